@@ -8,7 +8,7 @@ use sightline_core::path::AbsPath;
 use crate::harness::{Server, Workspace, uri};
 
 fn verdicts(server: &mut Server, paths: Value) -> Vec<String> {
-    let result = server.ask("sightline/checkAccess", json!({ "paths": paths }));
+    let result = server.call("sightline/checkAccess", json!({ "paths": paths }));
     let verdicts = result["paths"].as_array().unwrap().iter();
     verdicts
         .map(|verdict| verdict["access"].as_str().unwrap().to_owned())
@@ -32,7 +32,7 @@ fn verdicts_name_the_rule_and_keep_the_order() {
         "a\u{0}b",
         ".clineignore"
     ]);
-    let result = server.ask("sightline/checkAccess", json!({ "paths": asked }));
+    let result = server.call("sightline/checkAccess", json!({ "paths": asked }));
     let got = result["paths"].as_array().unwrap();
     assert_eq!(got.len(), 7);
     for (verdict, path) in got.iter().zip(asked.as_array().unwrap()) {
@@ -65,7 +65,7 @@ fn commands_are_checked_by_what_they_read() {
         ("Get-Content -Path secret.txt", false),
         ("echo secret.txt", true),
     ] {
-        let result = server.ask("sightline/checkAccess", json!({ "command": command }));
+        let result = server.call("sightline/checkAccess", json!({ "command": command }));
         assert_eq!(result["command"]["allowed"], allowed, "{command}: {result}");
         let denied = result["command"]["denied"].as_array().unwrap();
         assert_eq!(denied.is_empty(), allowed, "{command}: {result}");
@@ -99,7 +99,7 @@ fn new_rules_hold_for_the_very_next_request() {
         assert_eq!(error["data"]["rule"]["pattern"], denied);
         // A removed rule stays in force a little longer.
         until_allowed(&mut server, allowed);
-        server.ask("sightline/readFile", json!({ "path": allowed }));
+        server.call("sightline/readFile", json!({ "path": allowed }));
     }
     let changed = server.notified("sightline/didChangeAccessRules").unwrap();
     assert_eq!(changed["root"], uri(&workspace.root()));
@@ -120,7 +120,7 @@ fn changed_rules_are_notified_without_a_request() {
     let mut params = workspace.initialize();
     params["initializationOptions"]["notifications"] = json!(true);
     let mut server = Server::initialized(params);
-    server.ask("sightline/checkAccess", json!({}));
+    server.call("sightline/checkAccess", json!({}));
     // Saved as editors do it: a new file renamed over the old one.
     workspace.write("rules.tmp", "a\nb\n");
     std::fs::rename(workspace.path("rules.tmp"), workspace.path(".clineignore")).unwrap();
@@ -166,7 +166,7 @@ fn links_are_checked_by_their_target() {
     for path in ["innocent/key", "out", "loop"] {
         server.refused("sightline/readFile", json!({ "path": path }));
     }
-    let listed = server.ask("sightline/listFiles", json!({}));
+    let listed = server.call("sightline/listFiles", json!({}));
     assert!(!listed.to_string().contains("secrets"), "{listed}");
     assert_eq!(server.end(), 0);
 }
@@ -192,7 +192,7 @@ fn each_root_has_its_own_rules_and_roots_come_and_go() {
     let folder = json!({ "uri": uri(&other), "name": "other" });
     let change =
         |added: Value, removed: Value| json!({ "event": { "added": added, "removed": removed } });
-    server.tell(
+    server.send_notification(
         "workspace/didChangeWorkspaceFolders",
         change(json!([folder]), json!([])),
     );
@@ -204,7 +204,7 @@ fn each_root_has_its_own_rules_and_roots_come_and_go() {
     assert!(text.contains("Primary workspace: shop"), "{text}");
     assert!(text.contains("\n../other/one\n"), "{text}");
 
-    server.tell(
+    server.send_notification(
         "workspace/didChangeWorkspaceFolders",
         change(json!([]), json!([folder])),
     );
@@ -240,7 +240,7 @@ fn without_a_folder_only_open_files_are_accessible() {
     let text = server.block(json!({ "includeFiles": true }));
     assert!(text.contains(&a) && !text.contains("/key"), "{text}");
     assert_eq!(
-        server.ask("sightline/readFile", json!({ "path": a }))["text"],
+        server.call("sightline/readFile", json!({ "path": a }))["text"],
         "a"
     );
     for path in [workspace.path("b.txt"), workspace.path("key")] {
@@ -263,7 +263,7 @@ fn without_a_folder_tabs_are_checked_by_the_rules_beside_them() {
     let mut server = Server::initialized(params);
     let tab = |name: &str| json!({ "uri": workspace.uri(name) });
     let tabs = json!({ "tabs": [tab("key"), tab("a.txt"), tab(".clineignore")] });
-    server.tell("sightline/didChangeTabs", tabs);
+    server.send_notification("sightline/didChangeTabs", tabs);
     let text = server.block(json!({}));
     assert!(text.contains("/a.txt"), "{text}");
     assert!(
@@ -305,13 +305,13 @@ fn a_document_is_checked_by_the_origin_of_its_text() {
             "textDocument": { "uri": uri, "version": 2 },
             "contentChanges": [{ "text": "SECRET, changed\n" }],
         });
-        server.tell("textDocument/didChange", change);
+        server.send_notification("textDocument/didChange", change);
     };
     names.iter().for_each(|name| dirty(&mut server, name));
     let open = |name: &&str| json!({ "uri": workspace.uri(name) });
     let open: Vec<Value> = names.iter().chain(&["a.txt"]).map(open).collect();
-    server.tell("sightline/didChangeTabs", json!({ "tabs": open }));
-    server.tell(
+    server.send_notification("sightline/didChangeTabs", json!({ "tabs": open }));
+    server.send_notification(
         "sightline/didChangeVisibleEditors",
         json!({ "editors": open }),
     );
@@ -341,12 +341,12 @@ fn a_document_is_checked_by_the_origin_of_its_text() {
         link("a.txt".as_ref(), name);
     }
     refused(&mut server, "with the link elsewhere");
-    // Reopening a document reads what is there now.
+    // Reopening a document reads its current content.
     for name in names {
         let closed = json!({ "textDocument": { "uri": workspace.uri(name) } });
-        server.tell("textDocument/didClose", closed);
+        server.send_notification("textDocument/didClose", closed);
         server.open(&workspace.uri(name), "public");
-        let read = server.ask("sightline/readFile", json!({ "path": name }));
+        let read = server.call("sightline/readFile", json!({ "path": name }));
         assert_eq!(read["text"], "public", "{name}");
     }
     assert_eq!(server.end(), 0);
@@ -368,7 +368,7 @@ fn lists_check_links_by_their_target() {
     link("/etc", "out");
     link("a", "fine");
     let mut server = Server::start(&workspace);
-    let listed = server.ask("sightline/listFiles", json!({}));
+    let listed = server.call("sightline/listFiles", json!({}));
     let entries = listed["entries"].as_array().unwrap().iter();
     let paths: Vec<&str> = entries
         .map(|entry| entry["path"].as_str().unwrap())
@@ -394,7 +394,7 @@ fn a_root_behind_a_link_keeps_the_outer_rules() {
         { "uri": uri(&workspace.root()), "name": "shop" },
     ]);
     let mut server = Server::initialized(params);
-    let listed = server.ask("sightline/listFiles", json!({ "path": link }));
+    let listed = server.call("sightline/listFiles", json!({ "path": link }));
     assert!(!listed.to_string().contains("k.env"), "{listed}");
     assert!(listed.to_string().contains("\"a\""), "{listed}");
     assert_eq!(server.end(), 0);

@@ -91,9 +91,9 @@ fn next(output: &mut FrameReader<ChildStdout>) -> Option<Vec<u8>> {
             tv_sec: 60,
             tv_nsec: 0,
         };
-        let mut asked = [PollFd::new(output.stream(), PollFlags::IN)];
+        let mut polled = [PollFd::new(output.stream(), PollFlags::IN)];
         assert_eq!(
-            poll(&mut asked, Some(&long)),
+            poll(&mut polled, Some(&long)),
             Ok(1),
             "no answer in a minute"
         );
@@ -140,7 +140,7 @@ fn input_pauses_and_each_response_comes_once_after_reading() {
     } = session(&workspace);
     let pid = child.id();
     let before = peak(pid);
-    let (tell, told) = channel();
+    let (sent, sent_ids) = channel();
     let sender = thread::spawn(move || {
         // Together more than the pipe and the server's input buffer hold.
         let padding = "x".repeat(8192);
@@ -154,13 +154,13 @@ fn input_pauses_and_each_response_comes_once_after_reading() {
             if id == FIRST {
                 wait_until_full(pid, before);
             }
-            let _ = tell.send(id);
+            let _ = sent.send(id);
         }
         input
     });
-    while told.recv().unwrap() < FIRST {}
+    while sent_ids.recv().unwrap() < FIRST {}
     let waits = loop {
-        match told.recv_timeout(Duration::from_secs(3)) {
+        match sent_ids.recv_timeout(Duration::from_secs(3)) {
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => break true,
             Err(RecvTimeoutError::Disconnected) => break false,

@@ -13,7 +13,7 @@ use sightline::main_loop::Options;
 use crate::harness::{Server, Workspace, holds_null, uri};
 
 pub(crate) fn create(server: &mut Server, params: Value) -> Value {
-    let result = server.ask("sightline/createCheckpoint", params);
+    let result = server.call("sightline/createCheckpoint", params);
     assert!(!holds_null(&result), "{result}");
     result
 }
@@ -23,13 +23,13 @@ pub(crate) fn id(checkpoint: &Value) -> &str {
 }
 
 pub(crate) fn list(server: &mut Server, params: Value) -> Vec<Value> {
-    let result = server.ask("sightline/listCheckpoints", params);
+    let result = server.call("sightline/listCheckpoints", params);
     assert!(!holds_null(&result), "{result}");
     result["checkpoints"].as_array().unwrap().clone()
 }
 
 pub(crate) fn diff(server: &mut Server, params: Value) -> Vec<Value> {
-    let result = server.ask("sightline/diffCheckpoints", params);
+    let result = server.call("sightline/diffCheckpoints", params);
     assert!(!holds_null(&result), "{result}");
     result["files"].as_array().unwrap().clone()
 }
@@ -59,7 +59,7 @@ fn a_checkpoint_is_created_listed_and_compared() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/b.rs", "fn b() {}\n")]);
     let mut server = Server::start(&workspace);
     assert_eq!(list(&mut server, json!({})), Vec::<Value>::new());
-    let stats = server.ask("sightline/checkpointStats", json!({}));
+    let stats = server.call("sightline/checkpointStats", json!({}));
     assert_eq!(stats["count"], 0);
     assert!(stats.get("oldest").is_none() && !holds_null(&stats));
 
@@ -93,7 +93,7 @@ fn a_checkpoint_is_created_listed_and_compared() {
     );
     let between =
         json!({ "from": id(&first), "to": id(&second), "paths": ["a.txt"], "patch": true });
-    let result = server.ask("sightline/diffCheckpoints", between);
+    let result = server.call("sightline/diffCheckpoints", between);
     assert_eq!(each(result["files"].as_array().unwrap(), "path"), ["a.txt"]);
     assert!(result["files"][0].get("before").is_none());
     assert!(result["text"].as_str().unwrap().contains("\n+two\n"));
@@ -109,11 +109,11 @@ fn a_checkpoint_is_created_listed_and_compared() {
         each(&list(&mut server, json!({ "limit": 1 })), "id"),
         [id(&second)]
     );
-    let stats = server.ask("sightline/checkpointStats", json!({}));
+    let stats = server.call("sightline/checkpointStats", json!({}));
     assert_eq!(stats["count"], 2);
     assert_eq!(stats["oldest"], first["createdAt"]);
     assert_eq!(stats["newest"], second["createdAt"]);
-    let verified = server.ask("sightline/verifyCheckpoints", json!({}));
+    let verified = server.call("sightline/verifyCheckpoints", json!({}));
     assert_eq!(verified, json!({ "ok": true, "problems": [] }));
 }
 
@@ -125,7 +125,7 @@ fn a_command_does_the_same_and_shows_one_line() {
     let mut server = Server::initialized(params);
     let command = |name: &str, params: Value| json!({ "command": format!("sightline.{name}"), "arguments": [params] });
     let execute = "workspace/executeCommand";
-    let taken = server.ask(execute, command("createCheckpoint", json!({})));
+    let taken = server.call(execute, command("createCheckpoint", json!({})));
     let shown = server.notified("window/showMessage").unwrap();
     assert_eq!(shown["type"], 3);
     let text = shown["message"].as_str().unwrap();
@@ -135,12 +135,12 @@ fn a_command_does_the_same_and_shows_one_line() {
     );
     workspace.write("a.txt", "two\n");
     let restore = command("restoreCheckpoint", json!({ "id": id(&taken) }));
-    let restored = server.ask(execute, restore);
+    let restored = server.call(execute, restore);
     assert_eq!(restored["outcomes"][0]["path"], "a.txt");
     let shown = server.notified("window/showMessage").unwrap();
     let text = shown["message"].as_str().unwrap();
     assert!(text.contains("1 path restored"), "{text}");
-    let listed = server.ask(execute, json!({ "command": "sightline.listCheckpoints" }));
+    let listed = server.call(execute, json!({ "command": "sightline.listCheckpoints" }));
     assert_eq!(listed["checkpoints"].as_array().unwrap().len(), 2);
 }
 
@@ -253,13 +253,13 @@ fn denied_files_are_in_no_diff() {
         if to.is_string() {
             params["to"] = to;
         }
-        let result = server.ask("sightline/diffCheckpoints", params);
+        let result = server.call("sightline/diffCheckpoints", params);
         let text = result.to_string();
         for secret in ["notes", "keys.pem", "plans", "secret"] {
             assert!(!text.contains(secret), "{secret}: {text}");
         }
     }
-    let preview = server.ask("sightline/previewRestore", json!({ "id": id(&first) }));
+    let preview = server.call("sightline/previewRestore", json!({ "id": id(&first) }));
     let text = preview.to_string();
     assert!(
         !text.contains("notes") && !text.contains("keys.pem"),
@@ -301,8 +301,11 @@ fn settings_control_what_is_captured() {
     let listed = list(&mut server, json!({}));
     let skipped = listed[0]["skipped"].as_array().unwrap();
     assert_eq!(each(skipped, "path"), [""]);
-    let told = listed[0].to_string();
-    assert!(!told.contains("big") && !told.contains("out\""), "{told}");
+    let shown = listed[0].to_string();
+    assert!(
+        !shown.contains("big") && !shown.contains("out\""),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -315,18 +318,21 @@ fn old_checkpoints_are_pruned() {
         ids.push(id(&create(&mut server, json!({}))).to_owned());
     }
     let nothing = json!({ "removed": 0, "freedBytes": 0 });
-    assert_eq!(server.ask("sightline/pruneCheckpoints", json!({})), nothing);
-    let pruned = server.ask("sightline/pruneCheckpoints", json!({ "keep": 2 }));
+    assert_eq!(
+        server.call("sightline/pruneCheckpoints", json!({})),
+        nothing
+    );
+    let pruned = server.call("sightline/pruneCheckpoints", json!({ "keep": 2 }));
     assert_eq!(pruned["removed"], 3);
     let kept = list(&mut server, json!({}));
     assert_eq!(each(&kept, "id"), [&*ids[4], &*ids[3]]);
     let created = kept[0]["createdAt"].as_i64().unwrap();
-    let pruned = server.ask(
+    let pruned = server.call(
         "sightline/pruneCheckpoints",
         json!({ "olderThan": created + 1 }),
     );
     assert!(pruned["removed"].as_u64() >= Some(1), "{pruned}");
-    let verified = server.ask("sightline/verifyCheckpoints", json!({}));
+    let verified = server.call("sightline/verifyCheckpoints", json!({}));
     assert_eq!(verified["ok"], true, "{verified}");
 }
 
@@ -337,17 +343,17 @@ fn deleting_a_task_deletes_its_checkpoints() {
     let messages = json!([{ "role": "user", "content": "hello" }]);
     for task in ["t-1", "t-2"] {
         let params = json!({ "taskId": task, "messages": messages });
-        server.ask("sightline/appendMessages", params);
+        server.call("sightline/appendMessages", params);
         let taken = create(&mut server, json!({ "taskId": task }));
         assert_eq!(taken["messages"], 1);
     }
     // A task with nothing but checkpoints is deleted as well.
     create(&mut server, json!({ "taskId": "t-3" }));
-    let freed = server.ask("sightline/deleteTask", json!({ "taskId": "t-1" }));
+    let freed = server.call("sightline/deleteTask", json!({ "taskId": "t-1" }));
     assert!(freed["freedBytes"].as_u64() > Some(0));
     let left = list(&mut server, json!({}));
     assert_eq!(each(&left, "taskId"), ["t-3", "t-2"]);
-    server.ask("sightline/deleteTask", json!({ "taskId": "t-3" }));
+    server.call("sightline/deleteTask", json!({ "taskId": "t-3" }));
     assert_eq!(each(&list(&mut server, json!({})), "taskId"), ["t-2"]);
     let error = server.refused("sightline/deleteTask", json!({ "taskId": "t-3" }));
     assert_eq!(error["data"]["kind"], "notFound");
@@ -389,7 +395,7 @@ fn checkpoints_of_several_roots_are_a_group() {
     assert_eq!(error["data"]["kind"], "invalidParams");
     // A closed root is unknown.
     let removed = json!([{ "uri": uri(&other), "name": "api" }]);
-    server.tell(
+    server.send_notification(
         "workspace/didChangeWorkspaceFolders",
         json!({ "event": { "added": [], "removed": removed } }),
     );
@@ -416,7 +422,7 @@ fn if_one_root_fails_none_has_a_new_checkpoint() {
     assert_eq!(again["group"].as_array().unwrap().len(), 2);
     assert_eq!(again["modified"], 1);
     assert_eq!(list(&mut server, of_shop()).len(), 2);
-    let verified = server.ask("sightline/verifyCheckpoints", json!({}));
+    let verified = server.call("sightline/verifyCheckpoints", json!({}));
     assert_eq!(verified["ok"], true, "{verified}");
 }
 
@@ -427,8 +433,8 @@ fn progress_and_new_checkpoints_are_notified() {
     params["initializationOptions"]["notifications"] = json!(true);
     let mut server = Server::initialized(params);
     let taken = create(&mut server, json!({ "workDoneToken": "ck" }));
-    let told = server.notified("sightline/didCreateCheckpoint").unwrap();
-    assert_eq!(told, json!({ "checkpoint": taken }));
+    let shown = server.notified("sightline/didCreateCheckpoint").unwrap();
+    assert_eq!(shown, json!({ "checkpoint": taken }));
     let mut kinds = Vec::new();
     while kinds.last() != Some(&json!("end")) {
         let progress = server.notified("$/progress").unwrap();
@@ -454,7 +460,7 @@ fn a_cancelled_checkpoint_is_not_created() {
         let id = server
             .start("sightline/createCheckpoint", json!({}))
             .unwrap();
-        server.tell("$/cancelRequest", json!({ "id": id }));
+        server.send_notification("$/cancelRequest", json!({ "id": id }));
         let expected = match server.wait(id).unwrap() {
             Ok(_) => before + 1,
             Err(error) => {
@@ -469,7 +475,7 @@ fn a_cancelled_checkpoint_is_not_created() {
         assert_eq!(list(&mut server, json!({})).len(), expected + 1);
     }
     assert!(cancelled > 0, "nothing was ever cancelled");
-    let verified = server.ask("sightline/verifyCheckpoints", json!({}));
+    let verified = server.call("sightline/verifyCheckpoints", json!({}));
     assert_eq!(verified["ok"], true, "{verified}");
 }
 
@@ -572,11 +578,11 @@ fn a_root_has_one_writer_and_other_requests_do_not_wait() {
             json!({ "taskId": "t", "messages": messages }),
         ),
     ] {
-        server.ask(&format!("sightline/{method}"), params);
+        server.call(&format!("sightline/{method}"), params);
     }
     let prune = json!({ "root": "shop", "keep": 1 });
     let prune = server.start("sightline/pruneCheckpoints", prune).unwrap();
-    server.ask("sightline/listTasks", json!({}));
+    server.call("sightline/listTasks", json!({}));
     assert_eq!(GATE.came(), 2);
     GATE.open(3);
     let [first, second] = shop.map(|id| server.wait(id).unwrap().unwrap());

@@ -246,8 +246,8 @@ fn the_program_prints_its_version() {
     assert_eq!(short, format!("sightline {release}\n"));
     let (_, long, _) = run(&workspace, &["--version"]);
     let commit = build_script::commit(&crate::nvim_plugin::repository());
-    let (answered, said) = build_script::versions(release, commit.as_ref());
-    assert_eq!(long, format!("sightline {said}\n"));
+    let (answered, version) = build_script::versions(release, commit.as_ref());
+    assert_eq!(long, format!("sightline {version}\n"));
     let mut server = crate::harness::Server::bare(Default::default());
     let started = server.initialize(workspace.initialize());
     assert_eq!(started["serverInfo"]["version"], answered.as_str());

@@ -63,8 +63,8 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
         .current_dir(folder)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {said}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {text}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -181,11 +181,11 @@ fn exit_codes_and_results_are_those_of_the_protocol() {
     }
     // An editor's server sees the same.
     let mut server = Server::start(&workspace);
-    let listed = server.ask("sightline/listCheckpoints", json!({}));
+    let listed = server.call("sightline/listCheckpoints", json!({}));
     assert_eq!(listed, json_of(&workspace, &["list"]));
     let all = listed["checkpoints"].as_array().unwrap();
     assert!(each(all, "id").contains(&id(&taken)));
-    let stats = server.ask("sightline/checkpointStats", json!({}));
+    let stats = server.call("sightline/checkpointStats", json!({}));
     assert_eq!(stats, json_of(&workspace, &["stats"]));
     assert_eq!(
         json_of(&workspace, &["verify"]),
@@ -235,8 +235,8 @@ fn damage_is_a_negative_result() {
     let (code, healed, error) = run(&workspace, &["create"]);
     assert_eq!(code, 0, "{error}");
     assert!(error.contains("was damaged"), "{error}");
-    for told in [text, healed, error] {
-        assert!(!told.contains("a.txt"), "{told}");
+    for shown in [text, healed, error] {
+        assert!(!shown.contains("a.txt"), "{shown}");
     }
 }
 
@@ -294,9 +294,9 @@ fn ending_a_transfer_ends_git_too() {
             .args([signal, &pushing.id().to_string()])
             .status();
         assert!(sent.unwrap().success());
-        assert_eq!(wait(&mut pushing, "a transfer that was told to end"), 3);
-        let said = std::io::read_to_string(pushing.stderr.unwrap()).unwrap();
-        assert!(said.contains("cancelled"), "{said}");
+        assert_eq!(wait(&mut pushing, "a transfer that was stopped"), 3);
+        let text = std::io::read_to_string(pushing.stderr.unwrap()).unwrap();
+        assert!(text.contains("cancelled"), "{text}");
         for _ in 0..500 {
             if !is_alive(pid.trim()) {
                 break;
@@ -334,8 +334,8 @@ fn checkpoints_of_cline_are_imported_once() {
     // The rule file itself counts, which is denied as well.
     assert_eq!(imported["denied"], 2);
     let listed = json_of(&workspace, &["list"]);
-    let said = format!("{imported}{listed}");
-    assert!(!said.contains("secret.key"), "{said}");
+    let text = format!("{imported}{listed}");
+    assert!(!text.contains("secret.key"), "{text}");
     let listed = listed["checkpoints"].as_array().unwrap();
     assert_eq!(listed.len(), ids.len());
     assert!(
@@ -393,10 +393,10 @@ fn skipped_files_are_printed() {
 #[test]
 fn nothing_to_undo_and_nothing_to_list_are_negative_results() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
-    let nothing = |arguments: &[&str], says: &str| {
+    let nothing = |arguments: &[&str], expected: &str| {
         let (code, text, error) = run(&workspace, arguments);
         assert_eq!((code, &*text), (1, ""), "{error}");
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
     };
     nothing(&["undo", "--dry-run"], "no restore to undo");
     nothing(&["list", "--task", "nope"], "no checkpoints yet");
@@ -461,7 +461,7 @@ fn without_a_terminal_changes_need_confirmation() {
         assert!(error.contains("--yes"), "{asked:?}: {error}");
     }
     // A dry run does not ask.
-    for (asked, says) in [
+    for (asked, expected) in [
         (&["restore", "last", "--dry-run"][..], "write   a.txt"),
         (&["undo", "--dry-run"], "changed after the restore"),
         (&["undo", undo_id, "--dry-run"], "changed after the restore"),
@@ -471,7 +471,10 @@ fn without_a_terminal_changes_need_confirmation() {
         ),
     ] {
         let (code, text, error) = run(&workspace, asked);
-        assert!(code == 0 && text.contains(says), "{asked:?}: {text}{error}");
+        assert!(
+            code == 0 && text.contains(expected),
+            "{asked:?}: {text}{error}"
+        );
     }
     let pruned = json_of(&workspace, &["prune", "--keep", "0", "--dry-run"]);
     assert_eq!(pruned["removed"], 2, "{pruned}");
@@ -501,7 +504,7 @@ fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option
     // Answers after the question appears: earlier input to a terminal may be lost.
     let mut input = child.stdin.take().unwrap();
     let mut output = child.stdout.take().unwrap();
-    let mut said = Vec::new();
+    let mut text = Vec::new();
     let mut buffer = [0; 4096];
     let mut is_answered = false;
     loop {
@@ -509,14 +512,14 @@ fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option
         if count == 0 {
             break;
         }
-        said.extend_from_slice(&buffer[..count]);
-        if !is_answered && String::from_utf8_lossy(&said).contains("[y/N]") {
+        text.extend_from_slice(&buffer[..count]);
+        if !is_answered && String::from_utf8_lossy(&text).contains("[y/N]") {
             std::io::Write::write_all(&mut input, answer.as_bytes()).unwrap();
             is_answered = true;
         }
     }
-    let said = String::from_utf8(said).unwrap();
-    Some((child.wait().unwrap().code().unwrap(), said))
+    let text = String::from_utf8(text).unwrap();
+    Some((child.wait().unwrap().code().unwrap(), text))
 }
 
 #[cfg(target_os = "linux")]
@@ -538,29 +541,29 @@ fn a_terminal_shows_the_plan_and_asks_first() {
     ] {
         workspace.write("a.txt", before);
         for (answer, code, text) in [("n\n", 1, before), ("y\n", 0, after)] {
-            let (found, said) = at_a_terminal(&workspace, command, answer).unwrap();
-            assert_eq!(found, code, "{command}: {said}");
-            assert!(said.contains(shown), "{command}: {said}");
+            let (found, text) = at_a_terminal(&workspace, command, answer).unwrap();
+            assert_eq!(found, code, "{command}: {text}");
+            assert!(text.contains(shown), "{command}: {text}");
             is(text);
         }
     }
     let listed = json_of(&workspace, &["list"]);
-    let (code, said) = at_a_terminal(&workspace, "prune --keep 0", "n\n").unwrap();
+    let (code, text) = at_a_terminal(&workspace, "prune --keep 0", "n\n").unwrap();
     assert!(
-        code == 1 && said.contains("4 checkpoints would be removed"),
-        "{said}"
+        code == 1 && text.contains("4 checkpoints would be removed"),
+        "{text}"
     );
     assert_eq!(json_of(&workspace, &["list"]), listed);
-    let (code, said) = at_a_terminal(&workspace, "prune --keep 0", "y\n").unwrap();
+    let (code, text) = at_a_terminal(&workspace, "prune --keep 0", "y\n").unwrap();
     assert!(
-        code == 0 && said.contains("4 checkpoints removed"),
-        "{said}"
+        code == 0 && text.contains("4 checkpoints removed"),
+        "{text}"
     );
     // With nothing to do there is no question.
     json_of(&workspace, &["create"]);
-    let (code, said) = at_a_terminal(&workspace, "restore last", "").unwrap();
-    assert!(code == 0 && said.contains("already up to date"), "{said}");
-    assert!(!said.contains("[y/N]"), "{said}");
+    let (code, text) = at_a_terminal(&workspace, "restore last", "").unwrap();
+    assert!(code == 0 && text.contains("already up to date"), "{text}");
+    assert!(!text.contains("[y/N]"), "{text}");
 }
 
 #[test]
@@ -573,10 +576,10 @@ fn nothing_to_restore_or_undo_is_success() {
     let listed = json_of(&workspace, &["list"]);
     let up_to_date = |arguments: &[&str]| {
         let (code, text, error) = run(&workspace, arguments);
-        let said = format!("{text}{error}");
+        let text = format!("{text}{error}");
         assert!(
-            code == 0 && said.contains("already up to date"),
-            "{arguments:?}: {code} {said}"
+            code == 0 && text.contains("already up to date"),
+            "{arguments:?}: {code} {text}"
         );
     };
     up_to_date(&["restore", "--yes", id(&taken)]);
@@ -602,11 +605,11 @@ fn checkpoints_pruned_by_another_process_are_not_found() {
         for number in 0..50 {
             workspace.write(&format!("d{number}/f"), &format!("{round} {number}\n"));
         }
-        let old = server.ask("sightline/createCheckpoint", json!({}));
+        let old = server.call("sightline/createCheckpoint", json!({}));
         workspace.write("d1/f", "later\n");
-        let new = server.ask("sightline/createCheckpoint", json!({}));
+        let new = server.call("sightline/createCheckpoint", json!({}));
         let old = json!({ "id": old["id"], "from": old["id"] });
-        server.ask("sightline/previewRestore", old.clone());
+        server.call("sightline/previewRestore", old.clone());
         let mut pruning = command(&workspace, &["prune", "--yes", "--keep", "1"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -628,7 +631,7 @@ fn checkpoints_pruned_by_another_process_are_not_found() {
         }
         let error = server.refused("sightline/restoreCheckpoint", old);
         assert_eq!(error["data"]["kind"], "notFound", "{error}");
-        let listed = server.ask("sightline/listCheckpoints", json!({}));
+        let listed = server.call("sightline/listCheckpoints", json!({}));
         let listed = listed["checkpoints"].as_array().unwrap();
         assert_eq!(each(listed, "id"), [id(&new)]);
     }

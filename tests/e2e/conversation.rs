@@ -48,7 +48,7 @@ fn a_conversation_that_fits_is_unchanged() {
     let mut server = Server::start(&workspace);
     let messages = conversation(3);
     let params = json!({ "messages": messages, "model": "claude-sonnet-4" });
-    let result = server.ask("sightline/truncateHistory", params);
+    let result = server.call("sightline/truncateHistory", params);
     assert_eq!(result["decision"], "fits");
     assert_eq!(result["messages"], json!(messages));
     assert_eq!(result["contextHistory"], json!([]));
@@ -63,7 +63,7 @@ fn duplicate_reads_go_first_and_then_messages() {
     let messages = conversation(3);
     let params = json!({ "messages": messages, "model": "claude-sonnet-4",
         "previousRequest": full(), "countTokens": true });
-    let result = server.ask("sightline/truncateHistory", params);
+    let result = server.call("sightline/truncateHistory", params);
     assert_eq!(result["decision"], "deduplicated");
     assert!(result["charactersSaved"].as_f64() > Some(0.3));
     assert!(result["tokens"]["after"].as_u64() < result["tokens"]["before"].as_u64());
@@ -73,7 +73,7 @@ fn duplicate_reads_go_first_and_then_messages() {
         .collect();
     let params = json!({ "messages": messages, "model": "claude-sonnet-4",
         "previousRequest": full() });
-    let result = server.ask("sightline/truncateHistory", params);
+    let result = server.call("sightline/truncateHistory", params);
     assert_eq!(result["decision"], "truncated");
     assert_eq!(result["deletedRange"], json!([2, 9]));
     let sent = result["messages"].as_array().unwrap();
@@ -83,7 +83,7 @@ fn duplicate_reads_go_first_and_then_messages() {
 
     // And back: the edits are removed, the conversation was never changed.
     let params = json!({ "contextHistory": result["contextHistory"], "timestamp": 1 });
-    let back = server.ask("sightline/rollbackHistory", params);
+    let back = server.call("sightline/rollbackHistory", params);
     assert_eq!(back, json!({ "contextHistory": [] }));
 }
 
@@ -95,9 +95,9 @@ fn edits_turn_the_callers_copy_into_the_messages() {
     messages.insert(5, call("call_1"));
     for keep in ["none", "lastTwo", "half", "quarter"] {
         let mut params = json!({ "messages": messages, "model": "claude-sonnet-4", "keep": keep });
-        let whole = server.ask("sightline/truncateHistory", params.clone());
+        let whole = server.call("sightline/truncateHistory", params.clone());
         params["reply"] = json!("edits");
-        let edits = server.ask("sightline/truncateHistory", params);
+        let edits = server.call("sightline/truncateHistory", params);
         assert_eq!(edits.get("messages"), None);
         let mut copy = messages.clone();
         for edit in edits["edits"].as_array().unwrap() {
@@ -125,7 +125,7 @@ fn settings_set_notices_and_context_windows() {
     let mut server = Server::initialized(initialize);
     let messages = conversation(0);
     let params = json!({ "messages": messages, "model": "house.model", "keep": "half" });
-    let result = server.ask("sightline/truncateHistory", params);
+    let result = server.call("sightline/truncateHistory", params);
     assert_eq!(
         result["messages"][1]["content"][0]["text"],
         "(some turns are gone)"
@@ -135,7 +135,7 @@ fn settings_set_notices_and_context_windows() {
     let used = json!({ "ts": 1, "tokensIn": 40_000 });
     for (model, decision) in [("house.model", "truncated"), ("other.model", "fits")] {
         let params = json!({ "messages": messages, "model": model, "previousRequest": used });
-        let result = server.ask("sightline/truncateHistory", params);
+        let result = server.call("sightline/truncateHistory", params);
         assert_eq!(result["decision"], decision, "{model}");
     }
     // The block uses the same window.
@@ -205,7 +205,7 @@ fn provider_errors_are_classified() {
         ),
     ] {
         let params = json!({ "provider": "anthropic", "error": error });
-        let result = server.ask("sightline/classifyError", params);
+        let result = server.call("sightline/classifyError", params);
         let expected = json!({ "contextWindowExceeded": exceeded, "retryable": retryable });
         assert_eq!(result, expected, "{error}");
     }
@@ -217,7 +217,7 @@ fn tokens_are_counted_exactly_where_the_encoding_is_public() {
     let mut server = Server::start(&workspace);
     // OpenAI's cookbook counts these six tokens for o200k_base and cl100k_base.
     let params = json!({ "texts": ["tiktoken is great!", ""], "model": "gpt-4o" });
-    let result = server.ask("sightline/countTokens", params);
+    let result = server.call("sightline/countTokens", params);
     assert_eq!(result["tokens"], 6);
     assert_eq!(result["items"], json!([6, 0]));
     assert_eq!(result["exact"], true);
@@ -225,7 +225,7 @@ fn tokens_are_counted_exactly_where_the_encoding_is_public() {
     assert_eq!(result["encoding"], "o200k_base");
 
     let params = json!({ "texts": ["tiktoken is great!"], "model": "claude-sonnet-4" });
-    let result = server.ask("sightline/countTokens", params);
+    let result = server.call("sightline/countTokens", params);
     assert_eq!(result["exact"], false);
     let figure = |name: &str| result[name].as_u64().unwrap();
     assert!(figure("lower") <= figure("tokens") && figure("tokens") <= figure("upper"));
@@ -240,22 +240,22 @@ fn reported_usage_calibrates_later_counts() {
     let messages = vec![text("user", &"some words of a task ".repeat(1000))];
     let usage = json!({ "tokensIn": 9_000, "cacheReads": 1_000 });
     let params = json!({ "messages": messages, "model": "gpt-4o", "taskId": "t" });
-    let plain = server.ask("sightline/countTokens", params.clone());
+    let plain = server.call("sightline/countTokens", params.clone());
     let mut reporting = params.clone();
     reporting["usage"] = usage;
-    let reported = server.ask("sightline/countTokens", reporting);
+    let reported = server.call("sightline/countTokens", reporting);
     assert_eq!(reported["tokens"], 10_000);
     // Also by another server, after a restart.
     drop(server);
     let mut server = Server::start(&workspace);
-    let again = server.ask("sightline/countTokens", params.clone());
+    let again = server.call("sightline/countTokens", params.clone());
     assert_eq!(again["tokens"], 10_000);
     assert_eq!(again["exact"], false);
     assert_eq!(again["calibration"], reported["calibration"]);
     let mut other = params;
     other["taskId"] = json!("other");
     assert_eq!(
-        server.ask("sightline/countTokens", other)["tokens"],
+        server.call("sightline/countTokens", other)["tokens"],
         plain["tokens"]
     );
 }

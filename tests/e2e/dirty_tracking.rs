@@ -88,8 +88,8 @@ fn tree(data: &Path, checkpoint: &Value) -> String {
         .args(["rev-parse", &format!("{}^{{tree}}", id(checkpoint))])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 

@@ -67,7 +67,7 @@ impl Names {
     }
 
     /// Converts a value of this run for the examples: `expected` is the example's value,
-    /// `varies` tells whether it may differ.
+    /// `varies`: whether it may differ.
     fn as_example(&mut self, actual: &Value, expected: &Value, varies: &Varying<'_>) -> Value {
         match actual {
             Value::Object(fields) => fields

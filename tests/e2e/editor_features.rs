@@ -19,7 +19,7 @@ fn plain(workspace: &Workspace) -> Value {
 
 fn command(server: &mut Server, name: &str, arguments: Value) -> Value {
     let params = json!({ "command": format!("sightline.{name}"), "arguments": arguments });
-    server.ask("workspace/executeCommand", params)
+    server.call("workspace/executeCommand", params)
 }
 
 fn actions(server: &mut Server, uri: &str) -> Vec<Value> {
@@ -29,7 +29,7 @@ fn actions(server: &mut Server, uri: &str) -> Vec<Value> {
         "range": { "start": start, "end": start },
         "context": { "diagnostics": [] },
     });
-    let actions = server.ask("textDocument/codeAction", params);
+    let actions = server.call("textDocument/codeAction", params);
     actions.as_array().unwrap().clone()
 }
 
@@ -53,7 +53,7 @@ fn choose(server: &mut Server, uri: &str, part: &str) -> Value {
         chosen
     };
     let params = json!({ "command": command["command"], "arguments": command["arguments"] });
-    server.ask("workspace/executeCommand", params)
+    server.call("workspace/executeCommand", params)
 }
 
 fn shown(server: &mut Server) -> String {
@@ -62,7 +62,7 @@ fn shown(server: &mut Server) -> String {
 }
 
 /// Returns the server's request with this method.
-fn asked(server: &mut Server, method: &str) -> Value {
+fn expect_request(server: &mut Server, method: &str) -> Value {
     server
         .wait_for(|message| message["method"] == method)
         .unwrap()
@@ -125,7 +125,7 @@ fn actions_fit_the_document() {
         );
     }
     let only = json!({ "textDocument": { "uri": a }, "context": { "only": ["quickfix"] } });
-    assert_eq!(server.ask("textDocument/codeAction", only), json!([]));
+    assert_eq!(server.call("textDocument/codeAction", only), json!([]));
     assert_eq!(server.end(), 0);
 }
 
@@ -174,7 +174,7 @@ fn the_environment_is_shown_in_a_fresh_document() {
     let mut server = Server::initialized(plain(&workspace));
     server.open(&workspace.uri("a.txt"), "1\n");
     let first = command(&mut server, "showEnvironment", json!([]));
-    let opened = asked(&mut server, "window/showDocument");
+    let opened = expect_request(&mut server, "window/showDocument");
     assert_eq!(opened["params"]["uri"], first["uri"]);
     let text = document(&first);
     assert!(
@@ -186,7 +186,7 @@ fn the_environment_is_shown_in_a_fresh_document() {
     server.answer_with(|_, _| None);
     let second = command(&mut server, "showEnvironment", json!([]));
     assert_ne!(first["uri"], second["uri"]);
-    let request = asked(&mut server, "window/showDocument");
+    let request = expect_request(&mut server, "window/showDocument");
     refuse(&mut server, &request);
     assert!(shown(&mut server).contains("saved as /"));
 }
@@ -203,10 +203,10 @@ fn changes_since_the_last_checkpoint_are_shown() {
     command(&mut server, "checkpointNow", json!([{ "label": "start" }]));
     shown(&mut server);
     command(&mut server, "showChanges", json!([]));
-    let told = shown(&mut server);
+    let message = shown(&mut server);
     assert!(
-        told.contains("nothing changed since checkpoint") && told.contains("(start)"),
-        "{told}"
+        message.contains("nothing changed since checkpoint") && message.contains("(start)"),
+        "{message}"
     );
     workspace.write("a.txt", "two\n");
     workspace.write("b.txt", "c\n");
@@ -236,7 +236,7 @@ fn a_closed_file_is_restored_on_disk_after_confirmation() {
     let argument = json!(["a.txt"]);
     for no in [json!({ "title": "Cancel" }), Value::Null] {
         command(&mut server, "restoreFile", argument.clone());
-        let question = asked(&mut server, "window/showMessageRequest");
+        let question = expect_request(&mut server, "window/showMessageRequest");
         let text = question["params"]["message"].as_str().unwrap();
         assert!(
             text.contains("Restore a.txt from checkpoint") && text.contains("+1 -1"),
@@ -254,14 +254,14 @@ fn a_closed_file_is_restored_on_disk_after_confirmation() {
         "two\n"
     );
     command(&mut server, "restoreFile", argument.clone());
-    let question = asked(&mut server, "window/showMessageRequest");
+    let question = expect_request(&mut server, "window/showMessageRequest");
     answer(&mut server, &question, json!({ "title": "Restore" }));
     assert!(shown(&mut server).contains("a.txt is restored"));
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
         "one\n"
     );
-    server.ask("sightline/undoRestore", json!({}));
+    server.call("sightline/undoRestore", json!({}));
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
         "two\n"
@@ -285,14 +285,14 @@ fn the_last_restore_is_undone_after_confirmation() {
             .contains("no restore to undo")
     );
     assert!(shown(&mut server).contains("no restore to undo"));
-    let taken = server.ask("sightline/createCheckpoint", json!({}));
+    let taken = server.call("sightline/createCheckpoint", json!({}));
     workspace.write("a.txt", "two\n");
-    server.ask("sightline/restoreCheckpoint", json!({ "id": taken["id"] }));
+    server.call("sightline/restoreCheckpoint", json!({ "id": taken["id"] }));
     workspace.write("b.txt", "mine\n");
     server.answer_with(|_, _| None);
-    for (says, expected) in [("Cancel", "one\n"), ("Undo", "two\n")] {
+    for (choice, expected) in [("Cancel", "one\n"), ("Undo", "two\n")] {
         command(&mut server, "undoLastRestore", json!([]));
-        let question = asked(&mut server, "window/showMessageRequest");
+        let question = expect_request(&mut server, "window/showMessageRequest");
         let text = question["params"]["message"].as_str().unwrap();
         assert!(text.contains("2 files: a.txt, b.txt."), "{text}");
         assert!(
@@ -303,16 +303,16 @@ fn the_last_restore_is_undone_after_confirmation() {
             fs::read_to_string(workspace.path("a.txt")).unwrap(),
             "one\n"
         );
-        answer(&mut server, &question, json!({ "title": says }));
-        if says == "Undo" {
+        answer(&mut server, &question, json!({ "title": choice }));
+        if choice == "Undo" {
             assert!(shown(&mut server).contains("2 paths restored"));
         }
         let text = fs::read_to_string(workspace.path("a.txt")).unwrap();
-        assert_eq!(text, expected, "{says}");
+        assert_eq!(text, expected, "{choice}");
     }
     // There is nothing to confirm once it is undone.
     let undo_id =
-        server.ask("sightline/listCheckpoints", json!({}))["checkpoints"][1]["id"].clone();
+        server.call("sightline/listCheckpoints", json!({}))["checkpoints"][1]["id"].clone();
     command(&mut server, "undoLastRestore", json!([{ "id": undo_id }]));
     assert!(shown(&mut server).contains("already up to date"));
 }
@@ -324,14 +324,14 @@ fn a_response_to_an_older_question_does_nothing() {
     changed(&mut server, &workspace);
     server.answer_with(|_, _| None);
     command(&mut server, "restoreFile", json!(["a.txt"]));
-    let old = asked(&mut server, "window/showMessageRequest");
+    let old = expect_request(&mut server, "window/showMessageRequest");
     command(&mut server, "restoreFile", json!(["a.txt"]));
-    let new = asked(&mut server, "window/showMessageRequest");
+    let new = expect_request(&mut server, "window/showMessageRequest");
     assert!(shown(&mut server).contains("another question was asked"));
     answer(&mut server, &old, json!({ "title": "Restore" }));
     answer(&mut server, &new, json!({ "title": "Cancel" }));
     // Waits for other requests that change the folder.
-    server.ask("sightline/createCheckpoint", json!({}));
+    server.call("sightline/createCheckpoint", json!({}));
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
         "two\n"
@@ -345,11 +345,11 @@ fn changes_after_the_question_are_not_overwritten() {
     changed(&mut server, &workspace);
     server.answer_with(|_, _| None);
     command(&mut server, "restoreFile", json!(["a.txt"]));
-    let question = asked(&mut server, "window/showMessageRequest");
+    let question = expect_request(&mut server, "window/showMessageRequest");
     workspace.write("a.txt", "three, and longer\n");
     answer(&mut server, &question, json!({ "title": "Restore" }));
-    let told = server.notified("window/showMessage").unwrap();
-    assert_eq!(told["type"], 1, "{told}");
+    let message = server.notified("window/showMessage").unwrap();
+    assert_eq!(message["type"], 1, "{message}");
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
         "three, and longer\n"
@@ -364,7 +364,7 @@ fn an_editor_without_prompts_gets_commands_to_allow_and_deny() {
     server.answer_with(|_, _| None);
     let uri = workspace.uri("a.txt");
     command(&mut server, "restoreFile", json!(["a.txt"]));
-    let question = asked(&mut server, "window/showMessageRequest");
+    let question = expect_request(&mut server, "window/showMessageRequest");
     refuse(&mut server, &question);
     assert!(shown(&mut server).contains("sightline.allow"));
     choose(&mut server, &uri, "deny: restore a.txt");
@@ -397,14 +397,14 @@ fn an_open_file_is_restored_in_the_editor() {
     let change = json!({ "text": "two\n" });
     let document = json!({ "uri": uri, "version": 2 });
     let params = json!({ "textDocument": document, "contentChanges": [change] });
-    server.tell("textDocument/didChange", params);
+    server.send_notification("textDocument/didChange", params);
     server.answer_with(|method, _| match method {
         "window/showMessageRequest" => Some(json!({ "title": "Restore" })),
         "workspace/applyEdit" => Some(json!({ "applied": true })),
         _ => Some(Value::Null),
     });
     command(&mut server, "restoreFile", json!([]));
-    let edit = asked(&mut server, "workspace/applyEdit");
+    let edit = expect_request(&mut server, "workspace/applyEdit");
     let change = &edit["params"]["edit"]["documentChanges"][0];
     assert_eq!(change["textDocument"], json!({ "uri": uri, "version": 2 }));
     assert_eq!(change["edits"][0]["newText"], "one\n");

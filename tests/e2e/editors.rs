@@ -98,7 +98,7 @@ fn replay(session: &Path, initialize: &Path) {
         "workspace/configuration" => Some(json!([null])),
         _ => Some(Value::Null),
     });
-    let result = server.ask("initialize", params);
+    let result = server.call("initialize", params);
     let encoding = result["capabilities"]["positionEncoding"].as_str().unwrap();
     let mut open = std::collections::BTreeSet::new();
     // Expected texts, computed in a slow and simple way.
@@ -158,15 +158,15 @@ fn replay(session: &Path, initialize: &Path) {
         let change = json!({ "range": { "start": end, "end": end }, "text": "<END>" });
         let document = json!({ "uri": uri, "version": 9_999 });
         let params = json!({ "textDocument": document, "contentChanges": [change] });
-        server.tell("textDocument/didChange", params);
-        let read = server.ask("sightline/readFile", json!({ "path": uri }));
+        server.send_notification("textDocument/didChange", params);
+        let read = server.call("sightline/readFile", json!({ "path": uri }));
         assert_eq!(
             read["text"],
             json!(format!("{expected}<END>")),
             "{name}: {uri}"
         );
     }
-    let details = server.ask("sightline/environmentDetails", json!({}));
+    let details = server.call("sightline/environmentDetails", json!({}));
     let text = details["text"].as_str().unwrap();
     for uri in &open {
         let Some(file) = uri

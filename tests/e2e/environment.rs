@@ -7,12 +7,12 @@ use crate::harness::{Server, Workspace, holds_null};
 /// Sends everything a full client sends, in a workspace with secrets.
 fn full(workspace: &Workspace, server: &mut Server) {
     let tab = |name: &str| json!({ "uri": workspace.uri(name), "group": 1 });
-    server.tell(
+    server.send_notification(
         "sightline/didChangeTabs",
         json!({ "tabs": [tab("src/main.rs"), tab(".env"), tab("README.md"), tab("src/main.rs"),
             { "uri": "untitled:Untitled-1" }, tab("gone.rs")] }),
     );
-    server.tell(
+    server.send_notification(
         "sightline/didChangeVisibleEditors",
         json!({ "editors": [
             { "uri": workspace.uri(".env"), "isActive": true },
@@ -20,7 +20,7 @@ fn full(workspace: &Workspace, server: &mut Server) {
                 { "start": { "line": 0, "character": 0 }, "end": { "line": 5, "character": 0 } }] },
         ] }),
     );
-    server.tell(
+    server.send_notification(
         "sightline/didChangeTerminals",
         json!({ "terminals": [
             { "id": 1, "command": "cargo watch", "isBusy": true, "newOutput": "Compiling shop\n" },
@@ -65,7 +65,7 @@ fn sections_say_what_was_left_out_and_what_was_derived() {
     let workspace = workspace();
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("README.md"), "# Shop\n");
-    let result = server.ask("sightline/environmentDetails", json!({}));
+    let result = server.call("sightline/environmentDetails", json!({}));
     assert!(!holds_null(&result), "{result}");
     let section = |result: &Value, id: &str| -> Value {
         let sections = result["sections"].as_array().unwrap();
@@ -82,7 +82,7 @@ fn sections_say_what_was_left_out_and_what_was_derived() {
     );
     assert_eq!(tabs["heading"], "test Open Tabs");
     full(&workspace, &mut server);
-    let result = server.ask("sightline/environmentDetails", json!({}));
+    let result = server.call("sightline/environmentDetails", json!({}));
     let tabs = section(&result, "openTabs");
     assert_eq!(tabs["text"], "src/main.rs\nREADME.md");
     assert!(tabs.get("derived").is_none(), "{tabs}");
@@ -113,7 +113,7 @@ fn a_delta_has_what_changed_and_the_time() {
     let workspace = workspace();
     let mut server = Server::start(&workspace);
     full(&workspace, &mut server);
-    let first = server.ask("sightline/environmentDetails", json!({}));
+    let first = server.call("sightline/environmentDetails", json!({}));
     let revision = first["revision"].as_u64().unwrap();
     let ids = |result: &Value| -> Vec<String> {
         let sections = result["sections"].as_array().unwrap().iter();
@@ -122,18 +122,18 @@ fn a_delta_has_what_changed_and_the_time() {
             .collect()
     };
     // Removing delivered output from the block is not a change.
-    let same = server.ask(
+    let same = server.call(
         "sightline/environmentDetails",
         json!({ "sinceRevision": revision }),
     );
     assert_eq!(ids(&same), ["currentTime"], "{same}");
-    server.tell("sightline/didChangeTabs", json!({ "tabs": [] }));
-    let delta = server.ask(
+    server.send_notification("sightline/didChangeTabs", json!({ "tabs": [] }));
+    let delta = server.call(
         "sightline/environmentDetails",
         json!({ "sinceRevision": same["revision"] }),
     );
     assert_eq!(ids(&delta), ["openTabs", "currentTime"]);
-    let all = server.ask(
+    let all = server.call(
         "sightline/environmentDetails",
         json!({ "sinceRevision": 999_999 }),
     );
@@ -176,7 +176,7 @@ fn terminal_output_of_denied_files_is_omitted() {
         ==> secrets/suppliers.csv <==\nMill,confidential\n\nconfidential\n\n\
         ==> README.md <==\ndone\n";
     let terminal = json!({ "id": "1", "command": "make", "isBusy": true, "newOutput": output });
-    server.tell(
+    server.send_notification(
         "sightline/didChangeTerminals",
         json!({ "terminals": [terminal] }),
     );

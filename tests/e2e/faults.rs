@@ -207,10 +207,10 @@ impl Ground {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
             output.status.code().is_some_and(|code| code < 2),
-            "{arguments:?}: {said}"
+            "{arguments:?}: {stderr}"
         );
         serde_json::from_slice(&output.stdout).unwrap()
     }
@@ -224,23 +224,23 @@ impl Ground {
     }
 
     /// Checks the state after an operation. `fault` describes the fault; `is_silenced`
-    /// tells that it affected the operation's own output.
+    /// shows that it affected the operation's own output.
     fn check(&self, output: &Output, fault: &str, is_silenced: bool) {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let told = match self.act {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let report = match self.act {
             Act::Append => "".into(),
             _ => String::from_utf8_lossy(&output.stdout),
         };
         let what = format!(
-            "{:?}, {fault}: {:?}, {said:?}, {told:?}",
+            "{:?}, {fault}: {:?}, {stderr:?}, {report:?}",
             self.act, output.status
         );
-        assert!(!said.contains("panicked"), "{what}");
+        assert!(!stderr.contains("panicked"), "{what}");
         let killed = output.status.code().is_none();
         let done = output.status.success();
         if !killed && !done && self.act != Act::Append && !is_silenced {
             // The error must say what failed.
-            assert!(said.len() > 20, "{what}");
+            assert!(stderr.len() > 20, "{what}");
         }
         if killed && matches!(self.act, Act::Restore | Act::Undo) {
             // A partially written restore is completed by the next command.
@@ -269,7 +269,7 @@ impl Ground {
                 now == self.after
             };
             assert!(
-                all || told.contains("skipped"),
+                all || report.contains("skipped"),
                 "{what}: it says that all was done"
             );
         }
@@ -298,10 +298,10 @@ impl Ground {
             act => act,
         };
         let output = self.run_in(program(), again);
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
             output.status.code().is_some_and(|code| code < 2),
-            "{what}; then {said}"
+            "{what}; then {stderr}"
         );
         if self.act == Act::Restore {
             assert!(
@@ -324,8 +324,8 @@ impl Ground {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&fsck.stderr);
-        assert!(fsck.status.success(), "{what}; then {said}");
+        let stderr = String::from_utf8_lossy(&fsck.stderr);
+        assert!(fsck.status.success(), "{what}; then {stderr}");
         // The first checkpoint is still intact, unless it was pruned.
         if self.act != Act::Prune {
             let options = ["restore", "--yes", self.target.as_str()];
@@ -560,8 +560,8 @@ fn failing_calls_and_kills_at_every_call() {
                     strace.arg(log.path());
                     strace.arg(program().get_program());
                     let output = ground.run_in(strace, act);
-                    let said = String::from_utf8_lossy(&output.stderr);
-                    if said.contains("error while loading shared libraries") {
+                    let stderr = String::from_utf8_lossy(&output.stderr);
+                    if stderr.contains("error while loading shared libraries") {
                         continue;
                     }
                     runs += 1;

@@ -33,7 +33,7 @@ fn lists_omit_and_count_denied_entries() {
         ("node_modules/m/i.js", ""),
     ]);
     let mut server = Server::start(&workspace);
-    let listed = server.ask("sightline/listFiles", json!({}));
+    let listed = server.call("sightline/listFiles", json!({}));
     assert_eq!(
         paths(&listed),
         [".gitignore", "keep.log", "src", "src/a10.rs", "src/a2.rs"]
@@ -44,7 +44,7 @@ fn lists_omit_and_count_denied_entries() {
     assert!(text.starts_with(head), "{text}");
     assert!(!listed.to_string().contains("secret"), "{listed}");
 
-    let listed = server.ask("sightline/listFiles", json!({ "path": "src", "limit": 1 }));
+    let listed = server.call("sightline/listFiles", json!({ "path": "src", "limit": 1 }));
     assert_eq!(paths(&listed), ["src/a10.rs"]);
     assert_eq!(listed["truncated"], true);
     for (path, kind) in [
@@ -58,8 +58,8 @@ fn lists_omit_and_count_denied_entries() {
         assert!(error["message"].as_str().unwrap().contains(path), "{error}");
     }
     let lock = json!({ "settings": { "environment": { "ignoredFiles": "lock" } } });
-    server.tell("workspace/didChangeConfiguration", lock);
-    let listed = server.ask("sightline/listFiles", json!({ "path": "src" }));
+    server.send_notification("workspace/didChangeConfiguration", lock);
+    let listed = server.call("sightline/listFiles", json!({ "path": "src" }));
     assert!(
         listed["text"]
             .as_str()
@@ -75,7 +75,7 @@ fn unsaved_text_wins_over_the_disk() {
     let workspace = Workspace::new(&[("a.txt", "one\ntwo\nthree\n")]);
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("a.txt"), "one\ntwo\nthree\n");
-    let read = server.ask(
+    let read = server.call(
         "sightline/readFile",
         json!({ "path": "a.txt", "startLine": 2, "endLine": 2 }),
     );
@@ -84,14 +84,14 @@ fn unsaved_text_wins_over_the_disk() {
         (&read["source"], &read["totalLines"]),
         (&json!("disk"), &json!(3))
     );
-    server.tell(
+    server.send_notification(
         "textDocument/didChange",
         json!({
             "textDocument": { "uri": workspace.uri("a.txt"), "version": 2 },
             "contentChanges": [{ "text": "changed" }],
         }),
     );
-    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    let read = server.call("sightline/readFile", json!({ "path": "a.txt" }));
     assert_eq!(read["text"], "changed");
     assert_source(&read, "buffer", true);
     let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
@@ -99,8 +99,8 @@ fn unsaved_text_wins_over_the_disk() {
 
     let saved = json!({ "textDocument": { "uri": workspace.uri("a.txt") } });
     workspace.write("a.txt", "changed");
-    server.tell("textDocument/didSave", saved);
-    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    server.send_notification("textDocument/didSave", saved);
+    let read = server.call("sightline/readFile", json!({ "path": "a.txt" }));
     assert_source(&read, "disk", false);
     assert_eq!(server.end(), 0);
 }
@@ -118,17 +118,17 @@ fn a_reloaded_document_is_not_unsaved() {
         })
     };
     // As VS Code and Helix do it: a change without a save.
-    server.tell(
+    server.send_notification(
         "textDocument/didChange",
         change(2, "written by the agent\n"),
     );
-    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    let read = server.call("sightline/readFile", json!({ "path": "a.txt" }));
     assert_source(&read, "disk", false);
     let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
     assert!(!unsaved.contains("a.txt"), "{unsaved}");
 
-    server.tell("textDocument/didChange", change(3, "typed\n"));
-    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    server.send_notification("textDocument/didChange", change(3, "typed\n"));
+    let read = server.call("sightline/readFile", json!({ "path": "a.txt" }));
     assert_source(&read, "buffer", true);
     assert_eq!(server.end(), 0);
 }
@@ -138,15 +138,15 @@ fn an_open_document_whose_file_was_deleted_is_not_unsaved_and_comes_back() {
     let workspace = Workspace::new(&[("docs/a.txt", "one\n"), ("b.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("docs/a.txt"), "one\n");
-    let taken = server.ask("sightline/createCheckpoint", json!({}));
+    let taken = server.call("sightline/createCheckpoint", json!({}));
     std::fs::remove_dir_all(workspace.path("docs")).unwrap();
 
     let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
     assert!(!unsaved.contains("a.txt"), "{unsaved}");
     let id = json!({ "id": taken["id"] });
-    let preview = server.ask("sightline/previewRestore", id.clone());
+    let preview = server.call("sightline/previewRestore", id.clone());
     assert_eq!(preview["conflicts"], json!([]), "{preview}");
-    server.ask("sightline/restoreCheckpoint", id);
+    server.call("sightline/restoreCheckpoint", id);
     let restored = std::fs::read_to_string(workspace.path("docs/a.txt")).unwrap();
     assert_eq!(restored, "one\n");
     assert_eq!(server.end(), 0);
@@ -181,7 +181,7 @@ fn unreadable_files_have_distinct_errors() {
         let error = server.refused("sightline/readFile", params.clone());
         assert_eq!(error["data"]["kind"], kind, "{params}: {error}");
     }
-    let cut = server.ask(
+    let cut = server.call(
         "sightline/readFile",
         json!({ "path": "a.txt", "maxBytes": 2 }),
     );
@@ -189,7 +189,7 @@ fn unreadable_files_have_distinct_errors() {
         (&cut["text"], &cut["truncated"]),
         (&json!("ab"), &json!(true))
     );
-    let read = server.ask("sightline/readFile", json!({ "path": "utf16" }));
+    let read = server.call("sightline/readFile", json!({ "path": "utf16" }));
     assert_eq!(
         (&read["text"], &read["encoding"]),
         (&json!("hi"), &json!("UTF-16LE"))
@@ -205,17 +205,17 @@ fn unsaved_text_at_open_wins_too() {
     server.open(&workspace.uri("a.txt"), "kept\n");
     server.open(&workspace.uri("crlf.txt"), "same");
     server.open(&workspace.uri("new.txt"), "not on the disk");
-    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    let read = server.call("sightline/readFile", json!({ "path": "a.txt" }));
     assert_eq!(read["text"], "kept\n");
     assert_source(&read, "buffer", true);
     let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
     assert!(unsaved.contains("\na.txt\nnew.txt\n"), "{unsaved}");
-    let read = server.ask("sightline/readFile", json!({ "path": "crlf.txt" }));
+    let read = server.call("sightline/readFile", json!({ "path": "crlf.txt" }));
     assert_eq!(read["source"], "disk");
     let saved = json!({ "textDocument": { "uri": workspace.uri("a.txt") } });
     workspace.write("a.txt", "kept\n");
-    server.tell("textDocument/didSave", saved);
-    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    server.send_notification("textDocument/didSave", saved);
+    let read = server.call("sightline/readFile", json!({ "path": "a.txt" }));
     assert_source(&read, "disk", false);
     assert_eq!(server.end(), 0);
 }

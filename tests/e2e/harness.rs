@@ -121,13 +121,13 @@ impl Server {
     }
 
     pub(crate) fn initialize(&mut self, params: Value) -> Value {
-        let result = self.ask("initialize", params);
+        let result = self.call("initialize", params);
         self.client.notify("initialized", json!({})).unwrap();
         result
     }
 
     /// Sends a request that must succeed.
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         match self.client.request(method, params).unwrap() {
             Ok(result) => result,
             Err(error) => panic!("{method}: {error}"),
@@ -154,27 +154,27 @@ impl Server {
         }
     }
 
-    pub(crate) fn tell(&mut self, method: &str, params: Value) {
+    pub(crate) fn send_notification(&mut self, method: &str, params: Value) {
         self.client.notify(method, params).unwrap();
     }
 
     pub(crate) fn open(&mut self, uri: &str, text: &str) {
         let document = json!({ "uri": uri, "languageId": "text", "version": 1, "text": text });
-        self.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        self.send_notification("textDocument/didOpen", json!({ "textDocument": document }));
     }
 
     /// Returns the environment block at a fixed time.
     pub(crate) fn block(&mut self, mut params: Value) -> String {
         params["now"] = json!(1_749_308_645_000_i64);
         params["timeZone"] = json!("UTC");
-        let result = self.ask("sightline/environmentDetails", params);
+        let result = self.call("sightline/environmentDetails", params);
         result["text"].as_str().unwrap().to_owned()
     }
 
     /// Sends `shutdown` and `exit`, and returns the exit code.
     pub(crate) fn end(mut self) -> i32 {
-        self.ask("shutdown", Value::Null);
-        self.tell("exit", Value::Null);
+        self.call("shutdown", Value::Null);
+        self.send_notification("exit", Value::Null);
         self.thread.take().unwrap().join().unwrap()
     }
 

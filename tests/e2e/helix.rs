@@ -81,9 +81,9 @@ impl Editor {
         editor.wait(file);
         // Earlier, the command would reach a server without documents.
         let log = place("cache").join("helix/helix.log");
-        let told = r#"sightline -> {"jsonrpc":"2.0","method":"textDocument/didOpen""#;
+        let opened = r#"sightline -> {"jsonrpc":"2.0","method":"textDocument/didOpen""#;
         let begun = Instant::now();
-        while !fs::read_to_string(&log).is_ok_and(|log| log.contains(told)) {
+        while !fs::read_to_string(&log).is_ok_and(|log| log.contains(opened)) {
             assert!(
                 begun.elapsed() < DEADLINE,
                 "not started:\n{}",
@@ -228,8 +228,8 @@ fn plays_a_session(version: &str) {
     // A terminal combines an Escape and a key right after it.
     editor.press(&["Escape"]);
     editor.gone("the other server is here");
-    let said = fs::read_to_string(&other).unwrap();
-    assert!(said.contains("textDocument/didOpen"), "{said}");
+    let text = fs::read_to_string(&other).unwrap();
+    assert!(text.contains("textDocument/didOpen"), "{text}");
 
     // The keys pass the file and the selected lines.
     if version == "newer" {
@@ -295,10 +295,10 @@ fn merge(workspace: &Workspace, arguments: &[&str]) -> (i32, String) {
         .env("HOME", workspace.root())
         .output()
         .unwrap();
-    let said = [output.stdout, output.stderr].concat();
+    let text = [output.stdout, output.stderr].concat();
     (
         output.status.code().unwrap(),
-        String::from_utf8(said).unwrap(),
+        String::from_utf8(text).unwrap(),
     )
 }
 
@@ -306,9 +306,9 @@ fn merge(workspace: &Workspace, arguments: &[&str]) -> (i32, String) {
 #[test]
 fn helix_config_finds_the_folder_of_the_user_and_adds_nothing_twice() {
     let workspace = Workspace::new(&[(".config/helix/config.toml", "theme = \"onedark\"\n")]);
-    let (code, said) = merge(&workspace, &["--merge"]);
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("config.toml.before-sightline"), "{said}");
+    let (code, text) = merge(&workspace, &["--merge"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("config.toml.before-sightline"), "{text}");
     let read = |name: &str| fs::read_to_string(workspace.path(name)).unwrap();
     let languages = read(".config/helix/languages.toml");
     assert!(
@@ -319,28 +319,28 @@ fn helix_config_finds_the_folder_of_the_user_and_adds_nothing_twice() {
     let kept = read(".config/helix/config.toml.before-sightline");
     assert_eq!(kept, "theme = \"onedark\"\n");
 
-    let (code, said) = merge(&workspace, &["--merge"]);
-    assert_eq!(code, 0, "{said}");
-    assert_eq!(said.matches("nothing to add").count(), 2, "{said}");
+    let (code, text) = merge(&workspace, &["--merge"]);
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(text.matches("nothing to add").count(), 2, "{text}");
     assert_eq!(read(".config/helix/languages.toml"), languages);
 }
 
 #[test]
 fn nothing_is_written_unless_both_files_can_be_merged() {
     let workspace = Workspace::new(&[("helix/config.toml", "theme = \n")]);
-    let (code, said) = merge(&workspace, &["--merge", "helix"]);
-    assert_eq!(code, 2, "{said}");
+    let (code, text) = merge(&workspace, &["--merge", "helix"]);
+    assert_eq!(code, 2, "{text}");
     assert!(
-        said.contains("config.toml") && said.contains("nothing was changed"),
-        "{said}"
+        text.contains("config.toml") && text.contains("nothing was changed"),
+        "{text}"
     );
     assert_eq!(fs::read_dir(workspace.path("helix")).unwrap().count(), 1);
 
-    let (code, said) = merge(
+    let (code, text) = merge(
         &workspace,
         &["--merge", "helix/languages.toml", "--languages", "go"],
     );
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{text}");
     let languages = fs::read_to_string(workspace.path("helix/languages.toml")).unwrap();
     assert_eq!(languages.matches("[[language]]").count(), 1, "{languages}");
     assert_eq!(merge(&workspace, &["--languages", "klingon"]).0, 2);

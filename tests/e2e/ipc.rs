@@ -68,7 +68,7 @@ fn sockets(workspace: &Workspace) -> Vec<PathBuf> {
 /// Returns a server that is listening: task requests are answered after that.
 fn listening(workspace: &Workspace) -> Server {
     let mut server = Server::start(workspace);
-    server.ask("sightline/listTasks", json!({}));
+    server.call("sightline/listTasks", json!({}));
     server
 }
 
@@ -79,7 +79,7 @@ fn the_block_comes_from_a_running_server() {
     let workspace = Workspace::new(&[("a.txt", "1\n"), ("b.txt", "b\n")]);
     let mut server = listening(&workspace);
     server.open(&workspace.uri("a.txt"), "unsaved\n");
-    server.ask("sightline/checkAccess", json!({}));
+    server.call("sightline/checkAccess", json!({}));
     let (code, text, complaint) = run(&workspace, &["environment"]);
     assert_eq!((code, complaint.as_str()), (0, ""), "{text}");
     assert!(
@@ -106,7 +106,7 @@ fn the_same_rules_and_exit_codes_hold() {
     let workspace = Workspace::new(&[(".clineignore", "*.key\n"), ("b.key", "secret\n")]);
     let mut server = listening(&workspace);
     server.open(&workspace.uri("b.key"), "secret\n");
-    server.ask("sightline/checkAccess", json!({}));
+    server.call("sightline/checkAccess", json!({}));
     let (code, text, complaint) = run(&workspace, &["read", "b.key"]);
     assert_eq!((code, text.as_str()), (1, ""), "{complaint}");
     let (code, text, _) = run(&workspace, &["access", "b.key"]);
@@ -185,7 +185,7 @@ fn only_read_only_requests_are_accepted() {
             "fine"
         ]
     );
-    let listed = server.ask("sightline/listCheckpoints", json!({}));
+    let listed = server.call("sightline/listCheckpoints", json!({}));
     assert_eq!(listed["checkpoints"], json!([]));
     // A peer that sends garbage is disconnected, without affecting others.
     let mut stream = UnixStream::connect(&socket).unwrap();
@@ -204,10 +204,10 @@ fn the_newest_server_of_a_workspace_is_asked() {
     let workspace = Workspace::new(&[("a.txt", ""), ("b.txt", "")]);
     let mut first = listening(&workspace);
     first.open(&workspace.uri("a.txt"), "");
-    first.ask("sightline/checkAccess", json!({}));
+    first.call("sightline/checkAccess", json!({}));
     let mut second = listening(&workspace);
     second.open(&workspace.uri("b.txt"), "");
-    second.ask("sightline/checkAccess", json!({}));
+    second.call("sightline/checkAccess", json!({}));
     let (_, text, _) = run(&workspace, &["environment"]);
     assert!(text.contains("b.txt") && !text.contains("a.txt"), "{text}");
     assert_eq!(second.end(), 0);
@@ -275,7 +275,7 @@ fn sockets_follow_the_workspace_folders() {
     params["rootUri"] = Value::Null;
     params["workspaceFolders"] = json!([]);
     let mut server = Server::initialized(params);
-    server.ask("sightline/listTasks", json!({}));
+    server.call("sightline/listTasks", json!({}));
     assert_eq!(sockets(&workspace).len(), 0);
     let folder = json!({ "uri": workspace.uri(""), "name": "shop" });
     for (added, removed, count) in [
@@ -283,8 +283,8 @@ fn sockets_follow_the_workspace_folders() {
         (json!([]), json!([folder]), 0),
     ] {
         let event = json!({ "event": { "added": added, "removed": removed } });
-        server.tell("workspace/didChangeWorkspaceFolders", event);
-        server.ask("sightline/listTasks", json!({}));
+        server.send_notification("workspace/didChangeWorkspaceFolders", event);
+        server.call("sightline/listTasks", json!({}));
         assert_eq!(sockets(&workspace).len(), count);
     }
 }

@@ -74,14 +74,14 @@ fn t7_shutdown_and_exit_back_to_back() {
 fn requests_after_shutdown_are_refused() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
-    server.ask("shutdown", Value::Null);
+    server.call("shutdown", Value::Null);
     let error = server.refused("sightline/checkAccess", json!({}));
     assert_eq!(error["code"], -32600, "{error}");
     assert!(
         error["message"].as_str().unwrap().contains("shut down"),
         "{error}"
     );
-    server.tell("exit", Value::Null);
+    server.send_notification("exit", Value::Null);
     assert_eq!(server.join(), 0);
 }
 
@@ -121,7 +121,7 @@ fn the_handshake_has_the_agreed_capabilities() {
     assert!(commands.contains(&json!("sightline.checkAccess")));
     let reports = &capabilities["executeCommandProvider"]["workDoneProgress"];
     assert_eq!(*reports, true);
-    assert_eq!(server.ask("experimental/runnables", json!({})), json!([]));
+    assert_eq!(server.call("experimental/runnables", json!({})), json!([]));
     assert_eq!(server.refused("no/such", json!({}))["code"], -32601);
     assert_eq!(server.end(), 0);
 }
@@ -204,15 +204,15 @@ fn t7_the_last_save_is_recorded_before_the_end() {
     server.open(&workspace.uri("a.txt"), "one\n");
     let document = json!({ "uri": workspace.uri("a.txt"), "version": 2 });
     let change = json!({ "textDocument": document, "contentChanges": [{ "text": "two\n" }] });
-    server.tell("textDocument/didChange", change);
+    server.send_notification("textDocument/didChange", change);
     // Sent without waiting, as with `:wq`.
     let read = json!({ "path": "a.txt", "taskId": "t" });
     server.start("sightline/readFile", read).unwrap();
     workspace.write("a.txt", "two\r\n");
-    server.tell("textDocument/didSave", json!({ "textDocument": document }));
+    server.send_notification("textDocument/didSave", json!({ "textDocument": document }));
     assert_eq!(server.end(), 0);
     let mut server = Server::start(&workspace);
-    let context = server.ask("sightline/taskContext", json!({ "taskId": "t" }));
+    let context = server.call("sightline/taskContext", json!({ "taskId": "t" }));
     assert_eq!(context["changed"], json!([]));
     assert_eq!(server.end(), 0);
 }

@@ -22,7 +22,7 @@ fn over(server: &mut Server, method: &str, params: Value, kind: &str, limit: imp
 fn exceeding_a_limit_names_the_limit() {
     let workspace = Workspace::new(&[("a.txt", "a\n")]);
     let mut server = Server::start(&workspace);
-    let made = server.ask("sightline/createCheckpoint", json!({}));
+    let made = server.call("sightline/createCheckpoint", json!({}));
 
     let paths = vec!["a"; limits::MAX_CHECKED_PATHS + 1];
     let (method, limit) = ("sightline/checkAccess", limits::MAX_CHECKED_PATHS);
@@ -72,7 +72,7 @@ fn exceeding_a_limit_names_the_limit() {
     let (method, limit) = ("sightline/appendMessages", limits::MAX_ENTRY_BYTES);
     over(&mut server, method, append, "tooLarge", limit);
     assert_eq!(
-        server.ask("sightline/listTasks", json!({}))["tasks"],
+        server.call("sightline/listTasks", json!({}))["tasks"],
         json!([])
     );
 
@@ -88,7 +88,7 @@ fn exceeding_a_limit_names_the_limit() {
 
     // A command is checked and denied.
     let command = " ".repeat(limits::MAX_COMMAND_BYTES + 1);
-    let judged = server.ask("sightline/checkAccess", json!({ "command": command }));
+    let judged = server.call("sightline/checkAccess", json!({ "command": command }));
     let reason = judged["command"]["denied"][0]["reason"].as_str().unwrap();
     assert!(
         reason.contains(&limits::MAX_COMMAND_BYTES.to_string()),
@@ -124,7 +124,7 @@ fn limits_that_are_settings_are_named_with_their_setting() {
     let mut params = workspace.initialize();
     params["initializationOptions"]["checkpoints"] = json!({ "maxFileSize": 1 });
     let mut server = Server::initialized(params);
-    let made = server.ask("sightline/createCheckpoint", json!({}));
+    let made = server.call("sightline/createCheckpoint", json!({}));
     let reason = made["skipped"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("checkpoints.maxFileSize"), "{reason}");
     assert_eq!(server.end(), 0);

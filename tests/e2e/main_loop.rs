@@ -19,7 +19,7 @@ fn t1_requests_and_notifications_keep_their_order() {
     server.open(&workspace.uri("a.txt"), "");
     let mut asked = Vec::new();
     for number in 0..2_000_u32 {
-        server.tell(
+        server.send_notification(
             "textDocument/didChange",
             json!({
                 "textDocument": { "uri": workspace.uri("a.txt"), "version": number + 2 },
@@ -97,7 +97,7 @@ fn t2_cancel_is_answered_among_200_slow_requests() {
         })
         .collect();
     let last = *ids.last().unwrap();
-    server.tell("$/cancelRequest", json!({ "id": last }));
+    server.send_notification("$/cancelRequest", json!({ "id": last }));
     // Every other request is still blocked, so only the cancellation can answer.
     let error = server.wait(last).unwrap().unwrap_err();
     assert_eq!(error["code"], -32800);
@@ -199,7 +199,7 @@ fn t4_bad_frames_are_answered_and_survived() {
             server.wait_for(|message| message["id"].is_null() && message.get("error").is_some());
         let answer = answer.unwrap_or_else(|error| panic!("{name:?}: {error}"));
         assert_eq!(answer["error"]["code"], code, "{name:?}: {answer}");
-        let allowed = server.ask("sightline/checkAccess", json!({ "paths": ["a"] }));
+        let allowed = server.call("sightline/checkAccess", json!({ "paths": ["a"] }));
         assert_eq!(allowed["paths"][0]["access"], "allowed", "{name:?}");
     }
     let odd = "content-type: application/json; charset=utf-8\r\nX-A: b\r\nX-C: d\r\n";
@@ -238,7 +238,7 @@ fn t5_panics_are_answered() {
                 let error = server.refused("workspace/executeCommand", params);
                 assert_eq!(error["code"], -32603, "{command}: {error}");
             }
-            Direction::ClientNotification => server.tell(row.name, json!({})),
+            Direction::ClientNotification => server.send_notification(row.name, json!({})),
             Direction::ServerNotification => {}
         }
     }
@@ -290,7 +290,7 @@ fn t6_stray_answers_are_dropped() {
     ] {
         server.send(&stray).unwrap();
     }
-    server.ask("sightline/checkAccess", json!({}));
+    server.call("sightline/checkAccess", json!({}));
     assert_eq!(server.end(), 0);
 }
 
@@ -338,7 +338,7 @@ fn t2_a_cancel_reaches_running_work() {
     let id = server
         .start("sightline/checkAccess", json!({ "paths": paths }))
         .unwrap();
-    server.tell("$/cancelRequest", json!({ "id": id }));
+    server.send_notification("$/cancelRequest", json!({ "id": id }));
     let error = server.wait(id).unwrap().unwrap_err();
     assert_eq!(error["data"]["kind"], "cancelled");
     // `end` waits briefly for running work, the harness for all of it.
@@ -353,7 +353,7 @@ fn cancelled_requests_consume_nothing() {
     for round in 0..40 {
         let terminal = json!({ "id": "1", "command": "make", "isBusy": true,
             "newOutput": format!("round {round}\n") });
-        server.tell(
+        server.send_notification(
             "sightline/didChangeTerminals",
             json!({ "terminals": [terminal] }),
         );
@@ -363,7 +363,7 @@ fn cancelled_requests_consume_nothing() {
         if round % 3 == 0 {
             std::thread::yield_now();
         }
-        server.tell("$/cancelRequest", json!({ "id": id }));
+        server.send_notification("$/cancelRequest", json!({ "id": id }));
         let shown = match server.wait(id).unwrap() {
             Ok(result) => result["text"].as_str().unwrap().to_owned(),
             Err(_) => server.block(json!({})),
@@ -387,7 +387,7 @@ fn large_params_keep_the_order_of_a_task() {
         let large =
             json!({ "taskId": task, "path": "a.txt", "operation": "read_tool", "filler": filler });
         server.start("sightline/trackFile", large).unwrap();
-        let context = server.ask("sightline/taskContext", json!({ "taskId": task }));
+        let context = server.call("sightline/taskContext", json!({ "taskId": task }));
         assert_eq!(
             context["files"].as_array().unwrap().len(),
             1,
@@ -401,7 +401,7 @@ fn large_params_keep_the_order_of_a_task() {
 fn full_listings_report_progress_when_asked() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
     let mut server = Server::start(&workspace);
-    server.ask("sightline/listFiles", json!({ "workDoneToken": "list" }));
+    server.call("sightline/listFiles", json!({ "workDoneToken": "list" }));
     let kinds: Vec<Value> = (0..2)
         .map(|_| {
             let progress = server.notified("$/progress").unwrap();
@@ -413,7 +413,7 @@ fn full_listings_report_progress_when_asked() {
     assert_eq!(server.end(), 0);
 }
 
-/// Some clients let users write only the command, and put the token beside its arguments.
+/// Some clients let users write only the command, and put the token next to its arguments.
 #[test]
 fn progress_of_a_command_uses_the_token_beside_its_arguments() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
@@ -428,14 +428,14 @@ fn progress_of_a_command_uses_the_token_beside_its_arguments() {
         for command in ["sightline.listFiles", "sightline.createCheckpoint"] {
             let params =
                 json!({ "command": command, "arguments": arguments, "workDoneToken": "beside" });
-            server.ask("workspace/executeCommand", params);
+            server.call("workspace/executeCommand", params);
             for kind in ["begin", "end"] {
-                let mut told = server.notified("$/progress").unwrap();
-                while told["value"]["kind"] == "report" {
-                    told = server.notified("$/progress").unwrap();
+                let mut message = server.notified("$/progress").unwrap();
+                while message["value"]["kind"] == "report" {
+                    message = server.notified("$/progress").unwrap();
                 }
                 assert_eq!(
-                    (&told["token"], &told["value"]["kind"]),
+                    (&message["token"], &message["value"]["kind"]),
                     (&token, &json!(kind))
                 );
             }
@@ -443,7 +443,7 @@ fn progress_of_a_command_uses_the_token_beside_its_arguments() {
     }
     // An invalid token is ignored.
     let odd = json!({ "command": "sightline.listFiles", "workDoneToken": {} });
-    server.ask("workspace/executeCommand", odd);
+    server.call("workspace/executeCommand", odd);
     assert_eq!(server.end(), 0);
 }
 
@@ -475,12 +475,12 @@ fn a_request_is_cancelled_by_the_token_of_its_progress() {
         json!({ "token": [] }),
         json!({ "token": "no" }),
     ] {
-        server.tell("window/workDoneProgress/cancel", odd);
+        server.send_notification("window/workDoneProgress/cancel", odd);
     }
     for (id, token) in [(own, json!("7")), (command, json!("beside"))] {
         let cancel = json!({ "token": token });
-        server.tell("window/workDoneProgress/cancel", cancel.clone());
-        server.tell("window/workDoneProgress/cancel", cancel);
+        server.send_notification("window/workDoneProgress/cancel", cancel.clone());
+        server.send_notification("window/workDoneProgress/cancel", cancel);
         // It is still blocked, so only the cancellation can answer.
         let error = server.wait(id).unwrap().unwrap_err();
         assert_eq!(
@@ -493,10 +493,10 @@ fn a_request_is_cancelled_by_the_token_of_its_progress() {
         server.wait(id).unwrap().unwrap();
     }
     assert_eq!(
-        server.ask("sightline/checkAccess", json!({ "paths": [] }))["paths"],
+        server.call("sightline/checkAccess", json!({ "paths": [] }))["paths"],
         json!([])
     );
-    let is_answer = |id: i64| server.set_aside().iter().any(|said| said["id"] == id);
+    let is_answer = |id: i64| server.set_aside().iter().any(|message| message["id"] == id);
     assert!(!is_answer(own) && !is_answer(command), "answered twice");
     assert_eq!(server.end(), 0);
 }

@@ -73,8 +73,8 @@ fn played(workspace: &Workspace, script: &str) -> Option<Value> {
         .env("XDG_STATE_HOME", workspace.data().with_extension("state"))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success(), "Neovim failed: {said}");
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "Neovim failed: {text}");
     Some(serde_json::from_slice(&std::fs::read(output).unwrap()).unwrap())
 }
 

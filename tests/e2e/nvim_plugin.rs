@@ -28,11 +28,11 @@ fn play(workspace: &Workspace, script: &str) {
         .env("XDG_STATE_HOME", workspace.data().with_extension("state"))
         .output()
         .unwrap();
-    let (said, why) = (
+    let (stdout, stderr) = (
         String::from_utf8_lossy(&run.stdout),
         String::from_utf8_lossy(&run.stderr),
     );
-    assert!(run.status.success(), "{script}: {said}\n{why}");
+    assert!(run.status.success(), "{script}: {stdout}\n{stderr}");
 }
 
 #[test]

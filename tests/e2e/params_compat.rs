@@ -69,11 +69,11 @@ fn t8_every_spelling_of_nothing_is_accepted() {
             json!(5),
             json!({ "tabs": 5 }),
         ] {
-            server.tell(row.name, params);
+            server.send_notification(row.name, params);
         }
     }
     let fields = json!({ "path": null, "recursive": null, "unknown": 1 });
-    server.ask("sightline/listFiles", fields);
+    server.call("sightline/listFiles", fields);
     assert_eq!(server.end(), 0);
 }
 
@@ -94,7 +94,7 @@ fn odd_spellings_of_standard_messages_are_understood() {
     send(format!(
         r#"{{"jsonrpc":"2.0","method":"textDocument/didChange","params":{{"textDocument":{{"uri":"{uri}","version":null}},"contentChanges":[{{"range":{{"start":{{"line":0,"character":0}},"end":{{"line":0,"character":4}}}},"text":"whole"}}]}}}}"#
     ));
-    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    let read = server.call("sightline/readFile", json!({ "path": "a.txt" }));
     assert_eq!(
         (&read["text"], &read["source"]),
         (&json!("whole \u{fffd}"), &json!("buffer"))
@@ -104,7 +104,7 @@ fn odd_spellings_of_standard_messages_are_understood() {
     std::fs::create_dir(&other).unwrap();
     let folder = json!({ "uri": crate::harness::uri(&other), "name": null });
     let event = json!({ "added": [{ "uri": "nonsense" }, folder], "removed": null });
-    server.tell(
+    server.send_notification(
         "workspace/didChangeWorkspaceFolders",
         json!({ "event": event }),
     );
@@ -116,22 +116,22 @@ fn odd_spellings_of_standard_messages_are_understood() {
         json!({ "settings": [] }),
         json!({ "settings": null }),
     ] {
-        server.tell("workspace/didChangeConfiguration", odd);
+        server.send_notification("workspace/didChangeConfiguration", odd);
     }
     let quiet = |message: &Value| message["method"] == "window/showMessage";
-    server.ask("sightline/checkAccess", json!({}));
+    server.call("sightline/checkAccess", json!({}));
     assert!(
         !server.set_aside().iter().any(quiet),
         "{:?}",
         server.set_aside()
     );
 
-    server.tell(
+    server.send_notification(
         "textDocument/didFocus",
         json!({ "textDocument": { "uri": uri } }),
     );
     assert!(server.block(json!({})).contains("Visible Files\na.txt"));
-    server.tell("textDocument/didFocus", json!({ "textDocument": [] }));
+    server.send_notification("textDocument/didFocus", json!({ "textDocument": [] }));
     assert!(server.block(json!({})).contains("(No visible files)"));
     assert_eq!(server.end(), 0);
 }

@@ -83,7 +83,7 @@ fn swapped_folders_and_links_reveal_nothing() {
         .iter()
         .map(|name| json!({ "uri": workspace.uri(name) }))
         .collect();
-    server.tell("sightline/didChangeTabs", json!({ "tabs": tabs }));
+    server.send_notification("sightline/didChangeTabs", json!({ "tabs": tabs }));
 
     let mut shown = 0;
     for (folder, to) in [("d", "to-denied"), ("o", "to-outside")] {

@@ -12,8 +12,8 @@ use crate::{
     harness::{Server, Workspace, holds_null, uri},
 };
 
-pub(crate) fn ask(server: &mut Server, method: &str, params: Value) -> Value {
-    let result = server.ask(&format!("sightline/{method}"), params);
+pub(crate) fn call(server: &mut Server, method: &str, params: Value) -> Value {
+    let result = server.call(&format!("sightline/{method}"), params);
     assert!(!holds_null(&result), "{result}");
     result
 }
@@ -39,7 +39,7 @@ fn a_restore_does_what_its_preview_says_and_is_undone() {
     workspace.write("a.txt", "two\n");
     workspace.write("new.txt", "new\n");
     fs::remove_file(workspace.path("src/b.rs")).unwrap();
-    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
     let changes = preview["changes"].as_array().unwrap();
     assert_eq!(each(changes, "path"), ["a.txt", "new.txt", "src/b.rs"]);
     assert_eq!(each(changes, "action"), ["write", "delete", "write"]);
@@ -53,7 +53,7 @@ fn a_restore_does_what_its_preview_says_and_is_undone() {
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
 
     let with_token = json!({ "id": id(&taken), "token": preview["token"] });
-    let restored = ask(&mut server, "restoreCheckpoint", with_token.clone());
+    let restored = call(&mut server, "restoreCheckpoint", with_token.clone());
     let done = [
         ("a.txt", "write", true),
         ("new.txt", "delete", true),
@@ -71,14 +71,14 @@ fn a_restore_does_what_its_preview_says_and_is_undone() {
     let error = server.refused("sightline/restoreCheckpoint", with_token);
     assert_eq!(error["data"]["kind"], "conflict", "{error}");
 
-    let undone = ask(&mut server, "undoRestore", json!({}));
+    let undone = call(&mut server, "undoRestore", json!({}));
     assert_eq!(outcomes(&undone).len(), 3);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
     assert_eq!(read(&workspace, "new.txt").unwrap(), "new\n");
     assert_eq!(read(&workspace, "src/b.rs"), None);
     // An undo is a restore too.
     let undo = json!({ "undoId": undone["undoId"] });
-    ask(&mut server, "undoRestore", undo);
+    call(&mut server, "undoRestore", undo);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
 }
 
@@ -88,26 +88,26 @@ fn a_restore_with_nothing_to_do_keeps_the_undo_before_it() {
     let mut server = Server::start(&workspace);
     let taken = create(&mut server, json!({}));
     workspace.write("a.txt", "two\n");
-    let restored = ask(
+    let restored = call(
         &mut server,
         "restoreCheckpoint",
         json!({ "id": id(&taken) }),
     );
     let before = list(&mut server, json!({}));
-    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
     for params in [
         json!({ "id": id(&taken) }),
         json!({ "id": id(&taken), "token": preview["token"] }),
         json!({ "id": id(&taken), "mode": "files", "force": true }),
     ] {
-        let nothing = ask(&mut server, "restoreCheckpoint", params);
+        let nothing = call(&mut server, "restoreCheckpoint", params);
         assert_eq!(nothing, json!({ "outcomes": [] }));
     }
     assert_eq!(list(&mut server, json!({})), before);
-    ask(&mut server, "undoRestore", json!({}));
+    call(&mut server, "undoRestore", json!({}));
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
     let again = json!({ "undoId": restored["undoId"] });
-    let nothing = ask(&mut server, "undoRestore", again);
+    let nothing = call(&mut server, "undoRestore", again);
     assert_eq!(nothing, json!({ "outcomes": [] }));
 }
 
@@ -125,7 +125,7 @@ fn an_undo_lists_later_changes_and_matches_its_preview() {
     for name in ["a", "b", "c", "new"] {
         workspace.write(name, "two\n");
     }
-    let restored = ask(
+    let restored = call(
         &mut server,
         "restoreCheckpoint",
         json!({ "id": id(&taken) }),
@@ -137,7 +137,7 @@ fn an_undo_lists_later_changes_and_matches_its_preview() {
     workspace.write("d", "mine\n");
     workspace.write("later", "mine\n");
     let last = json!({ "id": "last", "undo": true });
-    let preview = ask(&mut server, "previewRestore", last.clone());
+    let preview = call(&mut server, "previewRestore", last.clone());
     assert_eq!(preview["undoId"], *undo_id);
     let changes = preview["changes"].as_array().unwrap();
     assert_eq!(
@@ -167,7 +167,7 @@ fn an_undo_lists_later_changes_and_matches_its_preview() {
         json!({ "id": undo_id, "undo": true }),
         json!({ "id": undo_id }),
     ] {
-        let same = ask(&mut server, "previewRestore", params);
+        let same = call(&mut server, "previewRestore", params);
         assert_eq!(same["token"], preview["token"]);
         assert_eq!(same["changes"], preview["changes"]);
     }
@@ -182,8 +182,8 @@ fn an_undo_lists_later_changes_and_matches_its_preview() {
     let error = server.refused("sightline/undoRestore", with_token);
     assert_eq!(error["data"]["kind"], "conflict", "{error}");
     assert_eq!(read(&workspace, "a").unwrap(), "one\n", "nothing was done");
-    let preview = ask(&mut server, "previewRestore", last);
-    let undone = ask(
+    let preview = call(&mut server, "previewRestore", last);
+    let undone = call(
         &mut server,
         "undoRestore",
         json!({ "token": preview["token"] }),
@@ -192,7 +192,7 @@ fn an_undo_lists_later_changes_and_matches_its_preview() {
     assert_eq!(read(&workspace, "b").unwrap(), "two\n");
     assert_eq!(read(&workspace, "later"), None);
     // The undo's own undo point has what it removed.
-    ask(&mut server, "undoRestore", json!({}));
+    call(&mut server, "undoRestore", json!({}));
     assert_eq!(read(&workspace, "d").unwrap(), "mine again\n");
 }
 
@@ -204,11 +204,11 @@ fn single_paths_are_restored_and_only_they_are_undone() {
     workspace.write("a.txt", "two\n");
     workspace.write("src/b.rs", "changed\n");
     let params = json!({ "id": id(&taken), "paths": ["src"] });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
+    let restored = call(&mut server, "restoreCheckpoint", params);
     assert_eq!(outcomes(&restored), [("src/b.rs", "write", true)]);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
     workspace.write("a.txt", "three\n");
-    ask(
+    call(
         &mut server,
         "undoRestore",
         json!({ "undoId": restored["undoId"] }),
@@ -244,7 +244,7 @@ fn edit_unsaved(server: &mut Server, workspace: &Workspace, saved: &str) {
         "textDocument": { "uri": uri, "version": 7 },
         "contentChanges": [{ "text": "unsaved work\n" }],
     });
-    server.tell("textDocument/didChange", change);
+    server.send_notification("textDocument/didChange", change);
 }
 
 #[test]
@@ -255,14 +255,14 @@ fn unsaved_text_is_kept_unless_forced_and_then_replaced_in_the_editor() {
     workspace.write("a.txt", "two\n");
     workspace.write("b.txt", "two\n");
     edit_unsaved(&mut server, &workspace, "two\n");
-    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
     let changes = preview["changes"].as_array().unwrap();
     assert_eq!(each(changes, "path"), ["b.txt"]);
     assert_eq!(
         each(preview["conflicts"].as_array().unwrap(), "path"),
         ["a.txt"]
     );
-    let restored = ask(
+    let restored = call(
         &mut server,
         "restoreCheckpoint",
         json!({ "id": id(&taken) }),
@@ -272,10 +272,10 @@ fn unsaved_text_is_kept_unless_forced_and_then_replaced_in_the_editor() {
     assert!(applied.lock().unwrap().is_empty());
 
     let forced = json!({ "id": id(&taken), "force": true });
-    let restored = ask(&mut server, "restoreCheckpoint", forced);
+    let restored = call(&mut server, "restoreCheckpoint", forced);
     assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
-    ask(&mut server, "listCheckpoints", json!({}));
+    call(&mut server, "listCheckpoints", json!({}));
     let applied = applied.lock().unwrap();
     let change = &applied[0]["documentChanges"][0];
     let document = json!({ "uri": workspace.uri("a.txt"), "version": 7 });
@@ -293,7 +293,7 @@ fn a_client_without_apply_edit_gets_the_files_to_reload() {
     workspace.write("a.txt", "two\n");
     edit_unsaved(&mut server, &workspace, "two\n");
     let forced = json!({ "id": id(&taken), "force": true });
-    ask(&mut server, "restoreCheckpoint", forced);
+    call(&mut server, "restoreCheckpoint", forced);
     let shown = server.notified("window/showMessage").unwrap();
     let text = shown["message"].as_str().unwrap();
     let path = workspace.path("a.txt");
@@ -310,11 +310,11 @@ fn several_roots_are_restored_atomically() {
     workspace.write("src/x", "changed\n");
     fs::write(other.join("src/x"), "changed\n").unwrap();
     // One root alone.
-    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
     assert_eq!(preview["changes"].as_array().unwrap().len(), 1);
 
     let all = json!({ "id": id(&taken), "allRoots": true });
-    let preview = ask(&mut server, "previewRestore", all.clone());
+    let preview = call(&mut server, "previewRestore", all.clone());
     let changes = preview["changes"].as_array().unwrap();
     assert_eq!(each(changes, "path"), ["src/x", "../api/src/x"]);
     let mut with_token = all.clone();
@@ -329,20 +329,20 @@ fn several_roots_are_restored_atomically() {
         "nothing was done"
     );
 
-    let restored = ask(&mut server, "restoreCheckpoint", all);
+    let restored = call(&mut server, "restoreCheckpoint", all);
     assert_eq!(outcomes(&restored).len(), 3, "{restored}");
     assert_eq!(read(&workspace, "src/x").unwrap(), "shop\n");
     assert_eq!(fs::read_to_string(other.join("src/x")).unwrap(), "api\n");
     // Undone together, by any of its undo points.
     let listed = list(&mut server, json!({ "root": "api", "limit": 1 }));
     let seen = json!({ "id": id(&listed[0]), "undo": true });
-    let preview = ask(&mut server, "previewRestore", seen);
+    let preview = call(&mut server, "previewRestore", seen);
     assert_eq!(preview["changes"].as_array().unwrap().len(), 3, "{preview}");
     let stale = json!({ "undoId": id(&listed[0]), "token": "stale" });
     let error = server.refused("sightline/undoRestore", stale);
     assert_eq!(error["data"]["kind"], "conflict", "{error}");
     let undo = json!({ "undoId": id(&listed[0]), "token": preview["token"] });
-    ask(&mut server, "undoRestore", undo);
+    call(&mut server, "undoRestore", undo);
     assert_eq!(read(&workspace, "src/x").unwrap(), "changed\n");
     let text = fs::read_to_string(other.join("src/x")).unwrap();
     assert_eq!(text, "changed again\n");
@@ -357,11 +357,11 @@ fn roots_that_belong_together_are_not_restored_in_part() {
     let taken = create(&mut server, json!({}));
     workspace.write("a.txt", "two\n");
     let all = json!({ "id": id(&taken), "allRoots": true });
-    let restored = ask(&mut server, "restoreCheckpoint", all.clone());
+    let restored = call(&mut server, "restoreCheckpoint", all.clone());
     workspace.write("a.txt", "three\n");
     let folder = json!([{ "uri": uri(&other), "name": "api" }]);
     let closed = json!({ "event": { "added": [], "removed": folder } });
-    server.tell("workspace/didChangeWorkspaceFolders", closed);
+    server.send_notification("workspace/didChangeWorkspaceFolders", closed);
     let undo = json!({ "undoId": restored["undoId"] });
     for (method, params) in [
         ("previewRestore", &all),
@@ -374,7 +374,7 @@ fn roots_that_belong_together_are_not_restored_in_part() {
         assert!(message.contains(&uri(&other)), "{message}");
     }
     assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
-    ask(
+    call(
         &mut server,
         "restoreCheckpoint",
         json!({ "id": id(&taken) }),
@@ -382,8 +382,8 @@ fn roots_that_belong_together_are_not_restored_in_part() {
     assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
     // Once it is open again, they are restored together.
     let opened = json!({ "event": { "added": folder, "removed": [] } });
-    server.tell("workspace/didChangeWorkspaceFolders", opened);
-    ask(&mut server, "undoRestore", undo);
+    server.send_notification("workspace/didChangeWorkspaceFolders", opened);
+    call(&mut server, "undoRestore", undo);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
 }
 
@@ -425,8 +425,8 @@ fn skipped_files_are_in_the_result() {
     workspace.write(".clineignore", "c.txt\n");
     edit_unsaved(&mut server, &workspace, "two\n");
     let params = json!({ "id": id(&taken), "paths": ["a.txt", "b.txt", "c.txt", "d.txt"] });
-    let preview = ask(&mut server, "previewRestore", params.clone());
-    let restored = ask(&mut server, "restoreCheckpoint", params);
+    let preview = call(&mut server, "previewRestore", params.clone());
+    let restored = call(&mut server, "restoreCheckpoint", params);
     assert_eq!(restored["conflicts"], preview["conflicts"]);
     let conflicts = restored["conflicts"].as_array().unwrap();
     assert_eq!(each(conflicts, "path")[..2], ["a.txt", "b.txt"]);
@@ -436,13 +436,13 @@ fn skipped_files_are_in_the_result() {
     assert_eq!(outcomes(&restored), [("d.txt", "write", true)]);
     // Its undo reverts what it changed and skips nothing.
     workspace.write("d.txt", &"x".repeat(30 * 1024 * 1024));
-    let undone = ask(&mut server, "undoRestore", json!({}));
+    let undone = call(&mut server, "undoRestore", json!({}));
     assert_eq!(undone["outcomes"], json!([]));
     let conflicts = undone["conflicts"].as_array().unwrap();
     assert!(each(conflicts, "path").contains(&"d.txt"), "{undone}");
     fs::remove_file(workspace.path("d.txt")).unwrap();
     let params = json!({ "id": id(&taken), "paths": ["d.txt"] });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
+    let restored = call(&mut server, "restoreCheckpoint", params);
     assert!(restored.get("conflicts").is_none(), "{restored}");
 }
 
@@ -453,17 +453,17 @@ fn text_unsaved_since_the_preview_stops_the_restore() {
     let taken = create(&mut server, json!({}));
     workspace.write("a.txt", "two\n");
     workspace.write("b.txt", "two\n");
-    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
     edit_unsaved(&mut server, &workspace, "two\n");
     let with_token = json!({ "id": id(&taken), "token": preview["token"] });
     let error = server.refused("sightline/restoreCheckpoint", with_token);
     assert_eq!(error["data"]["kind"], "conflict", "{error}");
     assert_eq!(read(&workspace, "b.txt").unwrap(), "two\n");
-    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
     let forced = json!({ "id": id(&taken), "token": preview["token"], "force": true });
-    let restored = ask(&mut server, "restoreCheckpoint", forced);
+    let restored = call(&mut server, "restoreCheckpoint", forced);
     assert_eq!(outcomes(&restored).len(), 2);
-    ask(&mut server, "listCheckpoints", json!({}));
+    call(&mut server, "listCheckpoints", json!({}));
     assert_eq!(applied.lock().unwrap().len(), 1);
 }
 
@@ -473,13 +473,13 @@ fn forced_restore_discards_unsaved_text_of_unchanged_files() {
     let (mut server, applied) = editing(&workspace, true);
     let taken = create(&mut server, json!({}));
     edit_unsaved(&mut server, &workspace, "one\n");
-    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
     let conflicts = preview["conflicts"].as_array().unwrap();
     assert_eq!(each(conflicts, "path"), ["a.txt"]);
     let forced = json!({ "id": id(&taken), "token": preview["token"], "force": true });
-    let restored = ask(&mut server, "restoreCheckpoint", forced);
+    let restored = call(&mut server, "restoreCheckpoint", forced);
     assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
-    ask(&mut server, "listCheckpoints", json!({}));
+    call(&mut server, "listCheckpoints", json!({}));
     let applied = applied.lock().unwrap();
     let change = &applied[0]["documentChanges"][0];
     assert_eq!(change["edits"][0]["newText"], "one\n");
@@ -508,7 +508,7 @@ fn open_files_that_a_restore_changed_are_named() {
     server.open(&workspace.uri("same.txt"), "one\n");
     let paths = json!(["f0.txt", "new.txt", "closed.txt", "secret.txt", "same.txt"]);
     let params = json!({ "id": id(&taken), "paths": paths });
-    ask(&mut server, "restoreCheckpoint", params);
+    call(&mut server, "restoreCheckpoint", params);
     let shown = server.notified("window/showMessage").unwrap();
     assert_eq!(shown["type"], 3);
     let text = "sightline: f0.txt, new.txt changed on disk by the restore; reload them if the editor does not";
@@ -519,7 +519,7 @@ fn open_files_that_a_restore_changed_are_named() {
         server.open(&workspace.uri(name), "three\n");
     }
     let params = json!({ "id": id(&taken), "paths": names });
-    ask(&mut server, "restoreCheckpoint", params);
+    call(&mut server, "restoreCheckpoint", params);
     let shown = server.notified("window/showMessage").unwrap();
     let text = shown["message"].as_str().unwrap();
     assert!(
@@ -548,26 +548,26 @@ fn a_root_inside_another_is_restored_once() {
         workspace.write(name, "two\n");
     }
     let all = json!({ "id": id(&taken), "allRoots": true });
-    let preview = ask(&mut server, "previewRestore", all.clone());
+    let preview = call(&mut server, "previewRestore", all.clone());
     let mut uris = each(preview["changes"].as_array().unwrap(), "uri");
     uris.sort_unstable();
     let expected = ["a.txt", "apart/y.txt", "inner/x.txt"].map(|name| workspace.uri(name));
     assert_eq!(uris, expected);
     let mut with_token = all;
     with_token["token"] = preview["token"].clone();
-    let restored = ask(&mut server, "restoreCheckpoint", with_token);
+    let restored = call(&mut server, "restoreCheckpoint", with_token);
     assert_eq!(outcomes(&restored).len(), 3);
     for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
         assert_eq!(read(&workspace, name).unwrap(), "one\n", "{name}");
     }
-    ask(&mut server, "undoRestore", json!({}));
+    call(&mut server, "undoRestore", json!({}));
     for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
         assert_eq!(read(&workspace, name).unwrap(), "two\n", "{name}");
     }
     // Paths in the inner root are restored from its own checkpoint.
     let paths =
         json!({ "id": id(&taken), "allRoots": true, "paths": [workspace.uri("inner/x.txt")] });
-    let restored = ask(&mut server, "restoreCheckpoint", paths);
+    let restored = call(&mut server, "restoreCheckpoint", paths);
     assert_eq!(outcomes(&restored).len(), 1);
     assert_eq!(read(&workspace, "inner/x.txt").unwrap(), "one\n");
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
@@ -614,9 +614,9 @@ fn an_interrupted_restore_is_completed_before_it_is_read() {
             }
             _ => params,
         };
-        let told = ask(&mut server, method, params);
-        if let Some(found) = told.get("changes").or(told.get("files")) {
-            assert!(*found == json!([]) || found.is_u64(), "{method}: {told}");
+        let result = call(&mut server, method, params);
+        if let Some(found) = result.get("changes").or(result.get("files")) {
+            assert!(*found == json!([]) || found.is_u64(), "{method}: {result}");
         }
         assert_eq!(read(&workspace, "b.txt").unwrap(), "one\n", "{method}");
         let shown = server.notified("window/showMessage").unwrap();
@@ -633,7 +633,7 @@ fn a_newly_ignored_file_is_not_reported_as_deleted() {
     workspace.write(".gitignore", "/a.txt\n");
     for contents in [false, true] {
         let params = json!({ "from": id(&taken), "paths": ["a.txt"], "contents": contents });
-        let files = ask(&mut server, "diffCheckpoints", params)["files"].clone();
+        let files = call(&mut server, "diffCheckpoints", params)["files"].clone();
         assert_eq!(files[0]["status"], "modified", "{files}");
         let why = files[0]["omitted"].as_str().unwrap();
         assert!(why.contains("ignored"), "{why}");

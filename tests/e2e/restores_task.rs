@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     checkpoints::{create, each, id},
     harness::{Server, Workspace},
-    restores::{ask, outcomes, read},
+    restores::{call, outcomes, read},
 };
 
 fn append(server: &mut Server, task: &str, texts: &[&str]) -> u64 {
@@ -20,12 +20,12 @@ fn append(server: &mut Server, task: &str, texts: &[&str]) -> u64 {
         })
         .collect();
     let params = json!({ "taskId": task, "messages": messages });
-    let count = ask(server, "appendMessages", params)["count"].clone();
+    let count = call(server, "appendMessages", params)["count"].clone();
     count.as_u64().unwrap()
 }
 
-fn said(server: &mut Server, task: &str) -> Vec<String> {
-    let loaded = server.ask("sightline/loadTask", json!({ "taskId": task }));
+fn message_texts(server: &mut Server, task: &str) -> Vec<String> {
+    let loaded = server.call("sightline/loadTask", json!({ "taskId": task }));
     let messages = loaded["messages"].as_array().unwrap();
     each(messages, "content")
         .into_iter()
@@ -45,48 +45,48 @@ fn a_conversation_is_rewound_with_files_or_alone_and_back() {
 
     // Alone: the files stay.
     let params = json!({ "id": id(&taken), "mode": "task" });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
+    let restored = call(&mut server, "restoreCheckpoint", params);
     assert_eq!(restored["outcomes"], json!([]));
     assert_eq!(restored["task"], json!({ "taskId": "t", "messages": 2 }));
-    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
+    assert_eq!(message_texts(&mut server, "t"), ["m1", "m2"]);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
     workspace.write("a.txt", "three\n");
     let seen = json!({ "id": restored["undoId"], "undo": true });
-    let preview = ask(&mut server, "previewRestore", seen);
+    let preview = call(&mut server, "previewRestore", seen);
     assert_eq!(
         (&preview["changes"], &preview["taskId"]),
         (&json!([]), &json!("t"))
     );
     let undo = json!({ "undoId": restored["undoId"], "token": preview["token"] });
-    let undone = ask(&mut server, "undoRestore", undo);
+    let undone = call(&mut server, "undoRestore", undo);
     assert_eq!(undone["task"], json!({ "taskId": "t", "messages": 4 }));
-    assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3", "m4"]);
+    assert_eq!(message_texts(&mut server, "t"), ["m1", "m2", "m3", "m4"]);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
 
     // With the files.
     let params = json!({ "id": id(&taken), "mode": "filesAndTask" });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
+    let restored = call(&mut server, "restoreCheckpoint", params);
     assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
-    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
+    assert_eq!(message_texts(&mut server, "t"), ["m1", "m2"]);
     // Without files to restore, there is still something to undo.
-    let again = ask(
+    let again = call(
         &mut server,
         "restoreCheckpoint",
         json!({ "id": id(&taken), "mode": "filesAndTask" }),
     );
     assert_eq!(again["outcomes"], json!([]));
-    ask(
+    call(
         &mut server,
         "undoRestore",
         json!({ "undoId": again["undoId"] }),
     );
     let undo = json!({ "undoId": restored["undoId"] });
-    let undone = ask(&mut server, "undoRestore", undo);
+    let undone = call(&mut server, "undoRestore", undo);
     assert_eq!(undone["task"]["messages"], 4);
-    assert_eq!(said(&mut server, "t").len(), 4);
+    assert_eq!(message_texts(&mut server, "t").len(), 4);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
     // Forward and back again, by the undo point of the undo.
-    let again = ask(
+    let again = call(
         &mut server,
         "undoRestore",
         json!({ "undoId": undone["undoId"] }),
@@ -94,13 +94,13 @@ fn a_conversation_is_rewound_with_files_or_alone_and_back() {
     assert_eq!(again["task"]["messages"], 2);
 
     // A restore of files only does not change it.
-    ask(&mut server, "undoRestore", json!({}));
-    ask(
+    call(&mut server, "undoRestore", json!({}));
+    call(
         &mut server,
         "restoreCheckpoint",
         json!({ "id": id(&taken) }),
     );
-    assert_eq!(said(&mut server, "t").len(), 4);
+    assert_eq!(message_texts(&mut server, "t").len(), 4);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_conversation_is_rewound_to_a_checkpoint_on_any_branch() {
     let second = create(&mut server, json!({ "taskId": "t" }));
     let go = |server: &mut Server, to: &Value| {
         let params = json!({ "id": id(to), "mode": "task" });
-        ask(server, "restoreCheckpoint", params)
+        call(server, "restoreCheckpoint", params)
     };
     go(&mut server, &first);
     append(&mut server, "t", &["u9", "a9"]);
@@ -121,13 +121,13 @@ fn a_conversation_is_rewound_to_a_checkpoint_on_any_branch() {
     // To the branch that was left, with as many messages as this one.
     let restored = go(&mut server, &second);
     assert_eq!(restored["task"], json!({ "taskId": "t", "messages": 4 }));
-    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u1", "a1"]);
-    ask(&mut server, "undoRestore", json!({}));
-    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
+    assert_eq!(message_texts(&mut server, "t"), ["u0", "a0", "u1", "a1"]);
+    call(&mut server, "undoRestore", json!({}));
+    assert_eq!(message_texts(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
     go(&mut server, &first);
-    assert_eq!(said(&mut server, "t"), ["u0", "a0"]);
+    assert_eq!(message_texts(&mut server, "t"), ["u0", "a0"]);
     go(&mut server, &third);
-    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
+    assert_eq!(message_texts(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
 
     // Another conversation of the same name is not affected.
     let log = workspace.data().join("tasks/t/conversation.jsonl");
@@ -150,15 +150,15 @@ fn a_compacted_conversation_is_rewound_too() {
     let taken = create(&mut server, json!({ "taskId": "t" }));
     append(&mut server, "t", &["m4", "m5", "m6"]);
     let params = json!({ "taskId": "t", "summary": "in short", "retainFrom": 4 });
-    ask(&mut server, "applyCompaction", params);
-    let compacted = said(&mut server, "t");
+    call(&mut server, "applyCompaction", params);
+    let compacted = message_texts(&mut server, "t");
     assert!(compacted.len() < 6);
     let params = json!({ "id": id(&taken), "mode": "task" });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
+    let restored = call(&mut server, "restoreCheckpoint", params);
     assert_eq!(restored["task"]["messages"], 3, "{restored}");
-    assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3"]);
-    ask(&mut server, "undoRestore", json!({}));
-    assert_eq!(said(&mut server, "t"), compacted);
+    assert_eq!(message_texts(&mut server, "t"), ["m1", "m2", "m3"]);
+    call(&mut server, "undoRestore", json!({}));
+    assert_eq!(message_texts(&mut server, "t"), compacted);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_rewind_is_ordered_with_appends() {
         server.wait(restore).unwrap().unwrap();
         assert_eq!(server.wait(append).unwrap().unwrap()["count"], 2);
         assert_eq!(
-            said(&mut server, "t"),
+            message_texts(&mut server, "t"),
             ["m1".to_owned(), format!("later {round}")]
         );
     }
@@ -211,8 +211,8 @@ fn a_checkpoint_without_a_task_rewinds_a_conversation_by_time() {
     std::thread::sleep(std::time::Duration::from_millis(3));
     append(&mut server, "t", &["m3"]);
     let params = json!({ "id": id(&taken), "mode": "task", "taskId": "t" });
-    ask(&mut server, "restoreCheckpoint", params);
-    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
+    call(&mut server, "restoreCheckpoint", params);
+    assert_eq!(message_texts(&mut server, "t"), ["m1", "m2"]);
     let params = json!({ "id": id(&taken), "mode": "task", "taskId": "none" });
     let error = server.refused("sightline/restoreCheckpoint", params);
     assert_eq!(error["data"]["kind"], "notFound");

@@ -36,7 +36,7 @@ fn at(uri: &str, line: u32, character: u32) -> Value {
 }
 
 fn hover(server: &mut Server, uri: &str, line: u32) -> String {
-    let hover = server.ask("textDocument/hover", at(uri, line, 0));
+    let hover = server.call("textDocument/hover", at(uri, line, 0));
     hover["contents"]["value"]
         .as_str()
         .unwrap_or_default()
@@ -47,7 +47,7 @@ fn hover(server: &mut Server, uri: &str, line: u32) -> String {
 fn offered(server: &mut Server, uri: &str, text: &str) -> Vec<(String, String, u64)> {
     server.open(uri, text);
     let end = u32::try_from(text.encode_utf16().count()).unwrap();
-    let list = server.ask("textDocument/completion", at(uri, 0, end));
+    let list = server.call("textDocument/completion", at(uri, 0, end));
     let items = list["items"].as_array().unwrap().iter();
     items
         .map(|item| {
@@ -91,7 +91,7 @@ fn problems_are_reported_while_typing() {
     let change = json!([{ "text": "*.key\nb\u{e9}\u{1f600}b\n" }]);
     let document = json!({ "uri": uri, "version": 2 });
     let params = json!({ "textDocument": document, "contentChanges": change });
-    server.tell("textDocument/didChange", params);
+    server.send_notification("textDocument/didChange", params);
     let idle = diagnostics(&mut server, &uri, 1);
     assert_eq!(
         idle[0]["range"]["start"],
@@ -101,7 +101,7 @@ fn problems_are_reported_while_typing() {
         idle[0]["range"]["end"],
         json!({ "line": 1, "character": 5 })
     );
-    server.tell(
+    server.send_notification(
         "textDocument/didClose",
         json!({ "textDocument": { "uri": uri } }),
     );
@@ -117,7 +117,7 @@ fn a_setting_disables_diagnostics() {
     server.open(&uri, RULES);
     diagnostics(&mut server, &uri, 4);
     let off = json!({ "sightline": { "diagnostics": { "rules": false } } });
-    server.tell(
+    server.send_notification(
         "workspace/didChangeConfiguration",
         json!({ "settings": off }),
     );
@@ -147,18 +147,18 @@ fn hover_describes_a_line() {
     assert!(hover(&mut server, &uri, 2).contains("never match"));
     assert_eq!(hover(&mut server, &uri, 6), "");
     assert_eq!(hover(&mut server, &uri, 600), "");
-    let kind = server.ask("textDocument/hover", at(&uri, 0, 0));
+    let kind = server.call("textDocument/hover", at(&uri, 0, 0));
     assert_eq!(kind["contents"]["kind"], "markdown");
     // Other documents and rule files without effect get nothing.
     for other in ["a.key", "src/.clineignore"] {
         let uri = workspace.uri(other);
         server.open(&uri, "*.key\n");
         assert_eq!(
-            server.ask("textDocument/hover", at(&uri, 0, 0)),
+            server.call("textDocument/hover", at(&uri, 0, 0)),
             Value::Null
         );
         assert_eq!(
-            server.ask("textDocument/completion", at(&uri, 0, 1)),
+            server.call("textDocument/completion", at(&uri, 0, 1)),
             Value::Null
         );
     }
@@ -213,7 +213,7 @@ fn open_files_changed_since_the_last_checkpoint_are_marked_if_enabled() {
     params["initializationOptions"]["diagnostics"] = json!({ "changedFiles": true });
     let mut server = Server::initialized(params);
     server.open(&uri, "one\n");
-    server.ask("sightline/createCheckpoint", json!({ "label": "start" }));
+    server.call("sightline/createCheckpoint", json!({ "label": "start" }));
     // Changed by a program that does not notify the server.
     workspace.write("a.txt", "one\ntwo\n");
     workspace.write("b.txt", "c\n");
@@ -221,7 +221,7 @@ fn open_files_changed_since_the_last_checkpoint_are_marked_if_enabled() {
     let message = hint[0]["message"].as_str().unwrap();
     assert!(message.contains("changed (+1 -0) since checkpoint") && message.contains("(start)"));
     assert_eq!(hint[0]["severity"], 4);
-    server.ask("sightline/createCheckpoint", json!({}));
+    server.call("sightline/createCheckpoint", json!({}));
     diagnostics(&mut server, &uri, 0);
     let of_b = |message: &&Value| message["params"]["uri"] == workspace.uri("b.txt");
     assert_eq!(server.set_aside().iter().filter(of_b).count(), 0);

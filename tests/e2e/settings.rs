@@ -29,11 +29,11 @@ fn an_invalid_setting_is_reported_once_and_the_server_starts() {
         !text.contains('\n'),
         "Neovim blocks on more than one line: {text}"
     );
-    server.tell(
+    server.send_notification(
         "workspace/didChangeConfiguration",
         json!({ "settings": { "log": {} } }),
     );
-    server.ask("sightline/checkAccess", json!({}));
+    server.call("sightline/checkAccess", json!({}));
     let again = |message: &&Value| message["method"] == "window/showMessage";
     assert_eq!(server.set_aside().iter().filter(again).count(), 0);
     assert_eq!(server.end(), 0);
@@ -46,7 +46,7 @@ fn settings_change_while_the_server_runs() {
     open_outside(&mut server, &workspace);
     assert!(!server.block(json!({})).contains("outside.txt"));
     let show = json!({ "sightline": { "environment": { "outsideFiles": "show" } } });
-    server.tell(
+    server.send_notification(
         "workspace/didChangeConfiguration",
         json!({ "settings": show }),
     );
@@ -55,22 +55,22 @@ fn settings_change_while_the_server_runs() {
     let error = server.refused("sightline/readFile", json!({ "path": path }));
     assert_eq!(error["data"]["kind"], "accessDenied");
     let allow = json!({ "sightline": { "access": { "outsideWorkspace": "allow" } } });
-    server.tell(
+    server.send_notification(
         "workspace/didChangeConfiguration",
         json!({ "settings": allow }),
     );
     assert_eq!(
-        server.ask("sightline/readFile", json!({ "path": path }))["text"],
+        server.call("sightline/readFile", json!({ "path": path }))["text"],
         "x"
     );
     let command = json!({ "command": "grep -r x ." });
     let judge = |server: &mut Server| {
-        server.ask("sightline/checkAccess", command.clone())["command"].clone()
+        server.call("sightline/checkAccess", command.clone())["command"].clone()
     };
     let refused = judge(&mut server);
     assert_eq!(refused["denied"][0]["path"], "secret.txt", "{refused}");
     let allow = json!({ "sightline": { "access": { "recursiveReaders": "allow" } } });
-    server.tell(
+    server.send_notification(
         "workspace/didChangeConfiguration",
         json!({ "settings": allow }),
     );
@@ -104,7 +104,7 @@ fn data_goes_where_the_setting_says_and_is_private() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
     let mut server = Server::start(&workspace);
     let tracked = json!({ "taskId": "t", "path": "a.txt", "operation": "read_tool" });
-    server.ask("sightline/trackFile", tracked);
+    server.call("sightline/trackFile", tracked);
     let file = workspace.data().join("tasks/t/task_metadata.json");
     assert!(file.exists());
     #[cfg(unix)]
@@ -127,7 +127,7 @@ fn helix_sees_results_of_commands() {
     let mut server = Server::initialized(params);
     let command = |name: &str, argument: Value| json!({ "command": name, "arguments": [argument] });
     let check = command("sightline.checkAccess", json!({ "paths": ["secret"] }));
-    let result = server.ask("workspace/executeCommand", check);
+    let result = server.call("workspace/executeCommand", check);
     assert_eq!(result["paths"][0]["access"], "denied");
     let shown = server.notified("window/showMessage").unwrap();
     assert!(
@@ -139,7 +139,7 @@ fn helix_sees_results_of_commands() {
         "sightline.environmentDetails",
         json!({ "includeFiles": true }),
     );
-    server.ask("workspace/executeCommand", block);
+    server.call("workspace/executeCommand", block);
     let shown = |message: &Value| message["method"] == "window/showDocument";
     let document = server.wait_for(shown).unwrap();
     let path = document["params"]["uri"]

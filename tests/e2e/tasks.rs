@@ -24,11 +24,11 @@ fn turns(count: usize) -> Vec<Value> {
 
 fn append(server: &mut Server, task: &str, messages: &[Value]) -> Value {
     let params = json!({ "taskId": task, "messages": messages });
-    server.ask("sightline/appendMessages", params)
+    server.call("sightline/appendMessages", params)
 }
 
 fn load(server: &mut Server, task: &str) -> Value {
-    server.ask("sightline/loadTask", json!({ "taskId": task }))
+    server.call("sightline/loadTask", json!({ "taskId": task }))
 }
 
 fn log(workspace: &Workspace, task: &str) -> std::path::PathBuf {
@@ -156,7 +156,7 @@ fn truncation_of_a_stored_task_is_stored_and_rolled_back() {
     let messages = turns(21);
     append(&mut server, "t", &messages);
     let params = json!({ "taskId": "t", "model": "claude-sonnet-4", "keep": "half" });
-    let cut = server.ask("sightline/truncateHistory", params);
+    let cut = server.call("sightline/truncateHistory", params);
     assert_eq!(cut["deletedRange"], json!([2, 9]));
     assert_eq!(cut["messages"].as_array().unwrap().len(), 13);
     let mirror = log(&workspace, "t").with_file_name("context_history.json");
@@ -170,13 +170,13 @@ fn truncation_of_a_stored_task_is_stored_and_rolled_back() {
     assert_eq!(loaded["deletedRange"], json!([2, 9]));
     assert_eq!(loaded["contextHistory"], cut["contextHistory"]);
     let params = json!({ "taskId": "t", "model": "claude-sonnet-4", "strategy": "apply" });
-    let again = server.ask("sightline/truncateHistory", params);
+    let again = server.call("sightline/truncateHistory", params);
     assert_eq!(again["messages"], cut["messages"]);
     let params = json!({ "taskId": "t", "model": "claude-sonnet-4", "keep": "half" });
-    let more = server.ask("sightline/truncateHistory", params);
+    let more = server.call("sightline/truncateHistory", params);
     assert_eq!(more["deletedRange"], json!([2, 13]));
 
-    let back = server.ask(
+    let back = server.call(
         "sightline/rollbackHistory",
         json!({ "taskId": "t", "timestamp": 1 }),
     );
@@ -202,12 +202,12 @@ fn compaction_is_stored_and_can_be_rolled_back() {
     messages[4] = text("user", "[read_file for 'secret.rs'] Result:\nnothing");
     append(&mut server, "t", &messages);
     let params = json!({ "taskId": "t", "model": { "id": "gpt-4o", "contextWindow": 8000 } });
-    let plan = server.ask("sightline/planCompaction", params);
+    let plan = server.call("sightline/planCompaction", params);
     assert_eq!(plan["needed"], false);
     assert_eq!(plan["files"][0]["path"], "src/cart.rs", "{plan}");
     assert_eq!(plan["files"].as_array().unwrap().len(), 1);
     let params = json!({ "taskId": "t", "model": { "id": "gpt-4o", "contextWindow": 100 } });
-    let small = server.ask("sightline/planCompaction", params);
+    let small = server.call("sightline/planCompaction", params);
     assert_eq!(small["needed"], true);
     assert_eq!(small["retainFrom"], plan["retainFrom"]);
     let prompt = small["prompt"].as_str().unwrap();
@@ -215,7 +215,7 @@ fn compaction_is_stored_and_can_be_rolled_back() {
 
     let params = json!({ "taskId": "t", "summary": "All is well.",
         "retainFrom": plan["retainFrom"] });
-    let compacted = server.ask("sightline/applyCompaction", params.clone());
+    let compacted = server.call("sightline/applyCompaction", params.clone());
     assert_eq!(compacted["fallback"], false);
     assert_eq!(compacted["filesIncluded"], json!(["src/cart.rs"]));
     let loaded = load(&mut server, "t");
@@ -232,7 +232,7 @@ fn compaction_is_stored_and_can_be_rolled_back() {
     let count = append(&mut server, "t", &[text("user", "More.")])["count"].clone();
     assert_eq!(count, loaded["messages"].as_array().unwrap().len() + 1);
     let back = json!({ "taskId": "t", "timestamp": 1 });
-    server.ask("sightline/rollbackHistory", back);
+    server.call("sightline/rollbackHistory", back);
     let loaded = load(&mut server, "t");
     messages.push(text("user", "More."));
     assert_eq!(loaded["messages"], json!(messages));
@@ -244,7 +244,7 @@ fn without_a_summary_the_newest_messages_are_kept() {
     let mut server = Server::start(&workspace);
     let messages = turns(40);
     let params = json!({ "messages": messages, "error": "429: slow down" });
-    let result = server.ask("sightline/applyCompaction", params);
+    let result = server.call("sightline/applyCompaction", params);
     assert_eq!(result["fallback"], true);
     assert_eq!(result["fallbackReason"], "429: slow down");
     let kept = result["messages"].as_array().unwrap();
@@ -259,14 +259,14 @@ fn tasks_are_listed_and_deleted() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     assert_eq!(
-        server.ask("sightline/listTasks", Value::Null),
+        server.call("sightline/listTasks", Value::Null),
         json!({ "tasks": [] })
     );
     for (task, now) in [("a", 1000), ("b", 3000), ("c", 2000)] {
         let params = json!({ "taskId": task, "messages": turns(2), "meta": { "now": now } });
-        server.ask("sightline/appendMessages", params);
+        server.call("sightline/appendMessages", params);
     }
-    let listed = server.ask("sightline/listTasks", json!({ "limit": 2 }));
+    let listed = server.call("sightline/listTasks", json!({ "limit": 2 }));
     let ids: Vec<&Value> = listed["tasks"]
         .as_array()
         .unwrap()
@@ -277,10 +277,10 @@ fn tasks_are_listed_and_deleted() {
     let expected = json!({ "taskId": "b", "createdAt": 3000, "updatedAt": 3000,
         "messageCount": 2, "title": "turn 0", "cwd": workspace.root() });
     assert_eq!(listed["tasks"][0], expected);
-    let freed = server.ask("sightline/deleteTask", json!({ "taskId": "b" }));
+    let freed = server.call("sightline/deleteTask", json!({ "taskId": "b" }));
     assert!(freed["freedBytes"].as_u64() > Some(100));
     assert!(!log(&workspace, "b").parent().unwrap().exists());
-    let listed = server.ask("sightline/listTasks", json!({}));
+    let listed = server.call("sightline/listTasks", json!({}));
     assert_eq!(listed["tasks"].as_array().unwrap().len(), 2);
     let error = server.refused("sightline/deleteTask", json!({ "taskId": "b" }));
     assert_eq!(error["data"]["kind"], "notFound");
@@ -313,13 +313,13 @@ fn an_interrupted_task_is_resumed() {
     ] });
     append(&mut server, "old", &turns(2));
     let params = json!({ "taskId": "t", "messages": [text("user", "Build it."), call] });
-    server.ask("sightline/appendMessages", params);
+    server.call("sightline/appendMessages", params);
     let track = json!({ "taskId": "t", "path": "a.rs", "operation": "read_tool" });
-    server.ask("sightline/trackFile", track);
+    server.call("sightline/trackFile", track);
     workspace.write("a.rs", "another");
     drop(server);
     let mut server = Server::start(&workspace);
-    let resumed = server.ask("sightline/resumeTask", json!({}));
+    let resumed = server.call("sightline/resumeTask", json!({}));
     assert_eq!(resumed["taskId"], "t");
     assert_eq!(resumed["interruptedTools"], json!(["call_1"]));
     let resumption = resumed["resumption"].as_str().unwrap();
@@ -332,7 +332,7 @@ fn an_interrupted_task_is_resumed() {
     assert_eq!(messages[2]["content"][0]["tool_use_id"], "call_1");
     let loaded = load(&mut server, "t");
     let later = loaded["metadata"]["updatedAt"].as_i64().unwrap() + 2 * 60 * 60 * 1000;
-    let resumed = server.ask(
+    let resumed = server.call(
         "sightline/resumeTask",
         json!({ "taskId": "t", "now": later }),
     );
@@ -374,8 +374,8 @@ fn the_command_line_works_on_stored_tasks() {
     let (code, prompt) = run(&["compact", "plan", "--task", "t", "--model", "gpt-4o"], "");
     assert_eq!(code, 1, "not needed yet");
     assert!(prompt.contains("turn 1"), "{prompt}");
-    let (code, said) = run(&["compact", "apply", "--task", "t"], "It went well.");
-    assert_eq!(code, 0, "{said}");
+    let (code, text) = run(&["compact", "apply", "--task", "t"], "It went well.");
+    assert_eq!(code, 0, "{text}");
     let rollback = ["history", "rollback", "--task", "t", "--to", "1"];
     assert_eq!(
         run(&rollback, ""),
@@ -406,7 +406,7 @@ fn an_export_omits_records_of_denied_files() {
     append(&mut server, "t", &turns(2));
     for path in ["f.env", "open.txt"] {
         let params = json!({ "taskId": "t", "path": path, "operation": "read_tool" });
-        server.ask("sightline/trackFile", params);
+        server.call("sightline/trackFile", params);
     }
     drop(server);
     workspace.write(".clineignore", "*.env\n");
@@ -430,10 +430,10 @@ fn old_tasks_are_pruned_by_settings() {
     let append_at = |server: &mut Server, task: &str, now: i64| {
         let meta = json!({ "now": now });
         let params = json!({ "taskId": task, "messages": turns(1), "meta": meta });
-        server.ask("sightline/appendMessages", params)
+        server.call("sightline/appendMessages", params)
     };
     let ids = |server: &mut Server| -> Vec<String> {
-        let listed = server.ask("sightline/listTasks", json!({}));
+        let listed = server.call("sightline/listTasks", json!({}));
         let tasks = listed["tasks"].as_array().unwrap().iter();
         tasks
             .map(|task| task["taskId"].as_str().unwrap().to_owned())
@@ -465,12 +465,12 @@ fn old_tasks_are_pruned_by_settings() {
     assert_eq!(ids(&mut server), ["f", "e", "d"]);
     let none = json!({ "taskId": "d", "messages": [] });
     assert_eq!(
-        server.ask("sightline/appendMessages", none),
+        server.call("sightline/appendMessages", none),
         json!({ "count": 1 })
     );
     let none = json!({ "taskId": "none", "messages": [] });
     assert_eq!(
-        server.ask("sightline/appendMessages", none),
+        server.call("sightline/appendMessages", none),
         json!({ "count": 0 })
     );
 }
@@ -484,7 +484,7 @@ fn a_cancelled_append_is_not_stored() {
         let messages = [text("user", &format!("turn {round}"))];
         let params = json!({ "taskId": "t", "messages": messages });
         let id = server.start("sightline/appendMessages", params).unwrap();
-        server.tell("$/cancelRequest", json!({ "id": id }));
+        server.send_notification("$/cancelRequest", json!({ "id": id }));
         match server.wait(id).unwrap() {
             Ok(result) => {
                 stored += 1;

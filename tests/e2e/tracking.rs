@@ -8,7 +8,7 @@ use crate::harness::{Server, Workspace};
 fn an_external_edit_is_reported_once_and_stays_changed_until_read() {
     let workspace = Workspace::new(&[("a.txt", "one")]);
     let mut server = Server::start(&workspace);
-    server.ask(
+    server.call(
         "sightline/readFile",
         json!({ "path": "a.txt", "taskId": "t" }),
     );
@@ -28,7 +28,7 @@ fn an_external_edit_is_reported_once_and_stays_changed_until_read() {
             .block(json!({ "taskId": "t" }))
             .contains("# Recently Modified")
     );
-    let context = server.ask("sightline/taskContext", json!({ "taskId": "t" }));
+    let context = server.call("sightline/taskContext", json!({ "taskId": "t" }));
     assert_eq!(context["changed"], json!(["a.txt"]));
     let sources: Vec<_> = context["files"]
         .as_array()
@@ -37,11 +37,11 @@ fn an_external_edit_is_reported_once_and_stays_changed_until_read() {
         .map(|f| &f["record_source"])
         .collect();
     assert_eq!(sources, ["read_tool", "user_edited"]);
-    server.ask(
+    server.call(
         "sightline/readFile",
         json!({ "path": "./a.txt", "taskId": "t" }),
     );
-    let context = server.ask("sightline/taskContext", json!({ "taskId": "t" }));
+    let context = server.call("sightline/taskContext", json!({ "taskId": "t" }));
     assert_eq!(context["changed"], json!([]));
     assert_eq!(server.end(), 0);
 }
@@ -51,17 +51,17 @@ fn the_agents_own_writes_are_not_the_users() {
     let workspace = Workspace::new(&[("a.txt", "one"), ("b.txt", "one")]);
     let mut server = Server::start(&workspace);
     let changed = |server: &mut Server| {
-        server.ask("sightline/taskContext", json!({ "taskId": "t" }))["changed"].clone()
+        server.call("sightline/taskContext", json!({ "taskId": "t" }))["changed"].clone()
     };
     for file in ["a.txt", "b.txt"] {
-        server.ask("sightline/readFile", json!({ "path": file, "taskId": "t" }));
+        server.call("sightline/readFile", json!({ "path": file, "taskId": "t" }));
     }
     let edited = |file: &str| json!({ "taskId": "t", "path": file, "operation": "cline_edited" });
     // Reported before the write and after it.
-    server.ask("sightline/trackFile", edited("a.txt"));
+    server.call("sightline/trackFile", edited("a.txt"));
     workspace.write("a.txt", "the agent's");
     workspace.write("b.txt", "the agent's");
-    server.ask("sightline/trackFile", edited("b.txt"));
+    server.call("sightline/trackFile", edited("b.txt"));
     assert_eq!(changed(&mut server), json!([]));
     workspace.write("b.txt", "the user's");
     assert_eq!(changed(&mut server), json!(["b.txt"]));
@@ -73,13 +73,13 @@ fn changes_while_no_server_ran_are_found() {
     let workspace = Workspace::new(&[("a.txt", "one"), ("b.txt", "one")]);
     let mut server = Server::start(&workspace);
     for file in ["a.txt", "b.txt"] {
-        server.ask("sightline/readFile", json!({ "path": file, "taskId": "t" }));
+        server.call("sightline/readFile", json!({ "path": file, "taskId": "t" }));
     }
     assert_eq!(server.end(), 0);
     workspace.write("a.txt", "two");
     std::fs::remove_file(workspace.path("b.txt")).unwrap();
     let mut server = Server::start(&workspace);
-    let context = server.ask("sightline/taskContext", json!({ "taskId": "t" }));
+    let context = server.call("sightline/taskContext", json!({ "taskId": "t" }));
     assert_eq!(
         (&context["changed"], &context["deleted"]),
         (&json!(["a.txt"]), &json!(["b.txt"]))
@@ -97,15 +97,15 @@ fn saving_what_the_agent_saw_is_no_change() {
     server.open(&workspace.uri("a.txt"), "one\n");
     let document = json!({ "uri": workspace.uri("a.txt"), "version": 2 });
     let change = json!({ "textDocument": document, "contentChanges": [{ "text": "two\n" }] });
-    server.tell("textDocument/didChange", change);
-    let read = server.ask(
+    server.send_notification("textDocument/didChange", change);
+    let read = server.call(
         "sightline/readFile",
         json!({ "path": "a.txt", "taskId": "t" }),
     );
     assert_eq!(read["source"], "buffer");
     workspace.write("a.txt", "two\r\n");
-    server.tell("textDocument/didSave", json!({ "textDocument": document }));
-    let context = server.ask("sightline/taskContext", json!({ "taskId": "t" }));
+    server.send_notification("textDocument/didSave", json!({ "textDocument": document }));
+    let context = server.call("sightline/taskContext", json!({ "taskId": "t" }));
     assert_eq!(context["changed"], json!([]));
     assert_eq!(server.end(), 0);
 }
@@ -117,23 +117,23 @@ fn models_and_environments_are_recorded_when_changed() {
     let model =
         json!({ "taskId": "t", "modelId": "m", "providerId": "p", "mode": "plan", "now": 5 });
     assert_eq!(
-        server.ask("sightline/recordModel", model.clone())["recorded"],
+        server.call("sightline/recordModel", model.clone())["recorded"],
         true
     );
     assert_eq!(
-        server.ask("sightline/recordModel", model)["recorded"],
+        server.call("sightline/recordModel", model)["recorded"],
         false
     );
     let environment = json!({ "taskId": "t", "now": 6 });
     assert_eq!(
-        server.ask("sightline/recordEnvironment", environment.clone())["recorded"],
+        server.call("sightline/recordEnvironment", environment.clone())["recorded"],
         true
     );
     assert_eq!(
-        server.ask("sightline/recordEnvironment", environment)["recorded"],
+        server.call("sightline/recordEnvironment", environment)["recorded"],
         false
     );
-    let context = server.ask("sightline/taskContext", json!({ "taskId": "t" }));
+    let context = server.call("sightline/taskContext", json!({ "taskId": "t" }));
     assert_eq!(context["models"][0]["model_provider_id"], "p");
     assert_eq!(context["environments"][0]["host_name"], "test");
     assert_eq!(server.end(), 0);
@@ -144,12 +144,12 @@ fn denied_files_are_neither_tracked_nor_listed() {
     let workspace = Workspace::new(&[("key", "1"), ("a.txt", "1")]);
     let mut server = Server::start(&workspace);
     for file in ["key", "a.txt"] {
-        server.ask("sightline/readFile", json!({ "path": file, "taskId": "t" }));
+        server.call("sightline/readFile", json!({ "path": file, "taskId": "t" }));
     }
     workspace.write(".clineignore", "key\n");
     workspace.write("key", "2");
     workspace.write("a.txt", "2");
-    let context = server.ask("sightline/taskContext", json!({ "taskId": "t" }));
+    let context = server.call("sightline/taskContext", json!({ "taskId": "t" }));
     assert!(!context.to_string().contains("key"), "{context}");
     assert_eq!(context["changed"], json!(["a.txt"]));
     let text = server.block(json!({ "taskId": "t" }));
