@@ -48,7 +48,7 @@ pub(crate) fn commit(repository: &Path) -> Option<Commit> {
     if !git_dir.exists() {
         return None;
     }
-    let ask = |arguments: &[&str]| {
+    let git_output = |arguments: &[&str]| {
         let mut git = Command::new("git");
         git.arg("-C").arg(repository);
         // Explicit, so that git does not search the parent directories.
@@ -60,15 +60,15 @@ pub(crate) fn commit(repository: &Path) -> Option<Commit> {
         let text = String::from_utf8(output.stdout).ok()?;
         Some(text.trim().to_owned())
     };
-    let shown = ask(&["log", "-1", "--abbrev=10", "--format=%h %cs"])?;
+    let shown = git_output(&["log", "-1", "--abbrev=10", "--format=%h %cs"])?;
     let (id, day) = shown.split_once(' ')?;
     // The reflog of `HEAD` records every commit and checkout. Without a reflog, the
     // branch's ref file changes.
     let mut watched = vec!["HEAD".to_owned(), "logs/HEAD".to_owned()];
-    watched.extend(ask(&["symbolic-ref", "--quiet", "HEAD"]));
+    watched.extend(git_output(&["symbolic-ref", "--quiet", "HEAD"]));
     let moved_by = watched
         .iter()
-        .filter_map(|name| ask(&["rev-parse", "--git-path", name]))
+        .filter_map(|name| git_output(&["rev-parse", "--git-path", name]))
         .map(|path| repository.join(path))
         // Cargo treats a missing file as changed on every build.
         .filter(|path| path.exists())

@@ -41,8 +41,8 @@ pub struct TerminalState {
     pub sources: Vec<String>,
     /// Total bytes received, so that a reader can mark how far it has read.
     pub received: u64,
-    /// The end of the read output of the command that still runs. It tells which file's content
-    /// continues in `unread`.
+    /// The end of the read output of the command that still runs. It identifies the file whose
+    /// content continues in `unread`.
     pub earlier: String,
 }
 

@@ -87,7 +87,7 @@ impl IgnoreRules {
         })))
     }
 
-    /// Returns the rules that apply in `directory`, given those that reach it from above. `has_git` tells whether
+    /// Returns the rules that apply in `directory`, given those that reach it from above. `has_git` is whether
     /// the directory contains `.git`, and `gitignore` is the text of its rule file.
     pub(crate) fn enter(
         &self,

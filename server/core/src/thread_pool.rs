@@ -2,7 +2,7 @@
 //!
 //! Checkpoints use the global rayon pool, for seconds in a large tree. Requests are short: most
 //! take milliseconds, the largest some hundreds of milliseconds. They have their own pool, so that
-//! a listing does not wait for a checkpoint. One restore at a time has a pool of its own;
+//! a listing does not wait for a checkpoint. One restore at a time has a dedicated pool;
 //! concurrent restores use the global one.
 
 use std::{

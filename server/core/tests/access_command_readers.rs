@@ -264,7 +264,7 @@ const READERS: &[(&str, &str)] = &[
     ("docker run -v $PWD:/w x grep -r KEY /w", "${CWD}/.env"),
 ];
 
-/// The same with what is denied left out.
+/// The same commands with the denied files excluded.
 const EXCLUDED: &[&str] = &[
     "grep -r --exclude=.env --exclude-dir=secrets --exclude='*.pem' KEY .",
     "grep -r KEY . --exclude .env --exclude-dir secrets --exclude '*.pem'",

@@ -323,7 +323,7 @@ const DENIED: &[(&str, &str)] = &[
     ("curl file://${CWD}/%2eenv", "${CWD}/.env"),
     ("docker run -v $PWD/.env:/x image", "${CWD}/.env"),
     ("scp .env host:", ".env"),
-    // Patterns, against what is there.
+    // Wildcards, matched against existing files.
     ("cat .e*", ".env"),
     ("cat .en?", ".env"),
     ("cat .[e]nv", ".env"),

@@ -1,4 +1,4 @@
-//! The boundary: what is denied, under every spelling and behind every link.
+//! Access checks of paths: denied files in every spelling and through every symlink.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -442,8 +442,8 @@ fn without_roots_only_the_opened_files_are_allowed() {
         ("open.key", ""),
         ("other.txt", ""),
     ]);
-    let loose = ["open.txt", "open.key"].map(|name| abs(&folder.join(name)));
-    let access = Access::new(Arc::new(Roots::default()), loose.to_vec());
+    let open_files = ["open.txt", "open.key"].map(|name| abs(&folder.join(name)));
+    let access = Access::new(Arc::new(Roots::default()), open_files.to_vec());
     let view = access.view().0;
     let ask = |name: &str| kind(&view, &folder.join(name).display().to_string());
     assert_eq!(ask("open.txt"), AccessKind::Allowed);
@@ -466,8 +466,8 @@ fn an_opened_file_that_is_a_link_is_judged_by_its_target() {
     let (_parent, folder) = workspace(&[(".clineignore", ".env\n"), (".env", ""), ("plain", "")]);
     link(".env", folder.join("notes"));
     link("plain", folder.join("fine"));
-    let loose = ["notes", "fine"].map(|name| abs(&folder.join(name)));
-    let view = Access::new(Arc::new(Roots::default()), loose.to_vec())
+    let open_files = ["notes", "fine"].map(|name| abs(&folder.join(name)));
+    let view = Access::new(Arc::new(Roots::default()), open_files.to_vec())
         .view()
         .0;
     let ask = |name: &str| kind(&view, &folder.join(name).display().to_string());
@@ -541,8 +541,8 @@ fn tangled() -> (TempDir, PathBuf) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20) })]
 
-    /// Many paths at once, shared out among threads that read whole folders, are
-    /// judged as each is by itself.
+    /// A batch of paths, checked by several threads, has the same verdicts as single
+    /// checks.
     #[test]
     fn many_paths_are_judged_as_each_alone(paths in prop::collection::vec(steps(), 1_500)) {
         let (_parent, root) = tangled();

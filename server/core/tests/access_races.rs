@@ -1,5 +1,5 @@
-//! What is opened is what was judged, whoever exchanges folders, files and links
-//! meanwhile.
+//! The opened file is the checked file, even if folders, files and symlinks are
+//! exchanged concurrently.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -23,20 +23,20 @@ use sightline_core::{
 };
 use sightline_protocol::access::{AccessKind, PathAccess};
 
-/// How often each thing is asked for; the long run is done by hand.
+/// Number of requests per case. Longer runs are manual.
 const TRIES: usize = 1_500;
 
-/// What nobody may see.
+/// Content of the denied files.
 const SECRET: &str = "secret";
 
-/// A workspace with a denied folder, and a folder beside it.
+/// A workspace with a denied folder, and a sibling folder.
 struct Ground {
     _parent: tempfile::TempDir,
     root: PathBuf,
     access: Access,
 }
 
-/// A pair that is exchanged, what is asked for meanwhile, and the folders listed.
+/// The exchanged pair, the paths read concurrently, and the listed folders.
 type Case = (
     (&'static str, &'static str),
     &'static [&'static str],

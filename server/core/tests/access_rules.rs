@@ -16,7 +16,7 @@ use std::{
 
 use scratch_support::*;
 use sightline_core::{
-    access::{Access, HOLD, Now},
+    access::{Access, ClockReading, REMOVAL_DELAY},
     path::{RelPath, Root, Roots},
 };
 use sightline_protocol::access::AccessKind;
@@ -124,7 +124,7 @@ fn a_file_is_compiled_once_however_often_it_is_included() {
     assert_eq!(denied, [yes, yes, no, no, yes]);
     let rule = ask(&view, "x1").rule.unwrap();
     assert_eq!((rule.source.as_str(), rule.line), ("more", 2));
-    // What comes between two places counts as it stands there.
+    // Rules between two includes apply in file order.
     fs::write(root.join("more"), "a\n").unwrap();
     for (rules, expected) in [
         ("!include more\n!a\n!include more\n", yes),
@@ -284,9 +284,9 @@ impl Looks {
         }
     }
 
-    fn now(&self) -> Now {
-        let Now { monotonic, wall } = Now::system();
-        Now {
+    fn now(&self) -> ClockReading {
+        let ClockReading { monotonic, wall } = ClockReading::system();
+        ClockReading {
             monotonic: monotonic + self.ahead,
             wall: wall + self.ahead,
         }
@@ -318,14 +318,14 @@ fn a_change_is_seen_by_the_next_view_and_reported_once() {
     let rules = root.join(".clineignore");
     let mut looks = Looks::new(&root);
     let mut before = String::new();
-    // What is denied counts at once, what was denied holds a little longer.
+    // New rules apply immediately. Removed rules apply until the delay ends.
     let mut expect = |looks: &mut Looks, denied: &str, at_once: &str| {
         for now in [at_once, denied] {
             let (found, changed) = looks.state();
             assert_eq!(found, now);
             assert!(changed == [0] || now == before, "{before} {now}");
             assert_eq!(looks.state(), (now.to_owned(), vec![]));
-            looks.wait(HOLD);
+            looks.wait(REMOVAL_DELAY);
             before = now.to_owned();
         }
     };
@@ -399,25 +399,24 @@ fn rules_hold_while_their_file_is_saved() {
             assert_eq!(looks.denied(), "ab", "{file} {name}");
             step(&path);
             assert_eq!(looks.denied(), "ab", "{file} {name}");
-            looks.wait(HOLD - Duration::from_millis(50));
+            looks.wait(REMOVAL_DELAY - Duration::from_millis(50));
             assert_eq!(looks.denied(), "ab", "{file} {name}");
             // Saved: as if nothing had been.
             fs::write(&path, &text).unwrap();
             assert_eq!(looks.denied(), "ab", "{file} {name}");
-            assert_eq!(looks.wait(HOLD).denied(), "ab", "{file} {name}");
+            assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "ab", "{file} {name}");
             assert!(!looks.access.is_holding());
             // Not saved for so long that it is meant.
             step(&path);
             assert_eq!(looks.denied(), "ab", "{file} {name}");
             let left = if file == "more" { "a" } else { "" };
             let less = (left.to_owned(), vec![0]);
-            assert_eq!(looks.wait(HOLD).state(), less, "{file} {name}");
+            assert_eq!(looks.wait(REMOVAL_DELAY).state(), less, "{file} {name}");
         }
     }
 }
 
-/// What changes while rules hold starts the wait again, and what was denied at
-/// any time meanwhile holds too.
+/// A change during the delay restarts it. Every version since the last stable one still applies.
 #[test]
 fn every_version_holds_until_the_last_is_settled() {
     let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
@@ -426,11 +425,11 @@ fn every_version_holds_until_the_last_is_settled() {
     // More lines take nothing away.
     fs::write(&path, "a\nc\n").unwrap();
     assert_eq!(looks.state(), ("ac".to_owned(), vec![0]));
-    assert_eq!(looks.wait(HOLD).state(), ("ac".to_owned(), vec![]));
+    assert_eq!(looks.wait(REMOVAL_DELAY).state(), ("ac".to_owned(), vec![]));
     fs::write(&path, "a\nc\n!c\n").unwrap();
     assert_eq!(looks.state(), ("ac".to_owned(), vec![0]));
-    assert_eq!(looks.wait(HOLD).state(), ("a".to_owned(), vec![0]));
-    let most = HOLD - Duration::from_millis(50);
+    assert_eq!(looks.wait(REMOVAL_DELAY).state(), ("a".to_owned(), vec![0]));
+    let most = REMOVAL_DELAY - Duration::from_millis(50);
     fs::write(&path, "b\n").unwrap();
     assert_eq!(looks.denied(), "ab");
     fs::write(&path, "c\n").unwrap();
@@ -441,17 +440,17 @@ fn every_version_holds_until_the_last_is_settled() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "").unwrap();
     assert_eq!(looks.wait(most).denied(), "abc");
-    assert_eq!(looks.wait(HOLD).denied(), "");
+    assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "");
     // More versions than are kept.
     for n in 0..40 {
         fs::write(&path, format!("x{n}\n")).unwrap();
         looks.denied();
     }
     assert_eq!(looks.denied(), "abc");
-    assert_eq!(looks.wait(HOLD).denied(), "");
+    assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "");
 }
 
-/// Nobody need have looked while a change became old enough.
+/// A change takes effect at the first view after the delay, even without a view in between.
 #[test]
 fn a_change_that_is_old_counts_at_the_first_look() {
     let enough = Duration::from_secs(2);
@@ -476,7 +475,7 @@ fn a_change_that_is_old_counts_at_the_first_look() {
     fs::rename(root.join("sub"), root.join("gone")).unwrap();
     fs::rename(root.join("other"), root.join("sub")).unwrap();
     assert_eq!(looks.wait(enough).denied(), "a");
-    assert_eq!(looks.wait(HOLD).denied(), "");
+    assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "");
 }
 
 /// Other folders are opened while a rule file is saved.
@@ -567,7 +566,7 @@ fn a_rule_file_behind_a_link_is_followed_when_it_changes() {
     assert_eq!(kind(&access.view().0, "anything"), AccessKind::Denied);
 }
 
-/// While rules are rewritten again and again, nobody ever sees them absent.
+/// Views never lack the rules while the rule file is rewritten repeatedly.
 #[test]
 fn there_is_never_a_moment_without_rules() {
     let (_parent, root) = workspace(&[(".clineignore", "secret\nother-0\n")]);

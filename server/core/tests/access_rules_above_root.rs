@@ -8,7 +8,7 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use scratch_support::*;
 use sightline_core::{
-    access::{Access, AccessView, Now},
+    access::{Access, AccessView, ClockReading},
     cancel::Cancel,
     listing::{self, ListOptions},
     path::{RelPath, Roots},
@@ -59,7 +59,7 @@ fn rules_above_a_root_deny_too() {
     assert!(view.check_entry(0, &rel("a.key"), false).is_some());
     assert!(view.check_entry(0, &rel("closed"), true).is_some());
     assert!(view.check_entry(0, &rel("open"), false).is_none());
-    // What lies beside the root is as far away as before.
+    // Siblings of the root are still outside.
     let beside = root.join("../open").display().to_string();
     assert_eq!(kind(&view, &beside), AccessKind::Outside);
 }
@@ -99,8 +99,8 @@ fn changes_above_a_root_are_seen_and_told() {
     assert_eq!(kind(&view, "a.key"), AccessKind::Denied);
     fs::remove_file(&rules).unwrap();
     let wait = Duration::from_secs(2);
-    let Now { monotonic, wall } = Now::system();
-    let (view, changed) = access.view_at(Now {
+    let ClockReading { monotonic, wall } = ClockReading::system();
+    let (view, changed) = access.view_at(ClockReading {
         monotonic: monotonic + wait,
         wall: wall + wait,
     });
@@ -122,8 +122,8 @@ fn broken_rules_above_a_root_deny_everything() {
 #[test]
 fn rules_above_an_opened_file_deny_too() {
     let (_parent, root) = nested();
-    let loose = ["a.key", "open"].map(|name| abs(&root.join(name)));
-    let view = Access::new(Arc::new(Roots::default()), loose.to_vec())
+    let open_files = ["a.key", "open"].map(|name| abs(&root.join(name)));
+    let view = Access::new(Arc::new(Roots::default()), open_files.to_vec())
         .view()
         .0;
     let ask = |name: &str| kind(&view, &root.join(name).display().to_string());

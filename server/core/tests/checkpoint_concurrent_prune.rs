@@ -78,7 +78,7 @@ fn a_checkpoint_pruned_during_a_scan_is_not_found() {
 
     let (other, first, second) = self::ground();
     let error = while_pruned(&other, first, |job| {
-        let (from, to) = (Side::Checkpoint(first), Side::Now);
+        let (from, to) = (Side::Checkpoint(first), Side::WorkTree);
         other.checkpoints.diff(job, &from, &to, &with_contents())
     });
     assert_eq!(error.unwrap_err().kind, ErrorKind::NotFound);

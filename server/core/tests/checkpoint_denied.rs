@@ -187,7 +187,7 @@ fn a_diff_does_not_name_denied_link_targets() {
     ground.link("plain", "open");
     ground.link("/etc/hostname", "outside");
     let now = ground.create();
-    for to in [Side::Now, Side::Checkpoint(now)] {
+    for to in [Side::WorkTree, Side::Checkpoint(now)] {
         let files = ground.diff(&Side::Checkpoint(before), &to);
         let text = String::from_utf8(patch(&files)).unwrap();
         assert!(

@@ -81,7 +81,7 @@ fn every_kind_of_change_has_its_status() {
         ("tool".to_owned(), None, Status::Modified, 0, 0),
         ("was/file".to_owned(), None, Status::TypeChanged, 1, 2),
     ];
-    let now = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let now = ground.diff(&Side::Checkpoint(before), &Side::WorkTree);
     assert_eq!(statuses(&now), expected);
     let tool = now.iter().find(|file| file.path.to_string() == "tool");
     assert_eq!(tool.unwrap().modes, (Some("100644"), Some("100755")));
@@ -89,7 +89,7 @@ fn every_kind_of_change_has_its_status() {
     let after = ground.create();
     let stored = ground.diff(&Side::Checkpoint(before), &Side::Checkpoint(after));
     assert_eq!(stored, now);
-    let back = ground.diff(&Side::Now, &Side::Checkpoint(before));
+    let back = ground.diff(&Side::WorkTree, &Side::Checkpoint(before));
     let back = statuses(&back);
     assert_eq!(back.len(), expected.len());
     assert!(back.contains(&(
@@ -100,7 +100,7 @@ fn every_kind_of_change_has_its_status() {
         0
     )));
     assert!(back.contains(&("gone".to_owned(), None, Status::Added, 2, 0)));
-    assert_eq!(ground.diff(&Side::Now, &Side::Now), Vec::new());
+    assert_eq!(ground.diff(&Side::WorkTree, &Side::WorkTree), Vec::new());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn only_requested_paths_are_compared() {
                 .collect(),
             ..with_contents()
         };
-        let files = ground.try_diff(&Side::Checkpoint(before), &Side::Now, &options);
+        let files = ground.try_diff(&Side::Checkpoint(before), &Side::WorkTree, &options);
         let files = files.unwrap().into_iter();
         files.map(|file| file.path.to_string()).collect::<Vec<_>>()
     };
@@ -137,7 +137,7 @@ fn contents_respect_the_limits() {
         ..with_contents()
     };
     let files = ground
-        .try_diff(&Side::Checkpoint(before), &Side::Now, &options)
+        .try_diff(&Side::Checkpoint(before), &Side::WorkTree, &options)
         .unwrap();
     assert_eq!(files[0].before.as_deref(), Some(&b"old a"[..]));
     assert_eq!(files[0].after.as_deref(), Some(&b"new a"[..]));
@@ -151,7 +151,7 @@ fn contents_respect_the_limits() {
         ..options
     };
     let files = ground
-        .try_diff(&Side::Checkpoint(before), &Side::Now, &options)
+        .try_diff(&Side::Checkpoint(before), &Side::WorkTree, &options)
         .unwrap();
     assert!(
         files
@@ -177,7 +177,7 @@ fn captured_paths_that_are_now_denied_are_hidden() {
     ]);
     ground.remove("secret/key");
     ground.remove("plan");
-    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let files = ground.diff(&Side::Checkpoint(before), &Side::WorkTree);
     assert_eq!(
         statuses(&files),
         vec![
@@ -194,7 +194,7 @@ fn an_unknown_checkpoint_is_not_found() {
     let ground = Ground::new(&[("a", "1")]);
     let unknown = Side::Checkpoint("0123456789012345678901234567890123456789".parse().unwrap());
     let kind = |ground: &Ground| {
-        let diff = ground.try_diff(&unknown, &Side::Now, &with_contents());
+        let diff = ground.try_diff(&unknown, &Side::WorkTree, &with_contents());
         diff.unwrap_err().kind
     };
     assert_eq!(kind(&ground), ErrorKind::NotFound);
@@ -213,7 +213,7 @@ fn t14_diff_and_preview_change_nothing() {
     ground.remove("b/c");
     let workspace = ground.stamps(&ground.root);
     let data = tree(&ground.data());
-    assert_eq!(ground.diff(&Side::Checkpoint(id), &Side::Now).len(), 3);
+    assert_eq!(ground.diff(&Side::Checkpoint(id), &Side::WorkTree).len(), 3);
     assert_eq!(
         ground.preview(&restore_support::all(id), &[]).changes.len(),
         3
@@ -291,7 +291,7 @@ fn git_applies_the_patch() {
     ground.write(&[("link-to-file", "a file\n"), ("folder", "a file\n")]);
     ground.chmod("tool", 0o755);
     ground.chmod("tool2", 0o755);
-    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let files = ground.diff(&Side::Checkpoint(before), &Side::WorkTree);
     let text = patch(&files);
     apply(&old, &text);
     assert_eq!(tree(&old), ground.tree());
@@ -308,7 +308,7 @@ fn a_patch_reports_binary_files_as_different() {
     let ground = Ground::new(&[("picture", "a\0b")]);
     let before = ground.create();
     ground.write(&[("picture", "a\0c"), ("other", "\0")]);
-    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let files = ground.diff(&Side::Checkpoint(before), &Side::WorkTree);
     let text = String::from_utf8(patch(&files)).unwrap();
     assert!(
         text.contains("Binary files a/picture and b/picture differ\n"),
@@ -344,7 +344,7 @@ fn is_counted_and_patched(old: &str, new: &str) {
     let past = ground.outside("past");
     copy(&ground.root, &past);
     ground.write(&[("f", new)]);
-    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let files = ground.diff(&Side::Checkpoint(before), &Side::WorkTree);
     let (additions, deletions) = (files[0].additions, files[0].deletions);
     assert_eq!(
         (additions, deletions),
@@ -432,7 +432,7 @@ fn an_existing_uncaptured_file_is_not_deleted() {
     ground.write(&[("folder/x", "other\n")]);
     let pipe = Command::new("mkfifo").arg(ground.path("pipe")).status();
     assert!(pipe.unwrap().success());
-    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let files = ground.diff(&Side::Checkpoint(before), &Side::WorkTree);
     let of = |path: &str| {
         let mut found = files.iter().filter(|file| file.path.to_string() == path);
         let file = found.next();

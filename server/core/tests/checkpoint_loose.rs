@@ -216,7 +216,7 @@ fn try_all(what: &str, ground: &Ground, first: Oid) {
     let told = ground.job(|job| ground.checkpoints.verify(job)).unwrap();
     let told = told.join("\n");
     assert!(told.contains(&first.to_string()), "{what}: {told}");
-    let diff = ground.try_diff(&Side::Checkpoint(first), &Side::Now, &with_contents());
+    let diff = ground.try_diff(&Side::Checkpoint(first), &Side::WorkTree, &with_contents());
     assert!(diff.is_err(), "{what}");
     let restored = ground.try_restore(&all(first), &[], &Options::default());
     assert!(restored.is_err(), "{what}");

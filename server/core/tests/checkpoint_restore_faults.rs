@@ -309,7 +309,7 @@ fn invalid_access_rules_stop_every_operation() {
         let preview = |job: &sightline_core::checkpoint::Job<'_>| {
             ground.checkpoints.preview(job, &all(id), &[])
         };
-        let now = Side::Now;
+        let now = Side::WorkTree;
         let options = restore_support::with_contents();
         for error in [
             ground.job(create).unwrap_err(),

@@ -177,7 +177,7 @@ fn a_diff_does_not_change_what_a_restore_deletes() {
         ("ignored", "i"),
     ]);
     let preview = ground.preview(&all(id), &[]);
-    ground.diff(&Side::Checkpoint(id), &Side::Now);
+    ground.diff(&Side::Checkpoint(id), &Side::WorkTree);
     assert_eq!(ground.preview(&all(id), &[]), preview);
     ground.restore(id);
     assert_eq!(ground.read("ignored"), "i");

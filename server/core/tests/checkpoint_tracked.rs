@@ -230,7 +230,7 @@ fn an_unusable_index_tracks_nothing() {
     fs::create_dir(&index).unwrap();
     assert_eq!(bench.files(&bench.create()), [".gitignore"]);
     fs::remove_dir(&index).unwrap();
-    // A pipe that nobody writes to does not block.
+    // A named pipe without a writer does not block.
     assert!(
         std::process::Command::new("mkfifo")
             .arg(&index)
@@ -295,7 +295,7 @@ fn a_restore_covers_tracked_files_only() {
     let id = ground.create();
     ground.write(&[("keep.log", "2"), ("junk.log", "2"), ("out/junk", "2")]);
     ground.remove("out/keep");
-    let diff = ground.diff(&Side::Checkpoint(id), &Side::Now);
+    let diff = ground.diff(&Side::Checkpoint(id), &Side::WorkTree);
     let paths: Vec<String> = diff.iter().map(|diff| diff.path.to_string()).collect();
     assert_eq!(paths, ["keep.log", "out/keep"]);
     let changed = ground.tree();

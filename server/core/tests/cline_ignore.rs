@@ -13,7 +13,7 @@ use std::{fs, sync::Arc};
 
 use serde_json::Value;
 use sightline_core::{
-    access::{Access, AccessView, HOLD, Now},
+    access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
     path::{AbsPath, Root, Roots},
 };
 use sightline_protocol::access::AccessKind;
@@ -121,10 +121,10 @@ impl Workspace {
     /// The rules once no earlier ones hold any more.
     fn view(&self) -> AccessView {
         self.access.view();
-        let Now { monotonic, wall } = Now::system();
-        let later = Now {
-            monotonic: monotonic + HOLD,
-            wall: wall + HOLD,
+        let ClockReading { monotonic, wall } = ClockReading::system();
+        let later = ClockReading {
+            monotonic: monotonic + REMOVAL_DELAY,
+            wall: wall + REMOVAL_DELAY,
         };
         self.access.view_at(later).0
     }
@@ -247,7 +247,7 @@ fn recorded_tables_get_the_answers_of_git() {
         let rules = case["input"]["files"][".clineignore"]
             .as_str()
             .unwrap_or("");
-        // Includes and an empty file have rules of their own.
+        // Includes and empty files differ from Cline.
         if rules.is_empty() || rules.contains("!include") {
             continue;
         }

@@ -180,7 +180,7 @@ proptest! {
         rules in prop::collection::vec(
             (prop::sample::select(vec!["", "a", "b", "a/b", "c"]), rule_file()), 0..4),
         exclude in rule_file(),
-        // What is opened, and what of it is listed.
+        // The workspace folder, and the listed folder in it.
         (opened, dir) in prop::sample::select(vec![
             ("", ""), ("", "a"), ("", "a/b"), ("a", ""), ("a", "b"), ("a/b", ""),
         ]),
@@ -204,7 +204,7 @@ proptest! {
                 fs::write(top.join(at).join(".gitignore"), text).unwrap();
             }
         }
-        // What is listed on purpose is not ignored; git knows no such thing.
+        // A folder that is listed explicitly is not ignored. git has no equivalent.
         let mut above = at.ancestors().take_while(|path| *path != top);
         let is_ignored = above.any(|path| {
             !git(&top, &["check-ignore", "--", path.to_str().unwrap()]).is_empty()
@@ -540,8 +540,8 @@ fn paths_above_sort_by_their_components() {
 }
 
 proptest! {
-    /// Whatever the input, each directory stays in one piece and the order is
-    /// the same when what is sorted is sorted again.
+    /// For any input, the entries of a directory stay together, and sorting a sorted
+    /// list does not change it.
     #[test]
     fn the_order_is_total(
         paths in prop::collection::btree_set(

@@ -36,7 +36,7 @@ fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// What stands in the place of a file.
+/// A special file in place of a regular file.
 #[derive(Clone, Copy, Debug)]
 enum Odd {
     Pipe,
@@ -201,7 +201,7 @@ const WORK: &[Change] = &[
         let _ = ground.checkpoints.get(first);
         let _ = ground.checkpoints.stats();
         let _ = ground.checkpoints.last_undo();
-        let _ = ground.try_diff(&Side::Checkpoint(first), &Side::Now, &with_contents());
+        let _ = ground.try_diff(&Side::Checkpoint(first), &Side::WorkTree, &with_contents());
         let _ = ground.job(|job| ground.checkpoints.preview(job, &all(first), &[]));
         let _ = ground.job(|job| ground.checkpoints.verify(job));
     },

@@ -47,7 +47,7 @@ fn track(folder: &Path, name: &str, now: i64) {
     tracker(folder).track(&event, &cancel).unwrap();
 }
 
-/// Not a test of its own: what the other process does.
+/// Not a test: the code of the child process.
 #[test]
 fn child() {
     let (Some(folder), Ok(name)) = (env::var_os(FOLDER), env::var(NAME)) else {

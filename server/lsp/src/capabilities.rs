@@ -16,7 +16,7 @@ use sightline_protocol::{
 
 use crate::{editor_features, version};
 
-/// What `initialize` says about the client.
+/// Properties of the client, from the params of `initialize`.
 #[derive(Clone, Debug, Default)]
 pub struct ClientInfo {
     /// `clientInfo.name`.
@@ -71,7 +71,7 @@ impl ClientInfo {
                 .is_some_and(|formats| formats.iter().any(|format| format == "markdown")),
             plugin: initialize
                 .pointer("/capabilities/experimental/sightline")
-                .is_some_and(|said| said.is_object() || *said == true),
+                .is_some_and(|value| value.is_object() || *value == true),
             versioned_edits: flag("/capabilities/workspace/workspaceEdit/documentChanges"),
             name,
         }

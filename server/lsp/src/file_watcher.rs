@@ -15,7 +15,7 @@ use std::{
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
 
-use sightline_core::{access::HOLD, path::uri_to_path};
+use sightline_core::{access::REMOVAL_DELAY, path::uri_to_path};
 
 use crate::{editor_features::diagnostics, mutex::lock, session::Session, shared_state::Server};
 
@@ -74,7 +74,7 @@ fn run(server: &Weak<Server>, wake: &mpsc::Sender<()>, events: &mpsc::Receiver<(
         let is_holding = scan(&server, &mut directories, &mut stamps, first);
         first = false;
         drop(server);
-        match events.recv_timeout(if is_holding { HOLD } else { INTERVAL }) {
+        match events.recv_timeout(if is_holding { REMOVAL_DELAY } else { INTERVAL }) {
             Ok(()) => {
                 std::thread::sleep(SETTLE);
                 events.try_iter().for_each(drop);

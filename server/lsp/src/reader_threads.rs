@@ -95,7 +95,7 @@ impl Standby {
 }
 
 impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
-    /// Reads and stands by until the end.
+    /// Reads, then waits as a standby thread, until the end of the input.
     fn run<'a>(&'a self, mut reading: MutexGuard<'a, Option<N>>) {
         while let Some(next) = reading.as_mut() {
             match next() {

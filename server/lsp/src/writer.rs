@@ -278,12 +278,12 @@ fn has_atomic_writes(_: &PipeWriter) -> bool {
 #[cfg(unix)]
 fn is_writable(stream: &PipeWriter) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut asked = [PollFd::new(stream, PollFlags::OUT)];
+    let mut polled = [PollFd::new(stream, PollFlags::OUT)];
     let at_once = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    poll(&mut asked, Some(&at_once)).is_ok_and(|_| asked[0].revents() == PollFlags::OUT)
+    poll(&mut polled, Some(&at_once)).is_ok_and(|_| polled[0].revents() == PollFlags::OUT)
 }
 
 #[cfg(not(unix))]

@@ -62,7 +62,7 @@ pub fn run(bytes: &[u8]) {
         match draw.below(8) {
             0 => stream.extend_from_slice(draw.bytes(16)),
             1 => {
-                // Longer than what is kept of a header.
+                // Longer than the stored part of a header.
                 let times = draw.below(40);
                 stream.extend(std::iter::repeat_n(draw.byte(), times * 1024));
             }

@@ -42,9 +42,9 @@ fn odd(draw: &mut Draw<'_>) -> Value {
     }
 }
 
-/// Stands for a number out of range.
+/// Placeholder for a number out of range.
 const HUGE: &str = "@huge@";
-/// Stands for a lone surrogate, as JavaScript produces.
+/// Placeholder for a lone surrogate, as JavaScript produces.
 const LONE: &str = "@lone@";
 
 /// Changes something somewhere in a value.

@@ -26,7 +26,7 @@ impl Origin {
         let scopes = roots.as_slice().iter();
         let view = AccessView {
             roots: roots.clone(),
-            loose: Arc::default(),
+            open_files: Arc::default(),
             rule_files: Arc::default(),
             scopes: scopes
                 .map(|root| RuleScope::new(&root.path, Some(root), Rules::None))
@@ -60,7 +60,9 @@ impl AccessView {
             return Verdict::Denied(through_link(denial));
         }
         match origin.names.last() {
-            Some(real) if !self.is_inside(real) && !self.loose.contains(real) => Verdict::Outside,
+            Some(real) if !self.is_inside(real) && !self.open_files.contains(real) => {
+                Verdict::Outside
+            }
             _ => Verdict::Allowed,
         }
     }

@@ -311,7 +311,7 @@ impl Translator {
                     at += 1;
                 }
                 members.add_range(from, to);
-                // The bytes after the first one of `to` are members of their own.
+                // The bytes after the first one of `to` are separate members.
                 low = (to.last_byte() != to.first_byte()).then_some(to);
                 continue;
             }

@@ -5,7 +5,7 @@
 //!
 //! A path is denied if a rule of any root that contains it matches its written name, the name of a symlink on
 //! the way, or its path without symlinks. It is also denied if one of these cannot be determined. Hard links and
-//! bind mounts inside a root have names of their own and are not resolved.
+//! bind mounts inside a root have independent names and are not resolved.
 //!
 //! Read next: `rules` (the rule files of a directory), `pattern_matcher` and `git_glob` (their syntax), `symlinks`
 //! (resolving paths), `open` (opening what was checked), `document_origin` (documents opened in an editor), `lint`
@@ -41,7 +41,7 @@ pub(crate) use self::open::OpenedFolder;
 pub use self::{
     document_origin::Origin,
     open::{OpenedFile, PathKind},
-    rules::{HOLD, Now, RULE_FILE},
+    rules::{ClockReading, REMOVAL_DELAY, RULE_FILE},
 };
 use self::{
     pattern_matcher::{Decision, bytes_of},
@@ -86,28 +86,28 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct Access {
     roots: Arc<Roots>,
-    loose: Arc<[AbsPath]>,
-    /// The roots in their order, then the directories of loose files, then all directories above these.
+    open_files: Arc<[AbsPath]>,
+    /// The roots in their order, then the directories of open files, then all directories above these.
     files: Mutex<Vec<RuleFiles>>,
 }
 
 impl Access {
-    /// Reads the rules for `roots`. `loose` are files that are open without any root. They are allowed unless a
+    /// Reads the rules for `roots`. `open_files` are files that are open without any root. They are allowed unless a
     /// `.clineignore` in their directory or above it denies them.
-    pub fn new(roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
-        Self::with(roots, loose, &[])
+    pub fn new(roots: Arc<Roots>, open_files: Vec<AbsPath>) -> Self {
+        Self::with(roots, open_files, &[])
     }
 
     /// Returns the rules for other roots and files. Rule files that are known already keep their state.
     #[must_use]
-    pub fn with_roots(&self, roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
-        Self::with(roots, loose, &self.files())
+    pub fn with_roots(&self, roots: Arc<Roots>, open_files: Vec<AbsPath>) -> Self {
+        Self::with(roots, open_files, &self.files())
     }
 
-    fn with(roots: Arc<Roots>, loose: Vec<AbsPath>, known: &[RuleFiles]) -> Self {
-        let now = Now::system();
-        let loose = if roots.is_empty() {
-            with_real_paths(loose)
+    fn with(roots: Arc<Roots>, open_files: Vec<AbsPath>, known: &[RuleFiles]) -> Self {
+        let now = ClockReading::system();
+        let open_files = if roots.is_empty() {
+            with_real_paths(open_files)
         } else {
             Vec::new()
         };
@@ -130,20 +130,20 @@ impl Access {
                 files.push(read(&folder, naming));
             }
         };
-        for file in &loose {
+        for file in &open_files {
             add(folder_above(file), SourceNaming::Relative);
         }
         let roots_as_known = roots
             .as_slice()
             .iter()
             .flat_map(|root| [&root.path, &root.canonical]);
-        for path in roots_as_known.chain(&*loose) {
+        for path in roots_as_known.chain(&*open_files) {
             for above in path.as_path().ancestors().skip(1) {
                 add(AbsPath::new(above), SourceNaming::Absolute);
             }
         }
         Self {
-            loose: loose.into(),
+            open_files: open_files.into(),
             files: Mutex::new(files),
             roots,
         }
@@ -151,11 +151,11 @@ impl Access {
 
     /// Returns the current rules, and the roots whose rules changed since the last call.
     pub fn view(&self) -> (AccessView, Vec<usize>) {
-        self.view_at(Now::system())
+        self.view_at(ClockReading::system())
     }
 
     /// [`Self::view`] with a given time, for tests.
-    pub fn view_at(&self, now: Now) -> (AccessView, Vec<usize>) {
+    pub fn view_at(&self, now: ClockReading) -> (AccessView, Vec<usize>) {
         let mut files = self.files();
         let mut changed = Vec::new();
         let mut scopes: Vec<RuleScope> = Vec::with_capacity(files.len());
@@ -184,7 +184,7 @@ impl Access {
         let rule_files: Vec<PathBuf> = rule_files.map(Path::to_path_buf).collect();
         let view = AccessView {
             roots: self.roots.clone(),
-            loose: self.loose.clone(),
+            open_files: self.open_files.clone(),
             scopes: scopes.into(),
             rule_files: rule_files.into(),
         };
@@ -200,7 +200,7 @@ impl Access {
             .collect()
     }
 
-    /// Returns whether removed rules still apply. They end with the first view after [`HOLD`].
+    /// Returns whether removed rules still apply. They end with the first view after [`REMOVAL_DELAY`].
     pub fn is_holding(&self) -> bool {
         self.files().iter().any(RuleFiles::is_holding)
     }
@@ -227,10 +227,10 @@ fn folder_above(path: &AbsPath) -> Option<AbsPath> {
     path.as_path().parent().and_then(AbsPath::new)
 }
 
-/// Adds the paths without symlinks of loose files.
-fn with_real_paths(loose: Vec<AbsPath>) -> Vec<AbsPath> {
+/// Adds the paths without symlinks of open files.
+fn with_real_paths(open_files: Vec<AbsPath>) -> Vec<AbsPath> {
     let mut all: Vec<AbsPath> = Vec::new();
-    for file in loose {
+    for file in open_files {
         let real = fs::canonicalize(file.as_path())
             .ok()
             .and_then(|real| AbsPath::new(&real));
@@ -243,7 +243,7 @@ fn with_real_paths(loose: Vec<AbsPath>) -> Vec<AbsPath> {
     all
 }
 
-/// A directory with rules: a root, the directory of a loose file, or one above these.
+/// A directory with rules: a root, the directory of an open file, or one above these.
 #[derive(Debug)]
 struct RuleScope {
     /// All known paths of the directory, without duplicates: the written one first, the one without symlinks last.
@@ -366,8 +366,8 @@ pub(crate) enum RuleBase {
 #[derive(Clone, Debug, Default)]
 pub struct AccessView {
     roots: Arc<Roots>,
-    loose: Arc<[AbsPath]>,
-    /// The roots in their order, then the directories of loose files and those above.
+    open_files: Arc<[AbsPath]>,
+    /// The roots in their order, then the directories of open files and those above.
     scopes: Arc<[RuleScope]>,
     /// The files that contain the rules. Some may not exist.
     rule_files: Arc<[PathBuf]>,
@@ -672,7 +672,7 @@ impl AccessView {
             }
         };
         if !place.linked {
-            return allowed_if(self.is_inside(path) || self.loose.contains(path));
+            return allowed_if(self.is_inside(path) || self.open_files.contains(path));
         }
         let Some(real) = AbsPath::new(&place.real) else {
             return Verdict::Outside;
@@ -680,8 +680,10 @@ impl AccessView {
         if let Some(denial) = self.denial_of(&real, || place.is_folder()) {
             return Verdict::Denied(through_link(denial));
         }
-        let is_loose = [path, &real].iter().any(|path| self.loose.contains(path));
-        allowed_if(is_loose || self.is_inside(&real))
+        let is_open = [path, &real]
+            .iter()
+            .any(|path| self.open_files.contains(path));
+        allowed_if(is_open || self.is_inside(&real))
     }
 
     fn is_inside(&self, path: &AbsPath) -> bool {

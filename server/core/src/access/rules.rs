@@ -2,7 +2,7 @@
 //!
 //! Compiles the files and detects changes. Programs save a file in steps: it is empty, incomplete or missing for a
 //! moment. So new rules apply immediately, and removed rules still apply until the files have been unchanged for
-//! [`HOLD`].
+//! [`REMOVAL_DELAY`].
 
 use std::{
     path::Path,
@@ -21,8 +21,8 @@ use crate::{
 };
 
 /// How long removed rules still apply.
-pub const HOLD: Duration = Duration::from_millis(500);
-/// Age from which the timestamps of files prove that they have been unchanged for [`HOLD`]. Longer than that,
+pub const REMOVAL_DELAY: Duration = Duration::from_millis(500);
+/// Age from which the timestamps of files prove that they have been unchanged for [`REMOVAL_DELAY`]. Longer than that,
 /// because file systems round timestamps.
 const SETTLED: Duration = Duration::from_secs(1);
 /// How far file timestamps can be behind the system clock: kernels update theirs once per tick.
@@ -32,14 +32,14 @@ const MAX_HELD: usize = 16;
 
 /// A point in time, by two clocks.
 #[derive(Clone, Copy, Debug)]
-pub struct Now {
+pub struct ClockReading {
     /// Measures waiting.
     pub monotonic: Instant,
     /// Is compared with file timestamps.
     pub wall: SystemTime,
 }
 
-impl Now {
+impl ClockReading {
     /// Reads the clocks of the system.
     pub fn system() -> Self {
         Self {
@@ -106,7 +106,7 @@ pub(super) struct RuleFiles {
     naming: SourceNaming,
     /// The current content of the files.
     current: Version,
-    /// Earlier contents since the files were last unchanged for [`HOLD`].
+    /// Earlier contents since the files were last unchanged for [`REMOVAL_DELAY`].
     held: Vec<Version>,
     /// When `current` was first seen with the states in `states`.
     since: Instant,
@@ -126,7 +126,7 @@ struct Version {
 
 impl RuleFiles {
     /// Reads the rules of `folder`.
-    pub(super) fn read(folder: AbsPath, naming: SourceNaming, now: Now) -> Self {
+    pub(super) fn read(folder: AbsPath, naming: SourceNaming, now: ClockReading) -> Self {
         let (sources, states) = read_rule_files(&folder);
         let current = Version {
             rules: compile(&folder, naming, &sources),
@@ -193,7 +193,7 @@ impl RuleFiles {
     }
 
     /// Reads the files again if they may have changed. Returns whether the rules changed.
-    pub(super) fn refresh(&mut self, now: Now) -> bool {
+    pub(super) fn refresh(&mut self, now: ClockReading) -> bool {
         let checked_at = std::mem::replace(&mut self.checked_at, now.wall);
         if self.held.is_empty() && !self.may_have_changed() {
             return false;
@@ -205,7 +205,7 @@ impl RuleFiles {
             self.since = now.monotonic;
             self.states = states;
         }
-        let mut is_settled = now.monotonic.saturating_duration_since(self.since) >= HOLD;
+        let mut is_settled = now.monotonic.saturating_duration_since(self.since) >= REMOVAL_DELAY;
         if is_changed {
             let before = self.switch_to(sources);
             is_settled |= self.is_settled(&before, checked_at, now.wall);
@@ -391,7 +391,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(RULE_FILE);
         fs::write(&path, "a\n").unwrap();
-        let now = Now::system();
+        let now = ClockReading::system();
         let folder = AbsPath::new(dir.path()).unwrap();
         let mut files = RuleFiles::read(folder, SourceNaming::Relative, now);
         let change_unseen = |files: &mut RuleFiles, text: &str| {
@@ -423,7 +423,7 @@ mod tests {
         let target = dir.path().join("target");
         fs::write(&target, "a\n").unwrap();
         std::os::unix::fs::symlink("target", dir.path().join(RULE_FILE)).unwrap();
-        let now = Now::system();
+        let now = ClockReading::system();
         let folder = AbsPath::new(dir.path()).unwrap();
         let mut files = RuleFiles::read(folder, SourceNaming::Relative, now);
         files.read_at = now.wall + 2 * RACY;

@@ -112,7 +112,7 @@ impl Checkpoints {
         to: &Side,
         options: &DiffOptions,
     ) -> Result<Vec<FileDiff>, Error> {
-        if from == to && *from == Side::Now {
+        if from == to && *from == Side::WorkTree {
             return Ok(Vec::new());
         }
         job.require_rules()?;
@@ -153,7 +153,7 @@ impl Checkpoints {
     fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Option<SkippedPaths>), Error> {
         Ok(match side {
             Side::Checkpoint(id) => (Tree::Stored(self.get(*id)?.tree), None),
-            Side::Now => {
+            Side::WorkTree => {
                 let scan = self.scan_worktree(job)?;
                 (Tree::Seen(Arc::clone(&scan.tree)), Some(scan.skipped))
             }

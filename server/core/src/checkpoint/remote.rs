@@ -89,17 +89,17 @@ impl Checkpoints {
             &names,
         ];
         let taken = git(repository.dir(), &arguments, cancel)
-            .and_then(|said| Ok((said, publish_fetched(&repository, job)?)));
+            .and_then(|output| Ok((output, publish_fetched(&repository, job)?)));
         make_private(repository.dir());
         // Even after an error, so that they are not checked again.
         let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
-        let (mut said, left_out) = taken?;
+        let (mut output, left_out) = taken?;
         removed?;
         for line in left_out {
-            said.push_str(&line);
-            said.push('\n');
+            output.push_str(&line);
+            output.push('\n');
         }
-        Ok(said)
+        Ok(output)
     }
 }
 
@@ -239,9 +239,9 @@ fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
     if ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(is_set) {
         return;
     }
-    let mut ask = git_command(dir);
-    let configured = ask.args(["config", "--get", "core.sshCommand"]).output();
-    if configured.is_ok_and(|said| said.stdout.is_empty()) {
+    let mut config = git_command(dir);
+    let configured = config.args(["config", "--get", "core.sshCommand"]).output();
+    if configured.is_ok_and(|output| output.stdout.is_empty()) {
         git.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
     }
 }
@@ -264,16 +264,16 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
     let out = read_pipe(child.stdout.take());
     let err = read_pipe(child.stderr.take());
     let status = wait(&mut child, cancel);
-    let said = [out, err].map(|thread| thread.join().unwrap_or_default());
-    let said = said.concat();
+    let output = [out, err].map(|thread| thread.join().unwrap_or_default());
+    let output = output.concat();
     let status = status?;
     if status.success() {
-        return Ok(said);
+        return Ok(output);
     }
     Err(Error::storage(format!(
         "git {} failed ({status}): {}; check that the remote exists and needs no prompt",
         arguments.first().copied().unwrap_or_default(),
-        said.trim()
+        output.trim()
     )))
 }
 
@@ -488,23 +488,29 @@ mod tests {
         );
 
         let there = Scratch::new();
-        let said = there.fetch(dir.to_str().unwrap(), &Cancel::default());
-        let said = said.unwrap();
+        let output = there.fetch(dir.to_str().unwrap(), &Cancel::default());
+        let output = output.unwrap();
         assert_eq!(there.ids(), [good]);
         assert!(
-            said.contains(&format!("skipped {evil}: the folder keys has an entry")),
-            "{said}"
+            output.contains(&format!("skipped {evil}: the folder keys has an entry")),
+            "{output}"
         );
-        assert!(said.contains("skipped \"x\""), "{said}");
-        assert!(said.contains(&format!("skipped \"{tree_name}\"")), "{said}");
+        assert!(output.contains("skipped \"x\""), "{output}");
+        assert!(
+            output.contains(&format!("skipped \"{tree_name}\"")),
+            "{output}"
+        );
 
         let strict = Scratch::new();
         let rules = strict.folder.path().join("ws/.clineignore");
         std::fs::write(rules, "keys/\n").unwrap();
-        let said = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
-        let said = said.unwrap();
+        let output = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
+        let output = output.unwrap();
         let counted = format!("skipped {evil}: access rules deny 1 more");
-        assert!(said.contains(&counted) && !said.contains("keys"), "{said}");
+        assert!(
+            output.contains(&counted) && !output.contains("keys"),
+            "{output}"
+        );
     }
 
     #[test]

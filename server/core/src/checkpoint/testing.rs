@@ -45,16 +45,16 @@ pub(super) fn git(dir: &Path, arguments: &[&str]) -> String {
         stdout,
         stderr,
     } = git_command(dir).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&stderr);
-    assert!(status.success(), "git {arguments:?}: {said}");
-    format!("{}{said}", String::from_utf8_lossy(&stdout))
+    let text = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "git {arguments:?}: {text}");
+    format!("{}{text}", String::from_utf8_lossy(&stdout))
 }
 
 /// Asserts that `git fsck` finds no problem.
 pub(super) fn fsck(dir: &Path) {
-    let said = git(dir, &["fsck", "--strict", "--full", "--no-dangling"]);
+    let text = git(dir, &["fsck", "--strict", "--full", "--no-dangling"]);
     // The missing branch is only a notice.
-    let mut faults = said.lines().filter(|line| !line.starts_with("notice: "));
+    let mut faults = text.lines().filter(|line| !line.starts_with("notice: "));
     assert_eq!(faults.next(), None);
 }
 

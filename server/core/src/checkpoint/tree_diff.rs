@@ -36,7 +36,7 @@ pub enum Side {
     /// A checkpoint.
     Checkpoint(Oid),
     /// The current work tree.
-    Now,
+    WorkTree,
 }
 
 impl Side {
@@ -44,7 +44,7 @@ impl Side {
     pub(super) fn checkpoint(&self) -> Option<Oid> {
         match self {
             Self::Checkpoint(id) => Some(*id),
-            Self::Now => None,
+            Self::WorkTree => None,
         }
     }
 }

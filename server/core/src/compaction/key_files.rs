@@ -15,7 +15,7 @@ use super::{
 
 /// Maximum size of all texts together, in bytes.
 pub(super) const MAX_BYTES: usize = 100_000;
-/// Maximum number of files, whatever the request says.
+/// Maximum number of files, regardless of the request.
 const MAX_FILES: u32 = 100;
 /// Maximum number of files that are tried without success: deleted files, folders, binary
 /// files.

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Maximum size of a text, in bytes.
-const SAID_BYTES: usize = 8_000;
+const TEXT_BYTES: usize = 8_000;
 /// Maximum size of a file or tool result, in bytes.
 const BODY_BYTES: usize = 2_000;
 /// Maximum size of a tool argument, in bytes.
@@ -27,7 +27,7 @@ pub(super) fn message(message: &ScannedMessage<'_>) -> String {
     let mut texts = Vec::new();
     for part in message.parts() {
         match part {
-            MessagePart::Text(json) => texts.push(said(json)),
+            MessagePart::Text(json) => texts.push(message_text(json)),
             MessagePart::Call { name, input, .. } => texts.push(call(&name, input)),
             MessagePart::Result { failed, parts, .. } => texts.push(result(failed, &parts)),
             MessagePart::Label(name) => texts.push(label(&name)),
@@ -44,12 +44,12 @@ pub(super) fn plain(text: &str, max: usize) -> String {
     elide_middle(&elide_base64(&text), max).into_owned()
 }
 
-fn said(json: &str) -> String {
+fn message_text(json: &str) -> String {
     let text = string(json).unwrap_or_default();
     // Agents that write tool calls as text also write results as text.
     let first_line = text.lines().next().unwrap_or_default();
     let is_result = first_line.starts_with('[') && first_line.contains("] Result:");
-    plain(&text, if is_result { BODY_BYTES } else { SAID_BYTES })
+    plain(&text, if is_result { BODY_BYTES } else { TEXT_BYTES })
 }
 
 fn elide_file_contents(text: &str, tags: &FileTags) -> String {

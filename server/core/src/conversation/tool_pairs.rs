@@ -119,7 +119,7 @@ mod tests {
     const CALL: &str = r#"{"type":"tool_use","id":"t","name":"x","input":{}}"#;
     const RESULT: &str = r#"{"type":"tool_result","tool_use_id":"t","content":"y"}"#;
 
-    fn says(role: &str, content: &str) -> String {
+    fn message_with(role: &str, content: &str) -> String {
         format!(r#"{{"role":"{role}","content":{content}}}"#)
     }
 
@@ -139,22 +139,34 @@ mod tests {
 
     #[test]
     fn a_duplicate_call_id_has_one_result() {
-        let twice = says("assistant", &format!("[{CALL},{CALL}]"));
-        assert_eq!(pair(&twice, &says("user", &format!("[{RESULT}]"))), None);
+        let twice = message_with("assistant", &format!("[{CALL},{CALL}]"));
+        assert_eq!(
+            pair(&twice, &message_with("user", &format!("[{RESULT}]"))),
+            None
+        );
         let missing = || ContentPart::MissingResult("t".into());
-        assert_eq!(pair(&twice, &says("user", "[]")), Some(vec![missing()]));
+        assert_eq!(
+            pair(&twice, &message_with("user", "[]")),
+            Some(vec![missing()])
+        );
         // An empty text is not a block.
-        assert_eq!(pair(&twice, &says("user", r#""""#)), Some(vec![missing()]));
-        let said = Some(vec![missing(), ContentPart::WholeContent]);
-        assert_eq!(pair(&twice, &says("user", r#""x""#)), said);
+        assert_eq!(
+            pair(&twice, &message_with("user", r#""""#)),
+            Some(vec![missing()])
+        );
+        let expected = Some(vec![missing(), ContentPart::WholeContent]);
+        assert_eq!(pair(&twice, &message_with("user", r#""x""#)), expected);
     }
 
     #[test]
     fn only_assistants_call_and_only_users_have_results() {
         let (calls, results) = (format!("[{CALL}]"), format!("[{RESULT}]"));
-        assert_eq!(pair(&says("user", &calls), &says("user", "[]")), None);
+        assert_eq!(
+            pair(&message_with("user", &calls), &message_with("user", "[]")),
+            None
+        );
         let without = |role: &str| {
-            let message = says(role, &results);
+            let message = message_with(role, &results);
             without_tool_results(&Message::scan(&message).unwrap()).map(|parts| parts.len())
         };
         assert_eq!((without("user"), without("assistant")), (Some(0), None));

@@ -183,7 +183,7 @@ impl TruncateOutcome {
                 message.role == Role::Assistant && (*index == 1 || *index >= start)
             })
         };
-        let is_said = answers().any(|(index, message)| {
+        let is_marked = answers().any(|(index, message)| {
             self.history
                 .message(index)
                 .into_iter()
@@ -191,7 +191,7 @@ impl TruncateOutcome {
                 .filter_map(|(block, _)| message.blocks().get(block))
                 .any(|block| block.text.is_some())
         });
-        if is_said {
+        if is_marked {
             return None;
         }
         answers().find_map(|(index, message)| {

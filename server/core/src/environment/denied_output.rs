@@ -81,7 +81,7 @@ impl DeniedOutput {
         }
     }
 
-    /// Returns what is hidden after `line`, given what was hidden before it.
+    /// Returns the hidden format after `line`, given the one before it.
     fn next_hidden(&self, hidden: OutputFormat, line: &str, denied: bool) -> Option<OutputFormat> {
         let ends = match hidden {
             OutputFormat::Diff => line.starts_with("diff ") || is_commit(line),

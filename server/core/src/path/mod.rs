@@ -273,7 +273,7 @@ fn relative_through_parents(path: &Path, base: &Path) -> PathBuf {
 /// Returns the path of a `file:` URI, or `None` if `text` is not a URI.
 ///
 /// # Errors
-/// A description of what is wrong with the URI.
+/// A description of the invalid part of the URI.
 pub fn uri_to_path(text: &str) -> Result<Option<AbsPath>, String> {
     let Some(scheme) = scheme_of(text) else {
         return Ok(None);

@@ -171,7 +171,7 @@ fn add_message(text: &mut String, index: usize, stored: &StoredMessage) {
     };
     add_heading(text, index, role, stored);
     match message.get("content") {
-        Some(Value::String(said)) => add_text(text, said),
+        Some(Value::String(content)) => add_text(text, content),
         Some(Value::Array(blocks)) => blocks.iter().for_each(|block| add_block(text, block)),
         None | Some(Value::Null) => {}
         Some(other) => add_json(text, other),
@@ -205,10 +205,12 @@ fn add_block(text: &mut String, block: &Value) {
             let error = if is_error { ", error" } else { "" };
             let _ = write!(text, "\n**Tool result** ({id}{error})\n");
             match block.get("content") {
-                Some(Value::String(said)) => add_fenced(text, "", said),
+                Some(Value::String(content)) => add_fenced(text, "", content),
                 Some(Value::Array(parts)) => parts.iter().for_each(|part| {
                     match (part.get("type").and_then(Value::as_str), part.get("text")) {
-                        (Some("text"), Some(Value::String(said))) => add_fenced(text, "", said),
+                        (Some("text"), Some(Value::String(content))) => {
+                            add_fenced(text, "", content)
+                        }
                         _ => add_block(text, part),
                     }
                 }),
@@ -226,9 +228,9 @@ fn add_block(text: &mut String, block: &Value) {
     }
 }
 
-fn add_text(text: &mut String, said: &str) {
-    if !said.trim().is_empty() {
-        let _ = write!(text, "\n{}\n", said.trim_end());
+fn add_text(text: &mut String, content: &str) {
+    if !content.trim().is_empty() {
+        let _ = write!(text, "\n{}\n", content.trim_end());
     }
 }
 

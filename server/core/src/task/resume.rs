@@ -131,7 +131,8 @@ fn missing_results(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Erro
 
 /// Returns the tool calls of an assistant message, without duplicates.
 fn tool_calls(raw: &RawValue) -> Vec<ToolCall> {
-    let Some(message) = Message::scan(raw.get()).filter(|said| said.role == Role::Assistant) else {
+    let Some(message) = Message::scan(raw.get()).filter(|message| message.role == Role::Assistant)
+    else {
         return Vec::new();
     };
     let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! Decides who changed a tracked file: the agent or the user. Holds the state of one file and its
+//! Attributes a change of a tracked file to the agent or the user. Holds the state of one file and its
 //! transitions for each event and observation. Pure: no disk access, no clock.
 //!
 //! A file is compared with the content that the agent last *saw*. Any other content is the user's
@@ -29,7 +29,7 @@ pub(super) struct TrackedFile {
     /// The user's change since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) noted: Option<UserChange>,
-    /// The user's change, if the agent was not told of it yet.
+    /// The user's change, if it was not reported to the agent yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pending: Option<PendingReport>,
     /// Content announced by the agent.
@@ -53,7 +53,7 @@ pub(super) struct UserChange {
     found: bool,
 }
 
-/// A change that the agent was not told of yet.
+/// A change that was not reported to the agent yet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PendingReport {
     /// Report it even if the file again holds the content that the agent saw.

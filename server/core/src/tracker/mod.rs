@@ -82,7 +82,7 @@ pub struct FileRef {
     pub abs: AbsPath,
 }
 
-/// A change by the user that the agent was not told of yet.
+/// A change by the user that was not reported to the agent yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndeliveredChange {
     /// The changed file.

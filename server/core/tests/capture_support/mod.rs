@@ -13,7 +13,7 @@ use std::{
 };
 
 use sightline_core::{
-    access::{Access, AccessView, HOLD, Now},
+    access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
     cancel::Cancel,
     checkpoint::{ChangeSource, Checkpoint, Checkpoints, Job, Request, Settings},
     error::Error,
@@ -66,10 +66,10 @@ impl Bench {
     /// Returns the access rules, after earlier rules have expired.
     pub(crate) fn view(&self) -> AccessView {
         self.access.view();
-        let Now { monotonic, wall } = Now::system();
-        let later = Now {
-            monotonic: monotonic + HOLD,
-            wall: wall + HOLD,
+        let ClockReading { monotonic, wall } = ClockReading::system();
+        let later = ClockReading {
+            monotonic: monotonic + REMOVAL_DELAY,
+            wall: wall + REMOVAL_DELAY,
         };
         self.access.view_at(later).0
     }
@@ -77,10 +77,10 @@ impl Bench {
     /// Waits until rules of a deleted rule file no longer apply.
     pub(crate) fn settle_rules(&self) {
         self.access.view();
-        let Now { monotonic, wall } = Now::system();
-        self.access.view_at(Now {
-            monotonic: monotonic + HOLD,
-            wall: wall + HOLD,
+        let ClockReading { monotonic, wall } = ClockReading::system();
+        self.access.view_at(ClockReading {
+            monotonic: monotonic + REMOVAL_DELAY,
+            wall: wall + REMOVAL_DELAY,
         });
     }
 

@@ -35,7 +35,7 @@ struct Case {
     rules: &'static str,
     /// Written over the files of the repository.
     files: &'static [(&'static str, &'static str)],
-    /// Put in place of what is there.
+    /// Symlinks that replace existing files.
     links: &'static [(&'static str, &'static str)],
     said: Said,
 }

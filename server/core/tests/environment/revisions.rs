@@ -31,7 +31,7 @@ fn only_what_changed_since_a_revision_comes_back() {
     );
     assert_eq!(changed.sections[0].text, "a.txt\nb.txt");
 
-    // Back to the first state: nothing new for who knows the first.
+    // Back in the first state: the delta from the first revision is empty.
     world.tabs(&["app/a.txt"]);
     let back = revisions.answer(world.build(), Some(first.revision), true);
     assert_eq!(ids(&back.sections), [SectionId::CurrentTime]);

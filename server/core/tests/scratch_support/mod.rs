@@ -40,7 +40,7 @@ pub(crate) fn kind(view: &AccessView, path: &str) -> AccessKind {
     ask(view, path).access
 }
 
-/// A folder of its own, `ws` in an otherwise empty one, without links above it.
+/// Creates the folder `ws` in a new temporary folder, without symlinks above it.
 pub(crate) fn workspace(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(parent.path()).unwrap().join("ws");

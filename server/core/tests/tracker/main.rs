@@ -1,7 +1,7 @@
-//! The trackers on real files: what is the user's change and what is not.
+//! The tracker on real files: attributes changes to the user or the agent.
 //!
-//! Times are those of an invented clock, and files get theirs set, so that
-//! nothing here depends on how fast it runs.
+//! The clock is simulated and file timestamps are set explicitly, so results do
+//! not depend on the speed of the machine.
 
 #![allow(clippy::unwrap_used)]
 
@@ -345,7 +345,7 @@ fn undoing_the_agents_write_is_an_edit() {
     desk.write("a", "1", 0.0);
     desk.track("a", ReadTool, 10.0);
     desk.announce("a", "agent", 20.0);
-    // Nobody looked in between.
+    // The file was not observed in between.
     desk.write("a", "agent", 20.1);
     desk.write("a", "1", 25.0);
     desk.assert_users("a", 26.0);

@@ -429,16 +429,16 @@ fn transfer_checkpoints(
     direction: Direction,
     remote: &str,
 ) -> Result<i32, Error> {
-    let said = with_maintenance(workspace, |server| {
+    let output = with_maintenance(workspace, |server| {
         let cancel = signals::cancel_on_termination()
             .map_err(|error| Error::storage(format!("cannot install signal handlers: {error}")))?;
         let context = RequestContext::new(server, server.snapshot(), cancel);
         transfer(&context, direction, remote)
     })?;
     if workspace.json {
-        print(&format!("{}\n", json!({ "text": said })))?;
+        print(&format!("{}\n", json!({ "text": output })))?;
     } else {
-        print(&format!("{}\n", said.trim_end()))?;
+        print(&format!("{}\n", output.trim_end()))?;
     }
     Ok(DONE)
 }

@@ -114,7 +114,7 @@ impl Session {
             "An editor opens {} and starts the server",
             self.workspace.display()
         ))?;
-        let started = self.ask(
+        let started = self.request(
             "initialize",
             json!({
                 "processId": std::process::id(),
@@ -182,7 +182,7 @@ impl Session {
             .find(|file| writable && file.ends_with("prices.py"))
         {
             Some(file) => {
-                let read = self.ask(
+                let read = self.request(
                     "sightline/readFile",
                     json!({ "path": file, "taskId": "demo" }),
                 )?;
@@ -198,13 +198,13 @@ impl Session {
             }
             None => print_line("(skipped: the folder is used read-only)")?,
         }
-        self.ask("shutdown", Value::Null)?;
+        self.request("shutdown", Value::Null)?;
         self.client.notify("exit", Value::Null)
     }
 
     /// Returns files to open and denied files.
     fn find_files(&mut self) -> io::Result<(Vec<String>, Vec<String>)> {
-        let listed = self.ask("sightline/listFiles", json!({ "limit": 100 }))?;
+        let listed = self.request("sightline/listFiles", json!({ "limit": 100 }))?;
         let paths = listed["entries"].as_array().into_iter().flatten();
         let mut open: Vec<String> = paths
             .filter(|entry| entry["kind"] == "file")
@@ -217,7 +217,7 @@ impl Session {
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
-        let verdicts = self.ask("sightline/checkAccess", json!({ "paths": on_disk }))?;
+        let verdicts = self.request("sightline/checkAccess", json!({ "paths": on_disk }))?;
         let verdicts = verdicts["paths"].as_array().into_iter().flatten();
         let denied = verdicts
             .filter(|verdict| verdict["access"] == "denied" && verdict["path"] != ".clineignore")
@@ -230,7 +230,7 @@ impl Session {
 
     fn block(&mut self, files: bool) -> io::Result<()> {
         let params = json!({ "taskId": "demo", "includeFiles": files });
-        let details = self.ask("sightline/environmentDetails", params)?;
+        let details = self.request("sightline/environmentDetails", params)?;
         print_line(text(&details["text"]))?;
         print_line(&format!(
             "(revision {}, about {} tokens)",
@@ -247,7 +247,7 @@ impl Session {
             Ok(_) => print_line("unexpected: the file was returned")?,
         }
         let command = format!("sudo cat \"{file}\" | head -1");
-        let verdict = self.ask("sightline/checkAccess", json!({ "command": command }))?;
+        let verdict = self.request("sightline/checkAccess", json!({ "command": command }))?;
         print_line(&format!("and the command `{command}`:"))?;
         for denied in verdict["command"]["denied"]
             .as_array()
@@ -259,7 +259,7 @@ impl Session {
         Ok(())
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> io::Result<Value> {
+    fn request(&mut self, method: &str, params: Value) -> io::Result<Value> {
         self.client
             .request(method, params)?
             .map_err(|error| io::Error::other(format!("{method}: {error}")))

@@ -20,7 +20,7 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
         return handlers::to_body(method, &Value::Null);
     };
     let lines = lint::lines(&file.folder, file.text.as_bytes());
-    let said = match lines.get(at.position.line as usize) {
+    let description = match lines.get(at.position.line as usize) {
         None | Some(Line::Nothing) => return handlers::to_body(method, &Value::Null),
         Some(Line::Unmatchable) => "This pattern can never match.".to_owned(),
         Some(Line::TooLarge) => "This pattern is too large, so everything is denied.".to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
     };
     handlers::to_body(
         method,
-        &json!({ "contents": { "kind": kind, "value": said } }),
+        &json!({ "contents": { "kind": kind, "value": description } }),
     )
 }
 

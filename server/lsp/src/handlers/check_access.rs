@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::{handlers, shared_state::Server};
 
-    fn ask(params: &Value) -> CheckAccessResult {
+    fn check_params(params: &Value) -> CheckAccessResult {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(".clineignore"), "*7\n").unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -118,7 +118,7 @@ mod tests {
                 json!({ "paths": paths, "command": "cat 17" }),
                 json!({ "paths": paths, "workDoneToken": null, "command": null }),
             ] {
-                let answer = ask(&params);
+                let answer = check_params(&params);
                 assert_eq!(answer.command.is_some(), params["command"].is_string());
                 let found: Vec<&str> = answer.paths.iter().map(|one| &*one.path).collect();
                 assert_eq!(found, paths);

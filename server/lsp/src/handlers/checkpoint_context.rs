@@ -122,21 +122,21 @@ impl<'a> CheckpointContext<'a> {
     /// could not be searched.
     fn search_roots(
         &self,
-        ask: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Checkpoint>>, Error>,
+        find: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Checkpoint>>, Error>,
     ) -> Result<(Option<FoundCheckpoint>, Option<Error>), Error> {
         let mut failed = None;
         for root in 0..self.roots().as_slice().len() {
             self.request.cancel.check()?;
             let (known, checkpoints) = self.root_checkpoints(root)?;
-            match ask(&checkpoints) {
-                Ok(Some(record)) => {
+            match find(&checkpoints) {
+                Ok(Some(checkpoint)) => {
                     let registry = self.request.server.checkpoints();
-                    registry.remember(record.id, known);
+                    registry.remember(checkpoint.id, known);
                     return Ok((
                         Some(FoundCheckpoint {
                             root,
                             checkpoints,
-                            record,
+                            checkpoint,
                         }),
                         failed,
                     ));
@@ -244,7 +244,7 @@ impl Paths {
 pub(super) struct FoundCheckpoint {
     pub(super) root: usize,
     pub(super) checkpoints: Arc<RootCheckpoints>,
-    pub(super) record: Arc<Checkpoint>,
+    pub(super) checkpoint: Arc<Checkpoint>,
 }
 
 fn open_root<'r>(

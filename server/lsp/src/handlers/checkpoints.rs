@@ -75,7 +75,7 @@ pub fn create(
     let mut taken = Vec::new();
     for root in roots {
         match create_in_root(&cx, root, &request) {
-            Ok(record) => taken.push((root, record)),
+            Ok(stored) => taken.push((root, stored)),
             Err(error) => {
                 remove_created(&cx, &taken);
                 return Err(error);
@@ -83,8 +83,8 @@ pub fn create(
         }
     }
     let members = members(cx.roots(), &taken);
-    let mut checkpoints = taken.iter().map(|(root, record)| {
-        let mut checkpoint = to_wire(&cx.view, *root, record);
+    let mut checkpoints = taken.iter().map(|(root, stored)| {
+        let mut checkpoint = to_wire(&cx.view, *root, stored);
         checkpoint.group = (members.len() > 1).then(|| members.clone());
         checkpoint
     });
@@ -122,19 +122,19 @@ fn create_in_root(
             .store
             .create(job, request, Some(&checkpoints.changes))
     });
-    let record = taken.map_err(|error| with_root_name(cx.roots(), known, error))?;
-    context.server.checkpoints().remember(record.id, known);
+    let stored = taken.map_err(|error| with_root_name(cx.roots(), known, error))?;
+    context.server.checkpoints().remember(stored.id, known);
     checkpoints.scanned(context.server);
     checkpoints.schedule_maintenance(context.server);
-    Ok(record)
+    Ok(stored)
 }
 
 /// Removes the created members of a group that failed. Restoring one would look like
 /// restoring the whole group.
 fn remove_created(cx: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpoint>)]) {
-    for (root, record) in taken {
+    for (root, stored) in taken {
         let keep = Keep {
-            without: Some(record.id),
+            without: Some(stored.id),
             ..Keep::default()
         };
         let pruned = cx
@@ -201,10 +201,10 @@ pub(super) fn conversation_mark(
 fn members(roots: &Roots, taken: &[(usize, Arc<StoredCheckpoint>)]) -> Vec<GroupMember> {
     let taken = taken.iter();
     taken
-        .filter_map(|(root, record)| {
+        .filter_map(|(root, stored)| {
             Some(GroupMember {
                 root: roots.get(*root)?.path.to_uri(),
-                id: record.id.to_string(),
+                id: stored.id.to_string(),
             })
         })
         .collect()
@@ -212,10 +212,10 @@ fn members(roots: &Roots, taken: &[(usize, Arc<StoredCheckpoint>)]) -> Vec<Group
 
 /// Converts a checkpoint to its wire form, without its group. Skipped paths that the
 /// rules deny are only counted.
-pub(super) fn to_wire(view: &AccessView, root: usize, record: &StoredCheckpoint) -> Checkpoint {
+pub(super) fn to_wire(view: &AccessView, root: usize, stored: &StoredCheckpoint) -> Checkpoint {
     let roots = view.roots();
-    let notes = &record.metadata;
-    let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = notes
+    let metadata = &stored.metadata;
+    let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = metadata
         .skipped
         .iter()
         .partition(|skipped| skipped.may_be_shown(view, root));
@@ -232,30 +232,30 @@ pub(super) fn to_wire(view: &AccessView, root: usize, record: &StoredCheckpoint)
         ),
         path_encoded: false,
     });
-    let messages = notes.messages.filter(|_| notes.task.is_some());
+    let messages = metadata.messages.filter(|_| metadata.task.is_some());
     Checkpoint {
-        id: record.id.to_string(),
+        id: stored.id.to_string(),
         root: roots
             .get(root)
             .map_or_else(String::new, |root| root.path.to_uri()),
-        task_id: notes.task.clone(),
-        label: notes.label.clone(),
-        created_at: to_i64(notes.created),
-        added: notes.counts.added,
-        modified: notes.counts.modified,
-        deleted: notes.counts.deleted,
+        task_id: metadata.task.clone(),
+        label: metadata.label.clone(),
+        created_at: to_i64(metadata.created),
+        added: metadata.counts.added,
+        modified: metadata.counts.modified,
+        deleted: metadata.counts.deleted,
         skipped: shown.chain(counted).collect(),
-        duration_ms: notes.duration_ms,
-        files: notes.files,
-        bytes: notes.bytes,
-        purpose: match notes.purpose {
+        duration_ms: metadata.duration_ms,
+        files: metadata.files,
+        bytes: metadata.bytes,
+        purpose: match metadata.purpose {
             Purpose::Asked => None,
             Purpose::Undo { .. } => Some(CheckpointPurpose::Undo),
             Purpose::Imported => Some(CheckpointPurpose::Imported),
         },
         messages: messages.map(|conversation_mark| conversation_mark.messages),
         group: None,
-        imported: notes.imported.clone(),
+        imported: metadata.imported.clone(),
     }
 }
 
@@ -275,24 +275,24 @@ pub fn list(
     let mut listed = Vec::new();
     for root in selected_roots(cx.roots(), params.root.as_deref())? {
         let (known, checkpoints) = cx.root_checkpoints(root)?;
-        for record in checkpoints.store.list(&filter)? {
-            context.server.checkpoints().remember(record.id, known);
-            listed.push((root, record));
+        for stored in checkpoints.store.list(&filter)? {
+            context.server.checkpoints().remember(stored.id, known);
+            listed.push((root, stored));
         }
     }
-    listed.sort_by_key(|(_, record)| {
-        std::cmp::Reverse((record.metadata.created, record.metadata.sequence))
+    listed.sort_by_key(|(_, stored)| {
+        std::cmp::Reverse((stored.metadata.created, stored.metadata.sequence))
     });
     listed.truncate(limit.unwrap_or(usize::MAX));
-    let is_grouped = |(_, record): &(usize, Arc<StoredCheckpoint>)| record.metadata.group.is_some();
+    let is_grouped = |(_, stored): &(usize, Arc<StoredCheckpoint>)| stored.metadata.group.is_some();
     let groups = if listed.iter().any(is_grouped) {
         groups(&cx)?
     } else {
         BTreeMap::new()
     };
-    let checkpoints = listed.iter().map(|(root, record)| {
-        let mut checkpoint = to_wire(&cx.view, *root, record);
-        let group = record.metadata.group.as_ref();
+    let checkpoints = listed.iter().map(|(root, stored)| {
+        let mut checkpoint = to_wire(&cx.view, *root, stored);
+        let group = stored.metadata.group.as_ref();
         let members = group.and_then(|group| groups.get(group));
         checkpoint.group = members.filter(|members| members.len() > 1).cloned();
         checkpoint
@@ -304,11 +304,11 @@ pub fn list(
 /// Returns the members of every group.
 fn groups(cx: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
     let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
-    for (root, record) in grouped_checkpoints(cx)? {
-        let Some(group) = record.metadata.group.clone() else {
+    for (root, stored) in grouped_checkpoints(cx)? {
+        let Some(group) = stored.metadata.group.clone() else {
             continue;
         };
-        let member = members(cx.roots(), &[(root, record)]);
+        let member = members(cx.roots(), &[(root, stored)]);
         groups.entry(group).or_default().extend(member);
     }
     Ok(groups)
@@ -323,7 +323,7 @@ pub(super) fn grouped_checkpoints(
         let (_, checkpoints) = cx.root_checkpoints(root)?;
         let records = checkpoints.store.list(&Filter::default())?;
         let grouped_checkpoints = records.into_iter().filter(|r| r.metadata.group.is_some());
-        all.extend(grouped_checkpoints.map(|record| (root, record)));
+        all.extend(grouped_checkpoints.map(|stored| (root, stored)));
     }
     Ok(all)
 }
@@ -366,7 +366,7 @@ fn differences(
 ) -> Result<(usize, Vec<FileDiff>), Error> {
     let from = cx.find(&params.from)?;
     let to = match &params.to {
-        None => Side::Now,
+        None => Side::WorkTree,
         Some(id) => {
             let to = cx.find(id)?;
             if to.root != from.root {
@@ -375,7 +375,7 @@ fn differences(
                     params.from
                 )));
             }
-            Side::Checkpoint(to.record.id)
+            Side::Checkpoint(to.checkpoint.id)
         }
     };
     let paths = cx.paths(from.root, params.paths.as_deref(), true)?;
@@ -385,7 +385,7 @@ fn differences(
         max_file_bytes: limits::MAX_FILE_CONTENTS_BYTES,
         max_total_bytes: limits::MAX_DIFF_CONTENTS_BYTES,
     };
-    let side = Side::Checkpoint(from.record.id);
+    let side = Side::Checkpoint(from.checkpoint.id);
     let files = cx.with_job(from.root, &cx.request.cancel, |job| {
         from.checkpoints.store.diff(job, &side, &to, &options)
     })?;

@@ -50,10 +50,15 @@ fn parts(
     all_roots: bool,
 ) -> Result<Vec<RootRestore>, Error> {
     let named = cx.find(id)?;
-    let found = match &named.record.metadata.group {
+    let found = match &named.checkpoint.metadata.group {
         Some(group) if all_roots => {
             let found = find_group(cx, group, |_| true)?;
-            require_open(cx, &named.record, &found, "restore only this checkpoint")?;
+            require_open(
+                cx,
+                &named.checkpoint,
+                &found,
+                "restore only this checkpoint",
+            )?;
             found
         }
         _ => vec![named],
@@ -81,13 +86,13 @@ fn find_group(
     is_meant: impl Fn(&Checkpoint) -> bool,
 ) -> Result<Vec<FoundCheckpoint>, Error> {
     let mut found = Vec::new();
-    for (root, record) in grouped_checkpoints(cx)? {
-        if record.metadata.group.as_deref() == Some(group) && is_meant(&record) {
+    for (root, checkpoint) in grouped_checkpoints(cx)? {
+        if checkpoint.metadata.group.as_deref() == Some(group) && is_meant(&checkpoint) {
             let (_, checkpoints) = cx.root_checkpoints(root)?;
             found.push(FoundCheckpoint {
                 root,
                 checkpoints,
-                record,
+                checkpoint,
             });
         }
     }
@@ -101,11 +106,11 @@ fn find_group(
 /// `conflict` if one of the folders is not open.
 fn require_open(
     cx: &CheckpointContext<'_>,
-    record: &Checkpoint,
+    checkpoint: &Checkpoint,
     found: &[FoundCheckpoint],
     instead: &str,
 ) -> Result<(), Error> {
-    let all = &record.metadata.group_roots;
+    let all = &checkpoint.metadata.group_roots;
     if found.len() >= all.len() {
         return Ok(());
     }
@@ -121,7 +126,7 @@ fn require_open(
     }
     let why = format!(
         "checkpoint {} belongs to a group with folders that are not open; nothing was changed. Open {}, or {instead}",
-        record.id,
+        checkpoint.id,
         closed.join(", ")
     );
     Err(Error::new(ErrorKind::Conflict, why))
@@ -204,11 +209,11 @@ pub fn restore(
     let Some(first) = parts.first() else {
         return Err(Error::invalid("nothing to restore"));
     };
-    let record = first.found.record.clone();
+    let checkpoint = first.found.checkpoint.clone();
     let task = params
         .task_id
         .as_deref()
-        .or(record.metadata.task.as_deref());
+        .or(checkpoint.metadata.task.as_deref());
     let task = task.map(TaskId::new).transpose()?;
     let mut options = Options {
         token: params.token,
@@ -232,7 +237,7 @@ pub fn restore(
                 let why = "the checkpoint belongs to no task; specify a task";
                 Error::invalid(why)
             })?;
-            Some(rewind(context, &task, &record)?)
+            Some(rewind(context, &task, &checkpoint)?)
         }
     };
     options.rewind = rewound.as_ref().map(|(_, id)| id.to_string());
@@ -356,8 +361,8 @@ fn announce_undo_point(cx: &CheckpointContext<'_>, part: &RootRestore, restored:
         let registry = cx.request.server.checkpoints();
         registry.remember(undo, known);
     }
-    if let Ok(record) = checkpoints.store.get(undo) {
-        notify_created(cx.request, &to_wire(&cx.view, *root, &record));
+    if let Ok(checkpoint) = checkpoints.store.get(undo) {
+        notify_created(cx.request, &to_wire(&cx.view, *root, &checkpoint));
     }
 }
 
@@ -381,7 +386,7 @@ fn roll_back(
             found: FoundCheckpoint {
                 root: part.found.root,
                 checkpoints: part.found.checkpoints.clone(),
-                record: part.found.record.clone(),
+                checkpoint: part.found.checkpoint.clone(),
             },
         };
         // A rollback must not be cancelled.
@@ -421,16 +426,16 @@ fn undo_point(
         confirm_large: true,
         ..Request::default()
     };
-    let record = cx.with_job(found.root, &cx.request.cancel, |job| {
+    let checkpoint = cx.with_job(found.root, &cx.request.cancel, |job| {
         found
             .checkpoints
             .store
             .create(job, &request, Some(&found.checkpoints.changes))
     })?;
     found.checkpoints.scanned(cx.request.server);
-    notify_created(cx.request, &to_wire(&cx.view, found.root, &record));
+    notify_created(cx.request, &to_wire(&cx.view, found.root, &checkpoint));
     Ok(RestoreCheckpointResult {
-        undo_id: Some(record.id.to_string()),
+        undo_id: Some(checkpoint.id.to_string()),
         ..RestoreCheckpointResult::default()
     })
 }
@@ -511,27 +516,29 @@ impl UndoPlan {
             Some(id) => cx.find(id)?,
             None => last_undo(cx)?,
         };
-        if !is_undo(&named.record) {
+        if !is_undo(&named.checkpoint) {
             return Err(Error::invalid(format!(
                 "{} is not an undo point; restore it instead",
-                named.record.id
+                named.checkpoint.id
             )));
         }
-        let id = named.record.id;
-        let found = match named.record.metadata.group.clone() {
+        let id = named.checkpoint.id;
+        let found = match named.checkpoint.metadata.group.clone() {
             Some(group) => {
                 let found = find_group(cx, &group, is_undo)?;
                 let instead = "restore only this checkpoint";
-                require_open(cx, &named.record, &found, instead)?;
+                require_open(cx, &named.checkpoint, &found, instead)?;
                 found
             }
             None => vec![named],
         };
         let rewound = found.iter().find_map(|found| {
-            let notes = &found.record.metadata;
-            Some((notes.task.clone()?, notes.rewind.clone()?))
+            let metadata = &found.checkpoint.metadata;
+            Some((metadata.task.clone()?, metadata.rewind.clone()?))
         });
-        let task = found.iter().find_map(|f| f.record.metadata.task.clone());
+        let task = found
+            .iter()
+            .find_map(|f| f.checkpoint.metadata.task.clone());
         let task = task.as_deref().map(TaskId::new).transpose()?;
         let mut undone = Self {
             named: id,
@@ -541,7 +548,7 @@ impl UndoPlan {
             rewound,
         };
         for found in found {
-            match &found.record.metadata.purpose {
+            match &found.checkpoint.metadata.purpose {
                 Purpose::Undo {
                     restoring: None, ..
                 } => undone.conversation_only = Some(found),
@@ -552,8 +559,8 @@ impl UndoPlan {
     }
 }
 
-fn is_undo(record: &Checkpoint) -> bool {
-    matches!(record.metadata.purpose, Purpose::Undo { .. })
+fn is_undo(checkpoint: &Checkpoint) -> bool {
+    matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
 }
 
 /// Returns the latest undo point of all roots.
@@ -564,16 +571,18 @@ fn last_undo(cx: &CheckpointContext<'_>) -> Result<FoundCheckpoint, Error> {
         let Some(id) = checkpoints.store.last_undo()? else {
             continue;
         };
-        let record = checkpoints.store.get(id)?;
-        let age = |record: &Arc<Checkpoint>| (record.metadata.created, record.metadata.sequence);
+        let checkpoint = checkpoints.store.get(id)?;
+        let age = |checkpoint: &Arc<Checkpoint>| {
+            (checkpoint.metadata.created, checkpoint.metadata.sequence)
+        };
         if last
             .as_ref()
-            .is_none_or(|last| age(&last.record) < age(&record))
+            .is_none_or(|last| age(&last.checkpoint) < age(&checkpoint))
         {
             last = Some(FoundCheckpoint {
                 root,
                 checkpoints,
-                record,
+                checkpoint,
             });
         }
     }

@@ -20,7 +20,7 @@ pub fn write(context: &RequestContext<'_>, method: &str, text: &str) -> Result<S
     write_as(context, name, ".md", text)
 }
 
-/// Like [`write()`], with an explicit name. `ending` tells the editor the language.
+/// Like [`write()`], with an explicit name. The editor derives the language from `ending`.
 ///
 /// # Errors
 /// As [`write()`].

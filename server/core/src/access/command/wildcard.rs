@@ -114,7 +114,7 @@ impl CommandChecker<'_> {
                     continue;
                 };
                 let next = at.join(name);
-                // A pattern matches only what is there.
+                // A pattern matches only existing files.
                 if index + 1 < steps.len() || next.symlink_metadata().is_ok() {
                     todo.push((next, index + 1));
                 }

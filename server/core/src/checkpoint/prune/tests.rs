@@ -564,8 +564,8 @@ fn a_full_disk_fails_a_checkpoint_and_loses_none() {
         .output()
         .unwrap();
     assert!(!child.status.success());
-    let said = String::from_utf8_lossy(&child.stderr);
-    assert!(said.contains("write a pack in"), "{said}");
+    let text = String::from_utf8_lossy(&child.stderr);
+    assert!(text.contains("write a pack in"), "{text}");
     assert_eq!(scratch.ids(), [small]);
     assert_whole(&scratch);
     scratch.checkpoint(3, &[(b"f", b"other", Mode::File)]);

@@ -110,8 +110,8 @@ mod extended {
     }
 }
 
-/// Returns the permission bits of `mode`, executable for all who can read the file or for no
-/// one.
+/// Returns the permission bits of `mode`, with the executable bit set for each class that
+/// can read the file, or for none.
 pub(super) fn with_executable(mode: u32, executable: bool) -> u32 {
     let mode = mode & 0o7777;
     match (executable, mode & 0o100 != 0) {

@@ -116,8 +116,8 @@ pub(crate) fn check_checkpoints(
         if problems.len() >= MAX_PROBLEMS {
             break;
         }
-        let told = found.describe_problems(&reader, tree, cancel, denies)?;
-        problems.extend(told.into_iter().map(|what| (id, what)));
+        let findings = found.describe_problems(&reader, tree, cancel, denies)?;
+        problems.extend(findings.into_iter().map(|what| (id, what)));
     }
     Ok(problems)
 }
@@ -259,12 +259,12 @@ impl FsckState {
         cancel: &Cancel,
         denies: &mut dyn FnMut(&RelPath, bool) -> bool,
     ) -> Result<Vec<String>, Error> {
-        let mut told = Vec::new();
+        let mut findings = Vec::new();
         let mut unnamed = 0;
         let mut waiting = vec![(tree, Vec::new(), true)];
         while let Some((oid, path, is_tree)) = waiting.pop() {
             cancel.check()?;
-            if told.len() + unnamed >= MAX_PROBLEMS {
+            if findings.len() + unnamed >= MAX_PROBLEMS {
                 break;
             }
             if let Some(what) = self.bad.get(&oid) {
@@ -273,7 +273,7 @@ impl FsckState {
                     continue;
                 }
                 let shown = String::from_utf8_lossy(&path);
-                told.push(match (is_tree, path.is_empty()) {
+                findings.push(match (is_tree, path.is_empty()) {
                     (true, true) => format!("the tree {what}"),
                     (true, false) => format!("the folder {} {what}", one_line(&shown)),
                     (false, _) => format!("the file {} {what}", one_line(&shown)),
@@ -296,7 +296,7 @@ impl FsckState {
                     // No file system has such a path, only a forged tree. Checking the rules of all
                     // its parents would take too much memory.
                     if path.len() > MAX_PATH_BYTES {
-                        told.push(format!(
+                        findings.push(format!(
                             "a path of more than {MAX_PATH_BYTES} bytes is damaged"
                         ));
                         continue;
@@ -306,12 +306,12 @@ impl FsckState {
             }
         }
         if unnamed > 0 {
-            told.push(format!(
+            findings.push(format!(
                 "access rules deny {unnamed} more damaged {}",
                 if unnamed == 1 { "path" } else { "paths" }
             ));
         }
-        Ok(told)
+        Ok(findings)
     }
 }
 
@@ -401,21 +401,26 @@ mod tests {
         let mut bytes = fs::read(&pack.path).unwrap();
         bytes[at.start as usize + 5000] ^= 1;
         fs::write(&pack.path, bytes).unwrap();
-        let told = scratch.verify();
-        assert_eq!(told.len(), 2, "{told:?}");
+        let findings = scratch.verify();
+        assert_eq!(findings.len(), 2, "{findings:?}");
         for id in [first, second] {
             let wanted = format!("checkpoint {id}: the file d/e/f is damaged");
-            assert!(told.contains(&wanted), "{told:?}");
+            assert!(findings.contains(&wanted), "{findings:?}");
         }
-        assert!(!told.iter().any(|line| line.contains(&third.to_string())));
+        assert!(
+            !findings
+                .iter()
+                .any(|line| line.contains(&third.to_string()))
+        );
 
         let name = scratch.dir().join(format!("refs/checkpoints/{third}"));
         fs::write(name, format!("{first}\n")).unwrap();
-        let told = scratch.verify();
+        let findings = scratch.verify();
         assert!(
-            told.iter()
+            findings
+                .iter()
                 .any(|line| line.contains(&format!("{third}: the ref"))),
-            "{told:?}"
+            "{findings:?}"
         );
     }
 
@@ -427,7 +432,7 @@ mod tests {
         let files = paths.map(|path| (path.as_bytes(), &large[..], Mode::File));
         let id = scratch.checkpoint(1, &files);
         let repository = scratch.repository();
-        let told = |rules: &str| -> Vec<String> {
+        let findings = |rules: &str| -> Vec<String> {
             fs::write(scratch.folder.path().join("ws/.clineignore"), rules).unwrap();
             let cancel = Cancel::default();
             let found = scratch.job(&cancel, |job| {
@@ -435,17 +440,17 @@ mod tests {
                 let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
                 check_checkpoints(&repository, &[id], Some(1000), &cancel, &mut denies).unwrap()
             });
-            let mut told: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
-            told.sort_unstable();
-            told
+            let mut findings: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
+            findings.sort_unstable();
+            findings
         };
         let large = |path| format!("the file {path} is too large (2000 bytes)");
-        assert_eq!(told(""), paths.map(large));
+        assert_eq!(findings(""), paths.map(large));
         let counted = "access rules deny 2 more damaged paths".to_owned();
-        assert_eq!(told("keys/\n"), [counted, large("open/three")]);
+        assert_eq!(findings("keys/\n"), [counted, large("open/three")]);
         let counted = "access rules deny 1 more damaged path".to_owned();
         assert_eq!(
-            told("one\n"),
+            findings("one\n"),
             [counted, large("keys/two"), large("open/three")]
         );
     }
@@ -455,7 +460,7 @@ mod tests {
         let blob = name_of(Kind::Blob, b"");
         let file = |name: &'static [u8]| (Mode::File, name, blob);
         let gitlink = [&b"160000 sub\0"[..], &blob.0].concat();
-        for (tree, told) in [
+        for (tree, findings) in [
             (encode_tree([file(b"..")].into_iter()), "unsafe name"),
             (encode_tree([file(b"a/b")].into_iter()), "unsafe name"),
             (encode_tree([file(b".GIT")].into_iter()), "unsafe name"),
@@ -480,8 +485,8 @@ mod tests {
             let id = odd(&scratch, 2, &[tree]);
             let output = scratch.verify().join("\n");
             assert!(
-                output.contains(told) && output.contains(&id.to_string()),
-                "{output} / {told}"
+                output.contains(findings) && output.contains(&id.to_string()),
+                "{output} / {findings}"
             );
             assert!(!output.contains('"'), "{output} names an entry");
         }
@@ -494,22 +499,22 @@ mod tests {
         scratch.checkpoint(2, &[(b"a", b"1", Mode::File)]);
         let noted = "a test";
         scratch.repository().record_damage(noted).unwrap();
-        let told = scratch.verify();
-        assert_eq!(told, [format!("the store is damaged: {noted}")]);
+        let findings = scratch.verify();
+        assert_eq!(findings, [format!("the store is damaged: {noted}")]);
 
         let scratch = Scratch::at(scratch.folder.path());
         assert!(scratch.repository().rebuilt().is_some());
         assert_eq!(scratch.verify(), [""; 0]);
         let pack = packs::all(&scratch.repository()).unwrap().remove(0);
         fs::write(pack.path.with_extension("idx"), "").unwrap();
-        let told = scratch.verify();
+        let findings = scratch.verify();
         assert!(
-            told[0].contains("the store is damaged: the pack"),
-            "{told:?}"
+            findings[0].contains("the store is damaged: the pack"),
+            "{findings:?}"
         );
         assert!(
-            told.iter().any(|line| line.contains(&id.to_string())),
-            "{told:?}"
+            findings.iter().any(|line| line.contains(&id.to_string())),
+            "{findings:?}"
         );
     }
 
@@ -527,9 +532,9 @@ mod tests {
         pack.put(Kind::Commit, commit, text.as_bytes()).unwrap();
         drop(pack.finish().unwrap());
         repository.publish(commit).unwrap();
-        let told = scratch.verify();
+        let findings = scratch.verify();
         let wanted = format!("checkpoint {commit}: the commit has no checkpoint metadata");
-        assert_eq!(told, [wanted]);
+        assert_eq!(findings, [wanted]);
     }
 
     #[test]
@@ -558,10 +563,10 @@ mod tests {
             trees.push(encode_tree([(Mode::Folder, &name[..], below)].into_iter()));
         }
         odd(&scratch, 2, &trees);
-        let told = scratch.verify().join("\n");
+        let findings = scratch.verify().join("\n");
         let wanted = format!("a path of more than {MAX_PATH_BYTES} bytes is damaged");
-        assert!(told.contains(&wanted), "{told}");
-        assert!(!told.contains("nnn"), "{told}");
+        assert!(findings.contains(&wanted), "{findings}");
+        assert!(!findings.contains("nnn"), "{findings}");
     }
 
     #[test]
@@ -581,14 +586,14 @@ mod tests {
         };
         let deep = odd(&scratch, 2, &chain(200_000, &[b"a"]));
         let wide = odd(&scratch, 3, &chain(60, &[b"a", b"b"]));
-        let told = scratch.verify().join("\n");
+        let findings = scratch.verify().join("\n");
         assert!(
-            told.contains(&format!("checkpoint {deep}: the tree has 200000 levels")),
-            "{told}"
+            findings.contains(&format!("checkpoint {deep}: the tree has 200000 levels")),
+            "{findings}"
         );
         assert!(
-            told.contains(&format!("checkpoint {wide}: the tree has 60 levels")),
-            "{told}"
+            findings.contains(&format!("checkpoint {wide}: the tree has 60 levels")),
+            "{findings}"
         );
     }
 }

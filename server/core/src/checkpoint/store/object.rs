@@ -313,9 +313,9 @@ mod tests {
                 .spawn()
                 .unwrap();
             child.stdin.take().unwrap().write_all(input).unwrap();
-            let said = child.wait_with_output().unwrap();
-            assert!(said.status.success());
-            String::from_utf8(said.stdout).unwrap().trim().to_owned()
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success());
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
         };
         run(&["init", "-q", "--bare"], b"");
         run(arguments, input)
@@ -324,8 +324,8 @@ mod tests {
     #[test]
     fn object_ids_match_git() {
         for content in [&b""[..], b"a\r\n", &[0, 255, 10]] {
-            let said = git(&["hash-object", "--stdin"], content);
-            assert_eq!(name_of(Kind::Blob, content).to_string(), said);
+            let output = git(&["hash-object", "--stdin"], content);
+            assert_eq!(name_of(Kind::Blob, content).to_string(), output);
         }
         assert_eq!(name_of(Kind::Tree, b""), Oid::EMPTY_TREE);
     }
@@ -399,8 +399,8 @@ mod tests {
                     format!("{} {kind} {oid}\t{name}\n", mode.octal())
                 })
                 .collect();
-            let said = git(&["mktree", "--missing"], lines.as_bytes());
-            prop_assert_eq!(name_of(Kind::Tree, &bytes).to_string(), said);
+            let output = git(&["mktree", "--missing"], lines.as_bytes());
+            prop_assert_eq!(name_of(Kind::Tree, &bytes).to_string(), output);
             let decoded = decode_tree(&bytes).unwrap();
             let same = decoded.iter().map(|entry| (entry.mode, &*entry.name, entry.oid));
             prop_assert!(same.eq(entries));

@@ -242,19 +242,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.idx");
         std::fs::write(&path, &bytes).unwrap();
-        let said = std::process::Command::new("git")
+        let output = std::process::Command::new("git")
             .arg("show-index")
             .stdin(std::fs::File::open(&path).unwrap())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .output()
             .unwrap();
-        assert!(said.status.success());
-        let said = String::from_utf8(said.stdout).unwrap();
+        assert!(output.status.success());
+        let output = String::from_utf8(output.stdout).unwrap();
         for entry in &entries {
             assert!(
-                said.contains(&format!("{} {}", entry.offset, entry.oid)),
-                "{said}"
+                output.contains(&format!("{} {}", entry.offset, entry.oid)),
+                "{output}"
             );
         }
         let index = Index::decode(bytes, far + 100).unwrap();

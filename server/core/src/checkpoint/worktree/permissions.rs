@@ -87,7 +87,7 @@ pub struct RestrictedPath {
     /// The path, which may be the root.
     #[serde(flatten)]
     pub path: NamedPath,
-    /// Who may read it.
+    /// Read permissions of the entry.
     pub readers: ReadPermission,
 }
 

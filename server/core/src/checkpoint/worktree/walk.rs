@@ -1,7 +1,7 @@
 //! Walks the work tree in parallel and without recursion.
 //!
 //! Each folder is a [`DirTask`]: it is opened, its entries are processed ([`entries`]), and its
-//! subfolders become tasks of their own. The thread that finishes the last part of a task assembles
+//! subfolders become separate tasks. The thread that finishes the last part of a task assembles
 //! the folder and passes it to the parent task.
 //!
 //! A folder with an unchanged stamp is not listed again; only its known entries are checked. A walk

@@ -37,40 +37,40 @@ pub(super) fn preview(workspace: &Workspace, id: &str, paths: &[String]) -> Resu
 }
 
 /// `sightline checkpoint restore`.
-pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
-    let proceed = asked.confirm.proceed()?;
-    let workspace = &asked.workspace;
-    let conversation = (asked.mode != ModeArgument::Files)
+pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
+    let proceed = arguments.confirm.proceed()?;
+    let workspace = &arguments.workspace;
+    let conversation = (arguments.mode != ModeArgument::Files)
         .then(|| "the conversation is rewound to the checkpoint".to_owned());
-    let see = |server: &Arc<Server>| match asked.mode {
+    let see = |server: &Arc<Server>| match arguments.mode {
         ModeArgument::Task => {
             let nothing = json!({ "changes": [], "conflicts": [], "token": "" });
             Ok(nothing.to_string())
         }
-        _ => preview_request(server, &asked.id, &asked.paths),
+        _ => preview_request(server, &arguments.id, &arguments.paths),
     };
     if proceed == Proceed::DryRun {
         let result = offline::with_server(workspace, see)?;
         return Plan::new(&result, conversation)?.dry_run(workspace, &result);
     }
     let restored = with_maintenance(workspace, |server| {
-        let mut token = asked.token.clone();
+        let mut token = arguments.token.clone();
         if proceed == Proceed::Ask {
             let result = see(server)?;
             let plan = Plan::new(&result, conversation.clone())?;
-            if !plan.confirm(workspace, &result, asked.force)? {
+            if !plan.confirm(workspace, &result, arguments.force)? {
                 return Ok(None);
             }
-            let has_token = asked.mode != ModeArgument::Task;
+            let has_token = arguments.mode != ModeArgument::Task;
             token = token.or_else(|| has_token.then(|| plan.token.clone()));
         }
         let params = json!({
-            "id": resolve_id(server, &asked.id)?,
-            "paths": absolute_paths(&asked.paths)?,
-            "mode": asked.mode.wire(),
-            "taskId": asked.task,
+            "id": resolve_id(server, &arguments.id)?,
+            "paths": absolute_paths(&arguments.paths)?,
+            "mode": arguments.mode.wire(),
+            "taskId": arguments.task,
             "token": token,
-            "force": asked.force,
+            "force": arguments.force,
         });
         run_request(server, "sightline/restoreCheckpoint", params).map(Some)
     })?;
@@ -81,10 +81,10 @@ pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
 }
 
 /// `sightline checkpoint undo`.
-pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
-    match run_undo(asked) {
+pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
+    match run_undo(arguments) {
         // An unknown id is a failure.
-        Err(error) if asked.id.is_none() && error.kind == ErrorKind::NotFound => {
+        Err(error) if arguments.id.is_none() && error.kind == ErrorKind::NotFound => {
             print_message(&error.message);
             Ok(NEGATIVE)
         }
@@ -92,11 +92,11 @@ pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
     }
 }
 
-fn run_undo(asked: &Undo) -> Result<i32, Error> {
-    let proceed = asked.confirm.proceed()?;
-    let workspace = &asked.workspace;
+fn run_undo(arguments: &Undo) -> Result<i32, Error> {
+    let proceed = arguments.confirm.proceed()?;
+    let workspace = &arguments.workspace;
     let named = |server: &Arc<Server>| {
-        let id = asked.id.as_deref();
+        let id = arguments.id.as_deref();
         id.map(|id| resolve_id(server, id)).transpose()
     };
     let see = |server: &Arc<Server>| {
@@ -193,13 +193,13 @@ impl Plan {
     fn dry_run(&self, workspace: &Workspace, result: &str) -> Result<i32, Error> {
         self.show(workspace, result)?;
         let is_empty = self.changes == 0 && !self.conversation;
-        let says = match (is_empty, self.conflicts) {
+        let message = match (is_empty, self.conflicts) {
             (false, _) => return Ok(DONE),
             (true, 0) => UP_TO_DATE,
             (true, _) => "nothing to change",
         };
         if !workspace.json {
-            print_message(says);
+            print_message(message);
         }
         Ok(match self.conflicts {
             0 => DONE,

@@ -102,7 +102,7 @@ fn merge(path: &Path, merge: impl Fn(&str) -> Result<Merged, Error>) -> Result<P
 impl Pending {
     fn write(self) -> Result<(), Error> {
         let path = self.file.path().display().to_string();
-        let said = if self.merged.text == self.file.text() {
+        let report = if self.merged.text == self.file.text() {
             format!("{path}: nothing to add\n")
         } else {
             match self.file.replace(&self.merged.text)? {
@@ -112,7 +112,7 @@ impl Pending {
                 None => format!("{path}: written\n"),
             }
         };
-        print(&said)?;
+        print(&report)?;
         for note in self.merged.notes {
             print(&format!("  {note}\n"))?;
         }

@@ -15,12 +15,12 @@ use crate::handlers::{RequestContext, checkpoints::conversation_mark, tasks};
 pub(super) fn rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
-    record: &Checkpoint,
+    checkpoint: &Checkpoint,
 ) -> Result<(TaskId, RewindId), Error> {
     let store = context.server.task_store(&context.snapshot)?;
     let meta = tasks::meta(context, MessageMeta::default());
-    let is_its_task = record.metadata.task.as_deref() == Some(task.as_str());
-    let conversation_mark = record.metadata.messages.filter(|_| is_its_task);
+    let is_its_task = checkpoint.metadata.task.as_deref() == Some(task.as_str());
+    let conversation_mark = checkpoint.metadata.messages.filter(|_| is_its_task);
     let to = match conversation_mark {
         Some(ConversationMark {
             entry: Some(entry), ..
@@ -28,7 +28,7 @@ pub(super) fn rewind(
         Some(ConversationMark { messages: 0, .. }) => RewindPoint::Beginning,
         // The checkpoint was created without the task, or by a version that only stored
         // counts.
-        _ => RewindPoint::Time(i64::try_from(record.metadata.created).unwrap_or(i64::MAX)),
+        _ => RewindPoint::Time(i64::try_from(checkpoint.metadata.created).unwrap_or(i64::MAX)),
     };
     let counted = conversation_mark
         .map(|conversation_mark| (conversation_mark.messages, conversation_mark.compactions));

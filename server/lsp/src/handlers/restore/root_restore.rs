@@ -35,7 +35,7 @@ impl RootRestore {
         let is_clean = |path: &RelPath| unsaved.iter().all(|(unsaved, _)| unsaved != path);
         Ok(Self {
             wanted: RestoreTarget {
-                id: found.record.id,
+                id: found.checkpoint.id,
                 paths,
             },
             clean: open
@@ -63,7 +63,10 @@ impl RootRestore {
             || wanted.any(|above| at.as_path().starts_with(above.as_path()));
         // An ignored inner root is not part of the outer checkpoint and is restored
         // separately.
-        Ok(is_wanted && checkpoints.store.holds_folder(self.found.record.id, &at)?)
+        Ok(is_wanted
+            && checkpoints
+                .store
+                .holds_folder(self.found.checkpoint.id, &at)?)
     }
 
     fn unsaved_paths(&self) -> Vec<RelPath> {

@@ -77,7 +77,7 @@ impl Fixture {
         self.dir.look(OsStr::new(NAME)).unwrap().unwrap()
     }
 
-    /// As a plan would have seen it, holding `content`, by a stamp that tells.
+    /// The expected entry of a plan: a file with `content` and a reliable stamp.
     fn seen(&self, content: &str) -> Leaf {
         Leaf {
             seen: Some((self.found().stamp, true)),

@@ -334,7 +334,7 @@ type ReadSavedFile<'a> = dyn Fn(&RelPath) -> Result<Option<Vec<u8>>, Error> + 'a
 pub(crate) struct HistoricRules<'a> {
     saved: &'a SavedRules,
     gitignore: &'a ReadSavedFile<'a>,
-    /// Stands for the root's path. Deep enough for every rule file above the root.
+    /// Placeholder for the root's path. Deep enough for every rule file above the root.
     base: PathBuf,
     /// Current texts by hash.
     texts: HashMap<&'a str, &'a [u8]>,
