@@ -1,4 +1,4 @@
-//! The clients of `clients/examples`, run as their first lines say.
+//! The clients of `clients/examples`, run as described in their first lines.
 
 use std::process::Command;
 

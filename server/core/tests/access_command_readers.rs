@@ -1,4 +1,4 @@
-//! Commands that read whole folders, and everyday commands that read nothing denied.
+//! Tests of commands that read folders recursively, and of common commands that read no denied file.
 
 #![allow(
     clippy::unwrap_used,

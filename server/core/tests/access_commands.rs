@@ -1,4 +1,4 @@
-//! What `check_command` finds in shell commands, and what it leaves alone.
+//! Tests of `check_command`: denied and allowed shell commands.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Opening files through the boundary.
+//! Tests of opening files with access checks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

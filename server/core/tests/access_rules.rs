@@ -1,4 +1,4 @@
-//! Rule files: what they may be, what they include, and when a change counts.
+//! Rule files: accepted file types, includes, and when a change takes effect.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! What a checkpoint captures, and what it does not.
+//! Files that a checkpoint captures, and files that it excludes.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! The recorded sessions of Cline's trackers, played against ours with real
-//! files. Where we differ on purpose, [`DIFFERENCES`] says why.
+//! Replays recorded sessions of Cline's file trackers with real files.
+//! [`DIFFERENCES`] lists intended differences and their reasons.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! The listing and its order against the recorded behaviour of Cline, case by
-//! case, with every deliberate difference named.
+//! Compares listings and their order with recordings of Cline. Intended differences
+//! are listed.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Access rules against the recorded behaviour of Cline's `.clineignore`.
+//! Compares access rules with recordings of Cline's `.clineignore`.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What holds for every environment block, whatever a client sends.
+//! Property tests of the environment block with arbitrary client input.
 
 #![allow(clippy::unwrap_used)]
 

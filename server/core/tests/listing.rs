@@ -1,4 +1,4 @@
-//! The walk on real directories, and `.gitignore` against git itself.
+//! Tests of listings of real directories. `.gitignore` is compared with git.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Pipes, links and folders in the place of each file of a data directory, and of a
-//! repository that is imported: refused at once, never waited for and never followed.
+//! Pipes, symlinks and folders in place of each file of a data directory and of an
+//! imported repository: each is rejected without blocking and without following symlinks.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,5 +1,5 @@
-//! Several writers on one task: threads, processes, and processes killed while
-//! they write. The test program starts itself as the other process.
+//! Tests with several writers on one task: threads, processes, and processes killed
+//! during a write. The test program starts itself as the other process.
 
 #![allow(clippy::unwrap_used)]
 

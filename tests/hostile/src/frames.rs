@@ -1,5 +1,5 @@
-//! The input stream: garbage costs itself, the valid frames in between are answered once
-//! each, and memory stays bounded.
+//! The input stream: invalid bytes are skipped, each valid frame in between is answered
+//! once, and memory stays bounded.
 
 use std::io::Read;
 

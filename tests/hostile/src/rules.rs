@@ -1,5 +1,5 @@
-//! `.clineignore` text and paths: denied is what `git check-ignore` ignores, and every
-//! other text gets a verdict.
+//! `.clineignore` text and paths: a path is denied if `git check-ignore` ignores it, and
+//! every other text gets a verdict.
 
 use std::{cell::OnceCell, fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! What the block says of a repository, and that nothing of it comes from a denied file.
+//! Tests of the git section of the block. It contains nothing from denied files.
 
 use super::*;
 

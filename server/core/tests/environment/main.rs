@@ -1,5 +1,5 @@
-//! The environment block over real folders: whole blocks as snapshots, then
-//! one test for each rule that needs more than one part to show.
+//! Tests of the environment block on real folders: snapshots of whole blocks, then
+//! one test for each rule that involves several sections.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Blocks that hold only what changed.
+//! Tests of deltas: blocks that contain only changed sections.
 
 use super::*;
 

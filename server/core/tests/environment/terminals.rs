@@ -1,4 +1,4 @@
-//! What terminals show and may not show.
+//! Tests of terminal sections: shown and hidden output.
 
 use super::*;
 

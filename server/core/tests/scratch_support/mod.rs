@@ -1,4 +1,4 @@
-//! Folders to try access on, and the questions asked about them.
+//! Test utilities: workspaces, and access checks of paths in them.
 
 // Each test binary uses its own part.
 #![allow(dead_code)]

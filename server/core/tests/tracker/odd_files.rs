@@ -1,4 +1,4 @@
-//! Files that are damaged, large or no files, and records that are not kept.
+//! Tests of damaged and large files, of special files, and of records that are not stored.
 
 use super::*;
 

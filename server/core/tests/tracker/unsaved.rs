@@ -1,4 +1,4 @@
-//! Text that is not saved yet, and its saving.
+//! Tests of unsaved text, and of saving it.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Work that must end: what waits for ever fails its test instead of hanging it.
+//! Test utilities: a time limit, so that a hang fails its test.
 
 use std::{sync::mpsc, thread, time::Duration};
 
