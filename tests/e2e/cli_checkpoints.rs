@@ -541,9 +541,9 @@ fn a_terminal_shows_the_plan_and_asks_first() {
     ] {
         workspace.write("a.txt", before);
         for (answer, code, text) in [("n\n", 1, before), ("y\n", 0, after)] {
-            let (found, text) = at_a_terminal(&workspace, command, answer).unwrap();
-            assert_eq!(found, code, "{command}: {text}");
-            assert!(text.contains(shown), "{command}: {text}");
+            let (found, screen) = at_a_terminal(&workspace, command, answer).unwrap();
+            assert_eq!(found, code, "{command}: {screen}");
+            assert!(screen.contains(shown), "{command}: {screen}");
             is(text);
         }
     }
