@@ -1,4 +1,4 @@
-//! Tests of commands that read folders recursively, and of common commands that read no denied file.
+//! Checks commands that read whole directories, and everyday commands that read no denied file.
 
 #![allow(
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ fn git(folder: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A project with typical rules; `gitignore` is what git does not track of it.
+/// Creates a project with typical rules. Git does not track the paths in `gitignore`.
 fn workspace(gitignore: &str) -> Workspace {
     let parent = tempfile::tempdir().unwrap();
     let folder = fs::canonicalize(parent.path()).unwrap().join("ws");
@@ -83,12 +83,12 @@ fn workspace(gitignore: &str) -> Workspace {
     }
 }
 
-/// Nothing denied is tracked.
+/// Creates a project whose denied files are untracked.
 fn untracked() -> Workspace {
     workspace(".env\nsecrets/\n*.pem\nnode_modules/\n")
 }
 
-/// Everything denied is tracked.
+/// Creates a project whose denied files are tracked.
 fn tracked() -> Workspace {
     workspace("node_modules/\n")
 }
@@ -108,7 +108,7 @@ impl Workspace {
     }
 }
 
-fn all_refused(workspace: &Workspace, commands: &[(&str, &str)]) {
+fn assert_all_denied(workspace: &Workspace, commands: &[(&str, &str)]) {
     let mut missed = Vec::new();
     for (command, expected) in commands {
         let answer = workspace.check(command);
@@ -131,7 +131,7 @@ fn all_refused(workspace: &Workspace, commands: &[(&str, &str)]) {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-fn all_allowed(workspace: &Workspace, commands: &[&str]) {
+fn assert_all_allowed(workspace: &Workspace, commands: &[&str]) {
     let wrong: Vec<String> = commands
         .iter()
         .filter_map(|command| {
@@ -148,7 +148,7 @@ fn all_allowed(workspace: &Workspace, commands: &[&str]) {
     );
 }
 
-/// Commands that read a folder, and a path that must be among the denied.
+/// Commands that read a directory, and a path that must be reported as denied.
 const READERS: &[(&str, &str)] = &[
     ("grep -r KEY .", ".env"),
     ("grep -r KEY .", "secrets"),
@@ -317,19 +317,19 @@ const EXCLUDED: &[&str] = &[
 ];
 
 #[test]
-fn readers_of_folders_with_denied_files_are_refused() {
-    all_refused(&untracked(), READERS);
+fn readers_of_directories_with_denied_files_are_denied() {
+    assert_all_denied(&untracked(), READERS);
 }
 
 #[test]
-fn readers_that_leave_denied_files_out_are_allowed() {
-    all_allowed(&untracked(), EXCLUDED);
+fn readers_that_exclude_denied_files_are_allowed() {
+    assert_all_allowed(&untracked(), EXCLUDED);
 }
 
 #[test]
-fn git_reads_what_it_tracks() {
+fn git_reads_tracked_files() {
     let workspace = tracked();
-    all_refused(
+    assert_all_denied(
         &workspace,
         &[
             ("git grep KEY", ".env"),
@@ -354,7 +354,7 @@ fn git_reads_what_it_tracks() {
             ("rg KEY", "secrets"),
         ],
     );
-    all_allowed(
+    assert_all_allowed(
         &workspace,
         &[
             "git diff --stat",
@@ -380,8 +380,8 @@ fn git_reads_what_it_tracks() {
 }
 
 /// Everyday commands.
-const INNOCENT: &[&str] = &[
-    // Names as patterns, exclusions, messages, or looked at.
+const EVERYDAY: &[&str] = &[
+    // Names as patterns, exclusions, messages, or in metadata queries.
     "grep .env README.md",
     "grep -n '.env' README.md docs/guide.md",
     "grep -e .env README.md",
@@ -498,7 +498,7 @@ const INNOCENT: &[&str] = &[
     "git ls-files | xargs wc -l",
     "git worktree add ../other main",
     "git bisect start",
-    // Looking around.
+    // Inspection.
     "ls -la",
     "ls -R src",
     "ls *.md",
@@ -532,13 +532,13 @@ const INNOCENT: &[&str] = &[
 
 #[test]
 fn everyday_commands_are_allowed() {
-    assert!(INNOCENT.len() >= 100, "{}", INNOCENT.len());
-    all_allowed(&untracked(), INNOCENT);
+    assert!(EVERYDAY.len() >= 100, "{}", EVERYDAY.len());
+    assert_all_allowed(&untracked(), EVERYDAY);
 }
 
-/// A command that is shown names nothing denied, in no sense.
+/// Displaying a command must not reveal a denied name.
 #[test]
-fn what_is_shown_names_nothing_denied() {
+fn displayed_commands_name_no_denied_file() {
     let workspace = untracked();
     for command in [
         "grep .env README.md",
@@ -555,7 +555,7 @@ fn what_is_shown_names_nothing_denied() {
     }
 }
 
-/// What looks like a pattern and is a path.
+/// Operands that look like patterns but are paths.
 #[test]
 fn a_pattern_does_not_hide_a_path() {
     let refused = [
@@ -615,7 +615,7 @@ fn a_pattern_does_not_hide_a_path() {
 }
 
 #[test]
-fn the_setting_allows_readers_but_no_names() {
+fn the_setting_allows_readers_but_not_denied_names() {
     let workspace = untracked();
     let allowed = |command: &str| {
         let answer = workspace
@@ -644,7 +644,7 @@ fn the_setting_allows_readers_but_no_names() {
 }
 
 #[test]
-fn a_refusal_names_the_file_only_where_its_rule_does() {
+fn a_denial_names_the_file_only_if_its_rule_does() {
     let workspace = untracked();
     let answer = workspace.check("grep -r KEY .");
     let found: Vec<_> = answer
@@ -661,7 +661,7 @@ fn a_refusal_names_the_file_only_where_its_rule_does() {
 }
 
 #[test]
-fn without_rules_no_folder_is_looked_at() {
+fn without_rules_no_directory_is_scanned() {
     let parent = tempfile::tempdir().unwrap();
     fs::write(parent.path().join(".env"), "x").unwrap();
     let root = Root::new(AbsPath::new(parent.path()).unwrap(), None);
@@ -677,9 +677,9 @@ fn without_rules_no_folder_is_looked_at() {
     }
 }
 
-/// Rules above a root hold in it, but commands do not run above it.
+/// Rules above a root apply in it, but commands do not run above it.
 #[test]
-fn commands_run_in_roots_only() {
+fn commands_run_only_in_roots() {
     let parent = tempfile::tempdir().unwrap();
     let folder = fs::canonicalize(parent.path()).unwrap();
     write(
@@ -703,7 +703,7 @@ fn commands_run_in_roots_only() {
 
 #[cfg(unix)]
 #[test]
-fn links_to_denied_files_count() {
+fn links_to_denied_files_are_denied() {
     let workspace = untracked();
     let src = Path::new(&workspace.root).join("src");
     std::os::unix::fs::symlink("../.env", src.join("link")).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of `check_command`: denied and allowed shell commands.
+//! Denied operands that `check_command` finds in shell commands, and commands it allows.
 
 #![allow(
     clippy::unwrap_used,
@@ -79,7 +79,7 @@ impl Workspace {
     }
 }
 
-/// Commands, and a path that must be among the denied.
+/// Commands, and a path that must be reported as denied.
 const DENIED: &[(&str, &str)] = &[
     // Plain, quoted, escaped.
     ("cat secret.txt", "secret.txt"),
@@ -117,7 +117,7 @@ const DENIED: &[(&str, &str)] = &[
     ("git show HEAD:./sub/deep/.env", "./sub/deep/.env"),
     ("git show :/.env", ".env"),
     ("git add -- ':(top).env'", ".env"),
-    // Behind others.
+    // After other commands.
     ("sudo cat .env", ".env"),
     ("sudo -u root cat .env", ".env"),
     ("env X=1 cat .env", ".env"),
@@ -271,7 +271,7 @@ const DENIED: &[(&str, &str)] = &[
     ("xargs -I% cat .%nv <<< e", ".env"),
     ("at now <<< 'cat .env'", ".env"),
     ("busybox sh -c 'cat .env'", ".env"),
-    // Mounts give folders other names.
+    // Mounts give directories other names.
     ("docker run -v $PWD:/w x cat /w/.env", "${CWD}/.env"),
     (
         "docker run --rm -v \"$(pwd)\":/w:ro x cat /w/.env",
@@ -295,7 +295,7 @@ const DENIED: &[(&str, &str)] = &[
     ),
     ("bwrap --ro-bind . /w cat /w/only-top.txt", "./only-top.txt"),
     ("chroot . cat /only-top.txt", "./only-top.txt"),
-    // Folders.
+    // Directories.
     ("cd sub && cat ../secret.txt", "../secret.txt"),
     ("cd sub; cat deep/.env", "deep/.env"),
     (
@@ -312,7 +312,7 @@ const DENIED: &[(&str, &str)] = &[
     ("tar -C private -c x", "private"),
     ("make -Cprivate x", "private"),
     ("pushd sub; popd; cat only-top.txt", "only-top.txt"),
-    // Options and the like.
+    // Options.
     ("x --file=.env", ".env"),
     ("x --file .env", ".env"),
     ("x -f.env", ".env"),
@@ -323,7 +323,7 @@ const DENIED: &[(&str, &str)] = &[
     ("curl file://${CWD}/%2eenv", "${CWD}/.env"),
     ("docker run -v $PWD/.env:/x image", "${CWD}/.env"),
     ("scp .env host:", ".env"),
-    // Wildcards, matched against existing files.
+    // Patterns, matched against existing files.
     ("cat .e*", ".env"),
     ("cat .en?", ".env"),
     ("cat .[e]nv", ".env"),
@@ -343,7 +343,7 @@ const DENIED: &[(&str, &str)] = &[
     ("F='.e*'; cat $F", ".env"),
     ("echo .e*", ".env"),
     ("for f in .e*; do cat \"$f\"; done", ".env"),
-    // Shells in shells.
+    // Nested shells.
     ("sh -c 'cat .env'", ".env"),
     ("bash -lc 'cat .env'", ".env"),
     ("sudo bash -c \"cat '.env'\"", ".env"),
@@ -392,7 +392,7 @@ const DENIED: &[(&str, &str)] = &[
     ("pwsh -c Get-Content .env", ".env"),
     ("cmd /c type .env", ".env"),
     ("cmd /c \"type sec^ret.txt\"", "secret.txt"),
-    // What the grammar does not take.
+    // Syntax outside the grammar.
     ("cat .env (", ".env"),
     ("cat '.env", ".env"),
     ("Get-Content (Join-Path . secret.txt) {", "secret.txt"),
@@ -401,7 +401,7 @@ const DENIED: &[(&str, &str)] = &[
     ("cat .e* )", ".env"),
 ];
 
-/// Commands that name nothing that is denied.
+/// Commands that name no denied file.
 const ALLOWED: &[&str] = &[
     "",
     "   ",
@@ -441,7 +441,7 @@ const ALLOWED: &[&str] = &[
 ];
 
 #[test]
-fn every_way_to_name_a_denied_file_is_found() {
+fn commands_that_name_denied_files_are_denied() {
     let workspace = workspace();
     let mut missed = Vec::new();
     for (command, expected) in DENIED {
@@ -457,11 +457,11 @@ fn every_way_to_name_a_denied_file_is_found() {
 }
 
 #[test]
-fn what_names_nothing_denied_is_allowed() {
+fn commands_that_name_no_denied_file_are_allowed() {
     let workspace = workspace();
     let mut wrong = Vec::new();
     for command in ALLOWED {
-        // `ls *` would be handed the denied names.
+        // `ls *` would be passed the denied names.
         let denied = workspace.denied(command);
         if *command == "ls *" {
             assert!(!denied.is_empty());
@@ -474,7 +474,7 @@ fn what_names_nothing_denied_is_allowed() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_as_the_kernel_does() {
+fn symlinks_resolve_as_in_the_kernel() {
     let workspace = workspace();
     assert_eq!(workspace.denied("cat link"), ["link"]);
     assert_eq!(workspace.denied("cat inner/.env"), ["inner/.env"]);
@@ -503,16 +503,16 @@ fn a_denied_operand_carries_its_rule() {
 }
 
 #[test]
-fn a_command_that_is_too_long_is_refused() {
+fn an_overlong_command_is_denied() {
     let workspace = workspace();
     let answer = workspace.view.check_command(&"a ".repeat(40_000));
     assert!(!answer.allowed);
     assert_eq!(answer.denied.len(), 1);
 }
 
-/// The matches of such a pattern are unknown, so it may match anything.
+/// The matches of a pattern this large are unknown, so it may match any file.
 #[test]
-fn a_pattern_that_is_too_large_is_refused() {
+fn an_oversized_pattern_is_denied() {
     let workspace = workspace();
     let large = format!("{}*", "a".repeat(9_000));
     for command in [
@@ -530,10 +530,9 @@ fn a_pattern_that_is_too_large_is_refused() {
     assert!(workspace.view.check_command(&command).allowed);
 }
 
-/// A command that hides behind more than the parser can take is still judged,
-/// soon, and takes no one down.
+/// A command that exceeds the parser limits is still checked, quickly and without a crash.
 #[test]
-fn hostile_commands_end() {
+fn hostile_commands_terminate() {
     let workspace = workspace();
     let hostile = [
         "(".repeat(60_000),
@@ -587,7 +586,7 @@ fn hostile_commands_end() {
         let start = Instant::now();
         let denied = workspace.denied(&command[..command.len().min(64 * 1024)]);
         let shown: String = command.chars().take(40).collect();
-        // No measurement, only that it does not go on for ever.
+        // Not a measurement: only checks that it terminates.
         assert!(start.elapsed() < Duration::from_secs(60), "{shown}");
         if command.len() <= 64 * 1024 && command.ends_with(".env") {
             assert!(!denied.is_empty(), "{shown}");

@@ -1,4 +1,4 @@
-//! Tests of opening files with access checks.
+//! Opens files through the access checks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,7 +12,7 @@ use sightline_protocol::error::ErrorKind;
 // Opening.
 
 #[test]
-fn a_file_is_opened_only_when_it_may_be_read() {
+fn only_allowed_files_are_opened() {
     let (parent, root) = workspace(&[
         (".clineignore", ".env\n"),
         (".env", "secret"),
@@ -49,7 +49,7 @@ fn a_file_is_opened_only_when_it_may_be_read() {
 
 #[cfg(unix)]
 #[test]
-fn opening_waits_for_nothing_and_follows_no_link_to_a_denied_file() {
+fn opening_never_blocks_or_follows_links_to_denied_files() {
     let (_parent, root) = workspace(&[
         (".clineignore", ".env\nby-name\n"),
         (".env", "secret"),
@@ -82,11 +82,11 @@ fn opening_waits_for_nothing_and_follows_no_link_to_a_denied_file() {
     }
 }
 
-/// A file that is swapped with a link to a denied one as fast as possible is
-/// never read as the denied one.
+/// A file that is repeatedly swapped with a link to a denied file is never read as the denied
+/// file.
 #[cfg(unix)]
 #[test]
-fn swapping_a_file_for_a_link_gains_nothing() {
+fn swapping_a_file_for_a_link_reads_no_denied_file() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let (_parent, root) = workspace(&[
         (".clineignore", ".env\nprivate/\n"),
@@ -104,7 +104,7 @@ fn swapping_a_file_for_a_link_gains_nothing() {
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {
-        // Also when an assertion fails.
+        // Stops the thread when an assertion fails, too.
         let _done = Done(&done);
         threads.spawn(|| {
             let mut turn = 0_u32;

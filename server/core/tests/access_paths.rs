@@ -1,4 +1,4 @@
-//! Access checks of paths: denied files in every spelling and through every symlink.
+//! Denied paths under every spelling and behind every link.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ use sightline_core::{
 use sightline_protocol::access::{AccessKind, PathAccess};
 use tempfile::TempDir;
 
-// T12: the ways to spell a path.
+// T12: path spellings.
 
 #[test]
 fn spellings_of_a_denied_path_are_denied() {
@@ -68,7 +68,7 @@ fn spellings_of_a_denied_path_are_denied() {
 }
 
 #[test]
-fn what_lies_outside_is_outside() {
+fn paths_outside_the_roots_are_outside() {
     let (_parent, root) = workspace(&[(".clineignore", "*.key\n"), ("a", "")]);
     let view = view(&root);
     let at = root.display();
@@ -100,7 +100,7 @@ fn what_lies_outside_is_outside() {
 }
 
 #[test]
-fn what_makes_no_sense_is_denied_with_a_reason() {
+fn invalid_paths_are_denied_with_a_reason() {
     let (_parent, root) = workspace(&[]);
     let view = view(&root);
     let long = "a".repeat(100_000);
@@ -141,7 +141,7 @@ fn names_need_not_be_utf8() {
 }
 
 #[test]
-fn unicode_spellings_of_a_name_are_one_name() {
+fn unicode_forms_of_a_name_are_equal() {
     let (_parent, root) = workspace(&[(".clineignore", "geheimnisträger\nnaïve.txt\n")]);
     let view = view(&root);
     for path in [
@@ -156,7 +156,7 @@ fn unicode_spellings_of_a_name_are_one_name() {
 }
 
 #[test]
-fn a_rule_for_folders_asks_the_disk() {
+fn a_directory_rule_checks_the_file_type() {
     let (_parent, root) = workspace(&[
         (".clineignore", "secret/\n*\n!keep/\n"),
         ("sub/keep", "a file"),
@@ -179,7 +179,7 @@ fn a_rule_for_folders_asks_the_disk() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_judged_by_where_they_lead() {
+fn links_are_checked_by_their_target() {
     let (parent, root) = workspace(&[
         (
             ".clineignore",
@@ -259,10 +259,10 @@ fn links_are_judged_by_where_they_lead() {
         .iter()
         .filter(|(path, expected)| kind(&view, path) != *expected);
     assert_eq!(wrong.collect::<Vec<_>>(), [] as [&(&str, AccessKind); 0]);
-    // `to-top` leads out and in again.
+    // `to-top` leaves the root and enters it again.
     let again = format!("to-top{}/.env", root.display());
     assert_eq!(kind(&view, &again), AccessKind::Denied);
-    // The reason does not tell a denied name.
+    // The reason does not reveal a denied name.
     let Verdict::Denied(denial) = view.check(&view.roots().locate("to-env").unwrap()) else {
         panic!("to-env is denied");
     };
@@ -271,7 +271,7 @@ fn links_are_judged_by_where_they_lead() {
 
 #[cfg(unix)]
 #[test]
-fn a_root_behind_a_link_is_known_by_all_its_paths() {
+fn a_root_behind_a_link_matches_all_its_paths() {
     let (parent, root) = workspace(&[(".clineignore", ".env\n"), (".env", ""), ("a", "")]);
     let alias = parent.path().join("alias");
     link(&root, &alias);
@@ -292,12 +292,12 @@ fn a_root_behind_a_link_is_known_by_all_its_paths() {
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_examined_is_denied() {
+fn unreadable_paths_are_denied() {
     use std::os::unix::fs::PermissionsExt;
     let (_parent, root) = workspace(&[("locked/a", "")]);
     let locked = root.join("locked");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
-    // Root can look into anything.
+    // The superuser can read every directory.
     if fs::read_dir(&locked).is_err() {
         let view = view(&root);
         assert_eq!(kind(&view, "locked/a"), AccessKind::Denied);
@@ -310,7 +310,7 @@ fn what_cannot_be_examined_is_denied() {
 
 #[cfg(unix)]
 #[test]
-fn a_root_that_is_a_link_into_another_meets_its_rules() {
+fn rules_of_the_target_root_apply_to_a_linked_root() {
     let (_parent, outer) = workspace(&[(".clineignore", "private/\n"), ("private/x", "")]);
     let inner = outer.join("open");
     link("private", &inner);
@@ -319,10 +319,10 @@ fn a_root_that_is_a_link_into_another_meets_its_rules() {
     assert_eq!(kind(&view, &path), AccessKind::Denied);
 }
 
-/// What a view remembers of a folder it is often asked about.
+/// A view caches directories that are checked often.
 #[cfg(unix)]
 #[test]
-fn many_questions_about_a_folder_change_no_answer() {
+fn repeated_checks_of_a_directory_agree() {
     let (_parent, root) = workspace(&[(".clineignore", ".env\n"), (".env", ""), ("sub/plain", "")]);
     link("../.env", root.join("sub/to-env"));
     link("../..", root.join("sub/out"));
@@ -343,9 +343,9 @@ fn many_questions_about_a_folder_change_no_answer() {
     }
 }
 
-/// A folder that is not there yet is denied when it is written as one.
+/// A missing path is denied as a directory if it is written as one.
 #[test]
-fn a_path_written_as_a_folder_is_judged_as_one() {
+fn a_path_written_as_a_directory_is_checked_as_one() {
     let (_parent, root) = workspace(&[(".clineignore", "secrets/\n"), ("sub/a", "")]);
     let view = view(&root);
     let absolute = format!("{}/secrets/", root.display());
@@ -361,7 +361,7 @@ fn a_path_written_as_a_folder_is_judged_as_one() {
         assert_eq!(kind(&view, denied), AccessKind::Denied, "{denied}");
         assert_eq!(ask(&view, denied).rule.unwrap().pattern, "secrets/");
     }
-    // Without the slash it may become a file.
+    // Without the slash it may be created as a file.
     for allowed in ["secrets", "sub/", "secrets/..", "."] {
         assert_eq!(kind(&view, allowed), AccessKind::Allowed, "{allowed}");
     }
@@ -372,9 +372,9 @@ fn a_path_written_as_a_folder_is_judged_as_one() {
     }
 }
 
-/// One letter on some file system, however it is written.
+/// Names that are equal on some file system.
 #[test]
-fn names_that_fold_alike_are_denied_alike() {
+fn names_with_equal_case_folds_are_all_denied() {
     let (_parent, root) = workspace(&[(".clineignore", "straße.txt\n.env\n")]);
     let view = view(&root);
     for denied in ["STRAẞE.TXT", "strasse.txt", "Straße.txt", ".EN\u{200d}V"] {
@@ -382,10 +382,10 @@ fn names_that_fold_alike_are_denied_alike() {
     }
 }
 
-// Several roots, and none.
+// Several roots, and no root.
 
 #[test]
-fn every_root_that_has_a_path_may_deny_it() {
+fn every_root_that_contains_a_path_can_deny_it() {
     let (parent, outer) = workspace(&[
         (".clineignore", "denied-by-outer\nsub/closed/\n"),
         ("sub/.clineignore", "denied-by-inner\n"),
@@ -421,7 +421,7 @@ fn every_root_that_has_a_path_may_deny_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_from_one_root_into_another_meets_its_rules() {
+fn rules_of_the_target_root_apply_to_a_link() {
     let (parent, first) = workspace(&[("a", "")]);
     let second = parent.path().join("second");
     write(
@@ -462,7 +462,7 @@ fn without_roots_only_the_opened_files_are_allowed() {
 
 #[cfg(unix)]
 #[test]
-fn an_opened_file_that_is_a_link_is_judged_by_its_target() {
+fn an_opened_link_is_checked_by_its_target() {
     let (_parent, folder) = workspace(&[(".clineignore", ".env\n"), (".env", ""), ("plain", "")]);
     link(".env", folder.join("notes"));
     link("plain", folder.join("fine"));
@@ -477,7 +477,7 @@ fn an_opened_file_that_is_a_link_is_judged_by_its_target() {
 
 // Properties.
 
-/// A step of a path, as an attacker might spell it.
+/// A path component, as an attacker might spell it.
 fn steps() -> impl Strategy<Value = Vec<&'static str>> {
     let names = prop::sample::select(vec![
         "a",
@@ -541,10 +541,10 @@ fn tangled() -> (TempDir, PathBuf) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20) })]
 
-    /// A batch of paths, checked by several threads, has the same verdicts as single
-    /// checks.
+    /// Checking many paths in parallel, with whole directories read, gives the same results
+    /// as checking each path alone.
     #[test]
-    fn many_paths_are_judged_as_each_alone(paths in prop::collection::vec(steps(), 1_500)) {
+    fn parallel_checks_equal_single_checks(paths in prop::collection::vec(steps(), 1_500)) {
         let (_parent, root) = tangled();
         let paths: Vec<String> = paths.iter().map(|steps| steps.join("/")).collect();
         let note = |noted: &mut Vec<PathAccess>, verdict| {
@@ -564,7 +564,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3_000) })]
 
-    /// However a path is spelled: what it opens is never a denied file.
+    /// No spelling of a path opens a denied file.
     #[test]
     fn no_spelling_of_a_denied_file_is_allowed(steps in steps(), absolute in any::<bool>()) {
         thread_local! {
@@ -577,8 +577,8 @@ proptest! {
             }
             let view = view(root);
             let (location, answer) = view.check_written(&written);
-            // What the operating system makes of the same words: as they are,
-            // and as they are opened here, with the dots folded.
+            // Resolve the spelling in two ways: by the operating system, and with the dots
+            // folded as they are here.
             let folded = location.as_ref().map(|location| view.roots().absolute(location));
             let opened = [Some(root.join(&written)), folded.map(|path| path.as_path().to_path_buf())];
             for path in opened.into_iter().flatten().skip(usize::from(written.contains(".."))) {
@@ -600,7 +600,7 @@ proptest! {
                 opened.file().read_to_string(&mut text).unwrap();
                 prop_assert_ne!(text, "denied", "{:?}", &written);
             }
-            // A shell may take the same words further than they can be folded.
+            // A shell may resolve spellings that cannot be folded.
             let command = format!("cat '{written}'");
             if let Ok(text) = fs::read_to_string(root.join(&written)) && text == "denied" {
                 prop_assert!(!view.check_command(&command).allowed, "{}", command);

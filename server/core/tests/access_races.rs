@@ -1,5 +1,5 @@
-//! The opened file is the checked file, even if folders, files and symlinks are
-//! exchanged concurrently.
+//! Opens the file that was checked, even if directories, files and links are exchanged
+//! concurrently.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -23,20 +23,20 @@ use sightline_core::{
 };
 use sightline_protocol::access::{AccessKind, PathAccess};
 
-/// Number of requests per case. Longer runs are manual.
+/// Number of attempts per case. Use `TRIES` for a long run.
 const TRIES: usize = 1_500;
 
-/// Content of the denied files.
+/// Content of denied files.
 const SECRET: &str = "secret";
 
-/// A workspace with a denied folder, and a sibling folder.
-struct Ground {
+/// A workspace with a denied directory, and a directory next to it.
+struct Fixture {
     _parent: tempfile::TempDir,
     root: PathBuf,
     access: Access,
 }
 
-/// The exchanged pair, the paths read concurrently, and the listed folders.
+/// A pair that is exchanged, the files read concurrently, and the directories listed.
 type Case = (
     (&'static str, &'static str),
     &'static [&'static str],
@@ -44,7 +44,7 @@ type Case = (
 );
 
 const CASES: &[Case] = &[
-    // Folder and link: to a denied folder, to one outside, some levels above.
+    // Directory and link: to a denied directory, to one outside, several levels up.
     (
         ("d", "to-denied"),
         &["d/f", "to-denied/f"],
@@ -62,11 +62,11 @@ const CASES: &[Case] = &[
     ),
     // File and link.
     (("plain", "to-env"), &["plain", "to-env"], &[]),
-    // Folder and folder, one with links in it.
+    // Two directories, one with links in it.
     (("x", "y"), &["x/f", "y/f", "x/b/f"], &["x/b", "x", ""]),
 ];
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         let (parent, root) = workspace(&[
             (".clineignore", ".env\ndenied/\n"),
@@ -102,7 +102,7 @@ impl Ground {
         }
     }
 
-    /// Does this while two are exchanged all the time.
+    /// Runs `work` repeatedly while a thread exchanges the two paths.
     fn race(&self, (one, other): (&str, &str), mut work: impl FnMut(&AccessView, usize)) {
         struct Done<'a>(&'a AtomicBool);
         impl Drop for Done<'_> {
@@ -112,7 +112,7 @@ impl Ground {
         }
         let done = AtomicBool::new(false);
         std::thread::scope(|threads| {
-            // Also when an assertion fails.
+            // Stops the thread when an assertion fails, too.
             let _done = Done(&done);
             threads.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
@@ -126,7 +126,7 @@ impl Ground {
     }
 }
 
-/// More by hand: `TRIES=1000000 cargo test --test access_races`.
+/// Long run: `TRIES=1000000 cargo test --test access_races`.
 fn tries() -> usize {
     let given = std::env::var("TRIES").ok();
     given.map_or(TRIES, |given| given.parse().unwrap())
@@ -142,8 +142,8 @@ fn read(view: &AccessView, location: &Location, options: &ReadOptions) -> Option
 }
 
 #[test]
-fn exchanging_folders_files_and_links_shows_no_content() {
-    let ground = Ground::new();
+fn exchanged_paths_reveal_no_denied_content() {
+    let fixture = Fixture::new();
     let part = ReadOptions {
         start_line: Some(1),
         end_line: Some(1),
@@ -151,7 +151,7 @@ fn exchanging_folders_files_and_links_shows_no_content() {
     };
     let (mut asked, mut seen) = (0, 0);
     for (pair, paths, _) in CASES {
-        ground.race(*pair, |view, turn| {
+        fixture.race(*pair, |view, turn| {
             let path = paths[turn % paths.len()];
             let location = view.roots().locate(path).unwrap();
             for options in [&ReadOptions::default(), &part] {
@@ -167,11 +167,11 @@ fn exchanging_folders_files_and_links_shows_no_content() {
 }
 
 #[test]
-fn a_list_is_of_the_folder_that_was_judged() {
-    let ground = Ground::new();
+fn the_checked_directory_is_listed() {
+    let fixture = Fixture::new();
     let (mut asked, mut seen) = (0, 0);
     for (pair, _, folders) in CASES.iter().filter(|(.., folders)| !folders.is_empty()) {
-        ground.race(*pair, |view, turn| {
+        fixture.race(*pair, |view, turn| {
             let folder = folders[turn % folders.len()];
             let dir = RelPath::new(Path::new(folder)).unwrap();
             let options = ListOptions::default();
@@ -188,12 +188,12 @@ fn a_list_is_of_the_folder_that_was_judged() {
     println!("{asked} lists, {seen} times f");
 }
 
-/// Either way it is denied: as a link in a folder, and in a folder behind a link.
+/// The path is denied in both states: as a link in a directory, and below a linked directory.
 #[test]
-fn a_path_that_is_always_denied_is_never_allowed() {
-    let ground = Ground::new();
+fn a_path_denied_in_both_states_is_never_allowed() {
+    let fixture = Fixture::new();
     let paths = ["m/g"; 4];
-    ground.race(("m", "to-denied-too"), |view, turn| {
+    fixture.race(("m", "to-denied-too"), |view, turn| {
         let check = |allowed: &mut bool, verdict: PathAccess| {
             *allowed |= verdict.access == AccessKind::Allowed;
             Ok(())

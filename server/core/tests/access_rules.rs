@@ -1,4 +1,4 @@
-//! Rule files: accepted file types, includes, and when a change takes effect.
+//! Rule files: valid content, includes, and when a change takes effect.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -24,7 +24,7 @@ use sightline_protocol::access::AccessKind;
 // Rule files.
 
 #[test]
-fn an_include_brings_its_rules_and_its_name() {
+fn included_rules_name_their_file() {
     let (_parent, root) = workspace(&[
         (
             ".clineignore",
@@ -53,9 +53,9 @@ fn an_include_brings_its_rules_and_its_name() {
     assert_eq!(kind(&view, "rules/one.txt"), AccessKind::Allowed);
 }
 
-/// Rules that cannot be understood deny everything, and say why.
+/// Invalid rules deny everything, and report the reason.
 #[test]
-fn broken_rules_deny_everything() {
+fn invalid_rules_deny_everything() {
     let big = "x\n".repeat(150_000);
     let large = "#".repeat(200_000);
     let lines = "x\n".repeat(20_000);
@@ -111,10 +111,10 @@ fn broken_rules_deny_everything() {
     }
 }
 
-/// A file that is included many times costs as much as once, and decides as it did.
+/// A file included many times is compiled once, with the same decisions.
 #[test]
-fn a_file_is_compiled_once_however_often_it_is_included() {
-    // 25,000 patterns: included twice, they would already be as many as may be.
+fn a_repeated_include_is_compiled_once() {
+    // 25,000 patterns: compiling them twice would reach the limit.
     let more: String = (0..24_999).map(|n| format!("x{n}\n")).collect();
     let rules = format!("x1\n!x2\n{}!x3\n", "!include more\n".repeat(500));
     let (_parent, root) = workspace(&[(".clineignore", &rules), ("more", &format!("{more}!x4\n"))]);
@@ -124,7 +124,7 @@ fn a_file_is_compiled_once_however_often_it_is_included() {
     assert_eq!(denied, [yes, yes, no, no, yes]);
     let rule = ask(&view, "x1").rule.unwrap();
     assert_eq!((rule.source.as_str(), rule.line), ("more", 2));
-    // Rules between two includes apply in file order.
+    // Rules between two includes keep their position.
     fs::write(root.join("more"), "a\n").unwrap();
     for (rules, expected) in [
         ("!include more\n!a\n!include more\n", yes),
@@ -140,7 +140,7 @@ fn a_file_is_compiled_once_however_often_it_is_included() {
     }
 }
 
-/// As large and as many as may be, and one more.
+/// Rules at each limit, and one above it.
 #[test]
 fn limits_of_rules_are_exact() {
     for (bytes, expected) in [
@@ -159,7 +159,7 @@ fn limits_of_rules_are_exact() {
 
 #[cfg(unix)]
 #[test]
-fn rule_files_that_are_no_files_deny_everything() {
+fn special_rule_files_deny_everything() {
     use std::os::unix::{fs::PermissionsExt, net::UnixListener};
     type Make = fn(&Path);
     let cases: &[(&str, Make)] = &[
@@ -212,7 +212,7 @@ fn rule_files_that_are_no_files_deny_everything() {
         assert_eq!(answer.access, AccessKind::Denied, "{name}");
         assert!(answer.reason.unwrap().contains("cannot use"), "{name}");
     }
-    // No permission to read it.
+    // Unreadable.
     let (_parent, root) = workspace(&[("a", ""), (".clineignore", "x\n")]);
     let rules = root.join(".clineignore");
     fs::set_permissions(&rules, fs::Permissions::from_mode(0o000)).unwrap();
@@ -222,7 +222,7 @@ fn rule_files_that_are_no_files_deny_everything() {
 }
 
 #[test]
-fn what_counts_as_no_rules() {
+fn files_without_rules() {
     for make in [
         (|_: &Path| {}) as fn(&Path),
         |root| fs::write(root.join(".clineignore"), "").unwrap(),
@@ -253,7 +253,7 @@ fn rules_written_by_windows_programs_are_read() {
 }
 
 #[test]
-fn includes_are_found_from_the_root() {
+fn includes_resolve_from_the_root() {
     let (_parent, root) = workspace(&[("sub/rules", "*.a\n"), ("rules", "*.b\n")]);
     let absolute = format!("!include {}\n", root.join("sub/rules").display());
     for (written, path) in [
@@ -268,15 +268,15 @@ fn includes_are_found_from_the_root() {
     }
 }
 
-// Freshness.
+// Changes to rule files.
 
-/// Looks at rules at times that a test chooses.
-struct Looks {
+/// Loads the rules at times that the test sets.
+struct RuleLoader {
     access: Access,
     ahead: Duration,
 }
 
-impl Looks {
+impl RuleLoader {
     fn new(root: &Path) -> Self {
         Self {
             access: access(&[root]),
@@ -297,7 +297,7 @@ impl Looks {
         self
     }
 
-    /// Which of the files `a`, `b`, `c` is denied, and which roots changed.
+    /// Returns which of the files `a`, `b`, `c` are denied, and which roots changed.
     fn state(&self) -> (String, Vec<usize>) {
         let (view, changed) = self.access.view_at(self.now());
         let denied = ["a", "b", "c"]
@@ -316,32 +316,32 @@ impl Looks {
 fn a_change_is_seen_by_the_next_view_and_reported_once() {
     let (_parent, root) = workspace(&[]);
     let rules = root.join(".clineignore");
-    let mut looks = Looks::new(&root);
+    let mut loader = RuleLoader::new(&root);
     let mut before = String::new();
-    // New rules apply immediately. Removed rules apply until the delay ends.
-    let mut expect = |looks: &mut Looks, denied: &str, at_once: &str| {
+    // New rules apply at once; removed rules apply for a grace period.
+    let mut expect = |loader: &mut RuleLoader, denied: &str, at_once: &str| {
         for now in [at_once, denied] {
-            let (found, changed) = looks.state();
+            let (found, changed) = loader.state();
             assert_eq!(found, now);
             assert!(changed == [0] || now == before, "{before} {now}");
-            assert_eq!(looks.state(), (now.to_owned(), vec![]));
-            looks.wait(REMOVAL_DELAY);
+            assert_eq!(loader.state(), (now.to_owned(), vec![]));
+            loader.wait(REMOVAL_DELAY);
             before = now.to_owned();
         }
     };
-    expect(&mut looks, "", "");
+    expect(&mut loader, "", "");
     fs::write(&rules, "a\n").unwrap();
-    expect(&mut looks, "a", "a");
+    expect(&mut loader, "a", "a");
     fs::write(&rules, "b\n").unwrap();
-    expect(&mut looks, "b", "ab");
-    // Same length, within the same tick of the clock.
+    expect(&mut loader, "b", "ab");
+    // Same length, same clock tick.
     for _ in 0..50 {
         fs::write(&rules, "c\n").unwrap();
-        expect(&mut looks, "c", "bc");
+        expect(&mut loader, "c", "bc");
         fs::write(&rules, "b\n").unwrap();
-        expect(&mut looks, "b", "bc");
+        expect(&mut loader, "b", "bc");
     }
-    // Same length, same times: only the content tells.
+    // Same length, same times: only the content differs.
     let modified = fs::metadata(&rules).unwrap().modified().unwrap();
     fs::write(&rules, "a\n").unwrap();
     fs::File::options()
@@ -350,37 +350,37 @@ fn a_change_is_seen_by_the_next_view_and_reported_once() {
         .unwrap()
         .set_modified(modified)
         .unwrap();
-    expect(&mut looks, "a", "ab");
-    // Touched, but the same.
+    expect(&mut loader, "a", "ab");
+    // Touched without a change.
     fs::write(&rules, "a\n").unwrap();
-    assert_eq!(looks.state(), ("a".to_owned(), vec![]));
-    // Replaced as editors do.
+    assert_eq!(loader.state(), ("a".to_owned(), vec![]));
+    // Replaced, as editors do.
     fs::write(root.join("new"), "b\n").unwrap();
     fs::rename(root.join("new"), &rules).unwrap();
-    expect(&mut looks, "b", "ab");
+    expect(&mut loader, "b", "ab");
     fs::remove_file(&rules).unwrap();
-    expect(&mut looks, "", "b");
+    expect(&mut loader, "", "b");
     fs::write(&rules, "!include more\n").unwrap();
-    expect(&mut looks, "", "");
+    expect(&mut loader, "", "");
     fs::write(root.join("more"), "c\n").unwrap();
-    expect(&mut looks, "c", "c");
+    expect(&mut loader, "c", "c");
     fs::write(root.join("more"), "a\n").unwrap();
-    expect(&mut looks, "a", "ac");
+    expect(&mut loader, "a", "ac");
     fs::remove_file(root.join("more")).unwrap();
-    expect(&mut looks, "", "a");
+    expect(&mut loader, "", "a");
     fs::write(&rules, "!include ../x\n").unwrap();
-    expect(&mut looks, "abc", "abc");
+    expect(&mut loader, "abc", "abc");
     fs::write(&rules, "a\n").unwrap();
-    expect(&mut looks, "a", "abc");
-    assert!(looks.access.watched_files().contains(&rules));
+    expect(&mut loader, "a", "abc");
+    assert!(loader.access.watched_files().contains(&rules));
 }
 
 /// A way to change a file, with its name.
 type Way = (&'static str, fn(&Path));
 
-/// A rule file is empty or missing for a moment while it is saved.
+/// A rule file is briefly empty or missing while an editor saves it.
 #[test]
-fn rules_hold_while_their_file_is_saved() {
+fn rules_apply_while_their_file_is_saved() {
     let steps: [Way; 4] = [
         ("truncate", |path| fs::write(path, "").unwrap()),
         ("half", |path| fs::write(path, "#").unwrap()),
@@ -395,92 +395,98 @@ fn rules_hold_while_their_file_is_saved() {
                 workspace(&[(".clineignore", "!include more\na\n"), ("more", "b\n")]);
             let path = root.join(file);
             let text = fs::read(&path).unwrap();
-            let mut looks = Looks::new(&root);
-            assert_eq!(looks.denied(), "ab", "{file} {name}");
+            let mut loader = RuleLoader::new(&root);
+            assert_eq!(loader.denied(), "ab", "{file} {name}");
             step(&path);
-            assert_eq!(looks.denied(), "ab", "{file} {name}");
-            looks.wait(REMOVAL_DELAY - Duration::from_millis(50));
-            assert_eq!(looks.denied(), "ab", "{file} {name}");
-            // Saved: as if nothing had been.
+            assert_eq!(loader.denied(), "ab", "{file} {name}");
+            loader.wait(REMOVAL_DELAY - Duration::from_millis(50));
+            assert_eq!(loader.denied(), "ab", "{file} {name}");
+            // Saved: no change is reported.
             fs::write(&path, &text).unwrap();
-            assert_eq!(looks.denied(), "ab", "{file} {name}");
-            assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "ab", "{file} {name}");
-            assert!(!looks.access.is_holding());
-            // Not saved for so long that it is meant.
+            assert_eq!(loader.denied(), "ab", "{file} {name}");
+            assert_eq!(loader.wait(REMOVAL_DELAY).denied(), "ab", "{file} {name}");
+            assert!(!loader.access.is_holding());
+            // Missing for longer than a save takes: the change is intentional.
             step(&path);
-            assert_eq!(looks.denied(), "ab", "{file} {name}");
+            assert_eq!(loader.denied(), "ab", "{file} {name}");
             let left = if file == "more" { "a" } else { "" };
             let less = (left.to_owned(), vec![0]);
-            assert_eq!(looks.wait(REMOVAL_DELAY).state(), less, "{file} {name}");
+            assert_eq!(loader.wait(REMOVAL_DELAY).state(), less, "{file} {name}");
         }
     }
 }
 
-/// A change during the delay restarts it. Every version since the last stable one still applies.
+/// A change during the grace period restarts it, and all rules of the period stay in effect.
 #[test]
-fn every_version_holds_until_the_last_is_settled() {
+fn every_version_applies_until_the_last_is_settled() {
     let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
     let path = root.join(".clineignore");
-    let mut looks = Looks::new(&root);
-    // More lines take nothing away.
+    let mut loader = RuleLoader::new(&root);
+    // Additional lines remove no rule.
     fs::write(&path, "a\nc\n").unwrap();
-    assert_eq!(looks.state(), ("ac".to_owned(), vec![0]));
-    assert_eq!(looks.wait(REMOVAL_DELAY).state(), ("ac".to_owned(), vec![]));
+    assert_eq!(loader.state(), ("ac".to_owned(), vec![0]));
+    assert_eq!(
+        loader.wait(REMOVAL_DELAY).state(),
+        ("ac".to_owned(), vec![])
+    );
     fs::write(&path, "a\nc\n!c\n").unwrap();
-    assert_eq!(looks.state(), ("ac".to_owned(), vec![0]));
-    assert_eq!(looks.wait(REMOVAL_DELAY).state(), ("a".to_owned(), vec![0]));
+    assert_eq!(loader.state(), ("ac".to_owned(), vec![0]));
+    assert_eq!(
+        loader.wait(REMOVAL_DELAY).state(),
+        ("a".to_owned(), vec![0])
+    );
     let most = REMOVAL_DELAY - Duration::from_millis(50);
     fs::write(&path, "b\n").unwrap();
-    assert_eq!(looks.denied(), "ab");
+    assert_eq!(loader.denied(), "ab");
     fs::write(&path, "c\n").unwrap();
-    assert_eq!(looks.wait(most).denied(), "abc");
+    assert_eq!(loader.wait(most).denied(), "abc");
     fs::write(&path, "").unwrap();
-    assert_eq!(looks.wait(most).denied(), "abc");
-    // Empty again, but not the same empty file.
+    assert_eq!(loader.wait(most).denied(), "abc");
+    // Empty again, but a different empty file.
     fs::remove_file(&path).unwrap();
     fs::write(&path, "").unwrap();
-    assert_eq!(looks.wait(most).denied(), "abc");
-    assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "");
-    // More versions than are kept.
+    assert_eq!(loader.wait(most).denied(), "abc");
+    assert_eq!(loader.wait(REMOVAL_DELAY).denied(), "");
+    // More versions than are retained.
     for n in 0..40 {
         fs::write(&path, format!("x{n}\n")).unwrap();
-        looks.denied();
+        loader.denied();
     }
-    assert_eq!(looks.denied(), "abc");
-    assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "");
+    assert_eq!(loader.denied(), "abc");
+    assert_eq!(loader.wait(REMOVAL_DELAY).denied(), "");
 }
 
-/// A change takes effect at the first view after the delay, even without a view in between.
+/// The grace period is measured from the change, even if the rules were not loaded since.
 #[test]
-fn a_change_that_is_old_counts_at_the_first_look() {
+fn an_old_change_applies_at_the_first_load() {
     let enough = Duration::from_secs(2);
     for change in [
         (|path: &Path| fs::remove_file(path).unwrap()) as fn(&Path),
         |path| fs::write(path, "").unwrap(),
     ] {
         let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
-        let mut looks = Looks::new(&root);
-        assert_eq!(looks.denied(), "a");
+        let mut loader = RuleLoader::new(&root);
+        assert_eq!(loader.denied(), "a");
         change(&root.join(".clineignore"));
-        assert_eq!(looks.wait(enough).denied(), "");
+        assert_eq!(loader.wait(enough).denied(), "");
     }
-    // The file is old, but it came to this place after the last look.
+    // The file is old, but was moved here after the last load.
     let (_parent, root) = workspace(&[
         (".clineignore", "!include sub/more\n"),
         ("other/more", ""),
         ("sub/more", "a\n"),
     ]);
-    let mut looks = Looks::new(&root);
-    assert_eq!(looks.wait(enough).denied(), "a");
+    let mut loader = RuleLoader::new(&root);
+    assert_eq!(loader.wait(enough).denied(), "a");
     fs::rename(root.join("sub"), root.join("gone")).unwrap();
     fs::rename(root.join("other"), root.join("sub")).unwrap();
-    assert_eq!(looks.wait(enough).denied(), "a");
-    assert_eq!(looks.wait(REMOVAL_DELAY).denied(), "");
+    assert_eq!(loader.wait(enough).denied(), "a");
+    assert_eq!(loader.wait(REMOVAL_DELAY).denied(), "");
 }
 
-/// Other folders are opened while a rule file is saved.
+/// Other directories are opened while a rule file is saved.
 #[test]
-fn rules_hold_when_the_roots_change() {
+fn rules_apply_when_the_roots_change() {
     let (parent, root) = workspace(&[(".clineignore", "a\n")]);
     let access = access(&[&root]);
     fs::write(root.join(".clineignore"), "").unwrap();
@@ -492,10 +498,10 @@ fn rules_hold_when_the_roots_change() {
     }
 }
 
-/// Every way to save a file, by a thread that does nothing else: the rules never
-/// let go of what the file denies before and after.
+/// A thread saves a file in every way: rules that are in the file before and after the save
+/// always apply.
 #[test]
-fn saving_rules_never_lets_anything_out() {
+fn saving_rules_never_allows_a_denied_file() {
     const TEXT: &str = "secret\n# and more\n";
     let ways: [Way; 4] = [
         ("truncate and write", |path| fs::write(path, TEXT).unwrap()),
@@ -527,7 +533,7 @@ fn saving_rules_never_lets_anything_out() {
             fs::write(&path, TEXT).unwrap();
             let access = access(&[&root]);
             let is_over = AtomicBool::new(false);
-            let (mut looks, mut leaks) = (0, 0);
+            let (mut loads, mut leaks) = (0, 0);
             std::thread::scope(|threads| {
                 threads.spawn(|| {
                     while !is_over.load(Ordering::Relaxed) {
@@ -535,13 +541,13 @@ fn saving_rules_never_lets_anything_out() {
                     }
                 });
                 let until = Instant::now() + Duration::from_millis(500);
-                while looks < 20_000 && Instant::now() < until {
-                    looks += 1;
+                while loads < 20_000 && Instant::now() < until {
+                    loads += 1;
                     leaks += u32::from(kind(&access.view().0, "secret") != AccessKind::Denied);
                 }
                 is_over.store(true, Ordering::Relaxed);
             });
-            assert_eq!(leaks, 0, "of {looks}: {name} {file}");
+            assert_eq!(leaks, 0, "of {loads}: {name} {file}");
         }
     }
 }
@@ -566,9 +572,9 @@ fn a_rule_file_behind_a_link_is_followed_when_it_changes() {
     assert_eq!(kind(&access.view().0, "anything"), AccessKind::Denied);
 }
 
-/// Views never lack the rules while the rule file is rewritten repeatedly.
+/// While rules are rewritten repeatedly, no view lacks them.
 #[test]
-fn there_is_never_a_moment_without_rules() {
+fn rules_are_never_absent() {
     let (_parent, root) = workspace(&[(".clineignore", "secret\nother-0\n")]);
     let access = access(&[&root]);
     std::thread::scope(|threads| {
@@ -607,10 +613,10 @@ fn rules_are_shared_between_threads() {
 
 // Several roots.
 
-/// Another root lies around the real folder of one that is a link.
+/// Another root contains the target of a root that is a link.
 #[cfg(unix)]
 #[test]
-fn entries_of_a_root_that_is_a_link_are_judged_by_the_root_around_it() {
+fn the_outer_root_checks_entries_of_a_linked_root() {
     let (parent, outer) = workspace(&[
         (".clineignore", "sub/secret\n"),
         ("sub/secret", ""),
@@ -628,7 +634,7 @@ fn entries_of_a_root_that_is_a_link_are_judged_by_the_root_around_it() {
 
 #[cfg(unix)]
 #[test]
-fn rules_that_cannot_be_used_make_the_roots_inside_unusable() {
+fn invalid_rules_make_inner_roots_unusable() {
     let (_parent, outer) = workspace(&[("inner/a", ""), ("b", "")]);
     let made = std::process::Command::new("mkfifo")
         .arg(outer.join(".clineignore"))

@@ -1,4 +1,4 @@
-//! Rule files of the folders above a root.
+//! Rule files in the directories above a root.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,7 +15,7 @@ use sightline_core::{
 };
 use sightline_protocol::access::AccessKind;
 
-/// A root with two folders above it that have rules.
+/// Creates a root with two directories above it that have rules.
 fn nested() -> (tempfile::TempDir, std::path::PathBuf) {
     let (parent, top) = workspace(&[
         (".clineignore", "*.key\n/mid/inner/closed/\n!include more\n"),
@@ -45,7 +45,7 @@ fn names(view: &AccessView) -> Vec<&'static str> {
 const DENIED: [&str; 5] = ["a.key", "a.pem", "closed/a", "other", "own"];
 
 #[test]
-fn rules_above_a_root_deny_too() {
+fn rules_above_a_root_apply() {
     let (_parent, root) = nested();
     let view = view(&root);
     assert_eq!(names(&view), DENIED);
@@ -59,13 +59,13 @@ fn rules_above_a_root_deny_too() {
     assert!(view.check_entry(0, &rel("a.key"), false).is_some());
     assert!(view.check_entry(0, &rel("closed"), true).is_some());
     assert!(view.check_entry(0, &rel("open"), false).is_none());
-    // Siblings of the root are still outside.
+    // Siblings of the root stay outside.
     let beside = root.join("../open").display().to_string();
     assert_eq!(kind(&view, &beside), AccessKind::Outside);
 }
 
 #[test]
-fn lists_leave_out_what_rules_above_deny() {
+fn lists_omit_files_denied_by_rules_above() {
     let (_parent, root) = nested();
     let view = view(&root);
     let options = ListOptions {
@@ -83,7 +83,7 @@ fn lists_leave_out_what_rules_above_deny() {
 }
 
 #[test]
-fn changes_above_a_root_are_seen_and_told() {
+fn changes_above_a_root_are_detected_and_reported() {
     let (_parent, root) = nested();
     let access = access(&[&root]);
     let above = root.join("../..").canonicalize().unwrap();
@@ -109,7 +109,7 @@ fn changes_above_a_root_are_seen_and_told() {
 }
 
 #[test]
-fn broken_rules_above_a_root_deny_everything() {
+fn invalid_rules_above_a_root_deny_everything() {
     let (_parent, root) = nested();
     fs::write(root.join("../.clineignore"), b"a\0b").unwrap();
     let view = view(&root);
@@ -120,7 +120,7 @@ fn broken_rules_above_a_root_deny_everything() {
 }
 
 #[test]
-fn rules_above_an_opened_file_deny_too() {
+fn rules_above_an_opened_file_apply() {
     let (_parent, root) = nested();
     let open_files = ["a.key", "open"].map(|name| abs(&root.join(name)));
     let view = Access::new(Arc::new(Roots::default()), open_files.to_vec())
@@ -131,10 +131,10 @@ fn rules_above_an_opened_file_deny_too() {
     assert_eq!(ask("open"), AccessKind::Allowed);
 }
 
-/// Both where the link to the root is and where it leads.
+/// Rules above the link and above its target both apply.
 #[cfg(unix)]
 #[test]
-fn rules_above_a_root_that_is_a_link_deny_too() {
+fn rules_above_a_linked_root_apply() {
     let (parent, root) = nested();
     let elsewhere = parent.path().canonicalize().unwrap().join("elsewhere");
     write(&elsewhere, &[(".clineignore", "open\n")]);

@@ -67,7 +67,7 @@ const DIFFERENCES: &[Difference] = &[
 
 /// Differences in the default profile.
 #[rustfmt::skip]
-const DIFFERENCES_OF_OURS: &[Difference] = &[
+const DEFAULT_PROFILE_DIFFERENCES: &[Difference] = &[
     ("hand/notice-first-assistant-is-string", NOTICE, &["0 truncatedConversationHistory", "0 contextHistory"]),
     ("hand/notice-first-assistant-starts-with-tool-use", NOTICE, &["0 truncatedConversationHistory", "0 contextHistory"]),
     ("hand/paths-are-not-normalised", PATHS, &["0 truncatedConversationHistory", "0 fractionSaved", "0 contextHistory"]),
@@ -366,6 +366,6 @@ fn recorded_sessions_in_the_cline_profile() {
 fn recorded_sessions_in_the_default_profile() {
     sessions_differ_only_where_listed(
         ConversationProfile::Default,
-        &[DIFFERENCES, DIFFERENCES_OF_OURS],
+        &[DIFFERENCES, DEFAULT_PROFILE_DIFFERENCES],
     );
 }

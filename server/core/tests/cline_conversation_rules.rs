@@ -99,7 +99,7 @@ fn windows() {
             "getContextWindowInfo" => {
                 assert_eq!(expected["contextWindow"], window.size, "{}", name(&case));
                 let usable = expected["maxAllowedSize"].as_f64().unwrap();
-                // The recording is accurate up to the last digit but one.
+                // The recording is accurate except for the last digit.
                 assert!((usable - window.usable).abs() < 1e-9, "{}", name(&case));
             }
             "shouldCompactContextWindow" => {
@@ -178,7 +178,7 @@ fn edits_are_loaded_and_rolled_back() {
     }
 }
 
-/// Errors that we classify differently from Cline, and why.
+/// Errors that are classified differently from Cline, and why.
 const OTHER_MEANINGS: &[(&str, bool, &str)] = &[
     (
         "anthropic/any-invalid-request-counts",

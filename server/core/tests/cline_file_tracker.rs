@@ -1,5 +1,5 @@
-//! Replays recorded sessions of Cline's file trackers with real files.
-//! [`DIFFERENCES`] lists intended differences and their reasons.
+//! Replays recorded sessions of Cline's trackers with real files. [`DIFFERENCES`] lists
+//! intended differences and their reasons.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ use sightline_core::{
     tracker::{ContentHash, FileEvent, Scan, Tracker},
 };
 
-/// What differs: the case, where in it (`"3 metadata"`, `"final"`), and why.
+/// The case, the step (`"3 metadata"`, `"final"`), and the reason for the difference.
 const DIFFERENCES: &[(&str, &[&str], &str)] = &[
     (
         "paths-are-compared-verbatim",
@@ -55,8 +55,8 @@ const DIFFERENCES: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// The recorded clock begins here, long before the files are written really,
-/// so that no operation is near another.
+/// Start of the recorded clock, long before the files are really written, so that no two
+/// operations are close in time.
 fn clock(now: i64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000) + Duration::from_millis(now as u64)
 }
@@ -66,7 +66,7 @@ struct Session {
     workspace: PathBuf,
     roots: Roots,
     storage: Storage,
-    /// The announced content of paths the agent is about to write.
+    /// Announced content of paths the agent is about to write.
     announced: HashMap<String, String>,
     writes: u32,
 }
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    /// A new one for each operation, as after a restart.
+    /// Creates a tracker for each operation, as after a restart.
     fn tracker(&self) -> Tracker {
         Tracker::open(
             &self.storage,
@@ -142,7 +142,7 @@ impl Session {
             .unwrap()
     }
 
-    /// Performs one operation; its result where it has one.
+    /// Performs one operation. Returns its result, if it has one.
     fn perform(&mut self, operation: &Value, now: i64) -> Option<Value> {
         let text = |key: &str| operation[key].as_str().unwrap_or_default().to_owned();
         let path = text("path");
@@ -228,7 +228,7 @@ impl Session {
     }
 }
 
-/// Plays a case; where it came out differently, and how.
+/// Replays a case. Returns the differences.
 fn play(case: &Value) -> Vec<(String, String)> {
     let mut session = Session::new(&case["input"]);
     let mut differences = Vec::new();

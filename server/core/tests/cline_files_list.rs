@@ -1,5 +1,5 @@
-//! Compares listings and their order with recordings of Cline. Intended differences
-//! are listed.
+//! Compares the listing and its order with recordings of Cline. [`DIFFERENCES`] lists intended
+//! differences and their reasons.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,8 +21,8 @@ use sightline_core::{
 };
 use sightline_protocol::files::FileKind;
 
-/// Cases that differ on purpose: what we answer (lines; an error by its kind;
-/// `None` for what our types cannot say), and why.
+/// Intended differences: the case, our result (lines, or the kind of an error;
+/// `None` if our types cannot represent it), and the reason.
 const DIFFERENCES: &[(&str, Option<&str>, &str)] = &[
     (
         "format/the-directory-itself",
@@ -85,7 +85,7 @@ fn strings(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// -1, 0 or 1; equal names keep whatever order they are given in.
+/// Returns -1, 0 or 1. Equal names keep their given order.
 fn compare(a: &str, b: &str) -> i64 {
     let first = |names: [&str; 2]| format::sorted(&names.map(str::to_owned))[0];
     match (first([a, b]), first([b, a])) {
@@ -102,7 +102,7 @@ fn sorted(names: &[String]) -> Vec<&String> {
         .collect()
 }
 
-/// `None` when an entry is not below the listed directory.
+/// Returns `None` if an entry is not below the listed directory.
 fn format_case(input: &Value) -> Option<String> {
     let base = input["absolutePath"]
         .as_str()
@@ -129,7 +129,7 @@ fn format_case(input: &Value) -> Option<String> {
     Some(listing::format(&found, &base))
 }
 
-/// The recorded text with our closing line in place of the recorded one.
+/// Returns the recorded text with our closing line in place of the recorded one.
 fn recorded_format(case: &Value) -> String {
     let text = case["expected"]["text"].as_str().unwrap();
     if case["input"]["didHitLimit"] == false {
@@ -139,7 +139,7 @@ fn recorded_format(case: &Value) -> String {
     format!("{list}\n\n{}", format::CUT_SHORT)
 }
 
-fn plant(tree: &Value, at: &Path) {
+fn create_entries(tree: &Value, at: &Path) {
     let mut links = Vec::new();
     for entry in tree.as_array().unwrap() {
         let path = entry["path"].as_str().unwrap();
@@ -167,7 +167,7 @@ fn plant(tree: &Value, at: &Path) {
     }
 }
 
-/// One path per line, and a last line when it was cut.
+/// Formats one path per line, and a last line if the list is truncated.
 fn shown(mut paths: Vec<String>, truncated: bool, is_ordered: bool) -> String {
     if !is_ordered {
         paths.sort();
@@ -183,7 +183,7 @@ fn list(case: &Value) -> String {
     let home = tempfile::tempdir().unwrap();
     let workspace = home.path().join("ws");
     fs::create_dir(&workspace).unwrap();
-    plant(&input["tree"], &workspace);
+    create_entries(&input["tree"], &workspace);
     let root = Root::new(AbsPath::new(&workspace).unwrap(), None);
     let (view, _) = Access::new(Arc::new(Roots::new(vec![root])), Vec::new()).view();
     let dir = RelPath::new(Path::new(input["directory"].as_str().unwrap())).unwrap();
@@ -264,7 +264,7 @@ fn every_recorded_case() {
             "formatFilesList" if case["comparatorConsistent"] == true => {
                 (recorded_format(case), format_case(&case["input"]))
             }
-            // The recorded order is an accident of the sort: compare as a set.
+            // The recorded order depends on the sort algorithm: compare as a set.
             "formatFilesList" => {
                 let set = |text: String| {
                     let lines: BTreeSet<&str> = text.lines().collect();

@@ -19,7 +19,7 @@ use sightline_core::{
 use sightline_protocol::access::AccessKind;
 use sightline_testing::git;
 
-/// Checked paths we judge otherwise on purpose: case, path, why.
+/// Paths with an intended difference: case, path, reason.
 const PATH_DIFFERENCES: &[(&str, &str, &str)] = &[
     ("character-classes", "imgd.png", NEGATED),
     ("character-classes", "imga.png", NEGATED),
@@ -44,7 +44,7 @@ const ONLY_FOLDERS: &str =
 const NAMED_AS_FOLDER: &str =
     "a path that ends in `/` names a folder, and `secret/` denies that before it exists";
 
-/// Commands we judge otherwise on purpose: command, why.
+/// Commands with an intended difference: command, reason.
 const COMMAND_DIFFERENCES: &[(&str, &str)] = &[
     ("cat --flag=secret.txt", "values of options are paths too"),
     ("cat ${CWD}/secret.txt", "so are absolute paths"),
@@ -118,7 +118,7 @@ impl Workspace {
         }
     }
 
-    /// The rules once no earlier ones hold any more.
+    /// Returns the rules after earlier rules have expired.
     fn view(&self) -> AccessView {
         self.access.view();
         let ClockReading { monotonic, wall } = ClockReading::system();
@@ -133,14 +133,14 @@ impl Workspace {
         text.replace("${CWD}", self.root.as_path().to_str().unwrap())
     }
 
-    /// Cline has two answers, and what lies outside is allowed for it.
+    /// Converts to Cline's two results: it allows paths outside the roots.
     fn allows(&self, path: &str) -> bool {
         self.view().check_written(&self.written(path)).1.access != AccessKind::Denied
     }
 }
 
 #[test]
-fn paths_are_judged_as_recorded() {
+fn path_checks_match_recordings() {
     let Some(cases) = fixtures_support::load("cline/ignore.json") else {
         return;
     };
@@ -190,7 +190,7 @@ fn paths_are_judged_as_recorded() {
 }
 
 #[test]
-fn commands_are_judged_as_recorded() {
+fn command_checks_match_recordings() {
     let Some(cases) = fixtures_support::load("cline/ignore.json") else {
         return;
     };
@@ -226,7 +226,7 @@ fn commands_are_judged_as_recorded() {
     assert!(unused.is_empty(), "no longer different: {unused:?}");
 }
 
-/// Paths git judges otherwise than we do: case, path, why.
+/// Paths for which git differs: case, path, reason.
 const GIT_DIFFERENCES: &[(&str, &str, &str)] = &[(
     "unicode-patterns",
     "NAÏVE.txt",
@@ -234,7 +234,7 @@ const GIT_DIFFERENCES: &[(&str, &str, &str)] = &[(
 )];
 
 #[test]
-fn recorded_tables_get_the_answers_of_git() {
+fn recorded_tables_match_git() {
     let Some(cases) = fixtures_support::load("cline/ignore.json") else {
         return;
     };
@@ -247,7 +247,7 @@ fn recorded_tables_get_the_answers_of_git() {
         let rules = case["input"]["files"][".clineignore"]
             .as_str()
             .unwrap_or("");
-        // Includes and empty files differ from Cline.
+        // Includes and an empty file have other semantics.
         if rules.is_empty() || rules.contains("!include") {
             continue;
         }
@@ -272,7 +272,7 @@ fn recorded_tables_get_the_answers_of_git() {
     assert!(judged > 1000, "only {judged} paths judged");
 }
 
-/// Can git be asked about this path as it is?
+/// Returns whether git accepts this path unchanged.
 fn is_plain(path: &str) -> bool {
     !path.is_empty()
         && !path.contains(['\\', '$'])

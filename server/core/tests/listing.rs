@@ -1,4 +1,4 @@
-//! Tests of listings of real directories. `.gitignore` is compared with git.
+//! Walks real directories, and compares `.gitignore` handling with git.
 
 #![allow(clippy::unwrap_used)]
 
@@ -103,7 +103,7 @@ fn git(at: &Path, arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// What git sees below `at`, without what a listing leaves out by name.
+/// Lists the files git sees below `at`, except for default excludes.
 fn git_files(at: &Path) -> BTreeSet<String> {
     let output = git(at, &["ls-files", "-coz", "--exclude-standard"]);
     String::from_utf8(output)
@@ -175,12 +175,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_files_are_those_git_sees(
+    fn files_match_git(
         files in prop::collection::vec(file_path(), 1..24),
         rules in prop::collection::vec(
             (prop::sample::select(vec!["", "a", "b", "a/b", "c"]), rule_file()), 0..4),
         exclude in rule_file(),
-        // The workspace folder, and the listed folder in it.
+        // The opened directory, and the listed directory in it.
         (opened, dir) in prop::sample::select(vec![
             ("", ""), ("", "a"), ("", "a/b"), ("a", ""), ("a", "b"), ("a/b", ""),
         ]),
@@ -188,12 +188,12 @@ proptest! {
         let (_home, top) = workspace(&[]);
         git(&top, &["init", "-q"]);
         fs::write(top.join(".git/info/exclude"), exclude).unwrap();
-        // Opened as a sub-folder of the repository, the rules are the same.
+        // The same rules apply if a subdirectory of the repository is opened.
         let root = top.join(opened);
         let at = root.join(dir);
         fs::create_dir_all(&at).unwrap();
         for path in files {
-            // A path that needs a directory where a file is, is left out.
+            // Skip a path that needs a directory in place of a file.
             let path = top.join(path);
             if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
                 fs::write(path, "").unwrap();
@@ -204,7 +204,7 @@ proptest! {
                 fs::write(top.join(at).join(".gitignore"), text).unwrap();
             }
         }
-        // A folder that is listed explicitly is not ignored. git has no equivalent.
+        // An explicitly listed path is not ignored; git has no equivalent.
         let mut above = at.ancestors().take_while(|path| *path != top);
         let is_ignored = above.any(|path| {
             !git(&top, &["check-ignore", "--", path.to_str().unwrap()]).is_empty()
@@ -215,7 +215,7 @@ proptest! {
 }
 
 #[test]
-fn rules_of_another_repository_end_at_its_top() {
+fn rules_stop_at_the_top_of_a_nested_repository() {
     let (_home, top) = workspace(&[
         (".gitignore", "*.log\n/inner/made\n"),
         ("inner/x.log", ""),
@@ -246,14 +246,14 @@ fn a_worktree_has_the_excludes_of_its_repository() {
     let tree = home.path().join("tree");
     fs::write(tree.join("a.secret"), "").unwrap();
     assert_eq!(listed(&tree, ""), ["kept"]);
-    // The sub-folder of a worktree finds them too.
+    // A subdirectory of the worktree finds them, too.
     put(&tree, "sub/b.secret", "");
     put(&tree, "sub/c", "");
     assert_eq!(listed(&tree.join("sub"), ""), ["c"]);
 }
 
 #[test]
-fn an_ignored_directory_can_be_listed_on_purpose() {
+fn an_ignored_directory_can_be_listed_explicitly() {
     let (_home, top) = workspace(&[
         (".gitignore", "logs/\n*.txt\n"),
         ("logs/a.txt", ""),
@@ -268,7 +268,7 @@ fn an_ignored_directory_can_be_listed_on_purpose() {
 }
 
 #[test]
-fn an_empty_git_folder_makes_no_repository() {
+fn an_empty_git_directory_is_not_a_repository() {
     let (_home, top) = workspace(&[(".gitignore", "*.log\n"), ("sub/x.log", ""), ("sub/y", "")]);
     fs::create_dir(top.join("sub/.git")).unwrap();
     assert_eq!(listed(&top, ""), [".gitignore", "sub/", "sub/y"]);
@@ -280,7 +280,7 @@ fn an_empty_git_folder_makes_no_repository() {
 }
 
 #[test]
-fn a_rule_file_that_is_none_is_skipped() {
+fn a_special_rule_file_is_skipped() {
     let (_home, top) = workspace(&[
         ("rules", "*\n"),
         ("link/x", ""),
@@ -314,7 +314,7 @@ fn a_rule_file_that_is_none_is_skipped() {
         assert!(made.unwrap().success());
         expected.insert(4, "pipe/");
         expected.push("pipe/.gitignore");
-        // Also where it is looked for from below.
+        // Also when searched from a subdirectory.
         fs::create_dir(top.join("pipe/sub")).unwrap();
         expected.push("pipe/sub/");
         assert!(listed(&top, "pipe/sub").is_empty());
@@ -376,7 +376,7 @@ fn denied_entries_are_counted_or_marked_and_never_entered() {
 
 #[cfg(unix)]
 #[test]
-fn links_that_lead_outside_are_not_counted_as_denied() {
+fn links_to_the_outside_are_not_counted_as_denied() {
     use std::os::unix::fs::symlink;
 
     let (home, top) = workspace(&[("a", "")]);
@@ -418,7 +418,7 @@ fn names_are_printed_without_tags_and_hidden_characters() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_named_and_not_followed() {
+fn links_are_listed_and_not_followed() {
     use std::os::unix::fs::symlink;
 
     let (home, top) = workspace(&[("real/x", ""), (".clineignore", "real/x\n"), ("real/y", "")]);
@@ -433,13 +433,13 @@ fn links_are_named_and_not_followed() {
         "{found:?}"
     );
     assert!(!found.contains(&"node_modules@".to_owned()));
-    // Listed on purpose a link is entered, and judged by where it leads.
+    // An explicitly listed link is entered, and checked by its target.
     assert_eq!(listed(&top, "link"), ["link/y"]);
     assert_eq!(refusal(&top, "out_of"), ErrorKind::AccessDenied);
 }
 
 #[test]
-fn what_cannot_be_listed_is_refused() {
+fn unlistable_paths_are_errors() {
     let (home, top) = workspace(&[("file", "")]);
     assert_eq!(refusal(&top, "file"), ErrorKind::InvalidParams);
     assert_eq!(refusal(&top, "file/below"), ErrorKind::NotFound);
@@ -461,7 +461,7 @@ fn what_cannot_be_listed_is_refused() {
 }
 
 #[test]
-fn limits_stop_it() {
+fn limits_stop_the_walk() {
     let (_home, top) = workspace(&[("a/x", ""), ("b", "")]);
     let first = |limit| list(&top, "", &ListOptions { limit, ..ALL }).unwrap();
     assert!(first(0).truncated && first(0).entries.is_empty());
@@ -517,7 +517,7 @@ fn names_that_are_not_utf8_are_encoded() {
 }
 
 #[test]
-fn results_name_paths_as_they_are_found_again() {
+fn result_paths_can_be_listed_again() {
     let (_one, first) = workspace(&[("same", "")]);
     let (_two, second) = workspace(&[("same", ""), ("sub/own", "")]);
     let (view, _) = Access::new(roots(&[&first, &second]), Vec::new()).view();
@@ -534,14 +534,14 @@ fn results_name_paths_as_they_are_found_again() {
 }
 
 #[test]
-fn paths_above_sort_by_their_components() {
+fn parent_paths_sort_by_component() {
     let texts = ["../other/x", "a", "../../etc/hosts"].map(str::to_owned);
     assert_eq!(format::sorted(&texts), [1, 2, 0]);
 }
 
 proptest! {
-    /// For any input, the entries of a directory stay together, and sorting a sorted
-    /// list does not change it.
+    /// For every input, each directory is contiguous, and sorting a sorted list does not change
+    /// it.
     #[test]
     fn the_order_is_total(
         paths in prop::collection::btree_set(

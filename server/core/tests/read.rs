@@ -1,4 +1,4 @@
-//! Reading real files: access, ranges, limits, encodings.
+//! Reads real files: access, ranges, limits, encodings.
 
 #![allow(clippy::unwrap_used)]
 
@@ -75,7 +75,7 @@ fn at_most(max_bytes: u64) -> ReadOptions {
     }
 }
 
-/// Reads a file of these bytes.
+/// Reads a file with these bytes.
 fn read(bytes: impl AsRef<[u8]>, options: ReadOptions) -> FileText {
     Workspace::with("f", bytes)
         .read("f", None, options)
@@ -92,7 +92,7 @@ fn utf16(text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
 }
 
 #[test]
-fn text_of_every_encoding_becomes_utf8() {
+fn every_encoding_is_decoded_to_utf8() {
     let text = "Grüße,\r\n日本 😀\n";
     let plain = whole(text);
     assert_eq!((plain.text.as_str(), plain.encoding), (text, None));
@@ -122,7 +122,7 @@ fn text_of_every_encoding_becomes_utf8() {
 }
 
 #[test]
-fn an_encoding_is_recognised_late_in_a_large_file() {
+fn an_encoding_is_detected_late_in_a_large_file() {
     let mut bytes = b"plain line\n".repeat(20_000);
     bytes.extend(b"Stra\xDFe nach K\xF6ln\n");
     let found = read(&bytes, lines(20_001, 20_001));
@@ -132,17 +132,17 @@ fn an_encoding_is_recognised_late_in_a_large_file() {
 }
 
 #[test]
-fn broken_text_is_still_read() {
-    // The mark says UTF-8, so it is not guessed.
+fn invalid_text_is_read_lossily() {
+    // The byte order mark says UTF-8, so the encoding is not guessed.
     let found = whole(b"\xEF\xBB\xBFa\xFFb");
     assert_eq!((found.text.as_str(), found.encoding), ("a\u{FFFD}b", None));
-    // Half a character at the end.
+    // An incomplete character at the end.
     assert!(whole(b"\xFF\xFEa\0b").text.starts_with('a'));
     assert!(whole(b"abc\xE6\x97").text.starts_with("abc"));
 }
 
 #[test]
-fn binary_is_refused() {
+fn binary_files_are_errors() {
     for bytes in [&b"a\0b"[..], b"\xEF\xBB\xBFa\0"] {
         let workspace = Workspace::with("f", bytes);
         assert_eq!(workspace.refusal("f"), ErrorKind::Unsupported);
@@ -158,7 +158,7 @@ fn binary_is_refused() {
 }
 
 #[test]
-fn lines_end_in_three_ways_and_keep_their_endings() {
+fn all_three_line_endings_are_kept() {
     let text = "one\ntwo\r\nthree\rfour";
     for (start, end, expected) in [
         (1, 1, "one\n"),
@@ -184,21 +184,21 @@ fn lines_end_in_three_ways_and_keep_their_endings() {
 }
 
 #[test]
-fn an_ending_split_between_two_pieces_is_one() {
-    // The disk is read 64 KiB at a time.
+fn a_line_ending_split_between_chunks_is_one() {
+    // Files are read in chunks of 64 KiB.
     let text = format!("{}\r\nsecond\n", "a".repeat(64 * 1024 - 1));
     let found = read(&text, lines(2, 2));
     assert_eq!((found.text.as_str(), found.total_lines), ("second\n", 2));
     assert_eq!(read(&text, lines(1, 1)).text.len(), 64 * 1024 + 1);
     let text = format!("{}\rsecond\n", "a".repeat(64 * 1024 - 1));
     assert_eq!(read(&text, lines(2, 2)).text, "second\n");
-    // And a character.
+    // A character split between chunks.
     let text = format!("{}é", "a".repeat(64 * 1024 - 1));
     assert_eq!(whole(&text).text, text);
 }
 
 #[test]
-fn lines_that_make_no_sense_are_named() {
+fn invalid_line_ranges_are_reported() {
     let workspace = Workspace::with("f", "a\n");
     for (options, value) in [(lines(0, 3), "startLine 0"), (lines(7, 3), "startLine 7")] {
         let refused = workspace.read("f", None, options).unwrap_err();
@@ -226,13 +226,13 @@ fn a_limit_cuts_at_a_character() {
         assert_eq!(found.truncated, expected != text);
         assert_eq!(found.total_lines, 1);
     }
-    // After the cut nothing more is kept, small as it may be.
+    // Nothing follows the cut, however small.
     let found = read("日\na\n", at_most(2));
     assert_eq!((found.text.as_str(), found.total_lines), ("", 2));
 }
 
 #[test]
-fn what_is_returned_is_bounded() {
+fn the_result_size_is_bounded() {
     let line = "0123456789abcde\n";
     let text = line.repeat(limits::MAX_READ_BYTES as usize / line.len() + 1);
     let workspace = Workspace::with("f", &text);
@@ -250,7 +250,7 @@ fn what_is_returned_is_bounded() {
 }
 
 #[test]
-fn a_huge_file_is_refused_unread() {
+fn a_huge_file_is_an_error_without_reading_it() {
     let workspace = Workspace::new();
     let file = fs::File::create(workspace.at.join("f")).unwrap();
     file.set_len(limits::MAX_READ_FILE_BYTES + 1).unwrap();
@@ -258,7 +258,7 @@ fn a_huge_file_is_refused_unread() {
 }
 
 #[test]
-fn the_editors_text_wins() {
+fn editor_text_takes_precedence() {
     let workspace = Workspace::with("f", "disk\n");
     let buffer = Rope::from_str("first\nsecond");
     let found = workspace.read("f", Some(&buffer), lines(2, 2)).unwrap();
@@ -271,7 +271,7 @@ fn the_editors_text_wins() {
 }
 
 #[test]
-fn the_hash_is_of_everything_as_stored() {
+fn the_hash_covers_all_stored_bytes() {
     // SHA-256 of "abc", from its specification.
     let of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let of_abc = ContentHash::parse(of_abc).unwrap();
@@ -279,7 +279,7 @@ fn the_hash_is_of_everything_as_stored() {
     let workspace = Workspace::new();
     let found = workspace.read("f", Some(&Rope::from_str("abc")), lines(9, 9));
     assert_eq!(found.unwrap().content_hash, of_abc);
-    // The bytes on disk, not what they mean.
+    // The hash covers the stored bytes, not the decoded text.
     let plain = whole("é").content_hash;
     let others = [utf16("é", u16::to_le_bytes), "\u{FEFF}é".into(), vec![0xE9]];
     for bytes in others {
@@ -288,12 +288,12 @@ fn the_hash_is_of_everything_as_stored() {
 }
 
 #[test]
-fn access_comes_first() {
+fn access_is_checked_first() {
     let workspace = Workspace::with("secret", "s");
     fs::write(workspace.at.join(".clineignore"), "secret\n").unwrap();
     let buffer = Rope::from_str("typed");
     for buffer in [None, Some(&buffer)] {
-        // Even before lines that make no sense, which would tell it exists.
+        // Before invalid lines, which would reveal that the file exists.
         for options in [ReadOptions::default(), lines(0, 0)] {
             let refused = workspace.read("secret", buffer, options).unwrap_err();
             assert_eq!(refused.kind, ErrorKind::AccessDenied);
@@ -308,7 +308,7 @@ fn access_comes_first() {
 }
 
 #[test]
-fn outside_the_roots_only_when_allowed() {
+fn outside_paths_are_read_only_if_allowed() {
     let workspace = Workspace::new();
     let outside = Workspace::with("f", "out");
     let path = outside.at.join("f");
@@ -322,7 +322,7 @@ fn outside_the_roots_only_when_allowed() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn special_files_are_errors() {
     let workspace = Workspace::new();
     fs::create_dir(workspace.at.join("folder")).unwrap();
     assert_eq!(workspace.refusal("folder"), ErrorKind::Unsupported);
@@ -336,7 +336,7 @@ fn what_is_no_file_is_refused() {
 }
 
 #[test]
-fn it_stops_when_cancelled() {
+fn reading_stops_when_cancelled() {
     let workspace = Workspace::with("f", "a");
     let view = workspace.view();
     let location: Location = view.roots().locate("f").unwrap();
@@ -353,7 +353,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn ranges_put_together_are_the_whole(
+    fn joined_ranges_equal_the_file(
         parts in prop::collection::vec(
             prop::sample::select(vec!["a", "é", "日", "😀", "\n", "\r\n", "\r", "\u{2028}"]), 0..30),
         step in 1u64..4,
@@ -376,9 +376,9 @@ proptest! {
         }
     }
 
-    /// Whatever the bytes are: an answer or a refusal.
+    /// All input bytes give a result or an error.
     #[test]
-    fn no_bytes_make_it_fail(bytes in prop::collection::vec(any::<u8>(), 0..200), limit in 0u64..50) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), limit in 0u64..50) {
         let found = Workspace::with("f", bytes).read("f", None, at_most(limit));
         match found {
             Ok(found) => prop_assert!(found.text.len() as u64 <= limit),

@@ -1,5 +1,5 @@
-//! Tests with several writers on one task: threads, processes, and processes killed
-//! during a write. The test program starts itself as the other process.
+//! Several writers on one task: threads, processes, and processes killed during a write. The
+//! test binary starts itself as the other process.
 
 #![allow(clippy::unwrap_used)]
 
@@ -47,7 +47,7 @@ fn track(folder: &Path, name: &str, now: i64) {
     tracker(folder).track(&event, &cancel).unwrap();
 }
 
-/// Not a test: the code of the child process.
+/// Entry point of the other process, not a test.
 #[test]
 fn child() {
     let (Some(folder), Ok(name)) = (env::var_os(FOLDER), env::var(NAME)) else {
@@ -100,7 +100,7 @@ fn no_update_is_lost() {
 }
 
 #[test]
-fn killed_at_any_moment_nothing_acknowledged_is_lost() {
+fn a_killed_process_loses_no_acknowledged_update() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path();
     for run in 1..=15 {
@@ -115,7 +115,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it still told before it died counts too.
+        // Records acknowledged before it died count, too.
         for line in lines.map_while(Result::ok) {
             if let Some(round) = line.strip_prefix("tracked ") {
                 told = round.parse().unwrap_or(told);
@@ -124,7 +124,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
         let entries = tracker(folder).records().unwrap().files;
         let last = entries.last().unwrap().cline_read_date.unwrap();
         assert!(last == told || last == told + 1, "{last} after {told}");
-        // And the next one is not kept waiting.
+        // The next process is not blocked.
         track(folder, "after", run);
         let dir = folder.join("data/tasks/task");
         let names = std::fs::read_dir(dir)

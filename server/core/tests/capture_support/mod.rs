@@ -38,7 +38,7 @@ impl Bench {
         Self::at("ws")
     }
 
-    /// Creates the workspace at a path below the temporary folder.
+    /// Creates the workspace at a path below the temporary directory.
     pub(crate) fn at(place: &str) -> Self {
         let parent = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(parent.path()).unwrap();
@@ -198,7 +198,7 @@ pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
     run(git(dir.parent().unwrap()).current_dir(dir).args(args))
 }
 
-/// Describes a folder completely, except for access times.
+/// Describes a directory completely, except for access times.
 #[cfg(unix)]
 pub(crate) fn fingerprint(dir: &Path) -> BTreeMap<PathBuf, String> {
     use std::os::unix::fs::MetadataExt;

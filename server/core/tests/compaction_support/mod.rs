@@ -1,4 +1,4 @@
-//! A conversation and a workspace for tests of compaction.
+//! Test utilities: a conversation and a workspace for compaction.
 
 #![allow(dead_code, reason = "each test uses what it needs")]
 

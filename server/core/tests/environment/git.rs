@@ -1,43 +1,43 @@
-//! Tests of the git section of the block. It contains nothing from denied files.
+//! Repository facts in the block, none of which comes from a denied file.
 
 use super::*;
 
 const SHOWN: &str = "1111111111111111111111111111111111111111";
 const SECRET: &str = "5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2";
 
-/// What the block may say of the repository of [`Case`].
+/// Facts about the repository of [`Case`] in the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Said {
+struct Facts {
     remote: bool,
     commit: bool,
 }
 
-const ALL: Said = Said {
+const ALL: Facts = Facts {
     remote: true,
     commit: true,
 };
-const REMOTE: Said = Said {
+const REMOTE: Facts = Facts {
     remote: true,
     commit: false,
 };
-const COMMIT: Said = Said {
+const COMMIT: Facts = Facts {
     remote: false,
     commit: true,
 };
-const NOTHING: Said = Said {
+const NOTHING: Facts = Facts {
     remote: false,
     commit: false,
 };
 
-/// A repository in which something leads to `secrets/`, or is denied itself.
+/// A repository in which a path leads to `secrets/`, or is denied itself.
 struct Case {
     name: &'static str,
     rules: &'static str,
-    /// Written over the files of the repository.
+    /// Overwrite the files of the repository.
     files: &'static [(&'static str, &'static str)],
-    /// Symlinks that replace existing files.
+    /// Replace existing paths.
     links: &'static [(&'static str, &'static str)],
-    said: Said,
+    expected: Facts,
 }
 
 const CASE: Case = Case {
@@ -45,15 +45,15 @@ const CASE: Case = Case {
     rules: "secrets/\n",
     files: &[],
     links: &[],
-    said: ALL,
+    expected: ALL,
 };
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n[remote \"origin\"]\n\turl = https://example.org/shown.git\n";
 const STOLEN: &str = "[remote \"stolen\"]\n\turl = https://example.org/SECRET.git\n";
 
-/// Returns what the block says of `case`, checked for secrets.
-fn said(case: &Case) -> Said {
-    let mut world = World::new(
+/// Returns the facts in the block of `case`. Asserts that it contains no secret.
+fn shown_facts(case: &Case) -> Facts {
+    let mut fixture = Fixture::new(
         &["app"],
         &[
             ("app/.clineignore", case.rules),
@@ -76,7 +76,7 @@ fn said(case: &Case) -> Said {
         ],
     );
     for (path, content) in case.files {
-        let path = world.at(path);
+        let path = fixture.at(path);
         if path.as_path().is_dir() {
             fs::remove_dir_all(path.as_path()).unwrap();
         }
@@ -84,7 +84,7 @@ fn said(case: &Case) -> Said {
         fs::write(path.as_path(), content).unwrap();
     }
     for (path, target) in case.links {
-        let path = world.at(path);
+        let path = fixture.at(path);
         if path.as_path().is_dir() {
             fs::remove_dir_all(path.as_path()).unwrap();
         } else {
@@ -95,14 +95,14 @@ fn said(case: &Case) -> Said {
         #[cfg(not(unix))]
         let _ = target;
     }
-    world.params.include_files = true;
-    let body = world.body(SectionId::WorkspaceConfiguration);
+    fixture.params.include_files = true;
+    let body = fixture.body(SectionId::WorkspaceConfiguration);
     assert!(
         !body.contains("SECRET") && !body.contains(SECRET) && !body.contains("stolen"),
         "{}: {body}",
         case.name
     );
-    Said {
+    Facts {
         remote: body.contains("shown.git"),
         commit: body.contains(SHOWN),
     }
@@ -112,9 +112,9 @@ fn check(cases: &[Case]) {
     let mut wrong = Vec::new();
     for case in cases {
         // One leak must not hide the others.
-        match std::panic::catch_unwind(|| said(case)) {
-            Ok(said) if said == case.said => {}
-            Ok(said) => wrong.push(format!("{}: {said:?}", case.name)),
+        match std::panic::catch_unwind(|| shown_facts(case)) {
+            Ok(facts) if facts == case.expected => {}
+            Ok(facts) => wrong.push(format!("{}: {facts:?}", case.name)),
             Err(_) => wrong.push(format!("{}: leaks", case.name)),
         }
     }
@@ -122,7 +122,7 @@ fn check(cases: &[Case]) {
 }
 
 #[test]
-fn facts_that_nothing_denies_are_told() {
+fn allowed_facts_are_shown() {
     check(&[
         Case {
             name: "plain",
@@ -183,12 +183,12 @@ fn facts_that_nothing_denies_are_told() {
 
 #[cfg(unix)]
 #[test]
-fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
+fn no_fact_comes_from_a_denied_file() {
     check(&[
         Case {
             name: "include",
             files: &[("app/.git/config", "[include]\n\tpath = ../secrets/config\n")],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -197,7 +197,7 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "app/.git/config",
                 "\u{feff}[include]\n\tpath = ../secrets/config\n",
             )],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -206,7 +206,7 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "app/.git/config",
                 "[core][include]\n\tpath = ../secrets/config\n",
             )],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -215,13 +215,13 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "app/.git/config",
                 "[core] [include] path = ../secrets/config\n",
             )],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
             name: "include in capitals",
             files: &[("app/.git/config", "[INCLUDE]\nPATH=../secrets/config\n")],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -230,7 +230,7 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "app/.git/config",
                 "[include]\n\tpath = \"../secr\\\nets/config\"\n",
             )],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -239,7 +239,7 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "app/.git/config",
                 "[includeIf \"gitdir:**\"]\n\tpath = ../secrets/config\n",
             )],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -248,7 +248,7 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "app/.git/config",
                 "\u{feff}[core]bare=false\n[core] [includeIf \"onbranch:*\"] path=../secrets/config\n",
             )],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -257,7 +257,7 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "app/.git/config",
                 "[core]\r\nbare=false\r\n[include]\r\npath=../secrets/config\r\n",
             )],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -272,7 +272,7 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                     "[include]\n\tpath = ../secrets/config\n",
                 ),
             ],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -282,49 +282,49 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 "[core]\nrepositoryformatversion = 1\n[extensions]\nworktreeConfig = true\n",
             )],
             links: &[("app/.git/config.worktree", "../secrets/config")],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
             name: "commondir",
             files: &[("app/.git/commondir", "../secrets/git\n")],
-            said: NOTHING,
+            expected: NOTHING,
             ..CASE
         },
         Case {
             name: "commondir is a link",
             links: &[("app/.git/commondir", "../secrets/common")],
-            said: NOTHING,
+            expected: NOTHING,
             ..CASE
         },
         Case {
             name: "gitdir",
             files: &[("app/.git", "gitdir: secrets/git\n")],
-            said: NOTHING,
+            expected: NOTHING,
             ..CASE
         },
         Case {
             name: "gitdir, absolute by detours",
             files: &[("app/.git", "gitdir: ./src/../secrets/../secrets/git\n")],
-            said: NOTHING,
+            expected: NOTHING,
             ..CASE
         },
         Case {
             name: "the file with gitdir is a link",
             links: &[("app/.git", "secrets/gitdir")],
-            said: NOTHING,
+            expected: NOTHING,
             ..CASE
         },
         Case {
             name: ".git is a link",
             links: &[("app/.git", "secrets/git")],
-            said: NOTHING,
+            expected: NOTHING,
             ..CASE
         },
         Case {
             name: "config is a link",
             links: &[("app/.git/config", "../secrets/config")],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
@@ -333,70 +333,70 @@ fn nothing_of_a_denied_file_is_told_as_a_fact_of_git() {
                 ("app/.git/other", "../secrets/config"),
                 ("app/.git/config", "other"),
             ],
-            said: COMMIT,
+            expected: COMMIT,
             ..CASE
         },
         Case {
             name: "HEAD is a link to an id",
             links: &[("app/.git/HEAD", "../secrets/id")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "HEAD is a link to a ref",
             links: &[("app/.git/HEAD", "../secrets/refs/heads/main")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "the ref is a link",
             links: &[("app/.git/refs/heads/main", "../../../secrets/id")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "a second ref is a link",
             files: &[("app/.git/refs/heads/main", "ref: refs/heads/other\n")],
             links: &[("app/.git/refs/heads/other", "../../../secrets/id")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "refs is a link",
             links: &[("app/.git/refs", "../secrets/refs")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "refs/heads is a link",
             links: &[("app/.git/refs/heads", "../../secrets/heads")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "packed-refs is a link",
             files: &[("app/.git/HEAD", "ref: refs/heads/packed\n")],
             links: &[("app/.git/packed-refs", "../secrets/packed")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "HEAD names a path",
             files: &[("app/.git/HEAD", "ref: ../secrets/id\n")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
         Case {
             name: "HEAD names a path below refs",
             files: &[("app/.git/HEAD", "ref: refs/../../secrets/id\n")],
-            said: REMOTE,
+            expected: REMOTE,
             ..CASE
         },
     ]);
 }
 
 #[test]
-fn a_fact_from_a_denied_file_of_git_is_left_out() {
+fn a_fact_from_a_denied_git_file_is_omitted() {
     let packed: &[(&str, &str)] = &[
         ("app/.git/HEAD", "ref: refs/heads/packed\n"),
         (
@@ -404,10 +404,10 @@ fn a_fact_from_a_denied_file_of_git_is_left_out() {
             "1111111111111111111111111111111111111111 refs/heads/packed\n",
         ),
     ];
-    let denying = |name, said| Case {
+    let denying = |name, expected| Case {
         name,
         rules: name,
-        said,
+        expected,
         ..CASE
     };
     check(&[
@@ -430,7 +430,7 @@ fn a_fact_from_a_denied_file_of_git_is_left_out() {
             name: "nothing denies packed-refs",
             ..CASE
         },
-        // What may not be seen could name another commit than the packed ref.
+        // A hidden loose ref could name another commit than the packed ref.
         Case {
             files: &[(
                 "app/.git/packed-refs",
@@ -443,14 +443,14 @@ fn a_fact_from_a_denied_file_of_git_is_left_out() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_costs_only_its_own_fact() {
+fn a_pipe_hides_only_its_own_fact() {
     for (pipe, expected) in [
         ("HEAD", REMOTE),
         ("refs/heads/main", REMOTE),
         ("config", COMMIT),
         ("commondir", NOTHING),
     ] {
-        let mut world = World::new(
+        let mut fixture = Fixture::new(
             &["app"],
             &[
                 ("app/.git/HEAD", "ref: refs/heads/main\n"),
@@ -459,16 +459,16 @@ fn a_pipe_costs_only_its_own_fact() {
                 ("app/.git/objects/info/keep", ""),
             ],
         );
-        let path = world.at("app/.git").as_path().join(pipe);
+        let path = fixture.at("app/.git").as_path().join(pipe);
         let _ = fs::remove_file(&path);
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
-        world.params.include_files = true;
-        let body = world.body(SectionId::WorkspaceConfiguration);
-        let said = Said {
+        fixture.params.include_files = true;
+        let body = fixture.body(SectionId::WorkspaceConfiguration);
+        let facts = Facts {
             remote: body.contains("shown.git"),
             commit: body.contains(SHOWN),
         };
-        assert_eq!(said, expected, "{pipe}: {body}");
+        assert_eq!(facts, expected, "{pipe}: {body}");
     }
 }

@@ -1,13 +1,13 @@
-//! Tests of terminal sections: shown and hidden output.
+//! Visible and hidden terminal output.
 
 use super::*;
 
 #[test]
 fn long_output_keeps_both_ends() {
-    let mut world = World::new(&["app"], &[]);
+    let mut fixture = Fixture::new(&["app"], &[]);
     let output: String = (0..700).map(|n| format!("line {n}\n")).collect();
-    world.terminals(&[("1", "make", true, &output)]);
-    let body = world.body(SectionId::RunningTerminals);
+    fixture.terminals(&[("1", "make", true, &output)]);
+    let body = fixture.body(SectionId::RunningTerminals);
     let lines: Vec<&str> = body.lines().collect();
     assert_eq!(lines.len(), 2 + 100 + 1 + 100);
     assert_eq!(lines[101], "line 99");
@@ -16,50 +16,50 @@ fn long_output_keeps_both_ends() {
 }
 
 #[test]
-fn a_terminal_without_a_command_goes_by_its_name() {
-    let mut world = World::new(&["app"], &[]);
+fn a_terminal_without_a_command_shows_its_name() {
+    let mut fixture = Fixture::new(&["app"], &[]);
     let terminal = |id: &str, name: Option<&str>| Terminal {
         id: id.to_owned(),
         name: name.map(str::to_owned),
         is_busy: true,
         ..Terminal::default()
     };
-    world
+    fixture
         .editor
         .set_terminals(vec![terminal("7", Some("zsh")), terminal("8", None)]);
     assert_eq!(
-        world.body(SectionId::RunningTerminals),
+        fixture.body(SectionId::RunningTerminals),
         "## Original command: `zsh`\n## Original command: `terminal 8`"
     );
 }
 
 #[test]
 fn escape_sequences_in_a_command_hide_nothing() {
-    let mut world = denied_everywhere();
-    world.terminals(&[
+    let mut fixture = denied_in_every_field();
+    fixture.terminals(&[
         ("1", "cat \u{1b}[31mx.secret\u{1b}[0m", true, "a"),
         ("5", "\u{1b}[1mmake\u{1b}[0m", true, ""),
     ]);
     assert_eq!(
-        world.body(SectionId::RunningTerminals),
+        fixture.body(SectionId::RunningTerminals),
         "## Original command: `make`"
     );
 }
 
 const RULES: &str = "/f.env\n*.secret\nsecr\u{e9}t.env\nprivate/\n/config/keys.env\nlink.env\n";
 
-/// What the block shows of the output of `make`.
+/// Returns the output of `make` as the block shows it.
 fn shown(output: &str) -> String {
-    let mut world = World::new(
+    let mut fixture = Fixture::new(
         &["app"],
         &[("app/.clineignore", RULES), ("app/private/x", "")],
     );
-    world.terminals(&[("1", "make", false, output)]);
-    world.body(SectionId::InactiveTerminals)
+    fixture.terminals(&[("1", "make", false, output)]);
+    fixture.body(SectionId::InactiveTerminals)
 }
 
 #[test]
-fn a_denied_name_is_found_however_it_is_written() {
+fn every_spelling_of_a_denied_name_is_found() {
     let lines = [
         "see f.env#L3 for it",
         "see f.env#3 for it",
@@ -101,7 +101,7 @@ fn a_denied_name_is_found_however_it_is_written() {
 }
 
 #[test]
-fn other_lines_stay() {
+fn other_lines_are_kept() {
     let lines = [
         "compiling, please wait...",
         "...and so on",
@@ -125,10 +125,10 @@ fn other_lines_stay() {
 }
 
 #[test]
-fn a_shortened_name_is_shown_where_nothing_is_denied() {
-    let mut world = World::new(&["app"], &[]);
-    world.terminals(&[("1", "make", false, " .../src/main.rs | 2 +-\nend\n")]);
-    let shown = world.body(SectionId::InactiveTerminals);
+fn a_shortened_name_is_shown_without_denied_files() {
+    let mut fixture = Fixture::new(&["app"], &[]);
+    fixture.terminals(&[("1", "make", false, " .../src/main.rs | 2 +-\nend\n")]);
+    let shown = fixture.body(SectionId::InactiveTerminals);
     assert!(shown.contains(".../src/main.rs | 2 +-"), "{shown}");
 }
 
@@ -231,13 +231,13 @@ fn content_below_a_denied_heading_stays_hidden_to_its_end() {
 }
 
 #[test]
-fn content_that_goes_on_after_a_block_stays_hidden() {
-    let mut world = World::new(&["app"], &[("app/.clineignore", RULES)]);
+fn content_that_continues_after_a_block_stays_hidden() {
+    let mut fixture = Fixture::new(&["app"], &[("app/.clineignore", RULES)]);
     let mut show = |command: &str, output: &str| {
-        world.terminals(&[("1", command, true, output)]);
-        let block = world.build();
+        fixture.terminals(&[("1", command, true, output)]);
+        let block = fixture.build();
         for (id, received) in &block.delivered_terminals {
-            world.editor.consume_terminal(id, *received);
+            fixture.editor.consume_terminal(id, *received);
         }
         block.result.text
     };

@@ -35,7 +35,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Creates a workspace with these files. A name that ends with `/` is a folder.
+    /// Creates a workspace with these files. A name that ends with `/` is a directory.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let parent = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(parent.path()).unwrap();
@@ -63,7 +63,7 @@ impl Ground {
         self.root.join(path)
     }
 
-    /// Returns a path beside the workspace.
+    /// Returns a path next to the workspace.
     pub(crate) fn outside(&self, name: &str) -> PathBuf {
         self.base.join(name)
     }
@@ -180,7 +180,7 @@ impl Ground {
         tree(&self.root)
     }
 
-    /// Returns the content of a folder with all metadata, except for access times.
+    /// Returns the content of a directory with all metadata, except for access times.
     pub(crate) fn stamps(&self, below: &Path) -> BTreeMap<PathBuf, (Thing, [i64; 6])> {
         let mut all = BTreeMap::new();
         for (path, thing) in tree(below) {

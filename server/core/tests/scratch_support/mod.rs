@@ -1,6 +1,6 @@
-//! Test utilities: workspaces, and access checks of paths in them.
+//! Test utilities: temporary workspaces, and access checks on them.
 
-// Each test binary uses its own part.
+// Each test binary uses only some of them.
 #![allow(dead_code)]
 
 use std::{
@@ -40,7 +40,7 @@ pub(crate) fn kind(view: &AccessView, path: &str) -> AccessKind {
     ask(view, path).access
 }
 
-/// Creates the folder `ws` in a new temporary folder, without symlinks above it.
+/// Creates an empty directory `ws` with a canonical path in a temporary directory.
 pub(crate) fn workspace(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(parent.path()).unwrap().join("ws");

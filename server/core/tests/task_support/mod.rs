@@ -1,4 +1,4 @@
-//! A data directory and messages for tests.
+//! Test utilities: a data directory and messages.
 
 #![allow(dead_code, reason = "every test program uses its own part")]
 
@@ -54,7 +54,7 @@ impl Scratch {
         Self { dir, store }
     }
 
-    /// A store with an empty cache.
+    /// Returns a store with an empty cache.
     pub(crate) fn again(&self) -> TaskStore {
         open(&self.data())
     }

@@ -1,5 +1,5 @@
-//! Pipes, symlinks and folders in place of each file of a data directory and of an
-//! imported repository: each is rejected without blocking and without following symlinks.
+//! Replaces each file of a data directory, and of an imported repository, by pipes, links and
+//! directories. Each is refused at once: no pipe blocks, no link is followed.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -31,23 +31,23 @@ use sightline_protocol::environment::Mode;
 use task_support::{append, at, turn};
 use watchdog_support::ends;
 
-/// A folder in memory where there is one: each of a thousand turns waits for the disk else.
+/// Returns a directory in memory if there is one: on disk, a thousand copies are slow.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// A special file in place of a regular file.
+/// Replacement for a file.
 #[derive(Clone, Copy, Debug)]
-enum Odd {
+enum SpecialFile {
     Pipe,
     LinkToPipe,
     LinkToFile,
-    Folder,
+    Directory,
 }
 
 const PRECIOUS: &str = "precious";
 
-impl Odd {
+impl SpecialFile {
     fn put(self, at: &Path, base: &Path) {
         let _ = fs::remove_file(at);
         let _ = fs::remove_dir_all(at);
@@ -64,14 +64,14 @@ impl Odd {
                 fs::write(&outside, PRECIOUS).unwrap();
                 fs::set_permissions(&outside, fs::Permissions::from_mode(0o644)).unwrap();
             }
-            Self::Folder => fs::create_dir(at).unwrap(),
+            Self::Directory => fs::create_dir(at).unwrap(),
         }
         if matches!(self, Self::LinkToPipe | Self::LinkToFile) {
             symlink(outside, at).unwrap();
         }
     }
 
-    /// What a link leads to is as it was.
+    /// Asserts that the target of a link is unchanged.
     fn check(self, what: &str, base: &Path) {
         let outside = base.join("outside");
         if let Self::LinkToFile = self {
@@ -94,7 +94,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Every file and folder below a folder.
+/// Returns every file and directory below a directory.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -107,27 +107,32 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Puts something odd in the place of each of these files in turn, in a fresh copy of `from`,
-/// and runs `work`.
-fn in_turn<W>(base: &Path, from: &str, names: &BTreeSet<PathBuf>, odd: &[Odd], work: W)
-where
+/// Replaces each of these files in turn by a special file, in a fresh copy of `from`, and runs
+/// `work`.
+fn replace_each<W>(
+    base: &Path,
+    from: &str,
+    names: &BTreeSet<PathBuf>,
+    kinds: &[SpecialFile],
+    work: W,
+) where
     W: Fn(&Path) + Clone + Send + 'static,
 {
     for name in names {
-        for odd in odd {
+        for special in kinds {
             let place = base.join("data");
             let _ = fs::remove_dir_all(&place);
             copy(&base.join(from), &place);
-            odd.put(&place.join(name), base);
-            let what = format!("{odd:?} at {}", name.display());
+            special.put(&place.join(name), base);
+            let what = format!("{special:?} at {}", name.display());
             let (work, base_of_work) = (work.clone(), base.to_path_buf());
             ends(&what, move || work(&base_of_work));
-            odd.check(&what, base);
+            special.check(&what, base);
         }
     }
 }
 
-/// Files that are not always there.
+/// Files that do not always exist.
 const SOMETIMES: &[&str] = &[
     "damage",
     "fetched",
@@ -145,8 +150,8 @@ const SOMETIMES: &[&str] = &[
     "../state/journal.json",
 ];
 
-/// A data directory with everything in it: packs and loose objects, names in files and packed
-/// ones, caches, tasks. Its place below `base` is `made`.
+/// Creates a complete data directory at `made` below `base`: packs, loose objects, loose and
+/// packed refs, caches, tasks.
 fn filled(base: &Path) -> (Oid, BTreeSet<PathBuf>) {
     let ground = Ground::at(base);
     ground.write(&[("d/f", "one"), ("g", "g"), (".clineignore", "secret\n")]);
@@ -156,7 +161,7 @@ fn filled(base: &Path) -> (Oid, BTreeSet<PathBuf>) {
     ground.write(&[("d/f", "two")]);
     ground.create();
     git(&dir, &["gc", "-q"]);
-    // Loose.
+    // Loose objects.
     git(
         &dir,
         &["tag", "-a", "-m", "mine", "mine", &first.to_string()],
@@ -167,7 +172,7 @@ fn filled(base: &Path) -> (Oid, BTreeSet<PathBuf>) {
     let store = TaskStore::new(Storage::open(&ground.data()).unwrap());
     for id in ["t1", "t2"] {
         append(&store, id, &[&turn(0), &turn(1)], 5);
-        let tracker = tracker_of(&Storage::open(&ground.data()).unwrap(), id);
+        let tracker = task_trackers(&Storage::open(&ground.data()).unwrap(), id);
         tracker.record_model("p", "m", Mode::Act, 5).unwrap();
         let task = Storage::open(&ground.data()).unwrap().task(&at(id));
         let lock = task.lock().unwrap();
@@ -194,7 +199,7 @@ fn filled(base: &Path) -> (Oid, BTreeSet<PathBuf>) {
 
 type Change = fn(&Ground, Oid);
 
-/// Each may change the store, so each has its own.
+/// Operations. Each may change the store, so each gets its own copy.
 const WORK: &[Change] = &[
     |ground, first| {
         let _ = ground.checkpoints.list(&Filter::default());
@@ -228,7 +233,7 @@ const WORK: &[Change] = &[
 ];
 
 #[test]
-fn nothing_in_the_data_directory_is_waited_for_or_followed() {
+fn special_files_in_the_data_directory_never_block() {
     let folder = scratch();
     let base = fs::canonicalize(folder.path()).unwrap();
     let (first, names) = filled(&base);
@@ -242,22 +247,31 @@ fn nothing_in_the_data_directory_is_waited_for_or_followed() {
         }
     };
     for work in WORK {
-        in_turn(&base, "made", &checkpoints, &[Odd::Pipe], move |base| {
-            change(base, *work)
-        });
+        replace_each(
+            &base,
+            "made",
+            &checkpoints,
+            &[SpecialFile::Pipe],
+            move |base| change(base, *work),
+        );
     }
-    // What nothing waits for, nothing follows either: all at once.
-    let links = [Odd::LinkToPipe, Odd::LinkToFile];
-    in_turn(&base, "made", &checkpoints, &links, move |base| {
+    // Links are not followed, so all files are replaced at once.
+    let links = [SpecialFile::LinkToPipe, SpecialFile::LinkToFile];
+    replace_each(&base, "made", &checkpoints, &links, move |base| {
         WORK.iter().for_each(|work| change(base, *work));
     });
-    let every = [Odd::Pipe, Odd::LinkToPipe, Odd::LinkToFile, Odd::Folder];
+    let every = [
+        SpecialFile::Pipe,
+        SpecialFile::LinkToPipe,
+        SpecialFile::LinkToFile,
+        SpecialFile::Directory,
+    ];
     let tasks = names.difference(&checkpoints).cloned().collect();
-    in_turn(&base, "made", &tasks, &every, use_tasks);
+    replace_each(&base, "made", &tasks, &every, use_tasks);
 }
 
-/// The trackers of a task, where no file may be looked at.
-fn tracker_of(storage: &Storage, task: &str) -> Tracker {
+/// Creates trackers of a task in a workspace that allows no file.
+fn task_trackers(storage: &Storage, task: &str) -> Tracker {
     let view = Access::new(Roots::new(Vec::new()).into(), Vec::new())
         .view()
         .0;
@@ -274,7 +288,7 @@ fn use_tasks(base: &Path) {
     let _ = store.list(None, &cancel);
     let _ = store.load(&id, &cancel);
     let _ = store.export_json(&id, &|_| true, &cancel);
-    let tracker = tracker_of(&storage, "t1");
+    let tracker = task_trackers(&storage, "t1");
     let _ = tracker.records();
     let _ = tracker.record_model("p", "other", Mode::Act, 6);
     let _ = tracker.scan(&Default::default(), 0, SystemTime::now(), &cancel);
@@ -291,7 +305,7 @@ fn use_tasks(base: &Path) {
 }
 
 #[test]
-fn nothing_in_a_repository_of_clines_is_waited_for_or_followed() {
+fn special_files_in_an_imported_repository_never_block() {
     let folder = scratch();
     let base = fs::canonicalize(folder.path()).unwrap();
     let ground = Ground::at(&base);
@@ -325,8 +339,13 @@ fn nothing_in_a_repository_of_clines_is_waited_for_or_followed() {
     ] {
         names.insert(Path::new(".git").join(name));
     }
-    let every = [Odd::Pipe, Odd::LinkToPipe, Odd::LinkToFile, Odd::Folder];
-    in_turn(&base, "made", &names, &every, move |base| {
+    let every = [
+        SpecialFile::Pipe,
+        SpecialFile::LinkToPipe,
+        SpecialFile::LinkToFile,
+        SpecialFile::Directory,
+    ];
+    replace_each(&base, "made", &names, &every, move |base| {
         let _ = fs::remove_dir_all(base.join("store"));
         fs::rename(base.join("data"), base.join("shadow")).unwrap();
         let ground = Ground::at(base);
