@@ -150,7 +150,7 @@ pub(crate) fn files_above(root: &Path, directory: &Path) -> Vec<IgnoreFile> {
     let mut rules = IgnoreRules::default();
     let mut above = top.to_path_buf();
     for name in below {
-        let gitignore = Dir::without_links(&above)
+        let gitignore = Dir::open_no_symlinks(&above)
             .ok()
             .and_then(|dir| read_in(&dir));
         let own = files_of(&above, above == top, gitignore);

@@ -5,7 +5,7 @@ use std::{ffi::OsStr, ops::Range};
 
 use crate::fs::dir::Dir;
 #[cfg(not(target_os = "linux"))]
-use crate::fs::dir::Kind;
+use crate::fs::dir::FileType;
 
 /// Size of the buffer for directory entries, in bytes.
 #[cfg(target_os = "linux")]
@@ -56,9 +56,9 @@ pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
 
     use rustix::fs::{FileType, RawDir};
 
-    folder.look(OsStr::new(".")).ok()?;
+    folder.stat(OsStr::new(".")).ok()?;
     let mut buffer = [MaybeUninit::uninit(); READ_BYTES];
-    let mut entries = RawDir::new(folder.to_list().ok()?, &mut buffer);
+    let mut entries = RawDir::new(folder.open_for_listing().ok()?, &mut buffer);
     let mut plain = NonLinks::default();
     let mut count = 0;
     while let Some(entry) = entries.next() {
@@ -84,12 +84,12 @@ pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
 /// cannot be examined: permission to list a directory does not include permission to stat its entries.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
-    folder.look(OsStr::new(".")).ok()?;
+    folder.stat(OsStr::new(".")).ok()?;
     let mut plain = NonLinks::default();
     let mut count = 0;
-    let each = |name: &OsStr, kind: Option<Kind>| {
+    let each = |name: &OsStr, kind: Option<FileType>| {
         count += 1;
-        if kind.is_some_and(|kind| kind != Kind::Link) {
+        if kind.is_some_and(|kind| kind != FileType::Symlink) {
             plain.push(name.as_encoded_bytes());
         }
         count <= most

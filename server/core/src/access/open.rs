@@ -16,7 +16,7 @@ use sightline_protocol::error::ErrorKind;
 use super::{AccessView, Verdict, symlinks::ResolvedPath};
 use crate::{
     error::Error,
-    fs::dir::{Access, Dir, Kind, is_absent},
+    fs::dir::{Access, Dir, FileType, is_absent},
     path::{AbsPath, Location},
 };
 
@@ -80,7 +80,7 @@ impl OpenedFolder {
     /// Opens the directory at `path` below this one. Fails if a symlink is on the way. The caller has checked the
     /// names of `path`.
     pub(crate) fn below(&self, path: &Path) -> io::Result<Dir> {
-        self.dir.pass_below(path)
+        self.dir.traverse_below(path)
     }
 }
 
@@ -98,8 +98,10 @@ impl AccessView {
         for _ in 0..ATTEMPTS {
             let place = self.require_resolved(location, outside_allowed)?;
             let opened = match (place.kind, &place.dir, &place.name) {
-                (Some(Kind::File), Some(dir), Some(name)) => open_in(dir, name, &place),
-                (Some(Kind::Folder), ..) => return Err(self.not_a_file(location, "a directory")),
+                (Some(FileType::File), Some(dir), Some(name)) => open_in(dir, name, &place),
+                (Some(FileType::Directory), ..) => {
+                    return Err(self.not_a_file(location, "a directory"));
+                }
                 (Some(_), ..) => return Err(self.not_a_file(location, "not a regular file")),
                 (None, ..) => Err(io::ErrorKind::NotFound.into()),
             };
@@ -133,8 +135,8 @@ impl AccessView {
         for _ in 0..ATTEMPTS {
             let place = self.require_resolved(location, outside_allowed)?;
             let dir = match (place.kind, place.dir, &place.name) {
-                (Some(Kind::Folder), Some(dir), None) => dir,
-                (Some(Kind::Folder), Some(dir), Some(name)) => match dir.pass(name) {
+                (Some(FileType::Directory), Some(dir), None) => dir,
+                (Some(FileType::Directory), Some(dir), Some(name)) => match dir.traverse(name) {
                     Ok(dir) => Arc::new(dir),
                     // It was replaced after the check.
                     Err(error) if is_absent(&error) => continue,
@@ -156,7 +158,7 @@ impl AccessView {
         let (verdict, place) = self.check_resolved(location);
         let there = match place.and_then(|place| place.kind) {
             None => PathKind::Missing,
-            Some(Kind::Folder) => PathKind::Folder,
+            Some(FileType::Directory) => PathKind::Folder,
             Some(_) => PathKind::File,
         };
         (verdict, there)
@@ -259,7 +261,7 @@ fn open_in(
         Err(error) => return Err(error),
     };
     let metadata = file.metadata()?;
-    let is_same = metadata.is_file() && dir.still_leads_to(name, &place.real);
+    let is_same = metadata.is_file() && dir.is_same_file(name, &place.real);
     Ok(is_same.then(|| OpenedFile {
         file,
         metadata,

@@ -306,9 +306,9 @@ fn open_below(folder: &Path, path: &Path) -> io::Result<Option<File>> {
     let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
         return Ok(None);
     };
-    let above = Dir::without_links(above)?;
+    let above = Dir::open_no_symlinks(above)?;
     let file = above.open(name, Access::Read)?;
-    if !above.still_leads_to(name, &real) {
+    if !above.is_same_file(name, &real) {
         return Err(io::Error::other("it was replaced"));
     }
     Ok(Some(file))

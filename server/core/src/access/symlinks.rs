@@ -22,7 +22,7 @@ use super::{
     through_link,
 };
 use crate::{
-    fs::dir::{Dir, Kind, is_absent},
+    fs::dir::{Dir, FileType, is_absent},
     path::AbsPath,
 };
 
@@ -42,7 +42,7 @@ pub(super) struct ResolvedPath {
     /// The path without symlinks.
     pub(super) real: PathBuf,
     /// `None` if nothing exists there.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<FileType>,
     /// Whether `real` differs from the given path: because of a symlink, or because a scope has several paths.
     pub(super) linked: bool,
     /// The parent directory, or the directory itself if `name` is `None`. `None` if it is missing.
@@ -55,7 +55,7 @@ pub(super) struct ResolvedPath {
 
 impl ResolvedPath {
     pub(super) fn is_folder(&self) -> bool {
-        self.kind == Some(Kind::Folder)
+        self.kind == Some(FileType::Directory)
     }
 
     /// Returns the path for each symlink on the way, then the path without symlinks.
@@ -98,7 +98,7 @@ impl Cursor {
         }
     }
 
-    fn into_entry(self, name: OsString, kind: Kind) -> ResolvedPath {
+    fn into_entry(self, name: OsString, kind: FileType) -> ResolvedPath {
         ResolvedPath {
             real: self.real.join(&name),
             kind: Some(kind),
@@ -112,7 +112,7 @@ impl Cursor {
     /// Returns the directory itself.
     fn into_dir(self) -> ResolvedPath {
         ResolvedPath {
-            kind: self.dir.is_some().then_some(Kind::Folder),
+            kind: self.dir.is_some().then_some(FileType::Directory),
             real: self.real,
             linked: self.linked,
             dir: self.dir,
@@ -187,8 +187,8 @@ impl AccessView {
         {
             return Ok(true);
         }
-        match dir.look(name) {
-            Ok(found) => Ok(found.is_none_or(|found| found.kind != Kind::Link)),
+        match dir.stat(name) {
+            Ok(found) => Ok(found.is_none_or(|found| found.kind != FileType::Symlink)),
             Err(error) if is_absent(&error) => Ok(true),
             Err(error) => Err(unresolvable(&error.to_string())),
         }
@@ -274,7 +274,7 @@ impl AccessView {
     /// Opens the directory of a scope. Returns `None` if it is missing.
     fn open_scope(&self, scope: &RuleScope) -> Result<Option<Arc<Dir>>, Denial> {
         let opened = scope.dir.get_or_init(|| {
-            let dir = Dir::without_links(scope.real().as_path());
+            let dir = Dir::open_no_symlinks(scope.real().as_path());
             dir.map(Arc::new).map_err(|error| error.kind())
         });
         match opened {
@@ -298,7 +298,7 @@ impl AccessView {
         let Some(dir) = &at.dir else {
             return Ok(Some(at.clone().descend(below, None)));
         };
-        match dir.pass_to(below) {
+        match dir.traverse_no_symlinks(below) {
             Ok(None) => Ok(None),
             Ok(Some(dir)) => Ok(Some(at.clone().descend(below, Some(Arc::new(dir))))),
             Err(error) if is_absent(&error) => Ok(Some(at.clone().descend(below, None))),
@@ -337,7 +337,7 @@ impl AccessView {
                 at.real.push(name);
                 continue;
             };
-            let found = match dir.look(&name) {
+            let found = match dir.stat(&name) {
                 Ok(found) => found,
                 Err(error) if is_absent(&error) => None,
                 Err(error) => return Err(unresolvable(&error.to_string())),
@@ -347,19 +347,19 @@ impl AccessView {
                 at.dir = None;
                 continue;
             };
-            if found.kind == Kind::Link {
+            if found.kind == FileType::Symlink {
                 at = self.follow_link(at, &dir, name, &mut ahead)?;
                 continue;
             }
             if ahead.is_empty() {
                 return self.finish(at, &dir, name, found.kind);
             }
-            if found.kind != Kind::Folder {
+            if found.kind != FileType::Directory {
                 at.real.push(name);
                 at.dir = None;
                 continue;
             }
-            match dir.pass(&name) {
+            match dir.traverse(&name) {
                 Ok(next) => self.enter(&mut at, name, next),
                 // It was replaced after the stat.
                 Err(error) if is_absent(&error) => ahead.push_front(name),
@@ -432,10 +432,10 @@ impl AccessView {
         mut at: Cursor,
         dir: &Dir,
         name: OsString,
-        kind: Kind,
+        kind: FileType,
     ) -> Result<ResolvedPath, Denial> {
-        if kind == Kind::Folder && !self.is_below_root(&at.real.join(&name)) {
-            match dir.pass(&name) {
+        if kind == FileType::Directory && !self.is_below_root(&at.real.join(&name)) {
+            match dir.traverse(&name) {
                 Ok(next) => {
                     self.enter(&mut at, name, next);
                     return Ok(with_long_names(at.into_dir()));
@@ -453,7 +453,7 @@ impl AccessView {
     fn reopen(&self, real: &Path) -> Result<Option<Arc<Dir>>, Denial> {
         let (at, below) = self.split_at_scope(real)?;
         let Some(dir) = at.dir else { return Ok(None) };
-        match dir.pass_below(&below) {
+        match dir.traverse_below(&below) {
             Ok(dir) => Ok(Some(Arc::new(dir))),
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(unresolvable(&error.to_string())),
@@ -464,7 +464,7 @@ impl AccessView {
 /// Opens the root of the file system of a path.
 fn top_of(path: &Path) -> Result<Cursor, Denial> {
     let top = path.ancestors().last().unwrap_or(path);
-    let dir = Dir::top(top).map_err(|error| unresolvable(&error.to_string()))?;
+    let dir = Dir::open_fs_root(top).map_err(|error| unresolvable(&error.to_string()))?;
     Ok(Cursor::new(top.to_path_buf(), Some(Arc::new(dir)), false))
 }
 

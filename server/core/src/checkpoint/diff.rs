@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    fs::dir::{Found, Kind as EntryKind, Walker},
+    fs::dir::{DirWalker, FileInfo, FileType},
     path::RelPath,
 };
 use renames::{ContentSide, Contents};
@@ -351,7 +351,7 @@ type SkippedPaths = Arc<Vec<Skipped>>;
 /// Reads contents from the store, or from the work tree if they are not stored.
 struct SideContents {
     reader: ObjectReader,
-    walker: RefCell<Walker>,
+    walker: RefCell<DirWalker>,
 }
 
 impl SideContents {
@@ -389,10 +389,10 @@ impl SideContents {
                 gone.push(difference);
                 continue;
             };
-            let found = walker.look(&difference.path).ok().flatten();
-            let found = found.filter(|found| found.kind != EntryKind::Folder);
+            let found = walker.stat(&difference.path).ok().flatten();
+            let found = found.filter(|found| found.kind != FileType::Directory);
             let is_renamed =
-                |found: &Found| new.contains(&(found.stamp.inode, lower(&difference.path)));
+                |found: &FileInfo| new.contains(&(found.stamp.inode, lower(&difference.path)));
             let Some(found) = found.filter(|found| !is_renamed(found)) else {
                 gone.push(difference);
                 continue;
@@ -400,9 +400,9 @@ impl SideContents {
             let (text, encoded) = difference.path.to_wire();
             let reason = reasons.get(&(text.as_str(), encoded));
             let is_alike = match found.kind {
-                EntryKind::File => old.is_file(),
-                EntryKind::Link => old.mode == Mode::Link,
-                EntryKind::Folder | EntryKind::Other => false,
+                FileType::File => old.is_file(),
+                FileType::Symlink => old.mode == Mode::Link,
+                FileType::Directory | FileType::Other => false,
             };
             files.push(FileDiff {
                 path: difference.path,

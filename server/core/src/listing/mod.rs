@@ -28,7 +28,7 @@ use crate::{
     access::{AccessView, OpenedFolder, Verdict},
     cancel::Cancel,
     error::Error,
-    fs::dir::Kind,
+    fs::dir::FileType,
     gitignore_stack::{self, IgnoreRules},
     limits,
     path::{AbsPath, Location, RelPath, Roots},
@@ -311,13 +311,13 @@ impl Walk<'_> {
                 return false;
             }
             // Entries deleted during the walk are skipped.
-            let kind = kind.or_else(|| Some(dir.look(name).ok()??.kind));
+            let kind = kind.or_else(|| Some(dir.stat(name).ok()??.kind));
             names.extend(kind.map(|kind| Name {
                 name: name.to_os_string(),
                 kind: match kind {
-                    Kind::Link => FileKind::Symlink,
-                    Kind::Folder => FileKind::Directory,
-                    Kind::File | Kind::Other => FileKind::File,
+                    FileType::Symlink => FileKind::Symlink,
+                    FileType::Directory => FileKind::Directory,
+                    FileType::File | FileType::Other => FileKind::File,
                 },
             }));
             true

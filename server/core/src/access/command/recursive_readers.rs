@@ -237,7 +237,7 @@ impl CommandChecker<'_> {
         // ignores.
         let is_other = [".ignore", ".rgignore", ".fdignore"].into_iter().any(holds);
         let rules = if search.skips_ignored && !is_other {
-            let dir = Dir::without_links(&folder.place).ok();
+            let dir = Dir::open_no_symlinks(&folder.place).ok();
             let text = dir
                 .filter(|_| holds(gitignore_stack::FILE_NAME))
                 .and_then(|dir| gitignore_stack::read_in(&dir));

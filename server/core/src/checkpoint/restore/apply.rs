@@ -40,7 +40,7 @@ use super::{
     preflight::BlobCache,
 };
 use crate::{
-    fs::dir::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
+    fs::dir::{Access, Dir, DirWalker, FileInfo, FileType, is_absent, stat_file},
     path::RelPath,
 };
 
@@ -54,7 +54,7 @@ pub(super) struct ApplyContext<'a> {
     pub(super) root: &'a std::path::Path,
     /// Opened before the plan was made: if another folder or a link replaces `root`, nothing is
     /// written there.
-    pub(super) walker: &'a Walker,
+    pub(super) walker: &'a DirWalker,
     pub(super) repository: &'a Repository,
     /// Contents that were read already.
     pub(super) contents: &'a BlobCache,
@@ -184,17 +184,17 @@ fn discard_or_put_back_all(
 
 /// Removes folders, except for those that are not empty.
 fn remove_folders(context: &ApplyContext<'_>, folders: &[RelPath]) {
-    let mut walker = context.walker.again();
+    let mut walker = context.walker.clone_root();
     // Subfolders come after their parents in path order.
     for folder in folders.iter().rev() {
         if let (Some(parent), Some(name)) = (folder.parent(), folder.name()) {
-            if !walker.is_at(context.root) {
+            if !walker.is_same_dir(context.root) {
                 return;
             }
             crash_point();
             let _ = walker
-                .folder(&parent)
-                .and_then(|dir| dir.remove_folder(name));
+                .open_dir(&parent)
+                .and_then(|dir| dir.remove_dir(name));
         }
     }
 }
@@ -202,7 +202,7 @@ fn remove_folders(context: &ApplyContext<'_>, folders: &[RelPath]) {
 /// Handles of one thread to the workspace and the store.
 struct Worker<'a> {
     context: &'a ApplyContext<'a>,
-    walker: Walker,
+    walker: DirWalker,
     reader: ObjectReader,
 }
 
@@ -210,13 +210,13 @@ impl<'a> Worker<'a> {
     fn new(context: &'a ApplyContext<'a>) -> Self {
         Self {
             context,
-            walker: context.walker.again(),
+            walker: context.walker.clone_root(),
             reader: context.repository.reader(),
         }
     }
 
     fn check_root(&self) -> Result<(), String> {
-        if self.walker.is_at(self.context.root) {
+        if self.walker.is_same_dir(self.context.root) {
             Ok(())
         } else {
             Err(
@@ -236,9 +236,9 @@ impl<'a> Worker<'a> {
             return Ok(StepOutcome::Done);
         };
         crash_point();
-        if found.kind == Kind::Folder {
+        if found.kind == FileType::Directory {
             return dir
-                .remove_folder(name)
+                .remove_dir(name)
                 .map(|()| StepOutcome::Done)
                 .map_err(|error| failure("delete it", &error));
         }
@@ -285,12 +285,12 @@ impl<'a> Worker<'a> {
         };
         match seen {
             _ if after.mode == Mode::Folder => dir
-                .make(name)
+                .create_dir(name)
                 .map(|()| StepOutcome::Done)
                 .map_err(|error| failure("create the folder", &error)),
             Some((_, found)) if changes_mode => new.set_mode(found),
-            Some((_, found)) if found.kind == Kind::Folder => {
-                dir.remove_folder(name)
+            Some((_, found)) if found.kind == FileType::Directory => {
+                dir.remove_dir(name)
                     .map_err(|error| failure("remove the empty folder at this path", &error))?;
                 crash_point();
                 new.create()
@@ -309,7 +309,7 @@ pub(super) fn differs_only_in_mode(before: &Leaf, after: &Leaf) -> bool {
 /// Opens the folder of `path`, and creates it first if `make` is set. Returns the folder and the file
 /// name, or `None` if the folder does not exist.
 pub(super) fn open_parent<'a>(
-    walker: &'a mut Walker,
+    walker: &'a mut DirWalker,
     path: &'a RelPath,
     make: bool,
 ) -> Result<Option<(&'a Dir, &'a OsStr)>, String> {
@@ -317,9 +317,9 @@ pub(super) fn open_parent<'a>(
         return Err("the path is the workspace folder itself".to_owned());
     };
     let dir = if make {
-        walker.make_folder(&parent)
+        walker.create_dir_all(&parent)
     } else {
-        walker.folder(&parent)
+        walker.open_dir(&parent)
     };
     match dir {
         Ok(dir) => Ok(Some((dir, name))),
@@ -337,9 +337,9 @@ fn check_before<'a>(
     dir: &Dir,
     name: &OsStr,
     before: Option<&'a Leaf>,
-) -> Result<Option<(&'a Leaf, Found)>, String> {
+) -> Result<Option<(&'a Leaf, FileInfo)>, String> {
     let found = dir
-        .look(name)
+        .stat(name)
         .map_err(|error| failure("inspect it", &error))?;
     let (Some(before), Some(found)) = (before, found) else {
         return match (before, found) {
@@ -357,11 +357,13 @@ fn check_before<'a>(
 
 /// Checks that the file has the content that the plan saw. The stamp is enough for now: a write
 /// through a shared mapping updates it late, but the displaced file is read again.
-fn check_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: Found) -> Result<(), String> {
+fn check_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: FileInfo) -> Result<(), String> {
     if before.seen == Some((found.stamp, true)) {
         return Ok(());
     }
-    let leaf = dir.leaf(name).map_err(|error| failure("read it", &error))?;
+    let leaf = dir
+        .read_leaf(name)
+        .map_err(|error| failure("read it", &error))?;
     match leaf {
         Some((leaf, _)) if leaf.is_same(before) => Ok(()),
         _ => Err(changed_error()),
@@ -407,7 +409,7 @@ impl NewFile<'_> {
         match dir.rename_new(temp_name, name) {
             Ok(()) => Ok(StepOutcome::Done),
             Err(error) => {
-                let _ = dir.remove(temp_name);
+                let _ = dir.unlink(temp_name);
                 Err(match error.kind() {
                     io::ErrorKind::AlreadyExists => appeared_error(),
                     _ => failure("write it", &error),
@@ -417,7 +419,7 @@ impl NewFile<'_> {
     }
 
     /// Replaces a file or a link.
-    fn replace(&self, before: &Leaf, found: Found) -> Result<StepOutcome, String> {
+    fn replace(&self, before: &Leaf, found: FileInfo) -> Result<StepOutcome, String> {
         let is_in_place = before.is_file()
             && before.mode == self.leaf.mode
             && in_place::write(&self.slot, before, found, self.content)?;
@@ -431,7 +433,7 @@ impl NewFile<'_> {
         }
     }
 
-    fn exchange(&self, before: &Leaf, found: Found) -> Result<StepOutcome, String> {
+    fn exchange(&self, before: &Leaf, found: FileInfo) -> Result<StepOutcome, String> {
         let FileSlot {
             dir,
             name,
@@ -443,14 +445,14 @@ impl NewFile<'_> {
         match self.slot.exchange() {
             Ok(()) => Ok(StepOutcome::Displaced { installed }),
             Err(error) => {
-                let _ = dir.remove(temp_name);
+                let _ = dir.unlink(temp_name);
                 Err(failure("replace it", &error))
             }
         }
     }
 
     /// Creates the complete file at its temporary name. Removes it on errors.
-    fn create_temp(&self, replaced: Option<Found>) -> Result<Installed, String> {
+    fn create_temp(&self, replaced: Option<FileInfo>) -> Result<Installed, String> {
         let completed = match self.leaf.mode {
             Mode::Link => self.make_link(),
             _ => self.make_file(replaced),
@@ -458,7 +460,7 @@ impl NewFile<'_> {
         let inode = completed.map_err(|error| {
             // A file that existed already is not ours.
             if error.kind() != io::ErrorKind::AlreadyExists {
-                let _ = self.slot.dir.remove(self.slot.temp_name);
+                let _ = self.slot.dir.unlink(self.slot.temp_name);
             }
             failure("write it", &error)
         })?;
@@ -470,23 +472,23 @@ impl NewFile<'_> {
 
     fn make_link(&self) -> io::Result<u64> {
         let FileSlot { dir, temp_name, .. } = self.slot;
-        dir.make_link(self.content, temp_name)?;
+        dir.create_symlink(self.content, temp_name)?;
         if dir.read_link(temp_name)? != self.content {
             return Err(io::Error::other(
                 "the link read back differs from what was written",
             ));
         }
-        let found = dir.look(temp_name)?.ok_or(io::ErrorKind::NotFound)?;
+        let found = dir.stat(temp_name)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(found.stamp.inode)
     }
 
-    fn make_file(&self, replaced: Option<Found>) -> io::Result<u64> {
+    fn make_file(&self, replaced: Option<FileInfo>) -> io::Result<u64> {
         let FileSlot {
             dir,
             name,
             temp_name,
         } = self.slot;
-        let replaced = replaced.filter(|found| found.kind == Kind::File);
+        let replaced = replaced.filter(|found| found.kind == FileType::File);
         let access = match replaced {
             Some(_) => Access::CreatePrivate,
             None => Access::Create {
@@ -500,19 +502,19 @@ impl NewFile<'_> {
         if let Some(found) = replaced {
             crash_point();
             let old = dir.open(name, Access::Read)?;
-            if found_of(&old)? != found {
+            if stat_file(&old)? != found {
                 return Err(io::Error::other("changed during the restore"));
             }
             file_attributes::copy(&old, &file, self.is_executable())?;
         }
-        Ok(found_of(&file)?.stamp.inode)
+        Ok(stat_file(&file)?.stamp.inode)
     }
 
     /// Changes only the executable bit.
-    fn set_mode(&self, found: Found) -> Result<StepOutcome, String> {
+    fn set_mode(&self, found: FileInfo) -> Result<StepOutcome, String> {
         let set = || {
             let file = self.slot.dir.open(self.slot.name, Access::Read)?;
-            if found_of(&file)? != found {
+            if stat_file(&file)? != found {
                 return Err(io::Error::other("changed during the restore"));
             }
             set_permissions(

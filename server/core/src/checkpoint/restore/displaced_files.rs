@@ -24,7 +24,7 @@ use super::{
     crash_point, open_by_processes,
 };
 use crate::{
-    fs::dir::{Dir, Found},
+    fs::dir::{Dir, FileInfo},
     path::RelPath,
 };
 
@@ -138,14 +138,14 @@ impl FileSlot<'_> {
         is_open: bool,
     ) -> Result<(), String> {
         crash_point();
-        let displaced = match self.dir.leaf(self.temp_name) {
+        let displaced = match self.dir.read_leaf(self.temp_name) {
             // Another process removed it.
-            Ok(None) if matches!(self.dir.look(self.temp_name), Ok(None)) => return Ok(()),
+            Ok(None) if matches!(self.dir.stat(self.temp_name), Ok(None)) => return Ok(()),
             displaced => displaced,
         };
         let is_unchanged = matches!((&displaced, before), (Ok(Some((leaf, _))), Some(before)) if leaf.is_same(before));
         let removed = if is_unchanged && !is_open {
-            self.dir.remove(self.temp_name)
+            self.dir.unlink(self.temp_name)
         } else {
             Ok(())
         };
@@ -184,7 +184,7 @@ impl FileSlot<'_> {
         crash_point();
         let names = HashSet::from([self.temp_name.to_owned()]);
         if wait_until_closed(&names).is_empty() && self.still_holds(self.temp_name, installed) {
-            let _ = self.dir.remove(self.temp_name);
+            let _ = self.dir.unlink(self.temp_name);
             return true;
         }
         // The new file was saved in between, so it is the newest.
@@ -193,9 +193,9 @@ impl FileSlot<'_> {
 
     /// Returns whether `name` is still the unchanged new file.
     fn still_holds(&self, name: &OsStr, installed: Installed) -> bool {
-        let inode = |found: Option<Found>| found.map(|found| found.stamp.inode);
-        matches!(self.dir.look(name), Ok(found) if inode(found) == Some(installed.inode))
-            && matches!(self.dir.leaf(name), Ok(Some((leaf, _))) if leaf.is_same(&installed.leaf))
+        let inode = |found: Option<FileInfo>| found.map(|found| found.stamp.inode);
+        matches!(self.dir.stat(name), Ok(found) if inode(found) == Some(installed.inode))
+            && matches!(self.dir.read_leaf(name), Ok(Some((leaf, _))) if leaf.is_same(&installed.leaf))
     }
 
     /// Renames the displaced file to a name that users can find, and returns it.
@@ -215,7 +215,7 @@ pub(super) fn link_kept_name(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
         return Ok(kept);
     }
     for kept in kept_name_candidates(name) {
-        match dir.link(name, &kept) {
+        match dir.hard_link(name, &kept) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             linked => return linked.map(|()| kept),
         }
@@ -225,10 +225,10 @@ pub(super) fn link_kept_name(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
 
 /// Returns the second name under which the file of `name` is kept. `now` is its current name.
 pub(super) fn find_kept_name(dir: &Dir, name: &OsStr, now: &OsStr) -> io::Result<Option<OsString>> {
-    let Some(found) = dir.look(now)?.filter(|found| found.links > 1) else {
+    let Some(found) = dir.stat(now)?.filter(|found| found.links > 1) else {
         return Ok(None);
     };
-    let is_same_file = |kept: &OsString| matches!(dir.look(kept), Ok(Some(other)) if other.stamp.inode == found.stamp.inode);
+    let is_same_file = |kept: &OsString| matches!(dir.stat(kept), Ok(Some(other)) if other.stamp.inode == found.stamp.inode);
     Ok(kept_name_candidates(name).find(is_same_file))
 }
 

@@ -3,7 +3,7 @@
 use std::{fs::File, io};
 
 #[cfg(unix)]
-use crate::fs::dir::found_of;
+use crate::fs::dir::stat_file;
 
 /// Copies owner, group, access control list, other extended attributes and permission bits from
 /// `old` to `new`, and sets or clears the executable bits.
@@ -31,7 +31,7 @@ pub(super) fn copy(old: &File, new: &File, executable: bool) -> io::Result<()> {
     }
     let keeps_group = is.st_gid == was.st_gid;
     let keeps_list = extended::copy(old, new);
-    let mut mode = with_executable(found_of(old)?.stamp.mode, executable);
+    let mut mode = with_executable(stat_file(old)?.stamp.mode, executable);
     if is.st_uid != was.st_uid {
         mode &= !0o4000;
     }

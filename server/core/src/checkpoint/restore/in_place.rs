@@ -23,7 +23,7 @@ use super::{
     displaced_files::FileSlot,
 };
 use crate::fs::{
-    dir::{Access, Found, found_of},
+    dir::{Access, FileInfo, stat_file},
     lease::Lease,
 };
 
@@ -41,7 +41,7 @@ const PIECE: usize = if cfg!(test) { 4 } else { MAX_BYTES };
 pub(super) fn write(
     slot: &FileSlot<'_>,
     before: &Leaf,
-    found: Found,
+    found: FileInfo,
     content: &[u8],
 ) -> Result<bool, String> {
     let is_suitable = before.mode == Mode::File
@@ -61,7 +61,7 @@ pub(super) fn write(
     let Some(lease) = Lease::take(&file) else {
         return Ok(false);
     };
-    if !found_of(&file).is_ok_and(|now| is_same_file(now, found)) {
+    if !stat_file(&file).is_ok_and(|now| is_same_file(now, found)) {
         return Err(changed_error());
     }
     // The content, not the stamp: a write through a mapping moves the stamp later.
@@ -76,7 +76,7 @@ pub(super) fn write(
         return Ok(false);
     }
     let written = overwrite(&file, content).and_then(|()| verify_content(&file, content));
-    let is_in_place = || matches!(slot.dir.look(slot.name), Ok(Some(now)) if now.stamp.inode == found.stamp.inode);
+    let is_in_place = || matches!(slot.dir.stat(slot.name), Ok(Some(now)) if now.stamp.inode == found.stamp.inode);
     let problem = match written {
         Ok(()) if is_in_place() => {
             if lease.release() {
@@ -108,8 +108,8 @@ pub(super) fn write(
 }
 
 /// Compares all but the times, which opening for writing can change (overlayfs).
-fn is_same_file(now: Found, found: Found) -> bool {
-    let identity = |found: Found| {
+fn is_same_file(now: FileInfo, found: FileInfo) -> bool {
+    let identity = |found: FileInfo| {
         (
             found.kind,
             found.links,

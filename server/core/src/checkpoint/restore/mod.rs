@@ -45,7 +45,7 @@ use super::{
     tree_diff::{Tree, has_folder},
     worktree::scan::Scan,
 };
-use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, thread_pool};
+use crate::{error::Error, fs::dir::DirWalker, path::RelPath, storage::TaskId, thread_pool};
 use operation::RestoreOperation;
 use plan::{Plan, UnsavedDocuments, plan};
 
@@ -329,20 +329,20 @@ impl Checkpoints {
     fn plan(
         &self,
         job: &Job<'_>,
-        (repository, walker): (&Repository, &Walker),
+        (repository, walker): (&Repository, &DirWalker),
         (now, target, target_tree): (&Scan, &Checkpoint, Tree),
         wanted: &RestoreTarget,
         unsaved: UnsavedDocuments<'_>,
     ) -> Result<Plan, Error> {
         let reader = repository.reader();
         // The scan used the path, so it may have scanned another folder.
-        if !walker.is_at(self.work_tree()) {
+        if !walker.is_same_dir(self.work_tree()) {
             return Err(Error::storage(format!(
                 "the workspace folder {} was moved or replaced; nothing was changed",
                 self.root.path.display()
             )));
         }
-        let mut walker = walker.again();
+        let mut walker = walker.clone_root();
         let paths = restored_paths(target, wanted);
         let own_data = self.own_data();
         let circumstances = (unsaved, own_data.as_ref());
@@ -368,15 +368,15 @@ impl Checkpoints {
     }
 
     /// Opens the workspace folder.
-    pub(super) fn walker(&self) -> Result<Walker, Error> {
-        Walker::new(self.work_tree()).map_err(|error| {
+    pub(super) fn walker(&self) -> Result<DirWalker, Error> {
+        DirWalker::new(self.work_tree()).map_err(|error| {
             let root = self.root.path.display();
             Error::storage(format!("cannot open the workspace folder {root}: {error}"))
         })
     }
 
     /// Flushes the workspace to disk.
-    fn flush(&self, walker: &Walker) -> Result<(), Error> {
+    fn flush(&self, walker: &DirWalker) -> Result<(), Error> {
         walker.flush().map_err(|error| {
             let root = self.root.path.display();
             Error::storage(format!(

@@ -19,7 +19,8 @@ use super::{
     preflight::{self, BlobCache},
 };
 use crate::{
-    error::Error, fs::dir::Walker, path::RelPath, storage::atomic_file::PreparedFile, thread_pool,
+    error::Error, fs::dir::DirWalker, path::RelPath, storage::atomic_file::PreparedFile,
+    thread_pool,
 };
 
 /// Restore in progress, by a thread that holds the lock of the store.
@@ -30,7 +31,7 @@ pub(super) struct RestoreOperation<'a> {
     pub(super) repository: Repository,
     /// Opened once, before the scan: the folder that is scanned is the one that is changed, even if
     /// another one replaces it.
-    pub(super) walker: Walker,
+    pub(super) walker: DirWalker,
     pub(super) target: Arc<Checkpoint>,
     pub(super) wanted: &'a RestoreTarget,
     /// Only these paths and everything below them; empty means all.

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    fs::dir::{Dir, Kind, Walker, is_absent},
+    fs::dir::{Dir, DirWalker, FileType, is_absent},
     path::RelPath,
 };
 
@@ -128,7 +128,7 @@ pub(super) struct UnsavedDocuments<'a> {
 pub(super) fn plan(
     job: &Job<'_>,
     reader: &ObjectReader,
-    walker: &mut Walker,
+    walker: &mut DirWalker,
     (now, target, target_tree): (&Scan, &Checkpoint, Tree),
     wanted: &[RelPath],
     (unsaved, own_data): (UnsavedDocuments<'_>, Option<&RelPath>),
@@ -314,7 +314,7 @@ const UNSAVED: &str = "unsaved text in the editor";
 
 struct Planner<'a> {
     job: &'a Job<'a>,
-    walker: &'a mut Walker,
+    walker: &'a mut DirWalker,
     now: &'a Scan,
     /// Files, links and empty folders that are deleted.
     deleted: HashSet<RelPath>,
@@ -428,12 +428,12 @@ impl Planner<'_> {
                 "the folder at this path contains files that are in no checkpoint; left as it is".to_owned()
             });
         }
-        let found = match self.walker.look(path) {
+        let found = match self.walker.stat(path) {
             Ok(None) => return None,
             Ok(Some(found)) => found,
             Err(error) => return Some(format!("cannot inspect it: {error}; left as it is")),
         };
-        if found.kind == Kind::Folder {
+        if found.kind == FileType::Directory {
             // Not empty: the scan would have captured an empty folder.
             let is_removed = self.folders_gone.contains(path) && self.will_be_empty(path);
             return (!is_removed).then(|| {
@@ -446,7 +446,7 @@ impl Planner<'_> {
         let is_deleted = self.inodes.contains(&found.stamp.inode)
             && self.deleted.iter().any(|deleted| {
                 deleted.to_wire().0.to_lowercase() == name
-                    && matches!(self.walker.look(deleted), Ok(Some(other)) if other == found)
+                    && matches!(self.walker.stat(deleted), Ok(Some(other)) if other == found)
             });
         if is_deleted {
             return None;
@@ -488,12 +488,12 @@ impl Planner<'_> {
     /// Checks a single folder for [`Self::parent_obstacle`].
     fn folder_obstacle(&mut self, folder: &RelPath) -> Option<String> {
         // Opening it follows no links.
-        if let Ok(dir) = self.walker.folder(folder) {
+        if let Ok(dir) = self.walker.open_dir(folder) {
             return is_git_directory(dir)
                 .then(|| format!("{folder} is a git directory; left as it is"));
         }
-        match self.walker.look(folder) {
-            Ok(Some(found)) if found.kind != Kind::Folder => {
+        match self.walker.stat(folder) {
+            Ok(Some(found)) if found.kind != FileType::Directory => {
                 Some(format!("{folder} is not a folder; left as it is"))
             }
             Ok(_) => None,
@@ -502,7 +502,7 @@ impl Planner<'_> {
     }
 
     fn is_empty(&mut self, folder: &RelPath) -> bool {
-        match self.walker.folder(folder).and_then(Dir::names) {
+        match self.walker.open_dir(folder).and_then(Dir::names) {
             Ok(names) => names.is_empty(),
             Err(error) => is_absent(&error),
         }
@@ -512,7 +512,7 @@ impl Planner<'_> {
     fn will_be_empty(&mut self, folder: &RelPath) -> bool {
         let mut todo = vec![folder.clone()];
         while let Some(folder) = todo.pop() {
-            let Ok(names) = self.walker.folder(&folder).and_then(Dir::names) else {
+            let Ok(names) = self.walker.open_dir(&folder).and_then(Dir::names) else {
                 return false;
             };
             for name in names {
@@ -533,7 +533,7 @@ impl Planner<'_> {
 /// Detects git directories with names other than `.git`.
 fn is_git_directory(dir: &Dir) -> bool {
     let mut names = reserved_names::GIT_DIRECTORY_ENTRIES.iter();
-    names.all(|name| matches!(dir.look(OsStr::new(name)), Ok(Some(_))))
+    names.all(|name| matches!(dir.stat(OsStr::new(name)), Ok(Some(_))))
 }
 
 /// Returns whether one side is an empty folder.

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    fs::dir::{Dir, Walker, is_absent},
+    fs::dir::{Dir, DirWalker, is_absent},
     path::RelPath,
 };
 
@@ -89,7 +89,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         journal: &Journal,
-        (repository, walker): (&Repository, &mut Walker),
+        (repository, walker): (&Repository, &mut DirWalker),
         (undo, target): (&Checkpoint, &Checkpoint),
     ) -> Result<Recovered, Error> {
         let reader = repository.reader();
@@ -184,7 +184,7 @@ impl Checkpoints {
 /// the paths whose displaced files were put back or kept, with the reason; adds to `kept` the
 /// partly written files that an earlier recovery has replaced.
 fn clean_up(
-    walker: &mut Walker,
+    walker: &mut DirWalker,
     reader: &ObjectReader,
     undo: Oid,
     steps: &[Step],
@@ -203,7 +203,7 @@ fn clean_up(
             if let Some(kept) = finish_exchange(&slot) {
                 problems.insert(step.path.clone(), kept);
             }
-            if matches!(dir.look(&temp_name), Ok(Some(_))) {
+            if matches!(dir.stat(&temp_name), Ok(Some(_))) {
                 temp_files.push((step, temp_name));
             }
         }
@@ -225,7 +225,7 @@ fn clean_up(
         let is_open = open.contains(temp_name);
         let kept_name = find_kept_name(dir, name, temp_name).ok().flatten();
         if !is_open && (kept_name.is_some() || is_unused_temp_file(reader, &slot, step)) {
-            let _ = dir.remove(temp_name);
+            let _ = dir.unlink(temp_name);
             kept.extend(kept_name.map(|kept_name| (step.path.clone(), kept_name)));
         } else if let Err(why) =
             slot.discard_or_put_back(step.before.as_ref(), find_installed(&slot, step), is_open)
@@ -240,7 +240,7 @@ fn clean_up(
 /// its name back.
 fn finish_exchange(slot: &FileSlot<'_>) -> Option<String> {
     let spare = spare_name(slot.temp_name);
-    let exists = |name: &OsStr| !matches!(slot.dir.look(name), Ok(None));
+    let exists = |name: &OsStr| !matches!(slot.dir.stat(name), Ok(None));
     if !exists(&spare) {
         return None;
     }
@@ -266,8 +266,8 @@ fn finish_exchange(slot: &FileSlot<'_>) -> Option<String> {
 /// Returns the new file of the step, if it is still at its name.
 fn find_installed(slot: &FileSlot<'_>, step: &Step) -> Option<Installed> {
     let after = step.after?;
-    let (leaf, _) = slot.dir.leaf(slot.name).ok()??;
-    let inode = slot.dir.look(slot.name).ok()??.stamp.inode;
+    let (leaf, _) = slot.dir.read_leaf(slot.name).ok()??;
+    let inode = slot.dir.stat(slot.name).ok()??.stamp.inode;
     leaf.is_same(&after).then_some(Installed { leaf, inode })
 }
 
@@ -276,7 +276,7 @@ fn is_unused_temp_file(reader: &ObjectReader, slot: &FileSlot<'_>, step: &Step) 
     let Some(after) = &step.after else {
         return false;
     };
-    let Ok(Some((leaf, content))) = slot.dir.leaf(slot.temp_name) else {
+    let Ok(Some((leaf, content))) = slot.dir.read_leaf(slot.temp_name) else {
         return false;
     };
     if leaf.oid == after.oid {
@@ -285,7 +285,7 @@ fn is_unused_temp_file(reader: &ObjectReader, slot: &FileSlot<'_>, step: &Step) 
     let is_begun = || read_blob(reader, after.oid).is_ok_and(|whole| whole.starts_with(&content));
     let replaces = step.before.filter(|before| before.mode != Mode::Folder);
     // After the exchange, the temporary file is the displaced one.
-    let is_not_exchanged = match (replaces, slot.dir.leaf(slot.name)) {
+    let is_not_exchanged = match (replaces, slot.dir.read_leaf(slot.name)) {
         (None, _) => true,
         (Some(before), Ok(Some((now, _)))) => {
             let is_kept = || matches!(find_kept_name(slot.dir, slot.name, slot.name), Ok(Some(_)));
@@ -303,7 +303,7 @@ fn can_be_written(reader: &ObjectReader, steps: &[Step]) -> bool {
 
 /// Keeps a file that may be partly written under a second name, and returns that name. A file with
 /// two names is never written in place, so the step then replaces it.
-fn keep_partly_written(walker: &mut Walker, path: &RelPath) -> Result<OsString, String> {
+fn keep_partly_written(walker: &mut DirWalker, path: &RelPath) -> Result<OsString, String> {
     let kept = match open_parent(walker, path, false) {
         Ok(Some((dir, name))) => link_kept_name(dir, name).map_err(|error| error.to_string()),
         Ok(None) => Err("its folder no longer exists".to_owned()),
@@ -344,11 +344,11 @@ fn is_partly_written(reader: &ObjectReader, step: &Step, now: &[u8]) -> bool {
         || in_place::is_partly_written(now, &after, &before)
 }
 
-fn step_state(walker: &mut Walker, reader: &ObjectReader, step: &Step) -> StepState {
+fn step_state(walker: &mut DirWalker, reader: &ObjectReader, step: &Step) -> StepState {
     let (Some(parent), Some(name)) = (step.path.parent(), step.path.name()) else {
         return StepState::Done;
     };
-    let now = match walker.folder(&parent) {
+    let now = match walker.open_dir(&parent) {
         Ok(dir) => read_entry(dir, name),
         // Includes a file in place of the folder.
         Err(error) if is_absent(&error) => Ok(None),
@@ -384,9 +384,9 @@ fn step_state(walker: &mut Walker, reader: &ObjectReader, step: &Step) -> StepSt
 }
 
 fn read_entry(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {
-    match dir.leaf(name) {
+    match dir.read_leaf(name) {
         Ok(Some(now)) => Ok(Some(now)),
-        Ok(None) if matches!(dir.look(name), Ok(Some(_))) => {
+        Ok(None) if matches!(dir.stat(name), Ok(Some(_))) => {
             Err("not a file, link or folder".to_owned())
         }
         Ok(None) => Ok(None),

@@ -7,26 +7,29 @@ use crate::{
         store::object::{Kind as Object, Mode, Oid, name_of},
         tree_diff::Leaf,
     },
-    fs::dir::{Dir, Found, Kind},
+    fs::dir::{Dir, FileInfo, FileType},
 };
 
-impl Found {
+impl FileInfo {
     /// Returns the git mode, or `None` for a type that git does not store.
     pub(crate) fn mode(&self) -> Option<Mode> {
         match self.kind {
-            Kind::File if self.stamp.mode & 0o100 != 0 => Some(Mode::Executable),
-            Kind::File => Some(Mode::File),
-            Kind::Link => Some(Mode::Link),
-            Kind::Folder => Some(Mode::Folder),
-            Kind::Other => None,
+            FileType::File if self.stamp.mode & 0o100 != 0 => Some(Mode::Executable),
+            FileType::File => Some(Mode::File),
+            FileType::Symlink => Some(Mode::Link),
+            FileType::Directory => Some(Mode::Folder),
+            FileType::Other => None,
         }
     }
 }
 
 impl Dir {
     /// Reads an entry. Returns `None` if it does not exist, or git does not store its type.
-    pub(in crate::checkpoint) fn leaf(&self, name: &OsStr) -> io::Result<Option<(Leaf, Vec<u8>)>> {
-        let found = match self.look(name) {
+    pub(in crate::checkpoint) fn read_leaf(
+        &self,
+        name: &OsStr,
+    ) -> io::Result<Option<(Leaf, Vec<u8>)>> {
+        let found = match self.stat(name) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
             Err(error) => return Err(error),

@@ -26,7 +26,7 @@ use super::{
     Installed, NewFile, StepOutcome, check_before, check_unchanged, verify_content,
 };
 use crate::fs::{
-    dir::{Dir, Found},
+    dir::{Dir, FileInfo},
     lease::tests::IS_REVOKED,
 };
 
@@ -51,7 +51,7 @@ impl Fixture {
     fn new(content: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(NAME), content).unwrap();
-        let dir = Dir::root(folder.path()).unwrap();
+        let dir = Dir::open_root(folder.path()).unwrap();
         let unique = folder.path().file_name().unwrap().display();
         let temp_name = format!(".{unique}.sightline-restore");
         Self {
@@ -73,8 +73,8 @@ impl Fixture {
         }
     }
 
-    fn found(&self) -> Found {
-        self.dir.look(OsStr::new(NAME)).unwrap().unwrap()
+    fn found(&self) -> FileInfo {
+        self.dir.stat(OsStr::new(NAME)).unwrap().unwrap()
     }
 
     /// The expected entry of a plan: a file with `content` and a reliable stamp.
@@ -86,12 +86,12 @@ impl Fixture {
     }
 
     /// Replaces the file with "new", and discards the displaced file or puts it back.
-    fn replace(&self, before: &Leaf, found: Found) -> Result<(), String> {
+    fn replace(&self, before: &Leaf, found: FileInfo) -> Result<(), String> {
         let installed = self.install(before, found)?;
         self.settle(before, installed)
     }
 
-    fn install(&self, before: &Leaf, found: Found) -> Result<Option<Installed>, String> {
+    fn install(&self, before: &Leaf, found: FileInfo) -> Result<Option<Installed>, String> {
         let new = NewFile {
             slot: self.slot(),
             leaf: &leaf(Mode::File, "new"),
