@@ -1,10 +1,11 @@
 //! Write leases on files. While a lease is held, no other process has the file open; a process that
 //! tries to open or truncate it waits until the lease is dropped.
 
+use std::{fs::File, time::Instant};
+#[cfg(target_os = "linux")]
 use std::{
-    fs::File,
     sync::atomic::{AtomicBool, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// A write lease on an open file, released when dropped.
@@ -20,8 +21,10 @@ pub(crate) struct Lease<'a> {
 
 /// Set after a lease was held for suspiciously long: another program blocks reads of leased files
 /// (a virus scanner that waits for the file itself), and each further lease would be as slow.
+#[cfg(target_os = "linux")]
 static DISABLED: AtomicBool = AtomicBool::new(false);
 /// Far longer than a lease is held otherwise.
+#[cfg(target_os = "linux")]
 const SLOW: Duration = Duration::from_secs(10);
 
 impl<'a> Lease<'a> {
