@@ -120,10 +120,10 @@ mod tests {
     fn joined_closures_run_concurrently() {
         let (sender, receiver) = channel();
         let (sent, received) = join(
-            || sender.send("meanwhile"),
+            || sender.send("concurrent"),
             || receiver.recv_timeout(Duration::from_secs(60)),
         );
-        assert_eq!((sent, received), (Ok(()), Ok("meanwhile")));
+        assert_eq!((sent, received), (Ok(()), Ok("concurrent")));
     }
 
     #[test]

@@ -65,12 +65,7 @@ impl<'a> Lease<'a> {
     /// Releases the lease. Returns whether it was held until now.
     pub(crate) fn release(self) -> bool {
         #[cfg(target_os = "linux")]
-        {
-            let is_held = linux::release(self.file);
-            // Released already: dropping it as well does nothing.
-            drop(self);
-            is_held
-        }
+        return linux::release(self.file);
         #[cfg(not(target_os = "linux"))]
         true
     }
@@ -90,7 +85,8 @@ impl Drop for Lease<'_> {
 mod linux {
     use std::{fs::File, os::fd::AsRawFd, sync::OnceLock, time::Duration};
 
-    /// Magic numbers from statfs(2) of file systems that only this kernel accesses: ext2 to ext4, XFS, Btrfs, F2FS, bcachefs, tmpfs, overlayfs.
+    /// Magic numbers from statfs(2) of file systems that only this kernel accesses: ext2 to ext4,
+    /// XFS, Btrfs, F2FS, bcachefs, tmpfs, overlayfs.
     const LOCAL: [u32; 7] = [
         0xef53,
         0x5846_5342,

@@ -243,10 +243,10 @@ fn a_file_the_agent_never_saw_is_not_deleted() {
     let fixture = Fixture::new();
     fixture.track("missing", ReadTool, 10.0);
     fixture.assert_quiet(20.0);
-    fixture.write("seen by nobody", "1", 0.0);
-    fixture.track("seen by nobody", UserEdited, 30.0);
-    assert_eq!(fixture.deliver(31.0), ["seen by nobody"]);
-    fs::remove_file(fixture.path("seen by nobody")).unwrap();
+    fixture.write("unobserved", "1", 0.0);
+    fixture.track("unobserved", UserEdited, 30.0);
+    assert_eq!(fixture.deliver(31.0), ["unobserved"]);
+    fs::remove_file(fixture.path("unobserved")).unwrap();
     assert_eq!(fixture.look(40.0), (vec![], vec![]));
     fixture.write("missing", "now there", 50.0);
     fixture.assert_users("missing", 51.0);

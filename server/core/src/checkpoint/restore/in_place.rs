@@ -50,7 +50,7 @@ pub(super) fn write(
         && found.stamp.mode & 0o6000 == 0
         && found.stamp.size <= MAX_BYTES as u64
         && content.len() <= MAX_BYTES
-        // While it is leased, the server would read no ignore rules.
+        // A reader that stops waiting for the lease would apply no ignore rules.
         && slot.name != ".gitignore";
     if !is_suitable {
         return Ok(false);

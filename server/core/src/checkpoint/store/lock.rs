@@ -121,7 +121,7 @@ fn busy(path: &Path) -> Error {
     let project = path.parent().and_then(Path::parent).unwrap_or(path);
     let owner = read(path).ok().flatten();
     let owner: Option<Owner> = owner.and_then(|text| serde_json::from_slice(&text).ok());
-    let who = owner.map_or_else(
+    let holder = owner.map_or_else(
         || "another process".to_owned(),
         |Owner { pid, host, since }| {
             let at = i64::try_from(since).ok();
@@ -138,7 +138,7 @@ fn busy(path: &Path) -> Error {
     Error::new(
         ErrorKind::Busy,
         format!(
-            "the checkpoints in {} are locked by {who}; try again",
+            "the checkpoints in {} are locked by {holder}; try again",
             project.display()
         ),
     )

@@ -160,7 +160,7 @@ fn parse(text: &str) -> Result<DocumentMut, Error> {
 /// Returns a subtable, creating it if necessary.
 fn subtable<'a>(parent: &'a mut dyn TableLike, name: &str) -> Result<&'a mut dyn TableLike, Error> {
     if !parent.contains_key(name) {
-        // An implicit table has no heading of its own.
+        // An implicit table has no heading.
         let mut table = Table::new();
         table.set_implicit(true);
         parent.insert(name, Item::Table(table));
