@@ -86,11 +86,14 @@ fn denied_and_outside_rule_texts_are_not_stored() {
     repository(&ground.path("nested/.git"), "# OWN-EXCLUDES\n");
     ground.create();
     let objects = objects(&ground);
-    // Allowed texts are found, so the search is effective.
-    for kept in ["CAPTURED-TEXT", "IGNORES-ITSELF", "OWN-EXCLUDES"] {
+    // Allowed texts and names are found, so the search is effective.
+    for kept in ["CAPTURED-TEXT", "own/.gitignore"] {
         assert!(objects.contains(kept), "{kept}");
     }
     for secret in [
+        "IGNORES-ITSELF",
+        "OWN-EXCLUDES",
+        "hidden/.gitignore",
         "RULES-TEXT",
         "INCLUDED-TEXT",
         "secret.txt",
@@ -112,53 +115,101 @@ fn denied_excludes_are_not_stored() {
     assert!(!objects(&ground).contains("DENIED-EXCLUDES"));
 }
 
-/// Old rules are only saved as hashes. While they are still current, a restore deletes new files.
-/// Otherwise it keeps everything they may have denied.
-#[test]
-fn files_that_unknown_rules_may_exclude_are_kept() {
-    let ground = Ground::new(&[(".clineignore", "secret\n"), ("secret/key", "k")]);
-    let id = ground.create();
-    ground.write(&[("new", "1")]);
-    ground.restore(id);
-    assert!(!ground.exists("new"));
-    ground.write(&[("new", "1"), (".clineignore", "other\n")]);
-    let conflicts = ground.preview(&all(id), &[]).conflicts;
-    let names: Vec<String> = conflicts
-        .iter()
-        .map(|conflict| conflict.path.to_string())
-        .collect();
-    assert_eq!(names, ["new", "secret/key"]);
-    for conflict in conflicts {
-        assert!(
-            conflict.reason.contains("ignore rules are unknown"),
-            "{conflict:?}"
-        );
+/// Returns the content of every file in the data directory that is not part of a store.
+fn state(ground: &Ground) -> String {
+    let mut all = String::new();
+    let mut rest = vec![ground.data()];
+    while let Some(folder) = rest.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                rest.push(path);
+            } else {
+                all.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap()));
+            }
+        }
     }
-    ground.restore(id);
-    assert_eq!(
-        (ground.read("secret/key"), ground.read("new")),
-        ("k".into(), "1".into())
-    );
+    all
 }
 
 #[test]
-fn files_are_kept_only_below_unknown_rules() {
+fn names_of_denied_paths_are_not_stored() {
+    let ground = Ground::new(&[
+        (".clineignore", "hush*\n*.hush\n"),
+        (".gitignore", "*.log\nbuild/\n"),
+        ("hush-folder/deep/file", "1"),
+        ("sub/hush-file", "1"),
+        ("sub/x.hush", "1"),
+        ("sub/plain", "1"),
+        ("sub/junk.log", "1"),
+        ("build/tracked", "1"),
+        ("build/tracked.hush", "1"),
+    ]);
+    ground.link("sub/plain", "hush-link");
+    ground.git(&["init", "-q"]);
+    ground.git(&["add", "-f", "build"]);
+    ground.create();
+    ground.write(&[("sub/more.hush", "2"), ("sub/plain", "2")]);
+    ground.create();
+    ground.checkpoints.save_stat_cache().unwrap();
+    for held in [objects(&ground), state(&ground)] {
+        assert!(!held.contains("hush"));
+    }
+    // Names that are not denied are found, so the search is effective.
+    assert!(objects(&ground).contains("sub/junk.log"));
+    assert!(state(&ground).contains("build/tracked"));
+}
+
+#[test]
+fn paths_that_were_denied_are_kept_under_any_later_rules() {
+    let ground = Ground::new(&[
+        (".clineignore", "secret\n*.key\n"),
+        ("secret/deep/file", "k"),
+        ("sub/a.key", "k"),
+        ("sub/b", "1"),
+    ]);
+    let id = ground.create();
+    for rules in ["other\n", ""] {
+        ground.write(&[("new", "1"), ("sub/secret", "1"), (".clineignore", rules)]);
+        let mut conflicts = ground.preview(&all(id), &[]).conflicts;
+        // The rule file itself is never restored.
+        conflicts.retain(|conflict| conflict.path.to_string() != ".clineignore");
+        let names: Vec<String> = conflicts
+            .iter()
+            .map(|conflict| conflict.path.to_string())
+            .collect();
+        assert_eq!(names, ["secret/deep/file", "sub/a.key"]);
+        for conflict in conflicts {
+            assert!(conflict.reason.contains("denied when"), "{conflict:?}");
+        }
+        ground.restore(id);
+        assert_eq!(
+            (ground.read("secret/deep/file"), ground.read("sub/a.key")),
+            ("k".into(), "k".into())
+        );
+        assert!(!ground.exists("new") && !ground.exists("sub/secret"));
+    }
+}
+
+#[test]
+fn paths_that_were_ignored_are_kept_under_any_later_rules() {
     let ground = Ground::new(&[
         (".clineignore", "sub/.gitignore\n"),
-        ("sub/.gitignore", "*.log\n"),
+        ("sub/.gitignore", "*.log\nout/\n"),
         ("sub/a.log", "1"),
+        ("sub/out/deep/x", "1"),
         ("b", "1"),
     ]);
     let id = ground.create();
-    // As before: a log is ignored, whatever current nested rules say.
-    ground.write(&[("sub/deep/.gitignore", "!*.log\n"), ("sub/deep/x.log", "1")]);
-    ground.write(&[("sub/deep/y", "1")]);
+    ground.write(&[("sub/.gitignore", "\n"), ("sub/new.log", "1"), ("new", "1")]);
+    ground.write(&[("sub/out/deep/x", "2"), ("sub/out/new", "1")]);
     ground.restore(id);
-    assert!(ground.exists("sub/deep/x.log") && !ground.exists("sub/deep/y"));
-    ground.write(&[("sub/.gitignore", "\n"), ("sub/new", "1"), ("new", "1")]);
-    ground.restore(id);
-    assert!(ground.exists("sub/a.log") && ground.exists("sub/new"));
-    assert!(!ground.exists("new"));
+    assert!(ground.exists("sub/a.log"));
+    assert_eq!(ground.read("sub/out/deep/x"), "2");
+    // Nothing is known about a path below an ignored folder.
+    assert!(ground.exists("sub/out/new"));
+    // These did not exist, whether or not the rules of that time would have ignored them.
+    assert!(!ground.exists("new") && !ground.exists("sub/new.log"));
 }
 
 /// The content of a link is the name of its target.

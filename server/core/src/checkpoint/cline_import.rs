@@ -2,16 +2,15 @@
 //!
 //! Cline's shadow repository has one commit per checkpoint, on one branch. It contains the files
 //! that its exclusions left, and nested repositories as submodules without content. It is never
-//! changed. Denied files are not imported, and only counted.
+//! changed. Denied files are not imported, and only counted. Which files Cline excluded is unknown,
+//! so restoring an imported checkpoint keeps every file that it does not hold.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    ffi::OsStr,
     fs,
-    io::ErrorKind as Io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -32,17 +31,13 @@ use super::{
         refs,
         repository::put_commit,
     },
-    worktree::capture_filter::SavedRules,
 };
 use crate::{
     cancel::Cancel,
     clock::now_millis,
     error::Error,
     path::RelPath,
-    storage::{
-        TaskId,
-        atomic_file::{failed, is_dir, read_foreign},
-    },
+    storage::{TaskId, atomic_file::is_dir},
 };
 
 /// Name that Cline gives to `.git` folders of nested repositories during a commit.
@@ -52,8 +47,6 @@ const MAX_DEPTH: usize = 400;
 /// Maximum number of entries in a tree. A few small trees that name each other repeatedly can claim
 /// more.
 const MAX_ENTRIES: u64 = 1_000_000;
-/// Maximum size of the exclude file, in bytes. Cline's own is shorter.
-const MAX_EXCLUDES: u64 = 1 << 20;
 /// Maximum size of an object, in bytes. Cline leaves out large files.
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// Maximum clock difference between machines, in milliseconds.
@@ -137,8 +130,6 @@ impl Checkpoints {
             entries: HashMap::new(),
             denied: HashSet::new(),
         };
-        let excludes = shadow.excludes()?;
-        let excludes = (&excludes[..], !import.denies(&attributes(), false));
         let latest = now_millis().cast_unsigned().saturating_add(CLOCK_SKEW);
         let total = commits.len() as u64;
         let mut before = None;
@@ -179,7 +170,6 @@ impl Checkpoints {
                 counts: import.counts(last, tree)?,
                 files: taken.files,
                 bytes: taken.bytes,
-                rules: SavedRules::for_import((job.view, job.root), excludes, &taken.left_out),
                 skipped: taken.skipped,
                 ..CheckpointMetadata::default()
             };
@@ -308,23 +298,6 @@ impl ShadowRepository {
         let commit = Commit::decode(&bytes).ok_or("is malformed")?;
         Ok((commit, named_by_headers(&bytes, &["parent"])))
     }
-
-    /// Reads the exclusions, which apply to every checkpoint. A restore must not delete these
-    /// files.
-    fn excludes(&self) -> Result<Vec<u8>, Error> {
-        let info = self.dir.join("info");
-        match fs::symlink_metadata(&info) {
-            Ok(found) if found.is_dir() => {
-                Ok(read_foreign(&info.join("exclude"), MAX_EXCLUDES)?.unwrap_or_default())
-            }
-            Ok(_) => Err(Error::storage(format!(
-                "not a directory: {}; Cline's exclusions are unknown, so nothing was imported",
-                info.display()
-            ))),
-            Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
-            Err(error) => Err(failed("inspect", &info, &error)),
-        }
-    }
 }
 
 /// An imported tree.
@@ -335,8 +308,6 @@ struct ImportedTree {
     bytes: u64,
     /// Skipped paths, up to a limit.
     skipped: Vec<Skipped>,
-    /// Patterns of all skipped paths, which a restore must not delete.
-    left_out: Vec<u8>,
 }
 
 /// Why an entry is not imported.
@@ -418,7 +389,7 @@ impl Importer<'_> {
             return Ok(Err(format!("the tree of {path:?} is malformed")));
         };
         let (mut files, mut size) = (0, 0);
-        let (mut skipped, mut left_out) = (Vec::new(), Vec::new());
+        let mut skipped = Vec::new();
         let mut entries: Vec<(Mode, &[u8], Oid)> = Vec::with_capacity(raw.len());
         let mut last: Option<RawEntry<'_>> = None;
         for entry in raw {
@@ -441,7 +412,6 @@ impl Importer<'_> {
                 }
                 Err(Omission::Because(reason)) => {
                     skipped.push(skip(&below, reason));
-                    left_out.extend(exclude_pattern(&below));
                     continue;
                 }
             };
@@ -454,7 +424,6 @@ impl Importer<'_> {
                 files += taken.files;
                 size += taken.bytes;
                 skipped.extend(taken.skipped);
-                left_out.extend(taken.left_out);
                 entries.push((mode, entry.name, taken.oid));
                 continue;
             }
@@ -473,7 +442,6 @@ impl Importer<'_> {
             files,
             bytes: size,
             skipped,
-            left_out,
         };
         if !self.stored.contains(taken.oid) {
             self.pack.put(Kind::Tree, taken.oid, &ours)?;
@@ -559,29 +527,6 @@ impl Importer<'_> {
     fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
         self.shadow.reader.try_read(kind, oid)
     }
-}
-
-/// Returns an ignore pattern for exactly this path and everything below it.
-fn exclude_pattern(path: &RelPath) -> Vec<u8> {
-    let mut line = Vec::new();
-    for name in path.components() {
-        line.push(b'/');
-        for byte in name.as_encoded_bytes() {
-            match byte {
-                // A line cannot contain a line break.
-                b'\n' | b'\r' => line.push(b'?'),
-                b'\\' | b'*' | b'?' | b'[' | b' ' => line.extend([b'\\', *byte]),
-                byte => line.push(*byte),
-            }
-        }
-    }
-    line.push(b'\n');
-    line
-}
-
-/// Cline adds patterns from this file to its exclusions.
-fn attributes() -> RelPath {
-    RelPath::default().child(OsStr::new(".gitattributes"))
 }
 
 fn skip(path: &RelPath, reason: &str) -> Skipped {

@@ -117,7 +117,7 @@ impl Checkpoints {
             opened()
         } else {
             // Both read files and are independent.
-            rayon::join(opened, || self.load_stat_cache(cache, &filter)).0
+            rayon::join(opened, || self.load_stat_cache(cache)).0
         };
         let (repository, generation, checkpoints) = opened?;
         // Fetched checkpoints do not count as the previous one.
@@ -185,7 +185,7 @@ impl Checkpoints {
                 files: scan.files,
                 bytes: scan.bytes,
                 skipped: truncate_skipped(&scan.skipped),
-                rules: (*scan.rules).clone(),
+                exclusions: (*scan.exclusions).clone(),
                 restricted: (*scan.restricted).clone(),
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
                 ..CheckpointMetadata::default()

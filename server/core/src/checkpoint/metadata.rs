@@ -6,6 +6,7 @@ use std::{
 };
 
 use rayon::prelude::*;
+use serde::Serialize;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
@@ -36,9 +37,29 @@ pub(super) fn message(metadata: &CheckpointMetadata) -> String {
         "" => "checkpoint",
         label => label,
     };
+    let message = Message {
+        metadata,
+        rules: UnknownRules { too_many: true },
+    };
     // Plain data with string keys always serializes.
-    let json = serde_json::to_string(metadata).unwrap_or_default();
+    let json = serde_json::to_string(&message).unwrap_or_default();
     format!("{subject}\n\n{json}\n")
+}
+
+/// The metadata, and a field for version 0.1.0.
+#[derive(Serialize)]
+struct Message<'a> {
+    #[serde(flatten)]
+    metadata: &'a CheckpointMetadata,
+    rules: UnknownRules,
+}
+
+/// Version 0.1.0 saved rules instead of exclusions. This makes it keep every path that the
+/// checkpoint does not hold, instead of none.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UnknownRules {
+    too_many: bool,
 }
 
 /// Parses the metadata of a commit. Returns `None` if the commit is not a checkpoint.
@@ -196,4 +217,20 @@ fn sort(checkpoints: &mut [Arc<Checkpoint>]) {
             checkpoint.id,
         ))
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without the field `rules`, version 0.1.0 would delete every path that the checkpoint does not
+    /// hold, including ignored ones.
+    #[test]
+    fn a_message_tells_older_versions_to_keep_paths() {
+        let text = message(&CheckpointMetadata::default());
+        assert!(text.contains(r#""rules":{"tooMany":true}"#), "{text}");
+        let (_, json) = text.split_once("\n\n").unwrap();
+        let read: CheckpointMetadata = serde_json::from_str(json).unwrap();
+        assert_eq!(read, CheckpointMetadata::default());
+    }
 }

@@ -47,6 +47,7 @@ pub use store::{object::Oid, repository::Rebuilt};
 pub use tree_diff::Side;
 pub use worktree::{
     dirty_set::{ChangeSource, Changes, DirtySet},
+    exclusions::SavedExclusions,
     permissions::{ReadPermission, RestrictedPath},
 };
 
@@ -59,7 +60,7 @@ use crate::{
 };
 use restore::Recovered;
 use store::{refs, repair::VerifiedStore, repository::Repository};
-use worktree::{capture_filter::SavedRules, stat_cache::StatCache};
+use worktree::stat_cache::StatCache;
 
 /// Which files are captured, and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,15 +199,18 @@ pub struct Skipped {
 }
 
 impl Skipped {
+    fn named(&self) -> NamedPath {
+        NamedPath {
+            path: self.path.clone(),
+            encoded: self.encoded,
+        }
+    }
+
     /// Returns whether `view` allows showing the path. The rules may have changed since, or the
     /// checkpoint may come from another machine. The entry that counts unlisted paths has an empty
     /// path.
     pub fn may_be_shown(&self, view: &AccessView, root: usize) -> bool {
-        let named = NamedPath {
-            path: self.path.clone(),
-            encoded: self.encoded,
-        };
-        let Some(path) = named.to_path() else {
+        let Some(path) = self.named().to_path() else {
             return false;
         };
         let denied = |is_dir| view.check_entry(root, &path, is_dir).is_some();
@@ -215,7 +219,7 @@ impl Skipped {
 }
 
 /// A path as stored in the metadata.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NamedPath {
     /// Path relative to the root, with `/`; percent-encoded if `encoded`.
     pub path: String,
@@ -295,8 +299,10 @@ pub struct CheckpointMetadata {
     pub bytes: u64,
     /// Skipped paths, with reasons.
     pub skipped: Vec<Skipped>,
-    /// Rules in force that the tree does not hold itself.
-    pub rules: SavedRules,
+    /// Ignored and denied paths. `None` if they are unknown: there were too many, or an older
+    /// version or another tool created the checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclusions: Option<SavedExclusions>,
     /// Files with restricted read permissions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restricted: Vec<RestrictedPath>,

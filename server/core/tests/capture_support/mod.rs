@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
@@ -12,6 +12,7 @@ use std::{
     sync::Arc,
 };
 
+use sha2::{Digest, Sha256};
 use sightline_core::{
     access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
     cancel::Cancel,
@@ -237,4 +238,41 @@ pub(crate) fn fingerprint(dir: &Path) -> BTreeMap<PathBuf, String> {
 #[cfg(unix)]
 pub(crate) fn name(bytes: &[u8]) -> &OsStr {
     std::os::unix::ffi::OsStrExt::from_bytes(bytes)
+}
+
+/// Returns the ignored and denied paths of a checkpoint. Finds the names of denied paths among the
+/// paths that exist.
+pub(crate) fn exclusions(ws: &Path, checkpoint: &Checkpoint) -> BTreeSet<String> {
+    let saved = serde_json::to_value(&checkpoint.metadata.exclusions).unwrap();
+    let list = |name: &str| saved[name].as_array().cloned().unwrap_or_default();
+    let salt = u128::from_str_radix(saved["salt"].as_str().unwrap(), 16).unwrap();
+    let mut names = BTreeMap::new();
+    let mut rest = vec![ws.to_path_buf()];
+    while let Some(folder) = rest.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.is_symlink() {
+                rest.push(path.clone());
+            }
+            let name = path.strip_prefix(ws).unwrap().as_os_str();
+            let digest = Sha256::new()
+                .chain_update(salt.to_be_bytes())
+                .chain_update(name.as_encoded_bytes())
+                .finalize();
+            let hash: String = digest[..16]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            names.insert(hash, name.to_string_lossy().into_owned());
+        }
+    }
+    let denied = list("denied").into_iter().map(|hash| {
+        let name = names.get(hash.as_str().unwrap());
+        format!("denied {}", name.map_or("unknown", |name| name))
+    });
+    let ignored = list("ignored").into_iter();
+    ignored
+        .map(|path| format!("ignored {}", path["path"].as_str().unwrap()))
+        .chain(denied)
+        .collect()
 }

@@ -1,16 +1,11 @@
 //! Tests with shadow repositories like those of Cline 3.
 
-use std::{process::Command, sync::Arc};
+use std::process::Command;
 
 use super::*;
 use crate::{
-    access::{Access, AccessView},
     cancel::Cancel,
-    checkpoint::{
-        testing::{Scratch, fsck, git},
-        worktree::capture_filter::HistoricRules,
-    },
-    path::Roots,
+    checkpoint::testing::{Scratch, fsck, git},
 };
 
 #[test]
@@ -86,12 +81,6 @@ impl Cline {
             message,
         ]);
         self.git(&["rev-parse", "HEAD"]).trim().parse().unwrap()
-    }
-
-    fn view(&self) -> AccessView {
-        let root = self.scratch.checkpoints.root().clone();
-        let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
-        access.view().0
     }
 
     fn import(&self) -> Result<Imported, Error> {
@@ -217,33 +206,8 @@ fn nested_repositories_and_denied_files_are_not_imported() {
     assert_eq!(files, "keep\nlib/code\n");
     let reader = cline.scratch.repository().reader();
     assert!(!reader.contains(name_of(Kind::Blob, b"private")));
-    // A restore keeps what was left out, and what Cline never captured.
-    let none = |_: &RelPath| Ok(None);
-    let now = cline.view();
-    let now = SavedRules::for_import((&now, 0), (b"", true), b"");
-    let mut then = HistoricRules::new(&last.metadata.rules, &now, &none).unwrap();
-    let mut excludes = |path: &str| {
-        let path = RelPath::new(Path::new(path)).unwrap();
-        then.excludes(&path, false).unwrap()
-    };
-    for path in [
-        "sub/x",
-        "secret/key",
-        "lib/.git_disabled/config",
-        "d/Cargo.lock",
-    ] {
-        assert!(excludes(path), "{path}");
-    }
-    for path in ["keep", "lib/code", "other/sub/x", "sub2"] {
-        assert!(!excludes(path), "{path}");
-    }
-    // With other rules, it is unknown what was denied.
-    let now = SavedRules::default();
-    let mut then = HistoricRules::new(&last.metadata.rules, &now, &none).unwrap();
-    assert!(
-        then.excludes(&RelPath::new(Path::new("keep")).unwrap(), false)
-            .unwrap()
-    );
+    // What Cline excluded is unknown, so a restore keeps what the checkpoint does not hold.
+    assert_eq!(last.metadata.exclusions, None);
     fsck(&cline.scratch.dir());
 }
 
@@ -313,47 +277,6 @@ fn denied_files_are_counted_and_not_named() {
         assert!(!held.contains(word), "{word} in {held}");
     }
     fsck(&dir);
-}
-
-#[test]
-fn exclusions_from_a_denied_file_are_not_saved() {
-    let cline = Cline::new();
-    cline.write("a", "1");
-    fs::write(cline.shadow.join(".git/info/exclude"), "big-secret.bin\n").unwrap();
-    cline.commit("checkpoint-1-t");
-    cline.write(".clineignore", ".gitattributes\n");
-    let imported = cline.import().unwrap();
-    let metadata = &cline.scratch.get(imported.checkpoints[0].1).metadata;
-    assert!(
-        !serde_json::to_string(metadata)
-            .unwrap()
-            .contains("big-secret")
-    );
-    let none = |_: &RelPath| Ok(None);
-    let mut then = HistoricRules::new(&metadata.rules, &metadata.rules, &none).unwrap();
-    assert!(
-        then.excludes(&RelPath::new(Path::new("b")).unwrap(), false)
-            .unwrap()
-    );
-}
-
-#[test]
-fn an_exclude_pattern_matches_exactly_one_path() {
-    let odd = "a b/[x]*?\\ /#!\n.";
-    let lines = exclude_pattern(&RelPath::new(Path::new(odd)).unwrap());
-    let view = Cline::new().view();
-    let saved = SavedRules::for_import((&view, 0), (b"", true), &lines);
-    let none = |_: &RelPath| Ok(None);
-    let mut then = HistoricRules::new(&saved, &saved, &none).unwrap();
-    for (path, is_out) in [
-        (odd, true),
-        ("a b/x", false),
-        ("a b/[x]yy\\ /#!\n.", false),
-        ("a b", false),
-    ] {
-        let path = RelPath::new(Path::new(path)).unwrap();
-        assert_eq!(then.excludes(&path, false).unwrap(), is_out, "{path}");
-    }
 }
 
 #[test]
@@ -461,29 +384,4 @@ fn hostile_commits_are_skipped() {
     assert_eq!((metadata.counts.added, metadata.files), (1, 2));
     fsck(&cline.scratch.dir());
     assert_eq!(cline.import().unwrap().known, 2);
-}
-
-#[cfg(unix)]
-#[test]
-fn exclusions_outside_the_repository_are_refused() {
-    let cline = Cline::new();
-    cline.write("a", "1");
-    cline.commit("checkpoint-1-t");
-    let info = cline.shadow.join(".git/info");
-    let exclude = info.join("exclude");
-    fs::remove_file(&exclude).unwrap();
-    let made = Command::new("mkfifo").arg(&exclude).status().unwrap();
-    assert!(made.success());
-    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Storage);
-    fs::remove_file(&exclude).unwrap();
-    let outside = cline.scratch.folder.path().join("secret");
-    fs::create_dir(&outside).unwrap();
-    fs::write(outside.join("exclude"), "private\n").unwrap();
-    std::os::unix::fs::symlink(outside.join("exclude"), &exclude).unwrap();
-    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Storage);
-    fs::remove_dir_all(&info).unwrap();
-    std::os::unix::fs::symlink(&outside, &info).unwrap();
-    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Storage);
-    fs::remove_file(&info).unwrap();
-    assert_eq!(cline.import().unwrap().checkpoints.len(), 1);
 }

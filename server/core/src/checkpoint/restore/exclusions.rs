@@ -1,76 +1,126 @@
-//! Files that a scan of the workspace left out, either when the checkpoint was created or now.
+//! Paths that a scan of the workspace left out, either when the checkpoint was created or now.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     super::{
-        Checkpoint, Job, Skipped,
+        Checkpoint, CheckpointMetadata, Job, NamedPath,
         store::object_reader::ObjectReader,
         tree_diff::{DeniedPaths, find, has_folder, is_within},
         worktree::{
-            capture_filter::HistoricRules,
-            scan::{Scan, below, visit_annotated},
-            snapshot::SkipReason,
+            exclusions::{PathHash, SavedExclusions},
+            scan::Scan,
+            snapshot::{ExclusionReason, Folder, below},
         },
     },
     Conflict,
 };
 use crate::{error::Error, path::RelPath};
 
-/// Files that the checkpoint left out.
-pub(super) struct SavedExclusions<'a> {
-    /// Path as stored, and whether it is encoded.
-    skipped: HashSet<(&'a str, bool)>,
-    rules: HistoricRules<'a>,
+/// Why a path is missing from a checkpoint although it existed, or may have existed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exclusion {
+    Skipped,
+    Ignored,
+    Denied,
 }
 
-impl<'a> SavedExclusions<'a> {
-    pub(super) fn new(skipped: &'a [Skipped], rules: HistoricRules<'a>) -> Self {
-        let skipped = skipped.iter();
-        Self {
-            skipped: skipped
-                .map(|skipped| (skipped.path.as_str(), skipped.encoded))
-                .collect(),
-            rules,
+impl Exclusion {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Skipped => "skipped by the checkpoint; left as it is",
+            Self::Ignored => "ignored when the checkpoint was created; left as it is",
+            Self::Denied => "denied when the checkpoint was created; left as it is",
         }
     }
+}
 
-    /// Returns whether the checkpoint skipped the path or a folder above it.
-    fn skips(&self, path: &RelPath) -> bool {
-        let mut above = Some(path.clone());
-        while let Some(place) = above.filter(|place| !place.is_root()) {
-            let (text, encoded) = place.to_wire();
-            if self.skipped.contains(&(text.as_str(), encoded)) {
-                return true;
-            }
-            above = place.parent();
+/// Paths that existed when the checkpoint was created, and that it does not hold.
+pub(super) struct ExcludedThen<'a> {
+    skipped: HashSet<RelPath>,
+    ignored: HashSet<RelPath>,
+    denied: HashSet<PathHash>,
+    saved: Option<&'a SavedExclusions>,
+    /// Why nothing is known about paths that are not listed.
+    incomplete: Option<&'static str>,
+    /// Folders that were checked before.
+    folders: HashMap<RelPath, Option<Exclusion>>,
+}
+
+impl<'a> ExcludedThen<'a> {
+    pub(super) fn new(metadata: &'a CheckpointMetadata) -> Self {
+        let saved = metadata.exclusions.as_ref();
+        let skipped: HashSet<RelPath> = metadata
+            .skipped
+            .iter()
+            .filter_map(|skipped| skipped.named().to_path())
+            .collect();
+        // An entry without a path marks an incomplete list.
+        let incomplete = if skipped.contains(&RelPath::default()) {
+            Some("may have been skipped by the checkpoint, whose list is incomplete; left as it is")
+        } else if saved.is_none() {
+            Some(
+                "may have been ignored by the checkpoint, whose ignored paths are unknown; left as it is",
+            )
+        } else {
+            None
+        };
+        Self {
+            skipped,
+            ignored: saved
+                .iter()
+                .flat_map(|saved| &saved.ignored)
+                .filter_map(NamedPath::to_path)
+                .collect(),
+            denied: saved
+                .iter()
+                .flat_map(|saved| &saved.denied)
+                .copied()
+                .collect(),
+            saved,
+            incomplete,
+            folders: HashMap::new(),
         }
-        false
     }
 
     /// Returns why a path can be missing from the checkpoint although it existed. `None` means that
     /// it did not exist.
-    pub(super) fn reason(
-        &mut self,
-        path: &RelPath,
-        is_dir: bool,
-    ) -> Result<Option<&'static str>, Error> {
-        if self.skips(path) {
-            return Ok(Some("skipped by the checkpoint; left as it is"));
+    pub(super) fn reason(&mut self, path: &RelPath) -> Option<&'static str> {
+        self.find(path).map(Exclusion::reason).or(self.incomplete)
+    }
+
+    /// Returns whether the checkpoint skipped the path or a folder above it.
+    fn skips(&mut self, path: &RelPath) -> bool {
+        self.find(path) == Some(Exclusion::Skipped)
+    }
+
+    /// Finds the path, or the deepest folder above it, among the exclusions.
+    fn find(&mut self, path: &RelPath) -> Option<Exclusion> {
+        if path.is_root() {
+            return None;
         }
-        // An entry without a path marks an incomplete list.
-        if self.skipped.contains(&("", false)) {
-            return Ok(Some(
-                "may have been skipped by the checkpoint, whose list is incomplete; left as it is",
-            ));
+        self.find_exact(path).or_else(|| {
+            let parent = path.parent()?;
+            if let Some(known) = self.folders.get(&parent) {
+                return *known;
+            }
+            let found = self.find(&parent);
+            self.folders.insert(parent, found);
+            found
+        })
+    }
+
+    fn find_exact(&self, path: &RelPath) -> Option<Exclusion> {
+        if self.skipped.contains(path) {
+            Some(Exclusion::Skipped)
+        } else if self.ignored.contains(path) {
+            Some(Exclusion::Ignored)
+        } else {
+            let salt = self.saved.filter(|_| !self.denied.is_empty())?.salt;
+            self.denied
+                .contains(&salt.hash_path(path))
+                .then_some(Exclusion::Denied)
         }
-        if !self.rules.knows(path) {
-            return Ok(Some(
-                "may have been ignored by the checkpoint, whose ignore rules are unknown; left as it is",
-            ));
-        }
-        let excluded = self.rules.excludes(path, is_dir)?;
-        Ok(excluded.then_some("ignored when the checkpoint was created; left as it is"))
     }
 }
 
@@ -81,14 +131,14 @@ pub(super) fn unreadable_conflicts(
     reader: &ObjectReader,
     (now, target): (&Scan, &Checkpoint),
     wanted: &[RelPath],
-    exclusions: &SavedExclusions<'_>,
+    exclusions: &mut ExcludedThen<'_>,
 ) -> Result<Vec<Conflict>, Error> {
     let mut found = Vec::new();
-    visit_annotated(&now.tree, |folder, seen| {
-        for left in &seen.skipped {
+    now.tree.visit(Folder::has_exclusions, |folder, seen| {
+        for left in &seen.excluded {
             if matches!(
                 left.reason,
-                SkipReason::Unreadable(_) | SkipReason::Unstable
+                ExclusionReason::Unreadable(_) | ExclusionReason::Unstable
             ) {
                 found.push((below(folder, &left.name), &left.reason));
             }
@@ -115,4 +165,59 @@ pub(super) fn unreadable_conflicts(
         });
     }
     Ok(conflicts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn reason(metadata: &str, path: &str) -> Option<&'static str> {
+        let metadata: CheckpointMetadata = serde_json::from_str(metadata).unwrap();
+        ExcludedThen::new(&metadata).reason(&RelPath::new(Path::new(path)).unwrap())
+    }
+
+    #[test]
+    fn an_excluded_folder_covers_everything_below_it() {
+        let metadata = r#"{"exclusions":{
+                "ignored":[{"path":"a/out"},{"path":"x%FF","encoded":true}],
+                "denied":["7c8cf62bdf18add24dace0e14095faf3"],
+                "salt":"000102030405060708090a0b0c0d0e0f"},
+            "skipped":[{"path":"big","reason":"too large"}]}"#;
+        for (path, excluded) in [
+            ("a/out", Some(Exclusion::Ignored)),
+            ("a/out/deep/er", Some(Exclusion::Ignored)),
+            ("a/out.txt", None),
+            ("out", None),
+            ("a", None),
+            ("secret/key", Some(Exclusion::Denied)),
+            ("secret/key/deep/er", Some(Exclusion::Denied)),
+            ("secret/key2", None),
+            ("secret", None),
+            ("big", Some(Exclusion::Skipped)),
+            ("big/now/a/folder", Some(Exclusion::Skipped)),
+            ("x%FF", None),
+        ] {
+            assert_eq!(
+                reason(metadata, path),
+                excluded.map(Exclusion::reason),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn everything_is_kept_if_exclusions_are_unknown() {
+        for metadata in [
+            r#"{"rules":{"exclude":["node_modules"],"maxFileSize":9}}"#,
+            r#"{"rules":{"tooMany":true}}"#,
+            "{}",
+        ] {
+            assert!(reason(metadata, "any").unwrap().contains("unknown"));
+        }
+        let metadata = r#"{"skipped":[{"path":"","reason":"5 more skipped"}],
+            "exclusions":{"salt":"000102030405060708090a0b0c0d0e0f"}}"#;
+        assert!(reason(metadata, "any").unwrap().contains("incomplete"));
+    }
 }

@@ -1,9 +1,9 @@
 //! The plan of a restore: its steps, and the conflicts that are left as they are.
 //!
 //! Only files in the current scan are replaced or deleted, because the undo point contains those.
-//! Anything else that is in the way is reported as a conflict. A file is deleted only if the
-//! checkpoint would have captured it: a file that was ignored or skipped at that time is missing
-//! from its tree, but may have existed.
+//! Anything else that is in the way is reported as a conflict. A file is deleted only if it did not
+//! exist when the checkpoint was created: a file that was ignored, denied or skipped at that time is
+//! missing from its tree, see [`ExcludedThen`].
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,10 +20,10 @@ use super::{
             object_reader::ObjectReader,
         },
         tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
-        worktree::{capture_filter::HistoricRules, reserved_names, scan::Scan},
+        worktree::{reserved_names, scan::Scan},
     },
     Action, Change, Conflict, Preview,
-    exclusions::{SavedExclusions, unreadable_conflicts},
+    exclusions::{ExcludedThen, unreadable_conflicts},
     protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
 };
 use crate::{
@@ -148,13 +148,8 @@ pub(super) fn plan(
         rule_files: &from_rules,
         unreadable: Vec::new(),
     };
-    let gitignore = |path: &RelPath| match find(reader, target.tree, path)? {
-        Some(leaf) if leaf.is_file() => reader.blob(leaf.oid).map(Some),
-        _ => Ok(None),
-    };
-    let rules = HistoricRules::new(&target.metadata.rules, &now.rules, &gitignore)?;
-    let mut exclusions = SavedExclusions::new(&target.metadata.skipped, rules);
-    planner.unreadable = unreadable_conflicts(job, reader, (now, target), wanted, &exclusions)?;
+    let mut exclusions = ExcludedThen::new(&target.metadata);
+    planner.unreadable = unreadable_conflicts(job, reader, (now, target), wanted, &mut exclusions)?;
     let ignoring_unsaved = planner.decide(&found, &mut exclusions, &[])?;
     let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
     let names: HashSet<&RelPath> = unsaved.paths.iter().collect();
@@ -334,7 +329,7 @@ impl Planner<'_> {
     fn decide(
         &mut self,
         found: &Comparison,
-        exclusions: &mut SavedExclusions<'_>,
+        exclusions: &mut ExcludedThen<'_>,
         unsaved: &[RelPath],
     ) -> Result<Decisions, Error> {
         let mut decisions = Decisions::default();
@@ -370,7 +365,7 @@ impl Planner<'_> {
                 decisions.leave(path, UNSAVED);
             } else if right.is_some() {
                 writes.push(difference);
-            } else if let Some(why) = exclusions.reason(path, is_dir)? {
+            } else if let Some(why) = exclusions.reason(path) {
                 decisions.leave(path, why);
             } else if is_dir && !self.is_empty(path) {
                 decisions.leave(

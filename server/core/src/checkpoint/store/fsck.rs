@@ -20,7 +20,8 @@ use super::{
 use crate::{
     cancel::Cancel,
     checkpoint::{
-        Checkpoints, Job, Oid, metadata::metadata_of, tree_diff::DeniedPaths, worktree::scan::below,
+        Checkpoints, Job, Oid, metadata::metadata_of, tree_diff::DeniedPaths,
+        worktree::snapshot::below,
     },
     error::Error,
     escape::one_line,

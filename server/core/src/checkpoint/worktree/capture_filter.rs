@@ -1,10 +1,6 @@
 //! Decides which entries of the work tree are captured.
 //!
-//! Decisions go from the top down: nothing below an excluded folder is captured. [`CaptureFilter`]
-//! and [`IgnoreStack`] apply the current rules. [`HistoricRules`] applies the rules saved with a
-//! checkpoint.
-
-mod saved_rules;
+//! Decisions go from the top down: nothing below an excluded folder is captured.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,9 +9,11 @@ use std::{
 
 use twox_hash::XxHash3_128;
 
-pub(crate) use saved_rules::{HistoricRules, SavedRules};
-
-use super::{reserved_names, scan_dir::os_name, snapshot};
+use super::{
+    reserved_names,
+    scan_dir::os_name,
+    snapshot::{ExclusionReason, FolderRules},
+};
 use crate::{
     access::{AccessView, RuleBase, pattern_matcher::bytes_of},
     checkpoint::Settings,
@@ -41,10 +39,11 @@ pub(crate) struct CaptureFilter<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Capture,
-    /// Excluded by access or ignore rules, and not reported.
-    Ignored,
-    /// Excluded for another reason, and reported.
-    Skipped(snapshot::SkipReason),
+    /// `.git`, which no checkpoint holds.
+    Omit,
+    /// Denied by access rules, so its name must not be stored.
+    Deny,
+    Exclude(ExclusionReason),
 }
 
 impl<'a> CaptureFilter<'a> {
@@ -114,28 +113,36 @@ impl<'a> CaptureFilter<'a> {
         ignores: impl FnOnce() -> bool,
     ) -> Decision {
         if reserved_names::is_repository(name) {
-            return Decision::Ignored;
+            return Decision::Omit;
         }
         let Some(path) = rel_path(folder, name) else {
-            return Decision::Skipped(snapshot::SkipReason::InvalidName);
+            return Decision::Exclude(ExclusionReason::InvalidName);
         };
-        if self.view.check_entry(self.root, &path, is_dir).is_some() || ignores() {
-            return Decision::Ignored;
+        if self.view.check_entry(self.root, &path, is_dir).is_some() {
+            return Decision::Deny;
+        }
+        if ignores() {
+            return Decision::Exclude(ExclusionReason::Ignored);
         }
         if reserved_names::is_refused_by_git(name, is_link) {
-            return Decision::Skipped(snapshot::SkipReason::InvalidName);
+            return Decision::Exclude(ExclusionReason::InvalidName);
         }
-        if is_dir && is_excluded(&self.settings.exclude, name) {
-            return Decision::Skipped(snapshot::SkipReason::Excluded);
+        if is_dir && self.is_excluded_by_settings(name) {
+            return Decision::Exclude(ExclusionReason::BySettings);
         }
         if is_dir && self.own_data.as_ref() == Some(&path) {
-            return Decision::Skipped(snapshot::SkipReason::OwnData);
+            return Decision::Exclude(ExclusionReason::OwnData);
         }
         let length = self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len();
         if length > crate::limits::MAX_ABSOLUTE_PATH_BYTES {
-            return Decision::Skipped(snapshot::SkipReason::TooLong);
+            return Decision::Exclude(ExclusionReason::TooLong);
         }
         Decision::Capture
+    }
+
+    fn is_excluded_by_settings(&self, name: &[u8]) -> bool {
+        let mut exclude = self.settings.exclude.iter();
+        exclude.any(|other| other.as_bytes() == name)
     }
 
     /// Ignore rules from above the root.
@@ -145,28 +152,18 @@ impl<'a> CaptureFilter<'a> {
 
     /// Absolute path of a folder, as ignore rules expect it.
     pub(crate) fn place(&self, folder: &[u8]) -> PathBuf {
-        place(&self.base, folder)
+        let mut path = self.base.clone();
+        if !folder.is_empty() {
+            path.extend(folder.split(|byte| *byte == b'/').map(os_name));
+        }
+        path
     }
 
-    /// Returns whether access rules deny the path or a folder above it.
-    pub(crate) fn denies_path(&self, path: &[u8]) -> bool {
-        let names: Vec<&[u8]> = path
-            .split(|byte| *byte == b'/')
-            .filter(|name| !name.is_empty())
-            .collect();
-        let mut rel = RelPath::default();
-        names.iter().enumerate().any(|(at, name)| {
-            rel = rel.child(os_name(name));
-            let is_dir = at + 1 < names.len() || path.ends_with(b"/");
-            self.view.check_entry(self.root, &rel, is_dir).is_some()
-        })
+    /// Returns whether access rules deny an entry of an allowed folder.
+    pub(crate) fn denies(&self, folder: &[u8], name: &[u8], is_dir: bool) -> bool {
+        rel_path(folder, name)
+            .is_none_or(|path| self.view.check_entry(self.root, &path, is_dir).is_some())
     }
-}
-
-fn is_excluded<T: AsRef<str>>(exclude: &[T], name: &[u8]) -> bool {
-    exclude
-        .iter()
-        .any(|other| other.as_ref().as_bytes() == name)
 }
 
 fn rel_path(folder: &[u8], name: &[u8]) -> Option<RelPath> {
@@ -176,14 +173,6 @@ fn rel_path(folder: &[u8], name: &[u8]) -> Option<RelPath> {
     RelPath::new(&path)
 }
 
-fn place(base: &Path, folder: &[u8]) -> PathBuf {
-    let mut path = base.to_path_buf();
-    if !folder.is_empty() {
-        path.extend(folder.split(|byte| *byte == b'/').map(os_name));
-    }
-    path
-}
-
 /// Ignore rules in force in a folder. Compiled on first use, which an unchanged tree never needs.
 #[derive(Clone)]
 pub(crate) struct IgnoreStack(Arc<IgnoreLayer>);
@@ -191,7 +180,7 @@ pub(crate) struct IgnoreStack(Arc<IgnoreLayer>);
 struct IgnoreLayer {
     above: Option<IgnoreStack>,
     base: PathBuf,
-    own: snapshot::FolderRules,
+    own: FolderRules,
     compiled: OnceLock<gitignore_stack::IgnoreRules>,
 }
 
@@ -201,13 +190,13 @@ impl IgnoreStack {
         Self(Arc::new(IgnoreLayer {
             above: None,
             base: PathBuf::new(),
-            own: snapshot::FolderRules::default(),
+            own: FolderRules::default(),
             compiled: OnceLock::from(filter.above()),
         }))
     }
 
     /// Adds the rules of `folder`.
-    pub(crate) fn enter(&self, folder: PathBuf, own: &snapshot::FolderRules) -> Self {
+    pub(crate) fn enter(&self, folder: PathBuf, own: &FolderRules) -> Self {
         Self(Arc::new(IgnoreLayer {
             above: own.excludes.is_none().then(|| self.clone()),
             base: folder,
@@ -229,7 +218,7 @@ impl IgnoreStack {
 pub(crate) fn with_own(
     above: gitignore_stack::IgnoreRules,
     base: &Path,
-    own: &snapshot::FolderRules,
+    own: &FolderRules,
 ) -> gitignore_stack::IgnoreRules {
     let mut rules = above;
     if let Some(text) = &own.excludes {

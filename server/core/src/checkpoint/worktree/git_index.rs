@@ -16,9 +16,9 @@ use twox_hash::XxHash3_128;
 
 use super::{
     capture_filter::{CaptureFilter, Decision, with_own},
-    scan::{now, visit_annotated},
+    scan::now,
     scan_dir::{ScanDir, os_name},
-    snapshot::{Folder, FolderRules, Stamp},
+    snapshot::{ExclusionReason, Folder, FolderRules, Stamp},
 };
 use crate::{access::pattern_matcher::bytes_of, cancel::Cancel, error::Error, gitignore_stack};
 
@@ -83,19 +83,6 @@ impl TrackedPaths {
         let first = self.0.get(at)?;
         first.starts_with(&start).then_some(&**first)
     }
-
-    /// Returns the paths to save with a checkpoint: those that its tree does not hold as files.
-    pub(crate) fn missing_from(&self, tree: &Folder) -> impl Iterator<Item = &[u8]> {
-        let mut known: (&[u8], Option<&Folder>) = (b"", Some(tree));
-        self.0.iter().map(|path| &**path).filter(move |path| {
-            let (folder, name) = split(path);
-            if folder != known.0 {
-                known = (folder, find(tree, folder));
-            }
-            let entry = known.1.and_then(|folder| folder.get(name));
-            entry.is_none_or(|entry| entry.file().is_none())
-        })
-    }
 }
 
 /// The tracked paths, and a fingerprint of their sources.
@@ -129,7 +116,7 @@ impl GitIndexState {
             })
         });
         let mut repositories = Vec::from_iter(above);
-        visit_annotated(tree, |path, folder| {
+        tree.visit(Folder::has_rules, |path, folder| {
             let Some(rules) = folder.rules.as_deref() else {
                 return;
             };
@@ -374,7 +361,8 @@ impl FolderStates<'_> {
         };
         let verdict = self.filter.decide(folder, name, (true, false), || false);
         if matches!(above.inclusion, Inclusion::Excluded | Inclusion::Skipped)
-            || verdict == Decision::Ignored
+            || matches!(verdict, Decision::Omit | Decision::Deny)
+            || verdict == Decision::Exclude(ExclusionReason::Ignored)
         {
             return without_rules(Inclusion::Excluded);
         }
@@ -432,7 +420,8 @@ impl FolderStates<'_> {
                 Some((_, inclusion, _)) => *inclusion == Inclusion::Ignored,
                 None => false,
             };
-            if is_ignored {
+            // The names of denied files must not be written to the stat cache.
+            if is_ignored && !self.filter.denies(folder, name, false) {
                 ignored.push(path.as_slice().into());
             }
         }

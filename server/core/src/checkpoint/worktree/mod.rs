@@ -2,12 +2,13 @@
 //!
 //! [`scan`] is the place to start: it runs a [`walk`] over the folders ([`scan_dir`],
 //! [`read_file`]) and builds a [`snapshot`]. [`capture_filter`] decides which entries are captured,
-//! together with [`git_index`] (tracked files) and [`reserved_names`]. [`stat_cache`] keeps the
-//! last scan, and [`dirty_set`] the changes since then. [`permissions`] saves read permissions,
-//! which git does not record.
+//! together with [`git_index`] (tracked files) and [`reserved_names`]; [`exclusions`] saves the
+//! others. [`stat_cache`] keeps the last scan, and [`dirty_set`] the changes since then.
+//! [`permissions`] saves read permissions, which git does not record.
 
 pub(crate) mod capture_filter;
 pub(crate) mod dirty_set;
+pub(crate) mod exclusions;
 pub(crate) mod git_index;
 pub(crate) mod leaf;
 pub(crate) mod permissions;

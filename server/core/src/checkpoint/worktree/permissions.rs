@@ -5,10 +5,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    scan::below,
-    snapshot::{File, Folder},
-};
+use super::snapshot::{File, Folder, below};
 use crate::{
     checkpoint::{NamedPath, store::object::Mode},
     path::RelPath,

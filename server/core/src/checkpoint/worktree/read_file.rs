@@ -4,7 +4,7 @@ use std::{fs, io, io::Read};
 
 use super::{
     scan_dir::{EntryKind, ScanDir},
-    snapshot::{File, SkipReason, Stamp},
+    snapshot::{ExclusionReason, File, Stamp},
 };
 use crate::checkpoint::store::object::{Kind, Mode, name_of};
 
@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 4;
 pub(crate) enum ReadOutcome {
     File(File),
     /// The entry exists and cannot be captured.
-    Skipped(SkipReason),
+    Skipped(ExclusionReason),
     /// The entry was removed, or has another type.
     Replaced,
 }
@@ -39,7 +39,7 @@ pub(crate) fn file(
     let (mut file, mut stamp) = opened;
     for attempt in 0..ATTEMPTS {
         if stamp.size > limit {
-            return ReadOutcome::Skipped(SkipReason::TooLarge(stamp.size));
+            return ReadOutcome::Skipped(ExclusionReason::TooLarge(stamp.size));
         }
         if attempt > 0
             && let Err(error) = io::Seek::rewind(&mut file)
@@ -60,7 +60,7 @@ pub(crate) fn file(
         }
         stamp = after;
     }
-    ReadOutcome::Skipped(SkipReason::Unstable)
+    ReadOutcome::Skipped(ExclusionReason::Unstable)
 }
 
 /// Reads `size` bytes, and returns the stamp of the file afterwards.
@@ -131,7 +131,7 @@ pub(crate) fn link(
             });
         }
     }
-    ReadOutcome::Skipped(SkipReason::Unstable)
+    ReadOutcome::Skipped(ExclusionReason::Unstable)
 }
 
 /// Converts an error into a result for the entry.
@@ -139,7 +139,9 @@ pub(crate) fn failed(error: &io::Error) -> ReadOutcome {
     if is_gone(error) {
         return ReadOutcome::Replaced;
     }
-    ReadOutcome::Skipped(SkipReason::Unreadable(error.raw_os_error().unwrap_or(0)))
+    ReadOutcome::Skipped(ExclusionReason::Unreadable(
+        error.raw_os_error().unwrap_or(0),
+    ))
 }
 
 /// Returns whether the error means that the entry is missing or has another type.

@@ -8,18 +8,16 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    capture_filter::{CaptureFilter, SavedRules},
+    capture_filter::CaptureFilter,
+    exclusions::{PathSalt, SavedExclusions},
     git_index::{GitIndexState, TrackedPaths},
     permissions::{RestrictedPath, restricted},
-    scan_dir::{ScanDir, os_name},
-    snapshot::{Folder, FolderRules},
+    scan_dir::ScanDir,
+    snapshot::{ExclusionReason, Folder, FolderRules, below},
     walk::{ContentMode, Walk, WalkOutcome, dir_task::PathTree},
 };
 use crate::{
-    checkpoint::{
-        Job, Skipped,
-        store::object::{Mode, Oid},
-    },
+    checkpoint::{Job, Skipped, store::object::Oid},
     error::Error,
     gitignore_stack,
     path::RelPath,
@@ -39,7 +37,10 @@ pub(crate) struct Scan {
     /// Number of captured files, and their total size in bytes.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    pub(crate) rules: Arc<SavedRules>,
+    /// Ignored and denied paths. `None` if there are too many to save.
+    pub(crate) exclusions: Arc<Option<SavedExclusions>>,
+    /// Salt of the hashes of denied paths in the tree.
+    pub(crate) salt: PathSalt,
     /// Files with restricted read permissions.
     pub(crate) restricted: Arc<Vec<RestrictedPath>>,
     /// Fingerprint of the rules, without the ignore files in folders.
@@ -76,6 +77,7 @@ pub(crate) fn scan(
     let filter_fingerprint = filter.fingerprint();
     let started_at = now();
     let ScanOptions { last, sink, limits } = look;
+    let salt = last.map_or_else(PathSalt::random, |last| last.salt);
     let mut known = last.map(|last| last.tree.clone());
     let mut git_index = match last {
         Some(last) => GitIndexState::load(filter, &last.tree, &last.git_index, job.cancel)?,
@@ -89,7 +91,7 @@ pub(crate) fn scan(
             max_bytes,
         };
         let found = walk_until_stable(job, filter, git_index, |tracked, before| {
-            let walk = Walk::new(job, (filter, tracked), content_mode, started_at, None);
+            let walk = Walk::new(job, (filter, tracked, salt), content_mode, started_at, None);
             walk.run(open(filter)?, before, None, before.is_some())
         })?;
         let tree;
@@ -103,7 +105,7 @@ pub(crate) fn scan(
     let found = walk_until_stable(job, filter, git_index, |tracked, before| {
         let walk = Walk::new(
             job,
-            (filter, tracked),
+            (filter, tracked, salt),
             ContentMode::Read(sink),
             started_at,
             total,
@@ -113,8 +115,8 @@ pub(crate) fn scan(
     })?;
     let (tree, git_index) = found.ok_or_else(|| too_large(job))?;
     Ok(reuse_or_build(
-        filter,
         filter_fingerprint,
+        salt,
         tree,
         git_index,
         last,
@@ -180,7 +182,7 @@ pub(crate) fn update(
     let total = Some(changed.len() as u64);
     let walk = Walk::new(
         job,
-        (filter, tracked),
+        (filter, tracked, last.salt),
         ContentMode::Read(sink),
         now(),
         total,
@@ -192,7 +194,8 @@ pub(crate) fn update(
     // New folders may contain rules or a repository.
     let git_index = GitIndexState::load(filter, &tree, &git_index, job.cancel)?;
     let is_judged = git_index.tracked == *tracked;
-    Ok(is_judged.then(|| reuse_or_build(filter, filter_fingerprint, tree, git_index, Some(last))))
+    Ok(is_judged
+        .then(|| reuse_or_build(filter_fingerprint, last.salt, tree, git_index, Some(last))))
 }
 
 fn open(filter: &CaptureFilter<'_>) -> Result<ScanDir, Error> {
@@ -243,7 +246,7 @@ fn affects_rules(path: &RelPath) -> bool {
 /// cover them.
 fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
     let mut hold = true;
-    visit_annotated(&last.tree, |path, folder| {
+    last.tree.visit(Folder::has_rules, |path, folder| {
         if let Some(FolderRules {
             git: true,
             excludes,
@@ -259,8 +262,8 @@ fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
 
 /// Returns the last scan if nothing changed, or builds a new one.
 fn reuse_or_build(
-    filter: &CaptureFilter<'_>,
     filter_fingerprint: u128,
+    salt: PathSalt,
     tree: Arc<Folder>,
     git_index: Arc<GitIndexState>,
     last: Option<&Scan>,
@@ -275,82 +278,42 @@ fn reuse_or_build(
             git_index,
             ..last.clone()
         },
-        None => build_scan(filter, filter_fingerprint, tree, git_index),
+        None => build_scan(filter_fingerprint, salt, tree, git_index),
     }
 }
 
 /// Builds a scan from its tree.
 pub(crate) fn build_scan(
-    filter: &CaptureFilter<'_>,
     filter_fingerprint: u128,
+    salt: PathSalt,
     tree: Arc<Folder>,
     git_index: Arc<GitIndexState>,
 ) -> Scan {
     let mut skipped = Vec::new();
-    let mut ruled: Vec<(Vec<u8>, &FolderRules, bool)> = Vec::new();
-    visit_annotated(&tree, |path, folder| {
-        for left in &folder.skipped {
-            let (path, encoded) = below(path, &left.name).to_wire();
+    tree.visit(Folder::has_exclusions, |path, folder| {
+        let reported = folder
+            .excluded
+            .iter()
+            .filter(|entry| entry.reason != ExclusionReason::Ignored);
+        for entry in reported {
+            let (path, encoded) = below(path, &entry.name).to_wire();
             skipped.push(Skipped {
                 path,
                 encoded,
-                reason: left.reason.to_string(),
+                reason: entry.reason.to_string(),
             });
-        }
-        if let Some(rules) = &folder.rules {
-            let file = folder.get(gitignore_stack::FILE_NAME.as_bytes());
-            let is_captured =
-                file.is_some_and(|file| matches!(file.mode, Mode::File | Mode::Executable));
-            ruled.push((path.to_vec(), rules, is_captured));
         }
     });
     skipped.sort_unstable();
-    let rules = filter.save_rules(
-        ruled
-            .iter()
-            .map(|(path, rules, is_captured)| (path.as_slice(), *rules, *is_captured)),
-        // The names of denied paths are not saved.
-        git_index
-            .tracked
-            .missing_from(&tree)
-            .filter(|path| !filter.denies_path(path)),
-    );
     Scan {
         skipped: Arc::new(skipped),
         files: tree.files,
         bytes: tree.bytes,
-        rules: Arc::new(rules),
+        exclusions: Arc::new(SavedExclusions::of(&tree, salt)),
+        salt,
         restricted: Arc::new(restricted(&tree)),
         filter_fingerprint,
         git_index,
         tree,
-    }
-}
-
-/// Joins a folder and a name; an empty name means the folder.
-pub(crate) fn below(folder: &[u8], name: &[u8]) -> RelPath {
-    let names = folder.split(|byte| *byte == b'/').chain([name]);
-    let names = names.filter(|name| !name.is_empty());
-    names.fold(RelPath::default(), |path, name| path.child(os_name(name)))
-}
-
-/// Calls `visit` for every folder with skipped entries or ignore rules.
-pub(crate) fn visit_annotated<'a>(tree: &'a Folder, mut visit: impl FnMut(&[u8], &'a Folder)) {
-    let mut rest = vec![(Vec::new(), tree)];
-    while let Some((path, folder)) = rest.pop() {
-        if !folder.is_annotated {
-            continue;
-        }
-        visit(&path, folder);
-        for entry in folder.entries() {
-            if let Some(below) = entry.folder().filter(|below| below.is_annotated) {
-                let mut path = path.clone();
-                if !path.is_empty() {
-                    path.push(b'/');
-                }
-                path.extend_from_slice(entry.name);
-                rest.push((path, below));
-            }
-        }
     }
 }

@@ -4,11 +4,23 @@
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
-use super::permissions::{ReadPermission, ReadPermissionSet};
+use super::{
+    exclusions::PathHash,
+    permissions::{ReadPermission, ReadPermissionSet},
+    scan_dir::os_name,
+};
+#[cfg(test)]
+use crate::access::pattern_matcher::bytes_of;
 use crate::checkpoint::store::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
 pub(crate) use crate::fs::Stamp;
-#[cfg(test)]
-use crate::{access::pattern_matcher::bytes_of, path::RelPath};
+use crate::path::RelPath;
+
+/// Joins a folder and a name; an empty name means the folder.
+pub(crate) fn below(folder: &[u8], name: &[u8]) -> RelPath {
+    let names = folder.split(|byte| *byte == b'/').chain([name]);
+    let names = names.filter(|name| !name.is_empty());
+    names.fold(RelPath::default(), |path, name| path.child(os_name(name)))
+}
 
 /// A file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,16 +94,18 @@ impl<'a> Entry<'a> {
 
 /// An entry that is not captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SkippedEntry {
+pub(crate) struct ExcludedEntry {
     pub(crate) name: Box<[u8]>,
-    pub(crate) reason: SkipReason,
+    pub(crate) reason: ExclusionReason,
 }
 
-/// Why an entry is not captured. Ignored and denied entries are not listed.
+/// Why an entry is not captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SkipReason {
+pub(crate) enum ExclusionReason {
+    /// Ignored by git. Not listed as skipped.
+    Ignored,
     /// A folder excluded by the settings.
-    Excluded,
+    BySettings,
     /// A file above the size limit; its size in bytes.
     TooLarge(u64),
     /// Not a file, folder or link.
@@ -118,7 +132,7 @@ pub(crate) enum SpecialFile {
     Device,
 }
 
-impl SkipReason {
+impl ExclusionReason {
     /// Returns whether the reason can change without changing the folder's stamp.
     pub(crate) fn needs_recheck(&self) -> bool {
         matches!(
@@ -128,10 +142,11 @@ impl SkipReason {
     }
 }
 
-impl fmt::Display for SkipReason {
+impl fmt::Display for ExclusionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Excluded => f.write_str("excluded by checkpoints.exclude"),
+            Self::Ignored => f.write_str("ignored"),
+            Self::BySettings => f.write_str("excluded by checkpoints.exclude"),
             Self::TooLarge(bytes) => {
                 write!(f, "{bytes} bytes, above the limit checkpoints.maxFileSize")
             }
@@ -177,15 +192,20 @@ pub(crate) struct Folder {
     pub(crate) stamp: Stamp,
     /// Whether an equal stamp guarantees equal names.
     pub(crate) settled: bool,
-    /// Whether the folder, or one below it, has skipped entries or ignore rules.
-    pub(crate) is_annotated: bool,
+    /// Whether the folder, or one below it, has excluded or denied entries.
+    has_exclusions: bool,
+    /// Whether the folder, or one below it, has ignore rules.
+    has_rules: bool,
     /// Read permissions that occur below it.
     pub(crate) read_permissions: ReadPermissionSet,
     /// Number of files and links below it, and their total size in bytes.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    /// Sorted by name.
-    pub(crate) skipped: Box<[SkippedEntry]>,
+    /// Entries that are not captured, sorted by name.
+    pub(crate) excluded: Box<[ExcludedEntry]>,
+    /// Entries that access rules deny, sorted. Their names are not kept, because the stat cache is
+    /// written to disk.
+    pub(crate) denied: Box<[PathHash]>,
     pub(crate) rules: Option<Box<FolderRules>>,
     /// Concatenated names of the entries.
     names: Box<[u8]>,
@@ -206,7 +226,8 @@ pub(crate) struct Parts {
     pub(crate) stamp: Stamp,
     pub(crate) settled: bool,
     pub(crate) entries: Vec<(Box<[u8]>, Node)>,
-    pub(crate) skipped: Vec<SkippedEntry>,
+    pub(crate) excluded: Vec<ExcludedEntry>,
+    pub(crate) denied: Vec<PathHash>,
     pub(crate) rules: Option<FolderRules>,
 }
 
@@ -217,17 +238,20 @@ impl Folder {
             stamp,
             settled,
             mut entries,
-            mut skipped,
+            mut excluded,
+            mut denied,
             rules,
         } = parts;
         entries.sort_unstable_by(|(left, a), (right, b)| {
             tree_order((left, a.is_folder()), (right, b.is_folder()))
         });
-        skipped.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        excluded.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        denied.sort_unstable();
         let mut names = Vec::with_capacity(entries.iter().map(|(name, _)| name.len()).sum());
         let mut items = Vec::with_capacity(entries.len());
         let (mut files, mut bytes) = (0, 0);
-        let mut is_annotated = !skipped.is_empty() || rules.is_some();
+        let mut has_exclusions = !excluded.is_empty() || !denied.is_empty();
+        let mut has_rules = rules.is_some();
         let mut read_permissions = ReadPermissionSet::default();
         for (name, node) in entries {
             match &node {
@@ -239,7 +263,8 @@ impl Folder {
                 Node::Folder(folder) => {
                     files += folder.files;
                     bytes += folder.bytes;
-                    is_annotated |= folder.is_annotated;
+                    has_exclusions |= folder.has_exclusions;
+                    has_rules |= folder.has_rules;
                     read_permissions.add_all(folder.read_permissions);
                 }
             }
@@ -251,11 +276,13 @@ impl Folder {
             oid: Oid::EMPTY_TREE,
             stamp,
             settled,
-            is_annotated,
+            has_exclusions,
+            has_rules,
             read_permissions,
             files,
             bytes,
-            skipped: skipped.into(),
+            excluded: excluded.into(),
+            denied: denied.into(),
             rules: rules.map(Box::new),
             names: names.into(),
             items: items.into(),
@@ -334,12 +361,49 @@ impl Folder {
         Some(entry)
     }
 
+    /// Returns whether the folder, or one below it, has excluded or denied entries.
+    pub(crate) fn has_exclusions(&self) -> bool {
+        self.has_exclusions
+    }
+
+    /// Returns whether the folder, or one below it, has ignore rules.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.has_rules
+    }
+
+    /// Calls `visit` with the path of this folder and of each one below it for which `is_relevant`
+    /// returns true. Does not descend into others.
+    pub(crate) fn visit<'a>(
+        &'a self,
+        is_relevant: impl Fn(&Self) -> bool,
+        mut visit: impl FnMut(&[u8], &'a Self),
+    ) {
+        let mut rest = vec![(Vec::new(), self)];
+        while let Some((path, folder)) = rest.pop() {
+            if !is_relevant(folder) {
+                continue;
+            }
+            visit(&path, folder);
+            for entry in folder.entries() {
+                if let Some(below) = entry.folder().filter(|below| is_relevant(below)) {
+                    let mut path = path.clone();
+                    if !path.is_empty() {
+                        path.push(b'/');
+                    }
+                    path.extend_from_slice(entry.name);
+                    rest.push((path, below));
+                }
+            }
+        }
+    }
+
     /// Returns whether both are identical, including stamps.
     pub(crate) fn is_same(&self, other: &Folder) -> bool {
         self.oid == other.oid
             && self.stamp == other.stamp
             && self.settled == other.settled
-            && self.skipped == other.skipped
+            && self.excluded == other.excluded
+            && self.denied == other.denied
             && self.rules == other.rules
             && self.names == other.names
             && self.items.len() == other.items.len()

@@ -43,7 +43,7 @@ impl Checkpoints {
     pub(crate) fn scan_worktree(&self, job: &Job<'_>) -> Result<Scan, Error> {
         let filter = self.capture_filter(job);
         let mut cache = self.lock_stat_cache(job.cancel)?;
-        self.load_stat_cache(&mut cache, &filter);
+        self.load_stat_cache(&mut cache);
         let options = ScanOptions {
             last: cache.scan.as_ref(),
             ..ScanOptions::default()
@@ -100,6 +100,7 @@ impl Checkpoints {
         let bytes = encoding::encode(&encoding::CacheFile {
             tree: tree.clone(),
             filter_fingerprint: scan.filter_fingerprint,
+            salt: scan.salt,
             git_index: scan.git_index.clone(),
             stored: stored.map(|(_, generation)| *generation),
         });
@@ -129,7 +130,7 @@ impl Checkpoints {
     }
 
     /// Reads the cache file once. An unreadable file is ignored.
-    pub(crate) fn load_stat_cache(&self, cache: &mut StatCache, filter: &CaptureFilter<'_>) {
+    pub(crate) fn load_stat_cache(&self, cache: &mut StatCache) {
         if cache.loaded {
             return;
         }
@@ -142,8 +143,8 @@ impl Checkpoints {
         cache.stored = saved.stored.map(|when| (saved.tree.clone(), when));
         cache.saved = Some(saved.tree.clone());
         cache.scan = Some(scan::build_scan(
-            filter,
             saved.filter_fingerprint,
+            saved.salt,
             saved.tree,
             saved.git_index,
         ));

@@ -1,7 +1,7 @@
-//! Tests of scans and saved rules.
+//! Tests of scans and saved exclusions.
 
 use std::{
-    collections::HashMap,
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{
-    capture_filter::{CaptureFilter, HistoricRules, SavedRules},
+    capture_filter::CaptureFilter,
+    exclusions::{MAX_BYTES, SavedExclusions},
     git_index::{GitIndexState, TrackedPaths},
     scan::{Scan, ScanOptions, scan},
     snapshot::{File, Folder, Node, Parts, Stamp},
@@ -20,10 +21,9 @@ use crate::{
     access::Access,
     cancel::Cancel,
     checkpoint::{
-        Job, Oid, Settings,
+        Job, NamedPath, Oid, Settings,
         store::object::{Kind, name_of},
     },
-    error::Error,
     path::{AbsPath, RelPath, Root, Roots},
 };
 
@@ -75,9 +75,13 @@ impl Tree {
 }
 
 impl Tree {
-    fn denies(&self, path: &str) -> bool {
+    /// Returns whether access rules deny the path or a folder above it.
+    fn denies(&self, path: &RelPath, is_dir: bool) -> bool {
         let view = self.access.view().0;
-        CaptureFilter::new(&view, 0, &self.settings, &self.ws, None).denies_path(path.as_bytes())
+        let above = std::iter::successors(path.parent(), RelPath::parent);
+        let mut above = above.filter(|folder| !folder.is_root());
+        view.check_entry(0, path, is_dir).is_some()
+            || above.any(|folder| view.check_entry(0, &folder, true).is_some())
     }
 
     /// Scans until every stamp has settled, so that nothing is read again.
@@ -221,46 +225,51 @@ fn a_rule_file_rewritten_in_place_is_noticed() {
     }
 }
 
-/// Exceeds the size limit of [`super::capture_filter`].
 #[test]
-fn oversized_rules_decide_nothing() {
+fn too_many_exclusions_are_not_saved() {
     let tree = Tree::new("ws");
-    for number in 0..3 {
-        tree.write(
-            &format!("{number}/.gitignore"),
-            &format!("{}\n.gitignore", "#".repeat(400_000)),
-        );
+    tree.write(".gitignore", "*.log\n");
+    let name = "x".repeat(100);
+    let number = MAX_BYTES / (name.len() + 20);
+    for at in 0..number - 2 {
+        tree.write(&format!("{at:02}{name}.log"), "");
     }
-    tree.write("kept", "");
-    let scan = tree.look(None);
-    let none = |_: &RelPath| Ok(None);
-    let mut then = HistoricRules::new(&scan.rules, &scan.rules, &none).unwrap();
-    assert!(then.excludes(&rel("kept"), false).unwrap());
+    let few = tree.look(None);
+    assert_eq!(
+        few.exclusions.as_ref().as_ref().unwrap().ignored.len(),
+        number - 2
+    );
+    for at in number..number + 4 {
+        tree.write(&format!("{at:02}{name}.log"), "");
+    }
+    assert_eq!(*tree.look(Some(&few)).exclusions, None);
+    // A folder counts once, whatever is in it.
+    for at in 0..number * 4 {
+        tree.write(&format!("many.log/{at:02}{name}"), "");
+    }
+    for at in 0..number + 4 {
+        let _ = fs::remove_file(tree.ws.join(format!("{at:02}{name}.log")));
+    }
+    let one = tree.look(Some(&few));
+    let ignored: Vec<&str> = one
+        .exclusions
+        .iter()
+        .flat_map(|saved| &saved.ignored)
+        .map(|path| &*path.path)
+        .collect();
+    assert_eq!(ignored, ["many.log"]);
 }
 
-/// Older checkpoints contain the texts in plain form.
 #[test]
-fn rules_in_older_checkpoints_still_apply() {
-    let kept = r#"{"exclude":[],"maxFileSize":9,
-        "denied":[{"above":{"root":"","text":"secret"}},{"below":{"path":"sub","text":[107,255]}}],
-        "above":[{"root":"ws","text":"*.log"}],
-        "repositories":[{"path":"in","text":"*.tmp"}],"gitignores":[{"path":"in","text":"x"}]}"#;
-    let kept: SavedRules = serde_json::from_str(kept).unwrap();
-    let none = |_: &RelPath| Ok(None);
-    let now = SavedRules::default();
-    let mut then = HistoricRules::new(&kept, &now, &none).unwrap();
-    for (path, is_out) in [
-        ("secret", true),
-        ("a.log", true),
-        ("in/a.tmp", true),
-        ("in/x", true),
-        ("in/a.log", false),
-        ("sub/k", false),
-        ("a", false),
-    ] {
-        assert!(then.knows(&rel(path)));
-        assert_eq!(then.excludes(&rel(path), false).unwrap(), is_out, "{path}");
-    }
+fn hashes_of_denied_paths_depend_on_the_salt() {
+    let tree = Tree::new("ws");
+    tree.write(".clineignore", "secret\n");
+    tree.write("sub/secret", "");
+    let saved = || tree.look(None).exclusions.as_ref().clone().unwrap();
+    let (one, other) = (saved(), saved());
+    assert_ne!(one.salt, other.salt);
+    assert!(one.denied.iter().all(|hash| !other.denied.contains(hash)));
+    assert!(one.denied.contains(&one.salt.hash(b"sub/secret")));
 }
 
 const NAMES: [&str; 8] = [
@@ -301,10 +310,12 @@ fn path() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Saved rules decide about each path as the rules did when it was captured.
+    /// Every path is captured, excluded (or below an excluded folder), or neither because it does
+    /// not exist. A later scan that reuses the first one agrees.
     #[test]
-    fn saved_rules_decide_as_they_did(
+    fn every_path_is_captured_or_excluded(
         files in prop::collection::vec(path(), 0..12),
+        later in prop::collection::vec(path(), 0..4),
         ignores in prop::collection::vec((path(), rules()), 0..4),
         denied in prop::option::of(rules()),
         excludes in rules(),
@@ -328,49 +339,51 @@ proptest! {
         if let Some(denied) = &denied {
             fs::write(tree.ws.join(".clineignore"), denied).unwrap();
         }
-        for file in &files {
-            let file = tree.ws.join(file);
-            let _ = fs::create_dir_all(file.parent().unwrap());
-            let _ = fs::write(file, "");
-        }
+        let create = |files: &[String]| {
+            for file in files {
+                let file = tree.ws.join(file);
+                let _ = fs::create_dir_all(file.parent().unwrap());
+                let _ = fs::write(file, "");
+            }
+        };
+        create(&files);
         for (folder, text) in &ignores {
             let folder = tree.ws.join(folder);
             let folder = if folder.is_dir() { folder } else { tree.ws.clone() };
             fs::write(folder.join(".gitignore"), text).unwrap();
         }
-        let scan = tree.look(None);
-        // Through JSON, as in a checkpoint.
-        let kept = serde_json::to_string(&*scan.rules).unwrap();
-        let kept = serde_json::from_str(&kept).unwrap();
-        let held: HashMap<RelPath, Vec<u8>> = walk(&tree.ws)
-            .into_iter()
-            .filter(|(path, _)| path.name().is_some_and(|name| name == ".gitignore"))
-            .filter(|(path, _)| scan.tree.find(path).is_some())
-            .map(|(path, _)| (path.clone(), fs::read(tree.ws.join(path.as_path())).unwrap()))
-            .collect();
-        let gitignore = |path: &RelPath| -> Result<_, Error> { Ok(held.get(path).cloned()) };
-        let mut then = HistoricRules::new(&kept, &scan.rules, &gitignore).unwrap();
-        for (path, is_dir) in walk(&tree.ws) {
-            let is_captured = scan.tree.find(&path).is_some();
-            let is_excluded = then.excludes(&path, is_dir).unwrap();
-            // Tracked paths are captured despite the rules.
-            let is_exempt = is_captured && scan.git_index.tracked.contains(path.to_wire().0.as_bytes(), is_dir);
-            if !is_exempt {
-                prop_assert_eq!(is_captured, !is_excluded, "{} {:?}", path, scan.rules);
+        let mut last = None;
+        for more in [&[][..], &later] {
+            create(more);
+            let scan = tree.look(last.as_ref());
+            // Through JSON, as in a checkpoint.
+            let saved = serde_json::to_string(&*scan.exclusions).unwrap();
+            let saved: SavedExclusions = serde_json::from_str(&saved).unwrap();
+            let ignored: HashSet<RelPath> =
+                saved.ignored.iter().filter_map(NamedPath::to_path).collect();
+            let skipped: HashSet<&str> =
+                scan.skipped.iter().map(|skipped| &*skipped.path).collect();
+            for (path, is_dir) in walk(&tree.ws) {
+                if path.components().any(|name| name == ".git") {
+                    continue;
+                }
+                let places = || std::iter::successors(Some(path.clone()), RelPath::parent);
+                let is_captured = scan.tree.find(&path).is_some();
+                let is_ignored = places().any(|path| ignored.contains(&path));
+                let is_denied =
+                    places().any(|path| saved.denied.contains(&saved.salt.hash_path(&path)));
+                let is_skipped = places().any(|path| skipped.contains(&*path.to_wire().0));
+                let found = [is_captured, is_ignored, is_denied, is_skipped];
+                let number = found.iter().filter(|found| **found).count();
+                prop_assert_eq!(number, 1, "{} {:?} {:?}", path, found, saved);
+                // Only a path below an ignored or skipped folder may be denied without a hash, and
+                // no denied path is named.
+                let is_named = ignored.contains(&path) || skipped.contains(&*path.to_wire().0);
+                if is_denied || is_captured || is_named {
+                    prop_assert_eq!(is_denied, tree.denies(&path, is_dir), "{}", path);
+                }
             }
-        }
-        // A tracked path that did not exist would have been captured, unless it is denied; then it
-        // is not named.
-        let named = serde_json::to_value(&*scan.rules).unwrap()["tracked"].to_string();
-        for path in scan.git_index.tracked.missing_from(&scan.tree) {
-            let path = std::str::from_utf8(path).unwrap();
-            if tree.denies(path) {
-                prop_assert!(!named.contains(&format!("\"{path}\"")), "{named}");
-                continue;
-            }
-            if !path.ends_with('/') && fs::symlink_metadata(tree.ws.join(path)).is_err() {
-                prop_assert!(!then.excludes(&rel(path), false).unwrap(), "{} {:?}", path, scan.rules);
-            }
+            last = Some(scan);
         }
     }
 }

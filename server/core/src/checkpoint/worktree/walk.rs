@@ -23,12 +23,13 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     capture_filter::{CaptureFilter, IgnoreStack},
+    exclusions::PathSalt,
     git_index::TrackedPaths,
     read_file::{self, ReadOutcome},
     reserved_names::GIT_DIRECTORY_ENTRIES,
     scan::BlobSink,
     scan_dir::{EntryKind, ScanDir},
-    snapshot::{Folder, FolderRules, Node, SkipReason, Stamp},
+    snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
     walk::{
         dir_task::{DirTask, EntryResult, PathTree, assemble},
         entries::{DirContext, ListedName, OpenedDir, is_resource_error, resource_error},
@@ -60,6 +61,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) filter: &'a CaptureFilter<'a>,
     /// Paths that ignore rules do not exclude.
     pub(crate) tracked: &'a TrackedPaths,
+    /// Salt of the hashes of denied paths.
+    salt: PathSalt,
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) content_mode: ContentMode<'a>,
@@ -102,7 +105,7 @@ pub(crate) enum WalkEnd {
 impl<'a> Walk<'a> {
     pub(crate) fn new(
         job: &Job<'a>,
-        (filter, tracked): (&'a CaptureFilter<'a>, &'a TrackedPaths),
+        (filter, tracked, salt): (&'a CaptureFilter<'a>, &'a TrackedPaths, PathSalt),
         content_mode: ContentMode<'a>,
         started_at: i64,
         total: Option<u64>,
@@ -110,6 +113,7 @@ impl<'a> Walk<'a> {
         Self {
             filter,
             tracked,
+            salt,
             cancel: job.cancel,
             progress: job.progress,
             content_mode,
@@ -192,7 +196,7 @@ impl<'a> Walk<'a> {
                 return Err(WalkEnd::Failed(resource_error(number)));
             }
             task.state().failure = Some(match read_file::failed(error) {
-                ReadOutcome::Skipped(reason) => EntryResult::Skipped(reason),
+                ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
                 _ => EntryResult::Gone,
             });
             Ok(None)
@@ -210,7 +214,7 @@ impl<'a> Walk<'a> {
             Err(error) => return failure(&error),
         };
         if has_become_git_directory(task, &dir) {
-            task.state().failure = Some(EntryResult::Skipped(SkipReason::GitDirectory));
+            task.state().failure = Some(EntryResult::Excluded(ExclusionReason::GitDirectory));
             return Ok(None);
         }
         let known = task.last.as_ref().filter(|last| {
@@ -243,7 +247,7 @@ impl<'a> Walk<'a> {
             Err(error) => return failure(&error),
         };
         if is_git_directory(&names) {
-            task.state().failure = Some(EntryResult::Skipped(SkipReason::GitDirectory));
+            task.state().failure = Some(EntryResult::Excluded(ExclusionReason::GitDirectory));
             return Ok(None);
         }
         let rules = self.rules(task, &dir, &names);
@@ -391,7 +395,7 @@ impl<'a> Walk<'a> {
             if self.is_stopped() {
                 return;
             }
-            let change = assemble(&task);
+            let change = assemble(&task, self.salt);
             let Some(parent) = task.parent.clone() else {
                 return self.finish(change);
             };
@@ -409,7 +413,7 @@ impl<'a> Walk<'a> {
     fn finish(&self, change: EntryResult) {
         self.stop(match change {
             EntryResult::Node(Node::Folder(tree)) => WalkEnd::Tree(tree),
-            EntryResult::Skipped(reason) => WalkEnd::Failed(root_error(&reason.to_string())),
+            EntryResult::Excluded(reason) => WalkEnd::Failed(root_error(&reason.to_string())),
             _ => WalkEnd::Failed(root_error("it does not exist")),
         });
     }

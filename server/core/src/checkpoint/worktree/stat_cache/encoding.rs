@@ -1,7 +1,7 @@
 //! Format of the stat cache file.
 //!
 //! ```text
-//! "SLTREE" version, fingerprint of the rules (u128), generation (flag, u64)
+//! "SLTREE" version, fingerprint of the rules (u128), salt (16 bytes), generation (flag, u64)
 //! tracked paths: fingerprint (flag, u128), number, paths
 //! folders, each after its subfolders
 //! checksum of all of this (XXH3, u128)
@@ -17,14 +17,16 @@ use twox_hash::XxHash3_128;
 use crate::checkpoint::{
     store::object::{Mode, Oid},
     worktree::{
+        exclusions::{Hex16, PathHash, PathSalt},
         git_index::{GitIndexState, TrackedPaths},
         snapshot::{
-            File, Folder, FolderRules, Node, Parts, SkipReason, SkippedEntry, SpecialFile, Stamp,
+            ExcludedEntry, ExclusionReason, File, Folder, FolderRules, Node, Parts, SpecialFile,
+            Stamp,
         },
     },
 };
 
-const MAGIC: &[u8] = b"SLTREE\0\x02";
+const MAGIC: &[u8] = b"SLTREE\0\x03";
 const CHECKSUM_BYTES: usize = 16;
 
 /// Content of the file.
@@ -33,6 +35,8 @@ pub(crate) struct CacheFile {
     pub(crate) tree: Arc<Folder>,
     /// See [`super::super::scan::Scan`].
     pub(crate) filter_fingerprint: u128,
+    /// See [`super::super::scan::Scan`].
+    pub(crate) salt: PathSalt,
     /// See [`super::super::scan::Scan`].
     pub(crate) git_index: Arc<GitIndexState>,
     /// Generation of the store when it held the whole tree, if it did.
@@ -43,6 +47,7 @@ pub(crate) struct CacheFile {
 pub(crate) fn encode(saved: &CacheFile) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend_from_slice(&saved.filter_fingerprint.to_le_bytes());
+    out.extend_from_slice(&saved.salt.0.0);
     out.push(u8::from(saved.stored.is_some()));
     number(&mut out, saved.stored.unwrap_or(0));
     let GitIndexState {
@@ -75,8 +80,12 @@ pub(crate) fn encode(saved: &CacheFile) -> Vec<u8> {
 fn write_folder(out: &mut Vec<u8>, folder: &Folder) {
     write_stamp(out, &folder.stamp);
     out.push(u8::from(folder.settled));
-    number(out, folder.skipped.len() as u64);
-    for SkippedEntry { name, reason } in &folder.skipped {
+    number(out, folder.denied.len() as u64);
+    for hash in &folder.denied {
+        out.extend_from_slice(&hash.0.0);
+    }
+    number(out, folder.excluded.len() as u64);
+    for ExcludedEntry { name, reason } in &folder.excluded {
         text(out, name);
         let (tag, value) = reason_number(reason);
         out.push(tag);
@@ -134,19 +143,20 @@ fn mode_number(mode: Mode) -> u8 {
     }
 }
 
-fn reason_number(reason: &SkipReason) -> (u8, u64) {
+fn reason_number(reason: &ExclusionReason) -> (u8, u64) {
     match reason {
-        SkipReason::Excluded => (0, 0),
-        SkipReason::TooLarge(bytes) => (1, *bytes),
-        SkipReason::Special(SpecialFile::Pipe) => (2, 0),
-        SkipReason::Special(SpecialFile::Socket) => (2, 1),
-        SkipReason::Special(SpecialFile::Device) => (2, 2),
-        SkipReason::Unreadable(error) => (3, u64::from(error.cast_unsigned())),
-        SkipReason::Unstable => (4, 0),
-        SkipReason::InvalidName => (5, 0),
-        SkipReason::TooLong => (6, 0),
-        SkipReason::OwnData => (7, 0),
-        SkipReason::GitDirectory => (8, 0),
+        ExclusionReason::BySettings => (0, 0),
+        ExclusionReason::TooLarge(bytes) => (1, *bytes),
+        ExclusionReason::Special(SpecialFile::Pipe) => (2, 0),
+        ExclusionReason::Special(SpecialFile::Socket) => (2, 1),
+        ExclusionReason::Special(SpecialFile::Device) => (2, 2),
+        ExclusionReason::Unreadable(error) => (3, u64::from(error.cast_unsigned())),
+        ExclusionReason::Unstable => (4, 0),
+        ExclusionReason::InvalidName => (5, 0),
+        ExclusionReason::TooLong => (6, 0),
+        ExclusionReason::OwnData => (7, 0),
+        ExclusionReason::GitDirectory => (8, 0),
+        ExclusionReason::Ignored => (9, 0),
     }
 }
 
@@ -158,6 +168,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
     }
     let mut input = Input(bytes.strip_prefix(MAGIC)?);
     let filter_fingerprint = u128::from_le_bytes(input.array()?);
+    let salt = PathSalt(Hex16(input.array()?));
     let is_stored = input.flag()?;
     let generation = input.number()?;
     let is_settled = input.flag()?;
@@ -179,6 +190,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
     folders.is_empty().then_some(CacheFile {
         tree,
         filter_fingerprint,
+        salt,
         git_index,
         stored: is_stored.then_some(generation),
     })
@@ -192,7 +204,10 @@ fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<
         ..Parts::default()
     };
     for _ in 0..input.number()? {
-        parts.skipped.push(SkippedEntry {
+        parts.denied.push(PathHash(Hex16(input.array()?)));
+    }
+    for _ in 0..input.number()? {
+        parts.excluded.push(ExcludedEntry {
             name: input.text()?.into(),
             reason: input.reason()?,
         });
@@ -299,21 +314,22 @@ impl<'a> Input<'a> {
         })
     }
 
-    fn reason(&mut self) -> Option<SkipReason> {
+    fn reason(&mut self) -> Option<ExclusionReason> {
         let tag = self.byte()?;
         let value = self.number()?;
         Some(match (tag, value) {
-            (0, _) => SkipReason::Excluded,
-            (1, bytes) => SkipReason::TooLarge(bytes),
-            (2, 0) => SkipReason::Special(SpecialFile::Pipe),
-            (2, 1) => SkipReason::Special(SpecialFile::Socket),
-            (2, 2) => SkipReason::Special(SpecialFile::Device),
-            (3, error) => SkipReason::Unreadable(u32::try_from(error).ok()?.cast_signed()),
-            (4, _) => SkipReason::Unstable,
-            (5, _) => SkipReason::InvalidName,
-            (6, _) => SkipReason::TooLong,
-            (7, _) => SkipReason::OwnData,
-            (8, _) => SkipReason::GitDirectory,
+            (0, _) => ExclusionReason::BySettings,
+            (1, bytes) => ExclusionReason::TooLarge(bytes),
+            (2, 0) => ExclusionReason::Special(SpecialFile::Pipe),
+            (2, 1) => ExclusionReason::Special(SpecialFile::Socket),
+            (2, 2) => ExclusionReason::Special(SpecialFile::Device),
+            (3, error) => ExclusionReason::Unreadable(u32::try_from(error).ok()?.cast_signed()),
+            (4, _) => ExclusionReason::Unstable,
+            (5, _) => ExclusionReason::InvalidName,
+            (6, _) => ExclusionReason::TooLong,
+            (7, _) => ExclusionReason::OwnData,
+            (8, _) => ExclusionReason::GitDirectory,
+            (9, _) => ExclusionReason::Ignored,
             _ => return None,
         })
     }
@@ -342,20 +358,22 @@ mod tests {
     fn sample() -> CacheFile {
         let folder = |parts| Node::Folder(Arc::new(Folder::new(parts)));
         let reasons = [
-            SkipReason::Excluded,
-            SkipReason::TooLarge(1 << 40),
-            SkipReason::Special(SpecialFile::Socket),
-            SkipReason::Unreadable(13),
-            SkipReason::Unstable,
-            SkipReason::GitDirectory,
+            ExclusionReason::BySettings,
+            ExclusionReason::TooLarge(1 << 40),
+            ExclusionReason::Special(SpecialFile::Socket),
+            ExclusionReason::Unreadable(13),
+            ExclusionReason::Unstable,
+            ExclusionReason::GitDirectory,
+            ExclusionReason::Ignored,
         ];
-        let named = |(reason, name): (SkipReason, u8)| SkippedEntry {
+        let named = |(reason, name): (ExclusionReason, u8)| ExcludedEntry {
             name: [name].into(),
             reason,
         };
         let deep = folder(Parts {
             entries: vec![(b"x\xff".as_slice().into(), file(300))],
-            skipped: reasons.into_iter().zip(b'a'..).map(named).collect(),
+            excluded: reasons.into_iter().zip(b'a'..).map(named).collect(),
+            denied: vec![PathHash(Hex16([8; 16])), PathHash(Hex16([9; 16]))],
             ..Parts::default()
         });
         let rules = FolderRules {
@@ -384,6 +402,7 @@ mod tests {
         CacheFile {
             tree: Arc::new(Folder::new(parts)),
             filter_fingerprint: 5,
+            salt: PathSalt(Hex16([1; 16])),
             git_index: Arc::new(GitIndexState {
                 fingerprint: Some(7),
                 tracked: TrackedPaths::new(vec![

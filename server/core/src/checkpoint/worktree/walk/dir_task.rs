@@ -1,7 +1,7 @@
 //! The task of one folder: its parameters, and its state so far.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
 };
 
@@ -9,9 +9,10 @@ use crate::{
     access::pattern_matcher::bytes_of,
     checkpoint::worktree::{
         capture_filter::{CaptureFilter, IgnoreStack},
+        exclusions::{PathHash, PathSalt},
         git_index::TrackedPaths,
         scan_dir::{ScanDir, os_name},
-        snapshot::{Folder, FolderRules, Node, Parts, SkipReason, SkippedEntry, Stamp},
+        snapshot::{ExcludedEntry, ExclusionReason, Folder, FolderRules, Node, Parts, Stamp},
     },
     path::RelPath,
 };
@@ -82,8 +83,9 @@ pub(crate) struct DirState {
 #[derive(Clone)]
 pub(crate) enum EntryResult {
     Node(Node),
-    Skipped(SkipReason),
-    /// It does not exist, or is excluded.
+    Excluded(ExclusionReason),
+    Denied,
+    /// It does not exist, or is `.git`.
     Gone,
 }
 
@@ -134,8 +136,8 @@ impl DirTask<'_> {
     }
 }
 
-/// Assembles a finished folder.
-pub(crate) fn assemble(task: &DirTask<'_>) -> EntryResult {
+/// Assembles a finished folder. `salt` is the salt of the hashes of denied paths.
+pub(crate) fn assemble(task: &DirTask<'_>, salt: PathSalt) -> EntryResult {
     let DirState {
         stamp,
         settled,
@@ -166,13 +168,23 @@ pub(crate) fn assemble(task: &DirTask<'_>) -> EntryResult {
         let kept = base.entries().filter(|entry| !is_changed(entry.name));
         let kept = kept.map(|entry| (entry.name.into(), entry.node.clone()));
         parts.entries.extend(kept);
-        let kept = base.skipped.iter().filter(|left| !is_changed(&left.name));
-        parts.skipped.extend(kept.cloned());
+        let kept = base.excluded.iter().filter(|left| !is_changed(&left.name));
+        parts.excluded.extend(kept.cloned());
+        if !base.denied.is_empty() {
+            let path = task.path();
+            let changed: HashSet<PathHash> = changes
+                .iter()
+                .map(|(name, _)| salt.hash_in(&path, name))
+                .collect();
+            let kept = base.denied.iter().filter(|hash| !changed.contains(hash));
+            parts.denied.extend(kept);
+        }
     }
     for (name, change) in changes {
         match change {
             EntryResult::Node(node) => parts.entries.push((name, node)),
-            EntryResult::Skipped(reason) => parts.skipped.push(SkippedEntry { name, reason }),
+            EntryResult::Excluded(reason) => parts.excluded.push(ExcludedEntry { name, reason }),
+            EntryResult::Denied => parts.denied.push(salt.hash_in(&task.path(), &name)),
             EntryResult::Gone => {}
         }
     }

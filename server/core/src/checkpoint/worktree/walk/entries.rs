@@ -21,7 +21,7 @@ use crate::{
             git_index::TrackedPaths,
             read_file::{self, ReadOutcome},
             scan_dir::{EntryKind, ScanDir, os_name},
-            snapshot::{File, Folder, Node, SkipReason},
+            snapshot::{ExclusionReason, File, Folder, Node},
         },
     },
     error::Error,
@@ -89,6 +89,12 @@ impl<'j> EntryFilter<'j> {
             context,
             prepared: None,
         }
+    }
+
+    /// Returns whether access rules deny an entry of unknown type.
+    fn may_deny(&self, name: &[u8]) -> bool {
+        let folder = self.context.task.path();
+        self.filter.denies(&folder, name, false) || self.filter.denies(&folder, name, true)
     }
 
     fn decide(&mut self, name: &[u8], kind: EntryKind) -> Decision {
@@ -188,7 +194,7 @@ impl Walk<'_> {
         let mut entry_filter = EntryFilter::new(self, context);
         if range.start == 0 {
             for left in known
-                .skipped
+                .excluded
                 .iter()
                 .filter(|left| left.reason.needs_recheck())
             {
@@ -245,24 +251,29 @@ impl Walk<'_> {
             };
             let found = match found {
                 Ok(kind) => kind,
-                Err(error) => match read_file::failed(&error) {
-                    ReadOutcome::Skipped(reason) => {
-                        return context.task.note(name, EntryResult::Skipped(reason));
-                    }
-                    _ => break,
-                },
+                Err(error) => {
+                    let change = match read_file::failed(&error) {
+                        ReadOutcome::Skipped(_) if entry_filter.may_deny(name) => {
+                            EntryResult::Denied
+                        }
+                        ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+                        _ => EntryResult::Gone,
+                    };
+                    return context.task.note(name, change);
+                }
             };
             match entry_filter.decide(name, found) {
                 Decision::Capture => {}
-                Decision::Ignored => break,
-                Decision::Skipped(reason) => {
-                    return context.task.note(name, EntryResult::Skipped(reason));
+                Decision::Omit => return context.task.note(name, EntryResult::Gone),
+                Decision::Deny => return context.task.note(name, EntryResult::Denied),
+                Decision::Exclude(reason) => {
+                    return context.task.note(name, EntryResult::Excluded(reason));
                 }
             }
             match found {
                 EntryKind::Special(special) => {
-                    let reason = SkipReason::Special(special);
-                    return context.task.note(name, EntryResult::Skipped(reason));
+                    let reason = ExclusionReason::Special(special);
+                    return context.task.note(name, EntryResult::Excluded(reason));
                 }
                 EntryKind::Folder => {
                     let last = last.and_then(|last| last.folder());
@@ -288,7 +299,9 @@ impl Walk<'_> {
                 }
             }
         }
-        context.task.note(name, EntryResult::Gone);
+        context
+            .task
+            .note(name, EntryResult::Excluded(ExclusionReason::Unstable));
     }
 
     /// Reads a file or link. Returns `None` if its type has changed.
@@ -324,11 +337,13 @@ impl Walk<'_> {
         };
         let change = match found {
             ReadOutcome::Replaced => return None,
-            ReadOutcome::Skipped(SkipReason::Unreadable(number)) if is_resource_error(number) => {
+            ReadOutcome::Skipped(ExclusionReason::Unreadable(number))
+                if is_resource_error(number) =>
+            {
                 self.stop(WalkEnd::Failed(resource_error(number)));
                 EntryResult::Gone
             }
-            ReadOutcome::Skipped(reason) => EntryResult::Skipped(reason),
+            ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
             ReadOutcome::File(file) => {
                 if let Some(sink) = sink
                     && last.is_none_or(|last| last.oid != file.oid)
@@ -359,7 +374,7 @@ impl Walk<'_> {
             return None;
         }
         if kind == EntryKind::File && stamp.size > self.max_file_size {
-            return Some(EntryResult::Skipped(SkipReason::TooLarge(stamp.size)));
+            return Some(EntryResult::Excluded(ExclusionReason::TooLarge(stamp.size)));
         }
         let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;
         let bytes = self.bytes.fetch_add(stamp.size, Ordering::Relaxed) + stamp.size;
