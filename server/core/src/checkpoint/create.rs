@@ -35,11 +35,11 @@ use super::{
         capture_filter::CaptureFilter,
         dirty_set::{ChangeSource, Changes},
         read_file,
-        scan::{self, BlobSink, Scan, ScanOptions},
-        scan_dir::ScanDir,
+        scan::{self, Scan, ScanOptions},
+        walk::BlobSink,
     },
 };
-use crate::{clock::now_millis, error::Error, path::RelPath};
+use crate::{clock::now_millis, error::Error, fs::dir::DirWalker, path::RelPath};
 
 /// Maximum number of skipped paths stored with a checkpoint; the rest are counted. Small in tests.
 pub(super) const MAX_SKIPPED: usize = if cfg!(test) { 20 } else { 10_000 };
@@ -301,15 +301,13 @@ impl Checkpoints {
 
 /// Reads a file or link below `root` without following links.
 fn reread(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, Vec<u8>)> {
-    let mut dir = ScanDir::open(root).ok()?;
-    for name in path.parent()?.components() {
-        dir = dir.enter(name.as_encoded_bytes()).ok()?;
-    }
-    let name = path.name()?.as_encoded_bytes();
+    let mut walker = DirWalker::new(root).ok()?;
+    let dir = walker.open_dir(&path.parent()?).ok()?;
+    let name = path.name()?;
     let mut bytes = Vec::new();
     let found = match mode {
-        Mode::Link => read_file::link(&dir, name, 0, &mut bytes),
-        _ => read_file::file(&dir, name, limit, 0, None, &mut bytes),
+        Mode::Link => read_file::link(dir, name, 0, &mut bytes),
+        _ => read_file::file(dir, name, limit, 0, None, &mut bytes),
     };
     match found {
         read_file::ReadOutcome::File(file) => Some((file.oid, bytes)),

@@ -402,7 +402,7 @@ impl SideContents {
             let is_alike = match found.kind {
                 FileType::File => old.is_file(),
                 FileType::Symlink => old.mode == Mode::Link,
-                FileType::Directory | FileType::Other => false,
+                FileType::Directory | FileType::Special(_) => false,
             };
             files.push(FileDiff {
                 path: difference.path,

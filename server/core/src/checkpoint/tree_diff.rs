@@ -18,16 +18,13 @@ use super::{
         object::{Mode, Oid},
         object_reader::ObjectReader,
     },
-    worktree::{
-        scan_dir::os_name,
-        snapshot::{Folder, Node as Seen, Stamp},
-    },
+    worktree::snapshot::{Folder, Node as Seen, Stamp},
 };
 use crate::{
     access::Verdict,
     cancel::Cancel,
     error::Error,
-    path::{AbsPath, Location, RelPath},
+    path::{AbsPath, Location, RelPath, os_name},
 };
 
 /// One side of a comparison.

@@ -36,8 +36,15 @@ pub(crate) enum FileType {
     File,
     Symlink,
     Directory,
-    /// A pipe, socket or device.
-    Other,
+    Special(SpecialFile),
+}
+
+/// Type of a special file. Only Unix distinguishes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpecialFile {
+    Pipe,
+    Socket,
+    Device,
 }
 
 /// Opens directories below a root. Keeps the last one open.
@@ -198,7 +205,7 @@ impl Dir {
                 Ok((opened, bytes))
             }
             FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
-            FileType::Other => Err(io::Error::other("not a file, link or directory")),
+            FileType::Special(_) => Err(io::Error::other("not a file, link or directory")),
         }
     }
 }

@@ -317,7 +317,7 @@ impl Walk<'_> {
                 kind: match kind {
                     FileType::Symlink => FileKind::Symlink,
                     FileType::Directory => FileKind::Directory,
-                    FileType::File | FileType::Other => FileKind::File,
+                    FileType::File | FileType::Special(_) => FileKind::File,
                 },
             }));
             true

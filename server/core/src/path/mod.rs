@@ -320,6 +320,19 @@ fn has_drive(text: &str) -> bool {
         && matches!(bytes[2], b'/' | b'\\')
 }
 
+/// Converts the bytes of a name or path to the system's form.
+#[cfg(unix)]
+pub(crate) fn os_name(name: &[u8]) -> &std::ffi::OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(name)
+}
+
+/// Converts the bytes of a name or path to the system's form. A name that is not Unicode, which
+/// listings never return, becomes one that no directory contains.
+#[cfg(not(unix))]
+pub(crate) fn os_name(name: &[u8]) -> &std::ffi::OsStr {
+    std::ffi::OsStr::new(std::str::from_utf8(name).unwrap_or("\u{fffd}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

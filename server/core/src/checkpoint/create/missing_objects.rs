@@ -11,13 +11,10 @@ use crate::{
             object::{Mode, Oid, TreeEntry, tree_order},
             repository::Repository,
         },
-        worktree::{
-            scan_dir::os_name,
-            snapshot::{Entry, Folder},
-        },
+        worktree::snapshot::{Entry, Folder},
     },
     error::Error,
-    path::RelPath,
+    path::{RelPath, os_name},
 };
 
 /// The tree to compare with.

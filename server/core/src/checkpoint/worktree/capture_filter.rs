@@ -11,14 +11,13 @@ use twox_hash::XxHash3_128;
 
 use super::{
     reserved_names,
-    scan_dir::os_name,
     snapshot::{ExclusionReason, FolderRules},
 };
 use crate::{
     access::{AccessView, RuleBase, pattern_matcher::bytes_of},
     checkpoint::Settings,
     gitignore_stack::{self, IgnoreFile},
-    path::RelPath,
+    path::{RelPath, os_name},
 };
 
 /// The rules that apply to the whole work tree, without the ignore files in its folders.

@@ -17,10 +17,16 @@ use twox_hash::XxHash3_128;
 use super::{
     capture_filter::{CaptureFilter, Decision, with_own},
     scan::now,
-    scan_dir::{ScanDir, os_name},
     snapshot::{ExclusionReason, Folder, FolderRules, Stamp},
 };
-use crate::{access::pattern_matcher::bytes_of, cancel::Cancel, error::Error, gitignore_stack};
+use crate::{
+    access::pattern_matcher::bytes_of,
+    cancel::Cancel,
+    error::Error,
+    fs::dir::{FileInfo, FileType, stat_file},
+    gitignore_stack,
+    path::os_name,
+};
 
 /// Maximum size of an index, in bytes; some millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
@@ -231,9 +237,8 @@ impl Index {
 }
 
 fn stamp(file: &File) -> Option<Stamp> {
-    let is_file = file.metadata().ok()?.is_file();
-    let stamp = ScanDir::stamp_of(file).ok()?;
-    (is_file && stamp.size <= MAX_INDEX_BYTES).then_some(stamp)
+    let FileInfo { kind, stamp, .. } = stat_file(file).ok()?;
+    (kind == FileType::File && stamp.size <= MAX_INDEX_BYTES).then_some(stamp)
 }
 
 /// Decision about a folder.

@@ -18,7 +18,7 @@ impl FileInfo {
             FileType::File => Some(Mode::File),
             FileType::Symlink => Some(Mode::Link),
             FileType::Directory => Some(Mode::Folder),
-            FileType::Other => None,
+            FileType::Special(_) => None,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Reads a file or link consistently, and detects concurrent changes.
 
-use std::{fs, io, io::Read};
+use std::{ffi::OsStr, fs, io, io::Read};
 
-use super::{
-    scan_dir::{EntryKind, ScanDir},
-    snapshot::{ExclusionReason, File, Stamp},
+use super::snapshot::{ExclusionReason, File, Stamp};
+use crate::{
+    checkpoint::store::object::{Kind, Mode, name_of},
+    fs::dir::{Access, Dir, FileInfo, FileType, stat_file},
 };
-use crate::checkpoint::store::object::{Kind, Mode, name_of};
 
 /// How often a file that changes during the read is read again.
 const ATTEMPTS: usize = 4;
@@ -24,19 +24,18 @@ pub(crate) enum ReadOutcome {
 /// Reads the file `name` into `buffer`. `started_at` is a time before the scan, in nanoseconds
 /// since the epoch.
 pub(crate) fn file(
-    dir: &ScanDir,
-    name: &[u8],
+    dir: &Dir,
+    name: &OsStr,
     limit: u64,
     started_at: i64,
     last: Option<Mode>,
     buffer: &mut Vec<u8>,
 ) -> ReadOutcome {
-    let opened = match dir.open_file(name) {
-        Ok((file, EntryKind::File, stamp)) => (file, stamp),
+    let (mut file, mut stamp) = match open(dir, name) {
+        Ok((file, found)) if found.kind == FileType::File => (file, found.stamp),
         Ok(_) => return ReadOutcome::Replaced,
         Err(error) => return failed(&error),
     };
-    let (mut file, mut stamp) = opened;
     for attempt in 0..ATTEMPTS {
         if stamp.size > limit {
             return ReadOutcome::Skipped(ExclusionReason::TooLarge(stamp.size));
@@ -63,10 +62,17 @@ pub(crate) fn file(
     ReadOutcome::Skipped(ExclusionReason::Unstable)
 }
 
+/// Opens a file for reading, and returns the metadata of what was opened.
+pub(crate) fn open(dir: &Dir, name: &OsStr) -> io::Result<(fs::File, FileInfo)> {
+    let file = dir.open(name, Access::Read)?;
+    let found = stat_file(&file)?;
+    Ok((file, found))
+}
+
 /// Reads `size` bytes, and returns the stamp of the file afterwards.
 fn read_all(file: &mut fs::File, size: u64, buffer: &mut Vec<u8>) -> io::Result<Stamp> {
     read_at_most(file, size, buffer)?;
-    ScanDir::stamp_of(file)
+    Ok(stat_file(file)?.stamp)
 }
 
 /// Reads until the end of the file, or until `buffer` holds `most` bytes. Unlike `read_to_end`,
@@ -103,15 +109,10 @@ fn mode(stamp: &Stamp, last: Option<Mode>) -> Mode {
 }
 
 /// Reads the target of the link `name` into `buffer`.
-pub(crate) fn link(
-    dir: &ScanDir,
-    name: &[u8],
-    started_at: i64,
-    buffer: &mut Vec<u8>,
-) -> ReadOutcome {
+pub(crate) fn link(dir: &Dir, name: &OsStr, started_at: i64, buffer: &mut Vec<u8>) -> ReadOutcome {
     for _ in 0..ATTEMPTS {
         let before = match dir.stat(name) {
-            Ok((EntryKind::Link, stamp)) => stamp,
+            Ok(Some(found)) if found.kind == FileType::Symlink => found,
             Ok(_) => return ReadOutcome::Replaced,
             Err(error) => return failed(&error),
         };
@@ -119,15 +120,12 @@ pub(crate) fn link(
             Ok(target) => *buffer = target,
             Err(error) => return failed(&error),
         }
-        if dir
-            .stat(name)
-            .is_ok_and(|after| after == (EntryKind::Link, before))
-        {
+        if matches!(dir.stat(name), Ok(Some(after)) if after == before) {
             return ReadOutcome::File(File {
-                stamp: before,
+                stamp: before.stamp,
                 oid: name_of(Kind::Blob, buffer),
                 mode: Mode::Link,
-                settled: before.is_settled(started_at),
+                settled: before.stamp.is_settled(started_at),
             });
         }
     }

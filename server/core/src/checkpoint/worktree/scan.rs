@@ -12,13 +12,13 @@ use super::{
     exclusions::{PathSalt, SavedExclusions},
     git_index::{GitIndexState, TrackedPaths},
     permissions::{RestrictedPath, restricted},
-    scan_dir::ScanDir,
     snapshot::{ExclusionReason, Folder, FolderRules, below},
-    walk::{ContentMode, Walk, WalkOutcome, dir_task::PathTree},
+    walk::{BlobSink, ContentMode, Walk, WalkOptions, WalkOutcome, dir_task::PathTree},
 };
 use crate::{
-    checkpoint::{Job, Skipped, store::object::Oid},
+    checkpoint::{Job, Skipped},
     error::Error,
+    fs::dir::Dir,
     gitignore_stack,
     path::RelPath,
 };
@@ -47,12 +47,6 @@ pub(crate) struct Scan {
     pub(crate) filter_fingerprint: u128,
     /// Tracked paths, which ignore rules do not exclude.
     pub(crate) git_index: Arc<GitIndexState>,
-}
-
-/// Receives the content of files as they are read.
-pub(crate) trait BlobSink: Sync {
-    /// Called for each file whose content differs from the last scan.
-    fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error>;
 }
 
 /// Options of a scan.
@@ -91,8 +85,16 @@ pub(crate) fn scan(
             max_bytes,
         };
         let found = walk_until_stable(job, filter, git_index, |tracked, before| {
-            let walk = Walk::new(job, (filter, tracked, salt), content_mode, started_at, None);
-            walk.run(open(filter)?, before, None, before.is_some())
+            let options = WalkOptions {
+                job,
+                filter,
+                tracked,
+                salt,
+                content_mode,
+                started_at,
+                total: None,
+            };
+            Walk::new(options).run(open(filter)?, before, None, before.is_some())
         })?;
         let tree;
         (tree, git_index) = found.ok_or_else(|| too_large(job))?;
@@ -103,15 +105,18 @@ pub(crate) fn scan(
         last.filter_fingerprint != filter_fingerprint || last.git_index.tracked != git_index.tracked
     });
     let found = walk_until_stable(job, filter, git_index, |tracked, before| {
-        let walk = Walk::new(
+        let options = WalkOptions {
             job,
-            (filter, tracked, salt),
-            ContentMode::Read(sink),
+            filter,
+            tracked,
+            salt,
+            content_mode: ContentMode::Read(sink),
             started_at,
             total,
-        );
+        };
         let reevaluate = reevaluate || before.is_some();
-        walk.run(open(filter)?, before.or(known.as_ref()), None, reevaluate)
+        let last = before.or(known.as_ref());
+        Walk::new(options).run(open(filter)?, last, None, reevaluate)
     })?;
     let (tree, git_index) = found.ok_or_else(|| too_large(job))?;
     Ok(reuse_or_build(
@@ -179,14 +184,15 @@ pub(crate) fn update(
     if git_index.tracked != *tracked {
         return Ok(None);
     }
-    let total = Some(changed.len() as u64);
-    let walk = Walk::new(
+    let walk = Walk::new(WalkOptions {
         job,
-        (filter, tracked, last.salt),
-        ContentMode::Read(sink),
-        now(),
-        total,
-    );
+        filter,
+        tracked,
+        salt: last.salt,
+        content_mode: ContentMode::Read(sink),
+        started_at: now(),
+        total: Some(changed.len() as u64),
+    });
     let last_tree = Some(&last.tree);
     let WalkOutcome::Tree(tree) = walk.run(open(filter)?, last_tree, Some(&paths), false)? else {
         return Ok(None);
@@ -198,9 +204,9 @@ pub(crate) fn update(
         .then(|| reuse_or_build(filter_fingerprint, last.salt, tree, git_index, Some(last))))
 }
 
-fn open(filter: &CaptureFilter<'_>) -> Result<ScanDir, Error> {
+fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {
     let root = filter.place(b"");
-    ScanDir::open(&root).map_err(|error| {
+    Dir::open_root(&root).map_err(|error| {
         Error::new(
             ErrorKind::NotFound,
             format!(

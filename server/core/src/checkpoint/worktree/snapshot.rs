@@ -7,13 +7,12 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 use super::{
     exclusions::PathHash,
     permissions::{ReadPermission, ReadPermissionSet},
-    scan_dir::os_name,
 };
 #[cfg(test)]
 use crate::access::pattern_matcher::bytes_of;
 use crate::checkpoint::store::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
-pub(crate) use crate::fs::Stamp;
-use crate::path::RelPath;
+pub(crate) use crate::fs::{Stamp, dir::SpecialFile};
+use crate::path::{RelPath, os_name};
 
 /// Joins a folder and a name; an empty name means the folder.
 pub(crate) fn below(folder: &[u8], name: &[u8]) -> RelPath {
@@ -122,14 +121,6 @@ pub(crate) enum ExclusionReason {
     OwnData,
     /// A git directory with another name than `.git`.
     GitDirectory,
-}
-
-/// Type of a special file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SpecialFile {
-    Pipe,
-    Socket,
-    Device,
 }
 
 impl ExclusionReason {

@@ -8,14 +8,13 @@ use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use super::{
     capture_filter::CaptureFilter,
     scan::{self, Scan, ScanOptions},
-    scan_dir::os_name,
     snapshot::Folder,
 };
 use crate::{
     cancel::Cancel,
     checkpoint::{Checkpoints, Job},
     error::Error,
-    path::RelPath,
+    path::{RelPath, os_name},
     storage::{atomic_file, read_foreign},
 };
 

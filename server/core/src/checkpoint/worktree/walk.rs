@@ -11,7 +11,8 @@ pub(crate) mod dir_task;
 mod entries;
 
 use std::{
-    io::Read as _,
+    ffi::OsStr,
+    io::{self, Read as _},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -27,19 +28,18 @@ use super::{
     git_index::TrackedPaths,
     read_file::{self, ReadOutcome},
     reserved_names::GIT_DIRECTORY_ENTRIES,
-    scan::BlobSink,
-    scan_dir::{EntryKind, ScanDir},
     snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
     walk::{
-        dir_task::{DirTask, EntryResult, PathTree, assemble},
-        entries::{DirContext, ListedName, OpenedDir, is_resource_error, resource_error},
+        dir_task::{DirState, DirTask, EntryResult, PathTree, assemble},
+        entries::{DirContext, ListedName, is_resource_error, resource_error},
     },
 };
 use crate::{
-    cancel::Cancel,
-    checkpoint::{Job, Progress},
+    checkpoint::{Job, Progress, store::object::Oid},
     error::Error,
+    fs::dir::{Dir, FileType},
     gitignore_stack,
+    path::os_name,
 };
 
 /// Number of files between progress reports.
@@ -47,6 +47,13 @@ const PROGRESS_STRIDE: u64 = 256;
 /// Depth below which folders are opened from a distant ancestor instead of their parent. Limits the
 /// number of open folders.
 const MAX_OPEN_LEVELS: usize = 64;
+
+/// Receives the content of files as they are read.
+pub(crate) trait BlobSink: Sync {
+    /// Called for each file whose content differs from the last scan.
+    fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error>;
+}
+
 /// What a walk does with files.
 #[derive(Clone, Copy)]
 pub(crate) enum ContentMode<'a> {
@@ -56,27 +63,30 @@ pub(crate) enum ContentMode<'a> {
     Read(Option<&'a dyn BlobSink>),
 }
 
-/// State of one walk.
-pub(crate) struct Walk<'a> {
+/// Rules and limits of a walk.
+#[derive(Clone, Copy)]
+pub(crate) struct WalkOptions<'a> {
+    pub(crate) job: &'a Job<'a>,
     pub(crate) filter: &'a CaptureFilter<'a>,
     /// Paths that ignore rules do not exclude.
     pub(crate) tracked: &'a TrackedPaths,
     /// Salt of the hashes of denied paths.
-    salt: PathSalt,
-    pub(crate) cancel: &'a Cancel,
-    pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
+    pub(crate) salt: PathSalt,
     pub(crate) content_mode: ContentMode<'a>,
-    /// Maximum size of a captured file, in bytes.
-    pub(crate) max_file_size: u64,
     /// Start time, in nanoseconds since the epoch.
     pub(crate) started_at: i64,
     /// Number of files, if known.
     pub(crate) total: Option<u64>,
-    pub(crate) done: AtomicU64,
-    pub(crate) files: AtomicU64,
-    pub(crate) bytes: AtomicU64,
+}
+
+/// State of one walk.
+pub(crate) struct Walk<'a> {
+    options: WalkOptions<'a>,
+    done: AtomicU64,
+    files: AtomicU64,
+    bytes: AtomicU64,
     is_stopped: AtomicBool,
-    end: Mutex<WalkEnd>,
+    outcome: Mutex<Option<Result<WalkOutcome, Error>>>,
 }
 
 /// Result of a walk.
@@ -89,49 +99,29 @@ pub(crate) enum WalkOutcome {
     TooLarge,
 }
 
-/// How a walk ended.
-#[derive(Debug, Default)]
-pub(crate) enum WalkEnd {
-    #[default]
-    Nowhere,
-    Tree(Arc<Folder>),
-    /// Rules changed for paths outside this walk.
-    RulesMoved,
-    /// A limit is exceeded.
-    TooLarge,
-    Failed(Error),
+/// Result of opening a folder.
+enum Opened<'a> {
+    Dir(DirContext<'a>),
+    /// The folder is not captured.
+    Excluded(EntryResult),
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(
-        job: &Job<'a>,
-        (filter, tracked, salt): (&'a CaptureFilter<'a>, &'a TrackedPaths, PathSalt),
-        content_mode: ContentMode<'a>,
-        started_at: i64,
-        total: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(options: WalkOptions<'a>) -> Self {
         Self {
-            filter,
-            tracked,
-            salt,
-            cancel: job.cancel,
-            progress: job.progress,
-            content_mode,
-            max_file_size: job.settings.max_file_size,
-            started_at,
-            total,
+            options,
             done: AtomicU64::new(0),
             files: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             is_stopped: AtomicBool::new(false),
-            end: Mutex::default(),
+            outcome: Mutex::default(),
         }
     }
 
     /// Runs the walk. `reevaluate` ignores the decisions of the last scan.
     pub(crate) fn run(
         &self,
-        root: ScanDir,
+        root: Dir,
         last: Option<&Arc<Folder>>,
         paths: Option<&PathTree>,
         reevaluate: bool,
@@ -144,78 +134,55 @@ impl<'a> Walk<'a> {
             path_from_anchor: Vec::new(),
             last: last.cloned(),
             paths,
-            above: IgnoreStack::start(self.filter),
+            above: IgnoreStack::start(self.options.filter),
             reevaluate,
             pending: AtomicUsize::new(1),
             state: Mutex::default(),
         });
         rayon::scope(|scope| scope.spawn(|scope| self.visit(scope, task)));
-        self.cancel.check()?;
-        match std::mem::take(&mut *self.end()) {
-            WalkEnd::Tree(tree) => Ok(WalkOutcome::Tree(tree)),
-            WalkEnd::RulesMoved => Ok(WalkOutcome::RulesMoved),
-            WalkEnd::TooLarge => Ok(WalkOutcome::TooLarge),
-            WalkEnd::Failed(error) => Err(error),
-            WalkEnd::Nowhere => Err(Error::cancelled()),
-        }
+        self.options.job.cancel.check()?;
+        self.outcome()
+            .take()
+            .unwrap_or_else(|| Err(Error::cancelled()))
     }
 
-    fn end(&self) -> MutexGuard<'_, WalkEnd> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    fn outcome(&self) -> MutexGuard<'_, Option<Result<WalkOutcome, Error>>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn stop(&self, end: WalkEnd) {
-        let mut first = self.end();
-        if matches!(*first, WalkEnd::Nowhere) {
-            *first = end;
-        }
+    /// Ends the walk. The first outcome counts.
+    fn stop(&self, outcome: Result<WalkOutcome, Error>) {
+        self.outcome().get_or_insert(outcome);
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed) || self.cancel.is_cancelled()
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed) || self.options.job.cancel.is_cancelled()
     }
 
     fn visit<'s>(&'s self, scope: &Scope<'s>, task: Arc<DirTask<'s>>) {
         if !self.is_stopped() {
             match self.open(&task) {
-                Ok(Some(open)) => self.process_entries(scope, &task, open),
-                Ok(None) => {}
-                Err(end) => self.stop(end),
+                Ok(Opened::Dir(context)) => self.process_entries(scope, context),
+                Ok(Opened::Excluded(result)) => task.state().excluded = Some(result),
+                Err(outcome) => self.stop(outcome),
             }
         }
         self.complete(task);
     }
 
-    /// Opens a folder, and determines whether its names and rules are known. Returns `None` if it
-    /// cannot be opened.
-    fn open(&self, task: &DirTask<'_>) -> Result<Option<OpenedDir>, WalkEnd> {
-        let failure = |error: &std::io::Error| {
-            let number = error.raw_os_error().unwrap_or(0);
-            if is_resource_error(number) {
-                return Err(WalkEnd::Failed(resource_error(number)));
-            }
-            task.state().failure = Some(match read_file::failed(error) {
-                ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
-                _ => EntryResult::Gone,
-            });
-            Ok(None)
-        };
-        let mut entered: Option<ScanDir> = None;
-        for name in &task.path_from_anchor {
-            match entered.as_ref().unwrap_or(&task.anchor).enter(name) {
-                Ok(next) => entered = Some(next),
-                Err(error) => return failure(&error),
-            }
-        }
-        let dir = entered.map_or_else(|| task.anchor.clone(), Arc::new);
-        let stamp = match dir.stamp() {
-            Ok(stamp) => stamp,
-            Err(error) => return failure(&error),
+    /// Opens a folder, and determines whether its names and rules are known.
+    ///
+    /// # Errors
+    /// Returns the outcome of the walk, if this ends it.
+    fn open<'s>(&self, task: &Arc<DirTask<'s>>) -> Result<Opened<'s>, Result<WalkOutcome, Error>> {
+        let (dir, stamp) = match task.open() {
+            Ok(opened) => opened,
+            Err(error) => return failed_to_open(&error),
         };
         if has_become_git_directory(task, &dir) {
-            task.state().failure = Some(EntryResult::Excluded(ExclusionReason::GitDirectory));
-            return Ok(None);
+            let reason = ExclusionReason::GitDirectory;
+            return Ok(Opened::Excluded(EntryResult::Excluded(reason)));
         }
         let known = task.last.as_ref().filter(|last| {
             let is_known = is_same_folder(&last.stamp, &stamp) && last.settled && !task.reevaluate;
@@ -225,13 +192,16 @@ impl<'a> Walk<'a> {
             let before = known.rules.as_deref();
             let now = before.map(|before| self.reload_rules(task, &dir, known, before));
             if before == now.as_ref() {
-                let mut state = task.state();
-                state.stamp = known.stamp;
-                state.settled = known.settled;
-                state.base = Some(known.clone());
                 let ignore_stack = self.ignore_stack(task, before);
-                state.rules = now;
-                return Ok(Some(OpenedDir {
+                *task.state() = DirState {
+                    stamp: known.stamp,
+                    settled: known.settled,
+                    rules: now,
+                    base: Some(known.clone()),
+                    ..DirState::default()
+                };
+                return Ok(Opened::Dir(DirContext {
+                    task: task.clone(),
                     dir,
                     ignore_stack,
                     reevaluate: false,
@@ -239,26 +209,29 @@ impl<'a> Walk<'a> {
                 }));
             }
             if task.paths.is_some() {
-                return Err(WalkEnd::RulesMoved);
+                return Err(Ok(WalkOutcome::RulesMoved));
             }
         }
-        let names = match self.names(&dir) {
+        let names = match names(&dir) {
             Ok(names) => names,
-            Err(error) => return failure(&error),
+            Err(error) => return failed_to_open(&error),
         };
         if is_git_directory(&names) {
-            task.state().failure = Some(EntryResult::Excluded(ExclusionReason::GitDirectory));
-            return Ok(None);
+            let reason = ExclusionReason::GitDirectory;
+            return Ok(Opened::Excluded(EntryResult::Excluded(reason)));
         }
         let rules = self.rules(task, &dir, &names);
         let before = task.last.as_ref().map(|last| last.rules.as_deref());
         let ignore_stack = self.ignore_stack(task, rules.as_ref());
         let reevaluate = task.reevaluate || before.is_some_and(|before| before != rules.as_ref());
-        let mut state = task.state();
-        state.stamp = stamp;
-        state.settled = stamp.is_settled(self.started_at);
-        state.rules = rules;
-        Ok(Some(OpenedDir {
+        *task.state() = DirState {
+            stamp,
+            settled: stamp.is_settled(self.options.started_at),
+            rules,
+            ..DirState::default()
+        };
+        Ok(Opened::Dir(DirContext {
+            task: task.clone(),
             dir,
             ignore_stack,
             reevaluate,
@@ -266,31 +239,15 @@ impl<'a> Walk<'a> {
         }))
     }
 
-    /// Lists the names in a folder, sorted.
-    fn names(&self, dir: &ScanDir) -> std::io::Result<Vec<ListedName>> {
-        let mut names: Vec<ListedName> = dir
-            .names()?
-            .into_iter()
-            .map(|(name, kind)| ListedName { name, kind })
-            .collect();
-        names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(names)
-    }
-
     /// Reads the rules of a folder with these names.
-    fn rules(
-        &self,
-        task: &DirTask<'_>,
-        dir: &ScanDir,
-        names: &[ListedName],
-    ) -> Option<FolderRules> {
+    fn rules(&self, task: &DirTask<'_>, dir: &Dir, names: &[ListedName]) -> Option<FolderRules> {
         let find = |wanted: &[u8]| {
             let index = names.binary_search_by(|name| (*name.name).cmp(wanted));
             index.ok().map(|index| &names[index])
         };
         let git = find(b".git").is_some();
         let gitignore = find(gitignore_stack::FILE_NAME.as_bytes())
-            .filter(|entry| matches!(entry.kind, Some(EntryKind::File) | None));
+            .filter(|entry| matches!(entry.kind, Some(FileType::File) | None));
         let rules = FolderRules {
             git,
             excludes: git.then(|| self.excludes(task)).flatten(),
@@ -303,15 +260,15 @@ impl<'a> Walk<'a> {
     fn reload_rules(
         &self,
         task: &DirTask<'_>,
-        dir: &ScanDir,
+        dir: &Dir,
         known: &Folder,
         before: &FolderRules,
     ) -> FolderRules {
         let name = gitignore_stack::FILE_NAME.as_bytes();
         let is_clean = || {
             let file = known.get(name)?.file()?.clone();
-            let (_, stamp) = dir.stat(name).ok()?;
-            Some(file.settled && file.stamp == stamp)
+            let found = dir.stat(os_name(name)).ok()??;
+            Some(file.settled && file.stamp == found.stamp)
         };
         let gitignore = match &before.gitignore {
             Some(text) if is_clean() == Some(true) => Some(text.clone()),
@@ -326,16 +283,16 @@ impl<'a> Walk<'a> {
     }
 
     fn excludes(&self, task: &DirTask<'_>) -> Option<Arc<[u8]>> {
-        let place = self.filter.place(&task.path());
+        let place = self.options.filter.place(&task.path());
         gitignore_stack::excludes_of(&place).map(Arc::from)
     }
 
     /// Returns the rules in force in a folder.
     fn ignore_stack(&self, task: &DirTask<'_>, own: Option<&FolderRules>) -> IgnoreStack {
         match own {
-            Some(own) if own.excludes.is_some() || own.gitignore.is_some() => {
-                task.above.enter(self.filter.place(&task.path()), own)
-            }
+            Some(own) if own.excludes.is_some() || own.gitignore.is_some() => task
+                .above
+                .enter(self.options.filter.place(&task.path()), own),
             _ => task.above.clone(),
         }
     }
@@ -379,10 +336,10 @@ impl<'a> Walk<'a> {
     pub(crate) fn count_entry(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(PROGRESS_STRIDE) {
-            (self.progress)(Progress {
+            (self.options.job.progress)(Progress {
                 stage: "scanning files",
                 done,
-                total: self.total,
+                total: self.options.total,
             });
         }
     }
@@ -395,7 +352,7 @@ impl<'a> Walk<'a> {
             if self.is_stopped() {
                 return;
             }
-            let change = assemble(&task, self.salt);
+            let change = assemble(&task, self.options.salt);
             let Some(parent) = task.parent.clone() else {
                 return self.finish(change);
             };
@@ -412,11 +369,35 @@ impl<'a> Walk<'a> {
 
     fn finish(&self, change: EntryResult) {
         self.stop(match change {
-            EntryResult::Node(Node::Folder(tree)) => WalkEnd::Tree(tree),
-            EntryResult::Excluded(reason) => WalkEnd::Failed(root_error(&reason.to_string())),
-            _ => WalkEnd::Failed(root_error("it does not exist")),
+            EntryResult::Node(Node::Folder(tree)) => Ok(WalkOutcome::Tree(tree)),
+            EntryResult::Excluded(reason) => Err(root_error(&reason.to_string())),
+            _ => Err(root_error("it does not exist")),
         });
     }
+}
+
+/// Returns the result of a folder that cannot be opened.
+fn failed_to_open<'a>(error: &io::Error) -> Result<Opened<'a>, Result<WalkOutcome, Error>> {
+    let number = error.raw_os_error().unwrap_or(0);
+    if is_resource_error(number) {
+        return Err(Err(resource_error(number)));
+    }
+    Ok(Opened::Excluded(match read_file::failed(error) {
+        ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+        _ => EntryResult::Gone,
+    }))
+}
+
+/// Lists the names in a folder, sorted.
+fn names(dir: &Dir) -> io::Result<Vec<ListedName>> {
+    let mut names = Vec::new();
+    dir.entries(|name, kind| {
+        let name = name.as_encoded_bytes().into();
+        names.push(ListedName { name, kind });
+        true
+    })?;
+    names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(names)
 }
 
 /// Returns whether these are the names of a git directory. `objects` and `refs` may be links.
@@ -428,42 +409,41 @@ fn is_git_directory(names: &[ListedName]) -> bool {
 }
 
 /// Returns whether the folder is a git directory now, in a walk of some paths.
-fn has_become_git_directory(task: &DirTask<'_>, dir: &ScanDir) -> bool {
+fn has_become_git_directory(task: &DirTask<'_>, dir: &Dir) -> bool {
     let is_wanted = |name: &&str| {
         task.paths
             .is_some_and(|paths| paths.names.contains_key(name.as_bytes()))
     };
     GIT_DIRECTORY_ENTRIES.iter().any(is_wanted)
         && GIT_DIRECTORY_ENTRIES.iter().all(|name| {
-            dir.stat(name.as_bytes())
-                .is_ok_and(|(kind, _)| is_git_directory_entry(name, Some(kind)))
+            matches!(dir.stat(OsStr::new(name)), Ok(Some(found))
+                if is_git_directory_entry(name, Some(found.kind)))
         })
 }
 
-fn is_git_directory_entry(name: &str, kind: Option<EntryKind>) -> bool {
+fn is_git_directory_entry(name: &str, kind: Option<FileType>) -> bool {
     match kind {
-        Some(EntryKind::File) => name == "HEAD",
-        Some(EntryKind::Folder) => name != "HEAD",
-        Some(EntryKind::Link) | None => true,
-        Some(EntryKind::Special(_)) => false,
+        Some(FileType::File) => name == "HEAD",
+        Some(FileType::Directory) => name != "HEAD",
+        Some(FileType::Symlink) | None => true,
+        Some(FileType::Special(_)) => false,
     }
 }
 
 /// Reads a `.gitignore`. Returns an empty text if it cannot be read.
-fn read_rules(dir: &ScanDir) -> Option<Arc<[u8]>> {
-    let name = gitignore_stack::FILE_NAME.as_bytes();
+fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
     let mut text = Vec::new();
-    match dir.open_file(name) {
-        Ok((file, EntryKind::File, stamp)) if stamp.size <= gitignore_stack::MAX_BYTES => {
-            if file
-                .take(gitignore_stack::MAX_BYTES)
-                .read_to_end(&mut text)
-                .is_err()
+    match read_file::open(dir, OsStr::new(gitignore_stack::FILE_NAME)) {
+        Ok((file, found)) if found.kind == FileType::File => {
+            if found.stamp.size <= gitignore_stack::MAX_BYTES
+                && file
+                    .take(gitignore_stack::MAX_BYTES)
+                    .read_to_end(&mut text)
+                    .is_err()
             {
                 text.clear();
             }
         }
-        Ok((_, EntryKind::File, _)) => {}
         Err(error) if !read_file::is_gone(&error) => {}
         // git does not follow a link here.
         Ok(_) | Err(_) => return None,

@@ -1,9 +1,15 @@
 //! Directories on systems without directory handles: each directory is checked just before it is
 //! used.
 
-use std::{fs, path::PathBuf, time::UNIX_EPOCH};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use super::{Access, File, FileInfo, FileType, OsStr, OsString, Path, RelPath, Stamp, io};
+use super::{
+    Access, File, FileInfo, FileType, OsStr, OsString, Path, RelPath, SpecialFile, Stamp, io,
+};
 
 #[derive(Debug)]
 pub(crate) struct Dir(PathBuf);
@@ -63,6 +69,11 @@ impl Dir {
         self.0 == path && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
     }
 
+    /// Returns the stamp of the directory itself.
+    pub(crate) fn stamp(&self) -> io::Result<Stamp> {
+        Ok(file_info(&fs::symlink_metadata(&self.0)?).stamp)
+    }
+
     pub(crate) fn flush(&self) -> io::Result<()> {
         Ok(())
     }
@@ -105,7 +116,10 @@ impl Dir {
             Access::Create { .. } | Access::CreatePrivate
         ));
         if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(io::Error::other("not a regular file"));
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "not a regular file",
+            ));
         }
         options.open(path)
     }
@@ -171,22 +185,25 @@ fn file_type(found: fs::FileType) -> FileType {
         kind if kind.is_symlink() => FileType::Symlink,
         kind if kind.is_dir() => FileType::Directory,
         kind if kind.is_file() => FileType::File,
-        _ => FileType::Other,
+        _ => FileType::Special(SpecialFile::Device),
     }
 }
 
 fn file_info(metadata: &fs::Metadata) -> FileInfo {
-    let since = metadata.modified().ok();
-    let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let mtime = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
+    let nanos = |time: io::Result<SystemTime>| {
+        time.ok()
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+            .and_then(|since| i64::try_from(since.as_nanos()).ok())
+            .unwrap_or(0)
+    };
     FileInfo {
         kind: file_type(metadata.file_type()),
         stamp: Stamp {
-            mtime,
-            ctime: 0,
+            mtime: nanos(metadata.modified()),
+            ctime: nanos(metadata.created()),
             size: metadata.len(),
             inode: 0,
-            mode: 0,
+            mode: u32::from(metadata.is_dir()),
         },
         links: 1,
     }

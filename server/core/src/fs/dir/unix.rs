@@ -7,7 +7,9 @@ use std::os::{
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, Stat};
 
-use super::{Access, File, FileInfo, FileType, OsStr, OsString, Path, RelPath, Stamp, io};
+use super::{
+    Access, File, FileInfo, FileType, OsStr, OsString, Path, RelPath, SpecialFile, Stamp, io,
+};
 
 /// An open directory.
 #[derive(Debug)]
@@ -115,6 +117,11 @@ impl Dir {
             (Ok(ours), Ok(there)) => id(ours) == id(there),
             _ => false,
         }
+    }
+
+    /// Returns the stamp of the directory itself.
+    pub(crate) fn stamp(&self) -> io::Result<Stamp> {
+        Ok(file_info(&fs::fstat(&self.0)?).stamp)
     }
 
     pub(crate) fn flush(&self) -> io::Result<()> {
@@ -289,7 +296,9 @@ fn file_type(found: fs::FileType) -> FileType {
         fs::FileType::RegularFile => FileType::File,
         fs::FileType::Symlink => FileType::Symlink,
         fs::FileType::Directory => FileType::Directory,
-        _ => FileType::Other,
+        fs::FileType::Fifo => FileType::Special(SpecialFile::Pipe),
+        fs::FileType::Socket => FileType::Special(SpecialFile::Socket),
+        _ => FileType::Special(SpecialFile::Device),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
 };
 
@@ -11,10 +12,10 @@ use crate::{
         capture_filter::{CaptureFilter, IgnoreStack},
         exclusions::{PathHash, PathSalt},
         git_index::TrackedPaths,
-        scan_dir::{ScanDir, os_name},
         snapshot::{ExcludedEntry, ExclusionReason, Folder, FolderRules, Node, Parts, Stamp},
     },
-    path::RelPath,
+    fs::dir::Dir,
+    path::{RelPath, os_name},
 };
 
 /// A set of paths, as a tree.
@@ -53,7 +54,7 @@ pub(crate) struct DirTask<'a> {
     pub(crate) name: Box<[u8]>,
     pub(crate) depth: usize,
     /// An open ancestor, and the names that lead from it to this folder.
-    pub(crate) anchor: Arc<ScanDir>,
+    pub(crate) anchor: Arc<Dir>,
     pub(crate) path_from_anchor: Vec<Box<[u8]>>,
     pub(crate) last: Option<Arc<Folder>>,
     /// Limits the walk to these paths; `None` means all.
@@ -75,8 +76,8 @@ pub(crate) struct DirState {
     /// Applies to names that are not in `changes`.
     pub(crate) base: Option<Arc<Folder>>,
     pub(crate) changes: Vec<(Box<[u8]>, EntryResult)>,
-    /// Set if the folder cannot be opened.
-    pub(crate) failure: Option<EntryResult>,
+    /// Set if the folder is not captured.
+    pub(crate) excluded: Option<EntryResult>,
 }
 
 /// Result for an entry.
@@ -92,6 +93,18 @@ pub(crate) enum EntryResult {
 impl DirTask<'_> {
     pub(crate) fn state(&self) -> MutexGuard<'_, DirState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the folder, and returns its stamp from before its names are read.
+    pub(crate) fn open(&self) -> io::Result<(Arc<Dir>, Stamp)> {
+        let mut entered: Option<Dir> = None;
+        for name in &self.path_from_anchor {
+            let above = entered.as_ref().unwrap_or(&self.anchor);
+            entered = Some(above.open_dir(os_name(name))?);
+        }
+        let dir = entered.map_or_else(|| self.anchor.clone(), Arc::new);
+        let stamp = dir.stamp()?;
+        Ok((dir, stamp))
     }
 
     /// Path relative to the root.
@@ -144,10 +157,10 @@ pub(crate) fn assemble(task: &DirTask<'_>, salt: PathSalt) -> EntryResult {
         rules,
         base,
         mut changes,
-        failure,
+        excluded,
     } = std::mem::take(&mut *task.state());
-    if let Some(failure) = failure {
-        return failure;
+    if let Some(excluded) = excluded {
+        return excluded;
     }
     if let Some(base) = base.as_ref().filter(|_| changes.is_empty()) {
         return EntryResult::Node(Node::Folder(base.clone()));

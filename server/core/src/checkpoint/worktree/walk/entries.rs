@@ -10,22 +10,22 @@ use rayon::Scope;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    ContentMode, Walk, WalkEnd,
+    ContentMode, Walk, WalkOptions, WalkOutcome,
     dir_task::{DirTask, EntryResult, PathTree},
 };
 use crate::{
     checkpoint::{
         store::object::{Mode, Oid},
         worktree::{
-            capture_filter::{CaptureFilter, Decision, IgnoreStack},
-            git_index::TrackedPaths,
+            capture_filter::{Decision, IgnoreStack},
             read_file::{self, ReadOutcome},
-            scan_dir::{EntryKind, ScanDir, os_name},
             snapshot::{ExclusionReason, File, Folder, Node},
         },
     },
     error::Error,
+    fs::dir::{Dir, FileType},
     gitignore_stack,
+    path::os_name,
 };
 
 /// Number of entries per parallel work item.
@@ -41,9 +41,16 @@ thread_local! {
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A folder that is open.
-pub(crate) struct OpenedDir {
-    pub(crate) dir: Arc<ScanDir>,
+pub(crate) struct ListedName {
+    pub(crate) name: Box<[u8]>,
+    /// Type, if the listing returned it.
+    pub(crate) kind: Option<FileType>,
+}
+
+/// An open folder, shared by its work items.
+pub(crate) struct DirContext<'a> {
+    pub(crate) task: Arc<DirTask<'a>>,
+    pub(crate) dir: Arc<Dir>,
     /// Rules in force in it.
     pub(crate) ignore_stack: IgnoreStack,
     /// Whether the decisions of the last scan no longer hold.
@@ -52,31 +59,17 @@ pub(crate) struct OpenedDir {
     pub(crate) names: Option<Vec<ListedName>>,
 }
 
-pub(crate) struct ListedName {
-    pub(crate) name: Box<[u8]>,
-    /// Type, if the listing returned it.
-    pub(crate) kind: Option<EntryKind>,
-}
-
-/// State shared by the work items of a folder.
-pub(crate) struct DirContext<'a> {
-    pub(crate) task: Arc<DirTask<'a>>,
-    pub(crate) dir: Arc<ScanDir>,
-    pub(crate) ignore_stack: IgnoreStack,
-    pub(crate) reevaluate: bool,
-}
-
-/// Filters the entries of one folder. Initialized on first use.
+/// Filters the entries of one folder.
 struct EntryFilter<'j> {
-    filter: &'j CaptureFilter<'j>,
-    tracked: &'j TrackedPaths,
+    walk: &'j Walk<'j>,
     context: &'j DirContext<'j>,
-    prepared: Option<PreparedFilter<'j>>,
+    /// Initialized on first use, which an unchanged folder never needs.
+    matcher: Option<EntryMatcher<'j>>,
 }
 
-struct PreparedFilter<'j> {
+struct EntryMatcher<'j> {
     path: Vec<u8>,
-    scope: gitignore_stack::DirMatcher<'j>,
+    rules: gitignore_stack::DirMatcher<'j>,
     /// Whether the folder is ignored.
     is_ignored: bool,
 }
@@ -84,36 +77,42 @@ struct PreparedFilter<'j> {
 impl<'j> EntryFilter<'j> {
     fn new(walk: &'j Walk<'j>, context: &'j DirContext<'j>) -> Self {
         Self {
-            filter: walk.filter,
-            tracked: walk.tracked,
+            walk,
             context,
-            prepared: None,
+            matcher: None,
         }
     }
 
     /// Returns whether access rules deny an entry of unknown type.
     fn may_deny(&self, name: &[u8]) -> bool {
         let folder = self.context.task.path();
-        self.filter.denies(&folder, name, false) || self.filter.denies(&folder, name, true)
+        let filter = self.walk.options.filter;
+        filter.denies(&folder, name, false) || filter.denies(&folder, name, true)
     }
 
-    fn decide(&mut self, name: &[u8], kind: EntryKind) -> Decision {
-        let (filter, tracked, context) = (self.filter, self.tracked, self.context);
-        let PreparedFilter {
+    fn decide(&mut self, name: &[u8], kind: FileType) -> Decision {
+        let WalkOptions {
+            filter, tracked, ..
+        } = self.walk.options;
+        let EntryMatcher {
             path,
-            scope,
+            rules,
             is_ignored,
-        } = self.prepared.get_or_insert_with(|| {
-            let path = context.task.path();
-            PreparedFilter {
-                scope: context.ignore_stack.rules().within(&filter.place(&path)),
-                is_ignored: context.task.is_ignored(filter, tracked),
+        } = self.matcher.get_or_insert_with(|| {
+            let path = self.context.task.path();
+            EntryMatcher {
+                rules: self
+                    .context
+                    .ignore_stack
+                    .rules()
+                    .within(&filter.place(&path)),
+                is_ignored: self.context.task.is_ignored(filter, tracked),
                 path,
             }
         });
-        let is_dir = kind == EntryKind::Folder;
-        filter.decide(path, name, (is_dir, kind == EntryKind::Link), || {
-            let is_ignored = *is_ignored || scope.ignores(os_name(name), is_dir);
+        let is_dir = kind == FileType::Directory;
+        filter.decide(path, name, (is_dir, kind == FileType::Symlink), || {
+            let is_ignored = *is_ignored || rules.ignores(os_name(name), is_dir);
             is_ignored && !tracked.contains_in(path, name, is_dir)
         })
     }
@@ -121,32 +120,17 @@ impl<'j> EntryFilter<'j> {
 
 impl Walk<'_> {
     /// Processes the entries of a folder.
-    pub(crate) fn process_entries<'s>(
-        &'s self,
-        scope: &Scope<'s>,
-        task: &Arc<DirTask<'s>>,
-        open: OpenedDir,
-    ) {
-        let OpenedDir {
-            dir,
-            ignore_stack,
-            reevaluate,
-            names,
-        } = open;
-        let context = DirContext {
-            task: task.clone(),
-            dir,
-            ignore_stack,
-            reevaluate,
-        };
+    pub(crate) fn process_entries<'s>(&'s self, scope: &Scope<'s>, context: DirContext<'s>) {
+        let task = context.task.clone();
         if let Some(paths) = task.paths {
             let mut entry_filter = EntryFilter::new(self, &context);
             for (name, paths) in &paths.names {
                 self.process_entry(scope, &context, &mut entry_filter, name, None, Some(paths));
             }
-        } else if let Some(names) = names {
-            self.for_each_chunk(scope, task, names.len(), move |walk, scope, range| {
+        } else if let Some(count) = context.names.as_ref().map(Vec::len) {
+            self.for_each_chunk(scope, &task, count, move |walk, scope, range| {
                 let mut entry_filter = EntryFilter::new(walk, &context);
+                let names = context.names.as_deref().unwrap_or_default();
                 for ListedName { name, kind } in &names[range] {
                     if walk.is_stopped() {
                         return;
@@ -155,7 +139,7 @@ impl Walk<'_> {
                 }
             });
         } else if let Some(known) = task.last.clone() {
-            self.for_each_chunk(scope, task, known.len(), move |walk, scope, range| {
+            self.for_each_chunk(scope, &task, known.len(), move |walk, scope, range| {
                 walk.recheck_entries(scope, &context, &known, range);
             });
         }
@@ -215,13 +199,13 @@ impl Walk<'_> {
             };
             self.count_entry();
             if file.settled
-                && matches!(context.dir.stat(entry.name), Ok((_, stamp)) if stamp == file.stamp)
+                && matches!(context.dir.stat(os_name(entry.name)), Ok(Some(found)) if found.stamp == file.stamp)
             {
                 continue;
             }
             let kind = match file.mode {
-                Mode::Link => EntryKind::Link,
-                _ => EntryKind::File,
+                Mode::Link => FileType::Symlink,
+                _ => FileType::File,
             };
             match self.read_content(context, entry.name, kind, Some(file)) {
                 Some(change) => context.task.note(entry.name, change),
@@ -239,18 +223,22 @@ impl Walk<'_> {
         context: &DirContext<'s>,
         entry_filter: &mut EntryFilter<'_>,
         name: &[u8],
-        kind: Option<EntryKind>,
+        kind: Option<FileType>,
         paths: Option<&'s PathTree>,
     ) {
         let last = context.task.last.as_ref().and_then(|last| last.get(name));
         let mut kind = kind;
         for _ in 0..ATTEMPTS {
             let found = match kind {
-                Some(kind) => Ok(kind),
-                None => context.dir.stat(name).map(|(kind, _)| kind),
+                Some(kind) => Ok(Some(kind)),
+                None => context
+                    .dir
+                    .stat(os_name(name))
+                    .map(|found| found.map(|found| found.kind)),
             };
             let found = match found {
-                Ok(kind) => kind,
+                Ok(Some(kind)) => kind,
+                Ok(None) => return context.task.note(name, EntryResult::Gone),
                 Err(error) => {
                     let change = match read_file::failed(&error) {
                         ReadOutcome::Skipped(_) if entry_filter.may_deny(name) => {
@@ -271,21 +259,23 @@ impl Walk<'_> {
                 }
             }
             match found {
-                EntryKind::Special(special) => {
+                FileType::Special(special) => {
                     let reason = ExclusionReason::Special(special);
                     return context.task.note(name, EntryResult::Excluded(reason));
                 }
-                EntryKind::Folder => {
+                FileType::Directory => {
                     let last = last.and_then(|last| last.folder());
                     return self.descend(scope, context, name, last, paths);
                 }
-                EntryKind::File | EntryKind::Link => {
+                FileType::File | FileType::Symlink => {
                     self.count_entry();
                     let last = last.and_then(|last| last.file());
                     let is_wanted = paths.is_some_and(|paths| paths.whole);
                     let known = last.filter(|last| {
-                        let is_clean = |(kind, stamp)| kind == found && stamp == last.stamp;
-                        !is_wanted && last.settled && context.dir.stat(name).is_ok_and(is_clean)
+                        !is_wanted
+                            && last.settled
+                            && matches!(context.dir.stat(os_name(name)), Ok(Some(now))
+                                if now.kind == found && now.stamp == last.stamp)
                     });
                     if let Some(known) = known {
                         return context
@@ -309,10 +299,12 @@ impl Walk<'_> {
         &self,
         context: &DirContext<'_>,
         name: &[u8],
-        kind: EntryKind,
+        kind: FileType,
         last: Option<&File>,
     ) -> Option<EntryResult> {
-        let sink = match self.content_mode {
+        let WalkOptions { started_at, .. } = self.options;
+        let limit = self.options.job.settings.max_file_size;
+        let sink = match self.options.content_mode {
             ContentMode::Read(sink) => sink,
             ContentMode::Measure {
                 max_files,
@@ -321,18 +313,13 @@ impl Walk<'_> {
         };
         let mut buffer = READ_BUFFER.take();
         let found = match kind {
-            EntryKind::Link => read_file::link(&context.dir, name, self.started_at, &mut buffer),
+            FileType::Symlink => {
+                read_file::link(&context.dir, os_name(name), started_at, &mut buffer)
+            }
             _ => {
                 let mode = last.map(|last| last.mode);
-                let limit = self.max_file_size;
-                read_file::file(
-                    &context.dir,
-                    name,
-                    limit,
-                    self.started_at,
-                    mode,
-                    &mut buffer,
-                )
+                let dir = &context.dir;
+                read_file::file(dir, os_name(name), limit, started_at, mode, &mut buffer)
             }
         };
         let change = match found {
@@ -340,7 +327,7 @@ impl Walk<'_> {
             ReadOutcome::Skipped(ExclusionReason::Unreadable(number))
                 if is_resource_error(number) =>
             {
-                self.stop(WalkEnd::Failed(resource_error(number)));
+                self.stop(Err(resource_error(number)));
                 EntryResult::Gone
             }
             ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
@@ -349,7 +336,7 @@ impl Walk<'_> {
                     && last.is_none_or(|last| last.oid != file.oid)
                     && let Err(error) = sink.blob(file.oid, &buffer)
                 {
-                    self.stop(WalkEnd::Failed(error));
+                    self.stop(Err(error));
                 }
                 EntryResult::Node(Node::File(file))
             }
@@ -365,27 +352,28 @@ impl Walk<'_> {
         &self,
         context: &DirContext<'_>,
         name: &[u8],
-        kind: EntryKind,
+        kind: FileType,
         max_files: u64,
         max_bytes: u64,
     ) -> Option<EntryResult> {
-        let (found, stamp) = context.dir.stat(name).ok()?;
-        if found != kind {
+        let found = context.dir.stat(os_name(name)).ok()??;
+        if found.kind != kind {
             return None;
         }
-        if kind == EntryKind::File && stamp.size > self.max_file_size {
+        let stamp = found.stamp;
+        if kind == FileType::File && stamp.size > self.options.job.settings.max_file_size {
             return Some(EntryResult::Excluded(ExclusionReason::TooLarge(stamp.size)));
         }
         let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;
         let bytes = self.bytes.fetch_add(stamp.size, Ordering::Relaxed) + stamp.size;
         if files > max_files || bytes > max_bytes {
-            self.stop(WalkEnd::TooLarge);
+            self.stop(Ok(WalkOutcome::TooLarge));
         }
         Some(EntryResult::Node(Node::File(File {
             stamp,
             oid: Oid::EMPTY_TREE,
             mode: match kind {
-                EntryKind::Link => Mode::Link,
+                FileType::Symlink => Mode::Link,
                 _ => Mode::File,
             },
             settled: false,
