@@ -23,9 +23,10 @@ use super::{
     store::{
         fsck::{UNSAFE_NAME, UNSORTED, is_unsafe_name},
         git_config, lock,
-        object::{Commit, Kind, Mode, RawEntry, encode_tree, name_of, raw_entries, tree_order},
-        object_reader::{ObjectReader, Unreadable},
-        pack_reader::PackList,
+        object::{
+            Commit, Kind, Mode, RawEntry, Unreadable, encode_tree, name_of, raw_entries, tree_order,
+        },
+        object_reader::ObjectReader,
         pack_writer::PackWriter,
         reachable::named_by_headers,
         refs,
@@ -224,7 +225,7 @@ impl ShadowRepository {
                 ),
             ));
         }
-        let reader = ObjectReader::with_limit(MAX_OBJECT_BYTES, &dir, &Arc::<PackList>::default());
+        let reader = ObjectReader::new(&dir, MAX_OBJECT_BYTES);
         Ok(Self { dir, reader })
     }
 
@@ -443,7 +444,7 @@ impl Importer<'_> {
             bytes: size,
             skipped,
         };
-        if !self.stored.contains(taken.oid) {
+        if !self.stored.is_packed(taken.oid) {
             self.pack.put(Kind::Tree, taken.oid, &ours)?;
         }
         self.trees.insert(key, taken.clone());
@@ -513,8 +514,8 @@ impl Importer<'_> {
 
     /// Imports a blob, and returns its length.
     fn blob(&self, oid: Oid) -> Result<Result<u64, Unreadable>, Error> {
-        if self.pack.has(oid) || self.stored.contains(oid) {
-            return Ok(self.shadow.reader.len(oid).ok_or(Unreadable::Missing));
+        if self.pack.has(oid) || self.stored.is_packed(oid) {
+            return Ok(self.shadow.reader.header(oid).map(|(_, length)| length));
         }
         let bytes = match self.read(Kind::Blob, oid) {
             Ok(bytes) => bytes,

@@ -11,7 +11,7 @@ mod tests;
 use std::{
     path::Path,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Instant,
@@ -27,9 +27,8 @@ use super::{
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, Oid},
-        pack_reader::PackSet,
+        object_reader::ObjectReader,
         pack_writer::PackWriter,
-        repository::Repository,
     },
     worktree::{
         capture_filter::CaptureFilter,
@@ -126,13 +125,13 @@ impl Checkpoints {
             .find(|checkpoint| !checkpoint.metadata.fetched);
 
         let pack = PackWriter::new(&repository)?;
+        repository.reader().refresh();
         let sink = ObjectSink {
             pack: match request.purpose {
                 Purpose::Undo { .. } => pack.store_uncompressed(),
                 _ => pack,
             },
-            repository: &repository,
-            packed: OnceLock::new(),
+            stored: repository.reader(),
             is_empty: checkpoints.is_empty(),
             unchecked: AtomicUsize::new(0),
         };
@@ -232,8 +231,7 @@ impl Checkpoints {
     ) -> Result<Counts, Error> {
         let has = |oid, is_folder| sink.has(oid, is_folder);
         for _ in 0..MAX_ATTEMPTS {
-            let (counts, missing) =
-                find_missing(&scan.tree, base, sink.repository, job.cancel, has)?;
+            let (counts, missing) = find_missing(&scan.tree, base, &sink.stored, job.cancel, has)?;
             let changed = self.store_files(job, sink, &missing)?;
             if changed.is_empty() {
                 let folders = missing.folders.par_iter().with_min_len(16);
@@ -318,10 +316,8 @@ fn reread(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, V
 /// Adds objects to the pack unless they are stored already.
 struct ObjectSink<'a> {
     pack: PackWriter<'a>,
-    repository: &'a Repository,
-    /// Packs at the time of the first lookup. They only grow while the lock is held; at worst an
-    /// object is stored twice.
-    packed: OnceLock<Arc<PackSet>>,
+    /// The store. Its packs only grow while the lock is held; at worst an object is stored twice.
+    stored: ObjectReader,
     /// Whether the store is empty, so that lookups are unnecessary.
     is_empty: bool,
     /// Number of objects added without a lookup.
@@ -339,9 +335,7 @@ impl ObjectSink<'_> {
         {
             return false;
         }
-        self.packed
-            .get_or_init(|| self.repository.current_packs())
-            .has(oid)
+        self.stored.is_packed(oid)
     }
 }
 

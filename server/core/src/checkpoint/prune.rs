@@ -12,13 +12,8 @@ use std::{collections::HashSet, fs, path::PathBuf, sync::Arc};
 use super::{
     Checkpoint, Checkpoints, Filter, Oid, Purpose,
     store::{
-        lock,
-        object_reader::ObjectReader,
-        packs::{self, Pack},
-        reachable::ReachableSet,
-        refs, remote_refs,
-        repository::Repository,
-        uncompressed_packs,
+        lock, object_reader::ObjectReader, pack::Pack, packs, reachable::ReachableSet, refs,
+        remote_refs, repository::Repository, uncompressed_packs,
     },
 };
 use crate::{
@@ -268,7 +263,7 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
 /// Returns the size of objects in packs, in bytes.
 fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
     let sizes = objects.iter().map(|oid| {
-        let packed = packs.iter().find_map(|pack| pack.index.find(*oid));
+        let packed = packs.iter().find_map(|pack| pack.entry_range(*oid));
         packed.map_or(0, |range| range.end - range.start + INDEX_ENTRY_BYTES)
     });
     sizes.sum()
@@ -389,10 +384,11 @@ fn remove_objects(
     let mut mixed: Vec<&Pack> = Vec::new();
     let mut dead: Vec<&Pack> = Vec::new();
     for pack in packs.iter().filter(|pack| !pack.is_kept()) {
-        let live = pack.index.names().filter(|oid| is_live(*oid)).count();
+        let objects = pack.objects();
+        let live = objects.iter().filter(|oid| is_live(**oid)).count();
         if live == 0 {
             dead.push(pack);
-        } else if live < pack.index.len() {
+        } else if live < objects.len() {
             mixed.push(pack);
         }
     }
@@ -417,9 +413,9 @@ fn remove_replaced(
     let Some(made) = made else {
         return Ok(true);
     };
-    let is_other = |pack: &&Pack| pack.path != made.path;
-    let size: u64 = old.iter().map(|pack| pack.len).sum();
-    if made.len >= size && old.iter().all(is_other) {
+    let is_other = |pack: &&Pack| pack.path() != made.path();
+    let size: u64 = old.iter().map(|pack| pack.len()).sum();
+    if made.len() >= size && old.iter().all(is_other) {
         // The old packs held deltas, which are smaller.
         return packs::remove(repository, std::iter::once(&made));
     }
@@ -435,17 +431,17 @@ fn fold_packs(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
     }
     let mut packs = packs::all(repository)?;
     packs.retain(|pack| !pack.is_kept());
-    packs.sort_unstable_by_key(|pack| pack.len);
+    packs.sort_unstable_by_key(|pack| pack.len());
     if packs.len() <= MAX_PACKS {
         return Ok(());
     }
     let mut smaller = 0;
     let mut folded = 0;
     for (at, pack) in packs.iter().enumerate() {
-        if pack.len < 2 * smaller {
+        if pack.len() < 2 * smaller {
             folded = at + 1;
         }
-        smaller += pack.len;
+        smaller += pack.len();
     }
     let folded: Vec<&Pack> = packs[..folded].iter().collect();
     if folded.len() < 2 {
@@ -455,7 +451,7 @@ fn fold_packs(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
         return Ok(());
     };
     // Fewer packs are better even if the size is the same.
-    let old = folded.into_iter().filter(|pack| pack.path != made.path);
+    let old = folded.into_iter().filter(|pack| pack.path() != made.path());
     packs::remove(repository, old)?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::{
         Counts,
         store::{
             object::{Mode, Oid, TreeEntry, tree_order},
-            repository::Repository,
+            object_reader::ObjectReader,
         },
         worktree::snapshot::{Entry, Folder},
     },
@@ -39,14 +39,10 @@ pub(crate) struct MissingObjects<'a> {
 pub(crate) fn find_missing<'a>(
     tree: &'a Arc<Folder>,
     base: BaseTree<'a>,
-    repository: &Repository,
+    reader: &ObjectReader,
     cancel: &Cancel,
     has: impl Fn(Oid, bool) -> bool,
 ) -> Result<(Counts, MissingObjects<'a>), Error> {
-    let reader = match base {
-        BaseTree::Stored(_) => Some(repository.reader()),
-        _ => None,
-    };
     let mut counts = Counts::default();
     let mut missing = MissingObjects::default();
     let old = match base {
@@ -71,8 +67,8 @@ pub(crate) fn find_missing<'a>(
             counts.deleted += old.files;
             continue;
         }
-        let stored = match (&old, &reader) {
-            (Some(OldFolder::Stored(oid)), Some(reader)) => reader.tree(*oid)?,
+        let stored = match &old {
+            Some(OldFolder::Stored(oid)) => reader.tree(*oid)?,
             _ => Vec::new(),
         };
         let old = match &old {

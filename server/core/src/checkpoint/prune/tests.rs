@@ -219,7 +219,11 @@ fn a_damaged_list_of_uncompressed_packs_is_harmless() {
     let id = scratch.checkpoint(1, &[(b"f", b"1", Mode::File)]);
     let repository = scratch.repository();
     let list = repository.dir().join(uncompressed_packs::LIST);
-    let pack = packs::all(&repository).unwrap().remove(0).path;
+    let pack = packs::all(&repository)
+        .unwrap()
+        .remove(0)
+        .path()
+        .to_path_buf();
     let name = pack.file_name().unwrap().to_str().unwrap();
     let most = u64::MAX;
     for text in [
@@ -425,7 +429,11 @@ fn a_damaged_object_stops_pruning_before_any_removal() {
         1,
         &[(b"d/f", &content, Mode::File), (b"g", b"g", Mode::File)],
     );
-    let pack = packs::all(&scratch.repository()).unwrap().remove(0).path;
+    let pack = packs::all(&scratch.repository())
+        .unwrap()
+        .remove(0)
+        .path()
+        .to_path_buf();
     scratch.checkpoint(2, &[(b"d/f", &content, Mode::File)]);
     let mut bytes = fs::read(&pack).unwrap();
     bytes[2000] ^= 1;

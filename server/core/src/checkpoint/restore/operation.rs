@@ -162,7 +162,7 @@ impl RestoreOperation<'_> {
                 undo.id
             )));
         }
-        self.repository.refresh_packs();
+        self.repository.reader().refresh();
         let prepared = prepared.inspect_err(|_| {
             if !is_retry {
                 self.remove_undo_point(&undo);

@@ -15,8 +15,8 @@ use super::{
     super::{
         Oid,
         store::{
-            object::{Kind, Mode},
-            object_reader::{ObjectReader, Unreadable},
+            object::{Kind, Mode, Unreadable},
+            object_reader::ObjectReader,
             repository::Repository,
         },
         tree_diff::Leaf,
@@ -50,15 +50,13 @@ pub(super) fn verify_contents(
     let cache = Mutex::new((CACHE_BYTES, BlobCache::new()));
     let lock = || cache.lock().unwrap_or_else(PoisonError::into_inner);
     let read = |reader: &ObjectReader, oid| {
-        let room = lock().0;
-        if let Some(bytes) = reader.verify_and_read(Kind::Blob, oid, room)? {
-            let (room, contents) = &mut *lock();
-            if let Some(left) = room.checked_sub(bytes.len())
-                && !contents.contains_key(&oid)
-            {
-                *room = left;
-                contents.insert(oid, bytes);
-            }
+        let bytes = reader.try_read(Kind::Blob, oid)?;
+        let (room, contents) = &mut *lock();
+        if let Some(left) = room.checked_sub(bytes.len())
+            && !contents.contains_key(&oid)
+        {
+            *room = left;
+            contents.insert(oid, bytes);
         }
         Ok(())
     };
@@ -89,7 +87,8 @@ pub(super) fn verify_folders(
         |reader, folder| {
             cancel.check()?;
             let unreadable = |why| reader.unreadable(Kind::Tree, *folder, why);
-            reader.verify(Kind::Tree, *folder).map_err(unreadable)
+            let read = reader.try_read(Kind::Tree, *folder);
+            read.map(drop).map_err(unreadable)
         },
     )
 }
@@ -108,7 +107,7 @@ pub(super) fn undo_damage(
         Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
         checked => checked?,
     }
-    let check = |reader: &ObjectReader, oid| reader.verify(Kind::Blob, oid);
+    let check = |reader: &ObjectReader, oid| reader.try_read(Kind::Blob, oid).map(drop);
     let bad = unreadable_paths(repository, steps, |step| step.before, check, cancel)?;
     Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", list_paths(&bad))))
 }

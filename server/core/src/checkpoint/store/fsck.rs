@@ -95,7 +95,7 @@ pub(crate) fn check_checkpoints(
     denies: &mut dyn FnMut(&RelPath, bool) -> bool,
 ) -> Result<Vec<(Oid, String)>, Error> {
     let largest = largest.unwrap_or(u64::MAX);
-    let reader = repository.reader_with_limit(largest);
+    let reader = ObjectReader::new(repository.dir(), largest);
     let mut problems = Vec::new();
     let mut found = FsckState::default();
     let mut trees = Vec::new();
@@ -108,7 +108,7 @@ pub(crate) fn check_checkpoints(
             Err(what) => problems.push((*id, what)),
         }
     }
-    found.read_blobs(repository, largest, cancel)?;
+    found.read_blobs(&reader, cancel)?;
     if found.bad.is_empty() {
         return Ok(problems);
     }
@@ -209,29 +209,20 @@ impl FsckState {
         self.order.push(oid);
     }
 
-    fn read_blobs(
-        &mut self,
-        repository: &Repository,
-        largest: u64,
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
+    fn read_blobs(&mut self, reader: &ObjectReader, cancel: &Cancel) -> Result<(), Error> {
         let blobs: Vec<Oid> = self.blobs.drain().collect();
         let one_large = Mutex::new(());
         let bad: Vec<Option<(Oid, String)>> = blobs
             .into_par_iter()
-            .map_init(
-                || repository.reader_with_limit(largest),
-                |reader, oid| {
-                    cancel.check()?;
-                    let is_large = reader
-                        .len(oid)
-                        .is_some_and(|length| length > LARGE_BLOB_BYTES);
-                    let _alone =
-                        is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));
-                    let read = reader.try_read(Kind::Blob, oid);
-                    Ok(read.err().map(|why| (oid, why.describe())))
-                },
-            )
+            .map(|oid| {
+                cancel.check()?;
+                let is_large =
+                    matches!(reader.header(oid), Ok((_, length)) if length > LARGE_BLOB_BYTES);
+                let _alone =
+                    is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));
+                let read = reader.try_read(Kind::Blob, oid);
+                Ok(read.err().map(|why| (oid, why.describe())))
+            })
             .collect::<Result<_, Error>>()?;
         self.bad.extend(bad.into_iter().flatten());
         Ok(())
@@ -398,10 +389,10 @@ mod tests {
         let second = scratch.checkpoint(2, &[file, (b"y", b"1", Mode::File)]);
         let third = scratch.checkpoint(3, &[(b"y", b"1", Mode::File)]);
         assert_eq!(scratch.verify(), [""; 0]);
-        let at = pack.index.find(name_of(Kind::Blob, &content)).unwrap();
-        let mut bytes = fs::read(&pack.path).unwrap();
+        let at = pack.entry_range(name_of(Kind::Blob, &content)).unwrap();
+        let mut bytes = fs::read(pack.path()).unwrap();
         bytes[at.start as usize + 5000] ^= 1;
-        fs::write(&pack.path, bytes).unwrap();
+        fs::write(pack.path(), bytes).unwrap();
         let findings = scratch.verify();
         assert_eq!(findings.len(), 2, "{findings:?}");
         for id in [first, second] {
@@ -507,7 +498,7 @@ mod tests {
         assert!(scratch.repository().rebuilt().is_some());
         assert_eq!(scratch.verify(), [""; 0]);
         let pack = packs::all(&scratch.repository()).unwrap().remove(0);
-        fs::write(pack.path.with_extension("idx"), "").unwrap();
+        fs::write(pack.path().with_extension("idx"), "").unwrap();
         let findings = scratch.verify();
         assert!(
             findings[0].contains("the store is damaged: the pack"),

@@ -1,5 +1,6 @@
 //! Reads loose objects, which only git writes. git does not always flush them, so a power failure
-//! can truncate them: every object is verified.
+//! can truncate them: every object is verified. (The reader of `gix-odb` blocks on a pipe, and
+//! accepts a truncated checksum and bytes behind the end.)
 
 use std::{
     fs::File,
@@ -7,12 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flate2::{Decompress, FlushDecompress, Status};
+use gix_zlib::{Inflate, Status};
 
 use super::{
-    object::{Kind, Oid, name_of},
-    object_reader::Unreadable,
-    pack_reader::MAX_RATIO,
+    object::{Kind, Oid, Unreadable, name_of},
+    pack::MAX_RATIO,
 };
 use crate::storage::atomic_file::{is_dir, open_regular};
 
@@ -67,7 +67,7 @@ fn open(objects: &Path, oid: Oid) -> Result<Opened, Unreadable> {
     read.map_err(|_| Unreadable::Damaged)?;
     let mut start = [0xff; MAX_HEADER];
     // Errors after the header are found when the content is read.
-    let _ = Decompress::new(true).decompress(&deflated, &mut start, FlushDecompress::None);
+    let _ = Inflate::default().prefix(&deflated, &mut start);
     let (kind, length, header) = decode_header(&start).ok_or(Unreadable::Damaged)?;
     Ok(Opened {
         file,
@@ -92,15 +92,9 @@ impl Opened {
         let whole = usize::try_from(self.length)
             .ok()?
             .checked_add(self.header)?;
-        // One extra byte, to detect content that is too long.
-        let mut bytes = Vec::with_capacity(whole + 1);
-        let mut inflate = Decompress::new(true);
-        let status = inflate
-            .decompress_vec(&self.deflated, &mut bytes, FlushDecompress::Finish)
-            .ok()?;
-        let is_whole = status == Status::StreamEnd
-            && bytes.len() == whole
-            && inflate.total_in() == self.deflated.len() as u64;
+        let mut bytes = vec![0; whole];
+        let inflated = Inflate::default().once(&self.deflated, &mut bytes).ok()?;
+        let is_whole = inflated == (Status::StreamEnd, self.deflated.len(), whole);
         is_whole.then(|| bytes.split_off(self.header))
     }
 }

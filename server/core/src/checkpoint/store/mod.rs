@@ -1,7 +1,7 @@
 //! The store of checkpoints: a bare git repository that git can read.
 //!
 //! [`repository`] opens it, and is the place to start. Objects are encoded in [`object`], written
-//! as packs by [`pack_writer`], and read by [`object_reader`] through [`pack_reader`] and
+//! as packs by [`pack_writer`], and read by [`object_reader`] through [`pack`] and
 //! [`loose`]. [`refs`] names the checkpoints, and [`remote_refs`] lists the fetched ones. [`lock`]
 //! allows one writer at a time. [`fsck`] finds damage, [`repair`] rebuilds a damaged store, and
 //! [`reachable`] and [`packs`] serve pruning.
@@ -12,8 +12,8 @@ pub(crate) mod lock;
 mod loose;
 pub(crate) mod object;
 pub(crate) mod object_reader;
+pub(crate) mod pack;
 mod pack_index;
-pub(crate) mod pack_reader;
 pub(crate) mod pack_writer;
 pub(crate) mod packs;
 pub(crate) mod reachable;

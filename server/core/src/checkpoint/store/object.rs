@@ -98,6 +98,28 @@ impl Kind {
     }
 }
 
+/// Why an object cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// The object does not exist.
+    Missing,
+    /// The content does not match the id, or cannot be decoded.
+    Damaged,
+    /// The object, or the base of its delta, exceeds the size limit; its size in bytes.
+    TooLarge(u64),
+}
+
+impl Unreadable {
+    /// Describes the problem as a predicate of the object.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Self::Missing => "is missing".to_owned(),
+            Self::Damaged => "is damaged".to_owned(),
+            Self::TooLarge(length) => format!("is too large ({length} bytes)"),
+        }
+    }
+}
+
 /// Returns the id of an object.
 pub(crate) fn name_of(kind: Kind, bytes: &[u8]) -> Oid {
     let mut hash = Hasher::new(kind, bytes.len() as u64);

@@ -1,76 +1,58 @@
 //! Reads objects from packs and loose files, and verifies their ids.
+//!
+//! The list of packs is our own: alternates and links are never followed, and a damaged copy of an
+//! object is replaced by an intact one in another pack.
 
 use std::{
-    cell::{Cell, RefCell},
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, SystemTime},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::SystemTime,
 };
 
 use super::{
     loose,
-    object::{Commit, Kind, Oid, TreeEntry, decode_tree, name_of},
-    pack_reader::{PackHandles, PackList, PackSet},
+    object::{Commit, Kind, Oid, TreeEntry, Unreadable, decode_tree},
+    pack::Pack,
 };
-use crate::error::Error;
+use crate::{error::Error, storage::atomic_file::is_dir};
 
-/// Time in which a folder can change twice without changing its modification time.
-const TIMESTAMP_TICK: Duration = Duration::from_millis(50);
+/// Reads the objects of a store or of a foreign repository. Clones share the list of packs.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectReader(Arc<Inner>);
 
-/// Reads objects; each thread needs its own.
-///
-/// libgit2 is not used: it loops forever on a truncated loose object, and blocks on a pipe in place
-/// of a file.
-pub(crate) struct ObjectReader {
+struct Inner {
+    /// Path of the folder `objects`.
     objects: PathBuf,
-    list: Arc<PackList>,
-    packed: RefCell<Option<Arc<PackSet>>>,
-    open: RefCell<PackHandles>,
-    /// Modification time of the pack folder when a missing object last caused a listing. `None` if
-    /// it was too recent to notice the next pack.
-    stamp: Cell<Option<SystemTime>>,
+    /// Maximum size of an object, in bytes.
     largest: u64,
+    packs: Mutex<PackList>,
 }
 
-/// Why an object cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// The object does not exist.
-    Missing,
-    /// The content does not match the id, or cannot be decoded.
-    Damaged,
-    /// The object, or the base of its delta, exceeds the size limit; its size in bytes.
-    TooLarge(u64),
-}
+/// The packs when they were last listed, newest first. `None` before the first read.
+type PackList = Option<Arc<Vec<Arc<ListedPack>>>>;
 
-impl Unreadable {
-    /// Describes the problem as a predicate of the object.
-    pub(crate) fn describe(self) -> String {
-        match self {
-            Self::Missing => "is missing".to_owned(),
-            Self::Damaged => "is damaged".to_owned(),
-            Self::TooLarge(length) => format!("is too large ({length} bytes)"),
-        }
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ObjectReader").field(&self.objects).finish()
     }
+}
+
+/// A pack that is opened on first use. `None` if it cannot be opened.
+struct ListedPack {
+    path: PathBuf,
+    pack: OnceLock<Option<Pack>>,
 }
 
 impl ObjectReader {
-    /// Creates a reader without opening files.
-    pub(crate) fn new(dir: &Path, list: &Arc<PackList>) -> Self {
-        Self::with_limit(u64::MAX, dir, list)
-    }
-
-    /// Creates a reader that refuses objects of more than `largest` bytes.
-    pub(crate) fn with_limit(largest: u64, dir: &Path, list: &Arc<PackList>) -> Self {
-        Self {
+    /// Creates a reader for the objects of a repository, without opening files. It refuses objects
+    /// of more than `largest` bytes.
+    pub(crate) fn new(dir: &Path, largest: u64) -> Self {
+        Self(Arc::new(Inner {
             objects: dir.join("objects"),
-            list: Arc::clone(list),
-            packed: RefCell::new(None),
-            open: RefCell::new(PackHandles::with_limit(largest)),
-            stamp: Cell::new(None),
             largest,
-        }
+            packs: Mutex::default(),
+        }))
     }
 
     /// # Errors
@@ -88,24 +70,6 @@ impl ObjectReader {
         }
     }
 
-    /// Returns the length that the header of an object states, in bytes, or `None` if it cannot be
-    /// read.
-    pub(crate) fn len(&self, oid: Oid) -> Option<u64> {
-        self.header(oid).ok().map(|(_, length)| length)
-    }
-
-    fn header(&self, oid: Oid) -> Result<(Kind, u64), Unreadable> {
-        self.retry_after_refresh(|| {
-            if let Some(header) = self.packed().header(&mut self.open.borrow_mut(), oid) {
-                return Ok(header);
-            }
-            loose::header(&self.objects, oid).or_else(|_| {
-                let (kind, bytes) = self.find(oid)?;
-                Ok((kind, bytes.len() as u64))
-            })
-        })
-    }
-
     pub(crate) fn tree(&self, oid: Oid) -> Result<Vec<TreeEntry>, Error> {
         if oid == Oid::EMPTY_TREE {
             return Ok(Vec::new());
@@ -119,107 +83,128 @@ impl ObjectReader {
             .ok_or_else(|| self.unreadable(Kind::Commit, oid, Unreadable::Damaged))
     }
 
-    /// Returns whether the object exists, including one that was just written.
-    pub(crate) fn contains(&self, oid: Oid) -> bool {
-        let has = || self.packed().has(oid) || loose::exists(&self.objects, oid);
-        has() || (self.refresh() && has())
-    }
-
-    /// Reads an object of any kind.
-    pub(crate) fn read_any(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
-        self.retry_after_refresh(|| self.find(oid))
+    fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Error> {
+        self.try_read(kind, oid)
+            .map_err(|why| self.unreadable(kind, oid, why))
     }
 
     /// Reads an object of a known kind.
     pub(crate) fn try_read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
-        let read = self.packed().read(&mut self.open.borrow_mut(), kind, oid);
-        if let Some(bytes) = read.filter(|bytes| name_of(kind, bytes) == oid) {
-            return Ok(bytes);
-        }
         match self.read_any(oid)? {
             (found, bytes) if found == kind => Ok(bytes),
             _ => Err(Unreadable::Damaged),
         }
     }
 
-    /// Verifies an object. In a pack, its checksum is enough; otherwise it is inflated and hashed.
-    pub(crate) fn verify(&self, kind: Kind, oid: Oid) -> Result<(), Unreadable> {
-        let mut open = self.open.borrow_mut();
-        if self.packed().matches_checksum(&mut open, kind, oid) {
-            return Ok(());
-        }
-        drop(open);
-        self.try_read(kind, oid).map(drop)
+    /// Reads an object of any kind.
+    pub(crate) fn read_any(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let largest = self.0.largest;
+        self.find(
+            |pack| pack.read(oid, largest),
+            |objects| loose::read(objects, oid, largest),
+        )
     }
 
-    /// Like [`Self::verify`]. Returns the content if the object is in a pack and has at most `most`
-    /// bytes.
-    pub(crate) fn verify_and_read(
+    /// Returns the kind and length of an object without reading its content.
+    pub(crate) fn header(&self, oid: Oid) -> Result<(Kind, u64), Unreadable> {
+        self.find(
+            |pack| pack.header(oid),
+            |objects| loose::header(objects, oid),
+        )
+    }
+
+    /// Returns whether the object exists, including one that was just written.
+    pub(crate) fn contains(&self, oid: Oid) -> bool {
+        let in_pack = |pack: &Pack| pack.has(oid).then_some(Ok(()));
+        let loose = |objects: &Path| {
+            let exists = loose::exists(objects, oid);
+            exists.then_some(()).ok_or(Unreadable::Missing)
+        };
+        self.find(in_pack, loose).is_ok()
+    }
+
+    /// Returns whether a pack that is already listed has the object.
+    pub(crate) fn is_packed(&self, oid: Oid) -> bool {
+        self.packs()
+            .iter()
+            .any(|pack| pack.open(self.0.largest).is_some_and(|pack| pack.has(oid)))
+    }
+
+    /// Searches the packs, then the loose objects, until one copy can be read. A concurrent repack
+    /// moves objects to another pack, so the packs are listed again before the search fails.
+    fn find<T>(
         &self,
-        kind: Kind,
-        oid: Oid,
-        most: usize,
-    ) -> Result<Option<Vec<u8>>, Unreadable> {
-        let mut open = self.open.borrow_mut();
-        let found = self.packed().verify_and_read(&mut open, (kind, oid), most);
-        drop(open);
-        match found {
-            Some(None) => Ok(None),
-            Some(Some(bytes)) if name_of(kind, &bytes) == oid => Ok(Some(bytes)),
-            _ => self.try_read(kind, oid).map(|_| None),
-        }
-    }
-
-    fn packed(&self) -> Arc<PackSet> {
-        let mut packed = self.packed.borrow_mut();
-        Arc::clone(packed.get_or_insert_with(|| self.list.get(&self.objects.join("pack"))))
-    }
-
-    fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Error> {
-        self.try_read(kind, oid)
-            .map_err(|why| self.unreadable(kind, oid, why))
-    }
-
-    /// Searches the known packs, then the loose objects.
-    fn find(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
-        let packed = self.packed().object(&mut self.open.borrow_mut(), oid);
-        packed.or_else(|why| {
-            let loose = loose::read(&self.objects, oid, self.largest);
-            loose.map_err(|loose| {
-                if loose == Unreadable::Missing {
-                    why
-                } else {
-                    loose
-                }
-            })
-        })
-    }
-
-    /// A concurrent repack moves objects to another pack.
-    fn retry_after_refresh<T>(
-        &self,
-        look: impl Fn() -> Result<T, Unreadable>,
+        in_pack: impl Fn(&Pack) -> Option<Result<T, Unreadable>>,
+        loose: impl Fn(&Path) -> Result<T, Unreadable>,
     ) -> Result<T, Unreadable> {
+        let look = || {
+            let mut problem = Unreadable::Missing;
+            for listed in &*self.packs() {
+                match listed.open(self.0.largest).and_then(&in_pack) {
+                    Some(Ok(found)) => return Ok(found),
+                    Some(Err(why)) => problem = why,
+                    None => {}
+                }
+            }
+            loose(&self.0.objects).map_err(|why| match why {
+                Unreadable::Missing => problem,
+                why => why,
+            })
+        };
         look().or_else(|why| if self.refresh() { look() } else { Err(why) })
     }
 
-    /// Lists the packs again. Returns false if they cannot have changed since the last time.
-    fn refresh(&self) -> bool {
-        let packs = self.objects.join("pack");
-        // Read before listing, so that packs added in between are noticed.
-        let stamp = settled_stamp(&packs);
-        if stamp.is_some() && stamp == self.stamp.get() {
-            return false;
-        }
-        self.stamp.set(stamp);
-        self.list.refresh(&packs);
-        self.packed.replace(Some(self.list.get(&packs)));
-        self.open.replace(PackHandles::with_limit(self.largest));
-        true
+    fn packs(&self) -> Arc<Vec<Arc<ListedPack>>> {
+        let mut packs = self.0.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(packs.get_or_insert_with(|| Arc::new(self.list(&[]))))
+    }
+
+    /// Lists the packs again. Returns whether the list has changed.
+    pub(crate) fn refresh(&self) -> bool {
+        let mut packs = self.0.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = packs.take().unwrap_or_default();
+        let now = self.list(&before);
+        let is_same = |(a, b): (&Arc<ListedPack>, &Arc<ListedPack>)| Arc::ptr_eq(a, b);
+        let is_changed = before.len() != now.len() || !before.iter().zip(&now).all(is_same);
+        *packs = Some(Arc::new(now));
+        is_changed
+    }
+
+    /// Lists the packs without opening them. Reuses those that are already open.
+    fn list(&self, before: &[Arc<ListedPack>]) -> Vec<Arc<ListedPack>> {
+        let dir = self.0.objects.join("pack");
+        let entries = is_dir(&self.0.objects)
+            .then(|| is_dir(&dir).then(|| fs::read_dir(&dir).ok()).flatten())
+            .flatten();
+        let mut packs: Vec<(SystemTime, PathBuf)> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "idx"))
+            .map(|entry| {
+                let changed = entry.metadata().and_then(|found| found.modified());
+                let changed = changed.unwrap_or(SystemTime::UNIX_EPOCH);
+                (changed, entry.path().with_extension("pack"))
+            })
+            .collect();
+        packs.sort_unstable_by(|a, b| b.cmp(a));
+        // The name of a pack is a hash of its content.
+        let known = |path: &Path| before.iter().find(|listed| listed.path == path);
+        packs
+            .into_iter()
+            .map(|(_, path)| match known(&path) {
+                Some(listed) => Arc::clone(listed),
+                None => Arc::new(ListedPack {
+                    path,
+                    pack: OnceLock::new(),
+                }),
+            })
+            .collect()
     }
 
     pub(crate) fn unreadable(&self, kind: Kind, oid: Oid, why: Unreadable) -> Error {
-        let dir = self.objects.parent().unwrap_or(&self.objects).display();
+        let objects = &self.0.objects;
+        let dir = objects.parent().unwrap_or(objects).display();
         let what = match why {
             Unreadable::Missing => format!("is missing from the checkpoint store {dir}"),
             Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
@@ -232,9 +217,9 @@ impl ObjectReader {
     }
 }
 
-/// Returns the modification time of the pack folder, or `None` if it is too recent.
-fn settled_stamp(packs: &Path) -> Option<SystemTime> {
-    let stamp = fs::metadata(packs).ok()?.modified().ok()?;
-    let age = stamp.elapsed().ok()?;
-    (age > TIMESTAMP_TICK).then_some(stamp)
+impl ListedPack {
+    fn open(&self, largest: u64) -> Option<&Pack> {
+        let open = || Pack::open(&self.path, largest).ok();
+        self.pack.get_or_init(open).as_ref()
+    }
 }

@@ -195,14 +195,6 @@ impl<'a> PackWriter<'a> {
         })
     }
 
-    /// Adds an object in its encoded form, copied from another pack. It must not be a delta.
-    pub(crate) fn put_raw_entry(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
-        if !lock(&self.names).insert(oid) {
-            return Ok(());
-        }
-        self.append(oid, entry)
-    }
-
     /// Returns whether this pack has the object.
     pub(crate) fn has(&self, oid: Oid) -> bool {
         lock(&self.names).contains(&oid)
@@ -454,46 +446,6 @@ fn type_code(kind: Kind) -> u8 {
         Kind::Blob => 3,
         Kind::Tag => 4,
     }
-}
-
-/// Parses the header of an entry of a known kind. Returns the length of the object and the offset
-/// of its compressed bytes, or `None` for another kind or a delta.
-pub(crate) fn header(entry: &[u8], kind: Kind) -> Option<(u64, usize)> {
-    let (code_of_entry, length, at) = any_header(entry)?;
-    (code_of_entry == type_code(kind)).then_some((length, at))
-}
-
-/// Parses the header of any entry. Returns its type code, the length, and the offset where the
-/// header ends.
-pub(crate) fn any_header(entry: &[u8]) -> Option<(u8, u64, usize)> {
-    let first = *entry.first()?;
-    let (mut length, mut shift, mut at) = (u64::from(first & 15), 4, 1);
-    let mut goes_on = first & 0x80 != 0;
-    while goes_on {
-        let byte = *entry.get(at)?;
-        let bits = u64::from(byte & 0x7f);
-        if shift > 57 {
-            return None;
-        }
-        length |= bits << shift;
-        (shift, at) = (shift + 7, at + 1);
-        goes_on = byte & 0x80 != 0;
-    }
-    Some(((first >> 4) & 7, length, at))
-}
-
-/// Returns the kind of a type code, or `None` for a delta.
-pub(crate) fn kind_of_code(wanted: u8) -> Option<Kind> {
-    [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag]
-        .into_iter()
-        .find(|kind| type_code(*kind) == wanted)
-}
-
-/// Returns whether the entry is stored uncompressed.
-pub(crate) fn is_stored(entry: &[u8]) -> bool {
-    // Two bytes of zlib header, then the header of the first block; type 0 is stored.
-    let block = header(entry, Kind::Blob).and_then(|(_, begin)| entry.get(begin + 2));
-    block.is_some_and(|block| block & 0b110 == 0)
 }
 
 /// Appends kind and length in git's variable-length encoding.

@@ -1,9 +1,8 @@
 //! Lists, combines and removes the packs of a store.
 
 use std::{
-    fs::{self, File},
-    io::{ErrorKind as Io, Read, Seek, SeekFrom},
-    ops::Range,
+    fs,
+    io::ErrorKind as Io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,34 +10,18 @@ use std::{
 use super::{
     object::{Kind, Oid},
     object_reader::ObjectReader,
-    pack_index::Index,
-    pack_writer::{KEEP, PackWriter, is_stored},
+    pack::Pack,
+    pack_writer::{KEEP, PackWriter},
     repository::Repository,
 };
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::atomic_file::{failed, not_a_regular_file, open_regular, read_text, sync_dir},
+    storage::atomic_file::{failed, not_a_regular_file, read_text, sync_dir},
 };
 
 /// Age at which a pack without an index counts as abandoned.
 const STALE: Duration = Duration::from_secs(24 * 3600);
-
-/// A pack and its index.
-#[derive(Debug)]
-pub(crate) struct Pack {
-    pub(crate) path: PathBuf,
-    pub(crate) index: Index,
-    /// Size of the pack, in bytes.
-    pub(crate) len: u64,
-}
-
-impl Pack {
-    /// Returns whether a `.keep` file protects the pack.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.path.with_extension("keep").exists()
-    }
-}
 
 /// Lists every pack of the store.
 ///
@@ -54,19 +37,10 @@ pub(crate) fn all(repository: &Repository) -> Result<Vec<Pack>, Error> {
             .extension()
             .is_some_and(|extension| extension == "idx")
         {
-            packs.push(open(&index.with_extension("pack"))?);
+            packs.push(Pack::open(&index.with_extension("pack"), u64::MAX)?);
         }
     }
     Ok(packs)
-}
-
-fn open(path: &Path) -> Result<Pack, Error> {
-    let metadata = fs::symlink_metadata(path).map_err(|error| failed("inspect", path, &error))?;
-    Ok(Pack {
-        path: path.to_path_buf(),
-        index: Index::read(&path.with_extension("idx"), metadata.len())?,
-        len: metadata.len(),
-    })
 }
 
 /// Writes the wanted objects of some packs into one new pack, and returns it. Returns `None` if no
@@ -81,61 +55,25 @@ pub(crate) fn combine(
     let writer = PackWriter::new(repository)?;
     let mut wanted = Vec::new();
     for pack in from {
-        let mut file =
-            open_regular(&pack.path).map_err(|error| failed("open", &pack.path, &error))?;
-        let mut entries: Vec<(Range<u64>, Oid)> = Vec::new();
-        for oid in pack.index.names().filter(|oid| is_wanted(*oid)) {
-            let range = pack.index.find(oid).ok_or_else(|| damaged(&pack.path))?;
-            entries.push((range, oid));
-        }
-        entries.sort_unstable_by_key(|(range, _)| range.start);
-        let mut bytes = Vec::new();
-        for (range, oid) in entries {
-            cancel.check()?;
-            wanted.push(oid);
-            if writer.has(oid) {
-                continue;
-            }
-            read_range(&mut file, range, &mut bytes)
-                .map_err(|error| failed("read", &pack.path, &error))?;
-            // Resolves deltas, and compresses what was stored uncompressed.
-            if is_delta(&bytes) || is_stored(&bytes) {
-                copy(&reader, &writer, oid)?;
-                continue;
-            }
-            if pack.index.crc(oid) != Some(crc32fast::hash(&bytes)) {
-                return Err(damaged(&pack.path));
-            }
-            writer.put_raw_entry(oid, &bytes)?;
+        wanted.extend(pack.objects().into_iter().filter(|oid| is_wanted(*oid)));
+    }
+    for oid in &wanted {
+        cancel.check()?;
+        if !writer.has(*oid) {
+            copy(&reader, &writer, *oid)?;
         }
     }
     let Some(kept) = writer.finish()? else {
         return Ok(None);
     };
-    let made = open(&kept.path)?;
-    if wanted.iter().any(|oid| made.index.find(*oid).is_none()) {
-        return Err(damaged(&kept.path));
+    let made = Pack::open(&kept.path, u64::MAX)?;
+    if wanted.iter().all(|oid| made.has(*oid)) {
+        return Ok(Some(made));
     }
-    Ok(Some(made))
-}
-
-fn read_range(file: &mut File, range: Range<u64>, bytes: &mut Vec<u8>) -> std::io::Result<()> {
-    let length = range.end - range.start;
-    file.seek(SeekFrom::Start(range.start))?;
-    bytes.clear();
-    let read = file.take(length).read_to_end(bytes)?;
-    if read as u64 == length {
-        Ok(())
-    } else {
-        Err(Io::UnexpectedEof.into())
-    }
-}
-
-/// Returns whether the entry is a delta, which only git writes.
-fn is_delta(entry: &[u8]) -> bool {
-    entry
-        .first()
-        .is_none_or(|byte| !matches!((byte >> 4) & 7, 1..=4))
+    Err(Error::storage(format!(
+        "{} is incomplete; nothing was removed; verify the checkpoints to see which are intact",
+        kept.path.display()
+    )))
 }
 
 /// Copies an object, and resolves deltas.
@@ -144,13 +82,6 @@ pub(crate) fn copy(reader: &ObjectReader, writer: &PackWriter<'_>, oid: Oid) -> 
         .read_any(oid)
         .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
     writer.put(kind, oid, &bytes)
-}
-
-fn damaged(path: &Path) -> Error {
-    Error::storage(format!(
-        "{} is damaged; nothing was removed; verify the checkpoints to see which are intact",
-        path.display()
-    ))
 }
 
 /// Removes packs, their index first, so that no reader finds a partial pack. Returns false if some
@@ -170,12 +101,12 @@ pub(crate) fn remove<'a>(
             let _ = fs::remove_dir_all(objects.join("info/commit-graphs"));
             any = true;
         }
-        if !is_gone(&pack.path.with_extension("idx")) {
+        if !is_gone(&pack.path().with_extension("idx")) {
             all_gone = false;
             continue;
         }
         for part in ["pack", "rev", "bitmap", "mtimes"] {
-            all_gone &= is_gone(&pack.path.with_extension(part));
+            all_gone &= is_gone(&pack.path().with_extension(part));
         }
     }
     if any {
@@ -292,7 +223,7 @@ mod tests {
     };
 
     fn keep(pack: &Pack) {
-        fs::write(pack.path.with_extension("keep"), "mine\n").unwrap();
+        fs::write(pack.path().with_extension("keep"), "mine\n").unwrap();
     }
 
     #[test]
@@ -301,7 +232,7 @@ mod tests {
         let checkpoint = |at: u64| scratch.checkpoint(at, &[(b"f", &noise(at, 100), Mode::File)]);
         let gone = [1, 2].map(checkpoint);
         let packs = all(&scratch.repository()).unwrap();
-        let of_first = packs.iter().find(|pack| pack.index.has(gone[0])).unwrap();
+        let of_first = packs.iter().find(|pack| pack.has(gone[0])).unwrap();
         keep(of_first);
         checkpoint(3);
         let newest = Keep {
@@ -311,7 +242,7 @@ mod tests {
         let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
         assert_eq!(pruned.unwrap().removed.len(), 2);
         for pack in &packs {
-            assert_eq!(pack.path.exists(), pack.path == of_first.path);
+            assert_eq!(pack.path().exists(), pack.path() == of_first.path());
         }
     }
 
@@ -329,7 +260,7 @@ mod tests {
             scratch.checkpoints.tidy(&Cancel::default()).unwrap();
             let left = all(&scratch.repository()).unwrap();
             assert!(left.len() < 5, "{}", left.len());
-            !pack.path.exists()
+            !pack.path().exists()
         };
         assert!(!folded(true));
     }

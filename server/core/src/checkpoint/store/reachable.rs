@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::{
-    object::{Kind, Mode, Oid, raw_entries},
-    object_reader::{ObjectReader, Unreadable},
+    object::{Kind, Mode, Oid, Unreadable, raw_entries},
+    object_reader::ObjectReader,
     refs,
 };
 use crate::{cancel::Cancel, error::Error};

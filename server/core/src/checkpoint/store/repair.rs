@@ -279,7 +279,7 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
         let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
         loose.into_iter().map(|(id, _)| id).collect()
     });
-    broken.refresh_packs();
+    broken.reader().refresh();
     // Not cancellable: half a store is of no use.
     let cancel = Cancel::default();
     let lost: HashSet<Oid> = check_checkpoints(broken, &ids, None, &cancel, &mut |_, _| true)?

@@ -15,7 +15,6 @@ use super::{
     git_config,
     object::{Commit, Kind, Oid, name_of},
     object_reader::ObjectReader,
-    pack_reader::{PackList, PackSet},
     pack_writer::{PackWriter, UNFINISHED},
     packs, refs, repair, uncompressed_packs,
 };
@@ -65,7 +64,7 @@ pub struct Rebuilt {
 pub(crate) struct Repository {
     dir: PathBuf,
     rebuilt: Option<Arc<Rebuilt>>,
-    packs: Arc<PackList>,
+    reader: ObjectReader,
 }
 
 impl Repository {
@@ -117,7 +116,7 @@ impl Repository {
         Self {
             dir: dir.to_path_buf(),
             rebuilt: None,
-            packs: Arc::default(),
+            reader: ObjectReader::new(dir, u64::MAX),
         }
     }
 
@@ -174,25 +173,9 @@ impl Repository {
         self.dir.join("objects/pack")
     }
 
-    /// Makes new readers see packs that were added since the list was read.
-    pub(crate) fn refresh_packs(&self) {
-        self.packs.refresh(&self.pack_dir());
-    }
-
-    /// Returns the current packs.
-    pub(crate) fn current_packs(&self) -> Arc<PackSet> {
-        self.refresh_packs();
-        self.packs.get(&self.pack_dir())
-    }
-
-    /// Returns an object reader; each thread needs its own.
+    /// Returns the object reader.
     pub(crate) fn reader(&self) -> ObjectReader {
-        ObjectReader::new(&self.dir, &self.packs)
-    }
-
-    /// Like [`Self::reader`], for objects of at most `largest` bytes.
-    pub(crate) fn reader_with_limit(&self, largest: u64) -> ObjectReader {
-        ObjectReader::with_limit(largest, &self.dir, &self.packs)
+        self.reader.clone()
     }
 
     /// Ids of the checkpoints, sorted.
@@ -215,14 +198,14 @@ impl Repository {
         let id = put_commit(&pack, tree, metadata)?;
         let name = refs::PendingRef::write(&self.dir, id)?;
         let kept = pack.finish_with(|| name.flush())?;
-        self.refresh_packs();
+        self.reader.refresh();
         name.publish_with(&self.pack_dir())?;
         if let Some(kept) = kept.as_ref().filter(|kept| kept.stored_bytes > 0) {
             uncompressed_packs::record(&self.dir, &kept.path, kept.stored_bytes);
         }
         drop(kept);
         // A concurrent `git gc` may have removed objects before the ref existed.
-        self.reader().commit(id)?;
+        self.reader.commit(id)?;
         Ok(id)
     }
 

@@ -177,12 +177,12 @@ fn combining_compresses_uncompressed_packs() {
     }
     let kept = pack.finish().unwrap().unwrap();
     let packs = packs::all(&repository).unwrap();
-    let hurried = packs.iter().find(|pack| pack.path == kept.path).unwrap();
+    let hurried = packs.iter().find(|pack| pack.path() == kept.path).unwrap();
     let least = contents[0].len() as u64;
-    assert!(hurried.len > least && hurried.len < least + 100_000);
+    assert!(hurried.len() > least && hurried.len() < least + 100_000);
     let made = packs::combine(&repository, &[hurried], |_| true, &Cancel::default());
     let made = made.unwrap().unwrap();
-    assert!(made.len < 100_000, "{} bytes", made.len);
+    assert!(made.len() < 100_000, "{} bytes", made.len());
     packs::remove(&repository, std::iter::once(hurried)).unwrap();
     let reader = scratch.repository().reader();
     for content in &contents {
@@ -321,8 +321,11 @@ fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Arc<Rebui
 /// Paths of the packs, largest first.
 fn packs_by_size(scratch: &Scratch) -> Vec<PathBuf> {
     let mut packs = packs::all(&scratch.repository()).unwrap();
-    packs.sort_by_key(|pack| std::cmp::Reverse(pack.len));
-    packs.into_iter().map(|pack| pack.path).collect()
+    packs.sort_by_key(|pack| std::cmp::Reverse(pack.len()));
+    packs
+        .into_iter()
+        .map(|pack| pack.path().to_path_buf())
+        .collect()
 }
 
 #[test]
@@ -352,8 +355,8 @@ fn a_rebuild_drops_and_reports_damaged_checkpoints() {
     let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
         let of_second = packs_by_size(scratch).into_iter().find(|path| {
             let packs = packs::all(&scratch.repository()).unwrap();
-            let pack = packs.iter().find(|pack| pack.path == *path).unwrap();
-            pack.index.find(second).is_some()
+            let pack = packs.iter().find(|pack| pack.path() == *path).unwrap();
+            pack.has(second)
         });
         fs::remove_file(of_second.unwrap()).unwrap();
     });
@@ -363,8 +366,8 @@ fn a_rebuild_drops_and_reports_damaged_checkpoints() {
 
     let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
         for pack in packs::all(&scratch.repository()).unwrap() {
-            if pack.index.find(second).is_some() {
-                fs::write(pack.path.with_extension("idx"), "").unwrap();
+            if pack.has(second) {
+                fs::write(pack.path().with_extension("idx"), "").unwrap();
             }
         }
     });

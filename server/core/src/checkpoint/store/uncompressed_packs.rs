@@ -11,10 +11,7 @@ use std::{
     path::Path,
 };
 
-use super::{
-    packs::{self, Pack},
-    repository::Repository,
-};
+use super::{pack::Pack, packs, repository::Repository};
 use crate::{
     cancel::Cancel,
     error::Error,
@@ -66,12 +63,12 @@ pub(crate) fn compress(repository: &Repository, bytes: u64, cancel: &Cancel) -> 
     }
     let mut packs = packs::all(repository)?;
     packs.retain(|pack| {
-        let name = pack.path.file_name().and_then(|name| name.to_str());
+        let name = pack.path().file_name().and_then(|name| name.to_str());
         !pack.is_kept() && listed.iter().any(|(_, listed)| name == Some(listed))
     });
     let packs: Vec<&Pack> = packs.iter().collect();
     if let Some(made) = packs::combine(repository, &packs, |_| true, cancel)? {
-        let old = packs.into_iter().filter(|pack| pack.path != made.path);
+        let old = packs.into_iter().filter(|pack| pack.path() != made.path());
         packs::remove(repository, old)?;
     }
     forget()
