@@ -1,22 +1,26 @@
 //! Refs of checkpoints: `refs/checkpoints/<commit id>`, as loose files or in `packed-refs`.
 //!
 //! The name of a ref already states its commit. The content of its file is for git.
+//!
+//! Loose refs are found by listing folders, never through a link, so a name in `packed-refs` cannot
+//! lead out of the store. Neither libgit2 nor `gix-ref` flushes the refs it writes.
 
 use std::{
-    collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    collections::{BTreeMap, BTreeSet},
+    fs,
     io::{self, ErrorKind as Io, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use sightline_protocol::error::ErrorKind;
+use tempfile::NamedTempFile;
 
 use super::object::Oid;
 use crate::{
     error::Error,
     limits::MAX_STATE_FILE_BYTES,
-    storage::atomic_file::{failed, read_foreign, read_text, sync_dir},
+    storage::atomic_file::{failed, is_dir, open, read_foreign, read_text, sync_dir},
     thread_pool::join,
 };
 
@@ -25,14 +29,16 @@ pub(crate) const PREFIX: &str = "refs/checkpoints/";
 /// Prefix of the refs of fetched commits that are not verified yet.
 pub(crate) const INCOMING: &str = "refs/incoming/";
 const PACKED: &str = "packed-refs";
+/// Suffix of temporary files, which git does not list as refs.
+const UNFINISHED: &str = ".lock";
 /// Age at which git's lock file counts as abandoned.
 const STALE: Duration = Duration::from_secs(600);
 
-/// A line of `packed-refs`, with the `^` line of an annotated tag.
-#[derive(Clone, Debug)]
+/// A ref in `packed-refs`.
 struct PackedRef {
     oid: Oid,
-    peeled: Option<Oid>,
+    /// Its line, and the `^` line of an annotated tag.
+    lines: String,
 }
 
 /// Returns the ids of all checkpoints, sorted and without duplicates.
@@ -57,161 +63,117 @@ pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
     Ok(entries.flatten().filter_map(id).collect())
 }
 
-/// Returns every ref of the store and its target, including refs the server did not write.
+/// Returns every ref of the store and its target, including refs the server did not write, and a
+/// detached `HEAD`.
 pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
-    let mut names: BTreeMap<String, Oid> = BTreeMap::new();
-    let mut folders = vec![(dir.join("refs"), "refs/".to_owned())];
-    let mut loose = BTreeMap::new();
-    while let Some((folder, prefix)) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| failed("list", &folder, &error))?;
-        for entry in entries.flatten() {
-            let Ok(name) = entry.file_name().into_string() else {
-                continue;
-            };
-            let name = format!("{prefix}{name}");
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push((entry.path(), format!("{name}/"))),
-                Ok(kind) if kind.is_file() => {
-                    let target = read_text(&entry.path()).unwrap_or_default();
-                    let oid = id_of(&name).or_else(|| plain_id(target.trim_end()));
-                    loose.extend(oid.map(|oid| (name, oid)));
-                }
-                _ => {}
-            }
-        }
+    let loose = loose_refs(dir)?;
+    let mut refs: BTreeMap<String, Oid> = packed_refs(dir)?
+        .into_iter()
+        .map(|(name, found)| (name, found.oid))
+        .collect();
+    for (name, path) in loose {
+        let target = id_of(&name).or_else(|| commit_in(&path).ok());
+        refs.extend(target.map(|target| (name, target)));
     }
-    names.extend(
-        packed_refs(dir)?
-            .into_iter()
-            .map(|(name, entry)| (name, entry.oid)),
-    );
-    names.extend(loose);
-    if let Some(oid) = head(dir) {
-        names.insert("HEAD".to_owned(), oid);
-    }
-    Ok(names)
-}
-
-/// Returns the commit of a detached `HEAD`.
-fn head(dir: &Path) -> Option<Oid> {
-    plain_id(read_text(&dir.join("HEAD")).ok()?.trim_end())
+    refs.extend(commit_in(&dir.join("HEAD")).map(|target| ("HEAD".to_owned(), target)));
+    Ok(refs)
 }
 
 /// Resolves `HEAD` to a commit. Returns `None` if its branch has no commit yet.
 pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
     let head = dir.join("HEAD");
     let text = read_text(&head).map_err(|error| failed("read", &head, &error))?;
-    let Some(name) = text.strip_prefix("ref: ").map(str::trim_end) else {
-        return commit_in(&head, &text).map(Some);
+    let Some(branch) = text.strip_prefix("ref: ").map(str::trim_end) else {
+        return commit_in(&head).map(Some);
     };
-    if let Some(path) = file_of(dir, name).filter(|_| is_valid_name(name)) {
-        match read_text(&path) {
-            Ok(text) => return commit_in(&path, &text).map(Some),
-            Err(error) if error.kind() == Io::NotFound => {}
-            Err(error) => return Err(failed("read", &path, &error)),
-        }
+    match loose_refs(dir)?
+        .into_iter()
+        .find(|(name, _)| name == branch)
+    {
+        Some((_, path)) => commit_in(&path).map(Some),
+        None => Ok(packed_refs(dir)?.get(branch).map(|found| found.oid)),
     }
-    Ok(packed_refs(dir)?
-        .get(name)
-        .map(|packed_refs| packed_refs.oid))
 }
 
-fn commit_in(path: &Path, text: &str) -> Result<Oid, Error> {
+/// Reads the commit in the file of a ref.
+fn commit_in(path: &Path) -> Result<Oid, Error> {
+    let text = read_text(path).map_err(|error| failed("read", path, &error))?;
     plain_id(text.trim_end())
         .ok_or_else(|| Error::storage(format!("{} does not name a commit", path.display())))
 }
 
 /// Returns whether a checkpoint has this id.
 pub(crate) fn exists(dir: &Path, id: Oid) -> Result<bool, Error> {
-    if fs::symlink_metadata(loose(dir, id)).is_ok() {
-        return Ok(true);
-    }
-    Ok(packed_refs(dir)?.contains_key(&name_of(id)))
+    let name = format!("{PREFIX}{id}");
+    Ok(fs::symlink_metadata(dir.join(&name)).is_ok() || packed_refs(dir)?.contains_key(&name))
 }
 
 /// Writes and flushes the ref of a commit.
 pub(crate) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
-    let name = PendingRef::write(dir, id)?;
-    name.flush()?;
-    name.publish()
+    let pending = PendingRef::write(dir, id)?;
+    pending.flush()?;
+    pending.rename_into_place()?;
+    sync_dir(&dir.join(PREFIX))
 }
 
-/// A ref that is written to its lock file; removed on drop unless published.
+/// A ref in a temporary file; removed on drop unless published.
 pub(crate) struct PendingRef {
-    folder: PathBuf,
-    id: Oid,
-    file: File,
+    file: NamedTempFile,
+    path: PathBuf,
 }
 
 impl PendingRef {
     pub(crate) fn write(dir: &Path, id: Oid) -> Result<Self, Error> {
         let folder = dir.join(PREFIX);
-        let path = folder.join(format!("{id}.lock"));
-        let create = || match create_new(&path) {
-            // Writers hold the store's lock, so this lock file is stale.
-            Err(error) if error.kind() == Io::AlreadyExists => {
-                fs::remove_file(&path)?;
-                create_new(&path)
-            }
-            created => created,
+        let path = folder.join(id.to_string());
+        let write = || {
+            let mut file = tempfile::Builder::new()
+                .suffix(UNFINISHED)
+                .tempfile_in(&folder)?;
+            file.write_all(format!("{id}\n").as_bytes())?;
+            Ok(file)
         };
-        let file =
-            create().map_err(|error| failed("write the checkpoint ref in", &folder, &error))?;
-        let mut name = Self { folder, id, file };
-        let written = name.file.write_all(format!("{id}\n").as_bytes());
-        written.map_err(|error| name.failed(&error))?;
-        Ok(name)
+        match write() {
+            Ok(file) => Ok(Self { file, path }),
+            Err(error) => Err(cannot_write(&path, &error)),
+        }
     }
 
     /// Flushes the content of the ref.
     pub(crate) fn flush(&self) -> Result<(), Error> {
-        self.file.sync_all().map_err(|error| self.failed(&error))
+        let flushed = self.file.as_file().sync_all();
+        flushed.map_err(|error| cannot_write(&self.path, &error))
     }
 
-    /// Renames the ref into place and flushes its folder. The caller flushed the ref with
-    /// [`Self::flush`], and its objects.
-    pub(crate) fn publish(self) -> Result<(), Error> {
-        self.rename_into_place()?;
-        sync_dir(&self.folder)
-    }
-
-    /// Like [`Self::publish`], and also flushes the folder `objects`.
+    /// Renames the ref into place, and flushes its folder and the folder `objects` in parallel. The
+    /// caller flushed the ref with [`Self::flush`], and its objects.
     ///
-    /// Both flushes run in parallel. If only the ref survives a crash, nothing was acknowledged
-    /// yet, and the next open removes the ref.
+    /// If only the ref survives a crash, nothing was acknowledged yet, and the next open removes
+    /// the ref.
     pub(crate) fn publish_with(self, objects: &Path) -> Result<(), Error> {
+        let folder = self.path.with_file_name("");
         self.rename_into_place()?;
-        let (objects, names) = join(|| sync_dir(objects), || sync_dir(&self.folder));
-        objects.and(names)
+        let (objects, refs) = join(|| sync_dir(objects), || sync_dir(&folder));
+        objects.and(refs)
     }
 
-    fn rename_into_place(&self) -> Result<(), Error> {
-        let path = self.folder.join(self.id.to_string());
-        fs::rename(self.path(), path).map_err(|error| self.failed(&error))
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.join(format!("{}.lock", self.id))
-    }
-
-    fn failed(&self, error: &io::Error) -> Error {
-        failed("write the checkpoint ref in", &self.folder, error)
+    fn rename_into_place(self) -> Result<(), Error> {
+        let renamed = self.file.persist(&self.path);
+        renamed
+            .map(drop)
+            .map_err(|error| cannot_write(&self.path, &error.error))
     }
 }
 
-impl Drop for PendingRef {
-    fn drop(&mut self) {
-        // Fails once the ref was renamed into place.
-        let _ = fs::remove_file(self.path());
-    }
+fn cannot_write(path: &Path, error: &io::Error) -> Error {
+    failed("write the checkpoint ref", path, error)
 }
 
 /// Rewrites loose refs with wrong content. The server goes by the name, but one such file prevents
 /// git from listing any ref.
 pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
     for (id, path) in loose_ids(dir)? {
-        let is_folder = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-        if !is_loose_ref_valid(&path, id) && !is_folder() {
+        if !is_loose_ref_valid(&path, id) && !is_dir(&path) {
             publish(dir, id)?;
         }
     }
@@ -221,38 +183,23 @@ pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
 /// Returns whether the file of a loose ref names its commit. Does not follow links. A missing file
 /// is valid: another process may have packed or removed the ref.
 pub(crate) fn is_loose_ref_valid(path: &Path, id: Oid) -> bool {
-    let target = || -> io::Result<Option<Oid>> {
-        let found = fs::symlink_metadata(path)?;
-        if !found.is_file() || found.len() > 64 {
-            return Ok(None);
-        }
-        Ok(plain_id(read_text(path)?.trim_end()))
-    };
-    match target() {
-        Ok(target) => target == Some(id),
+    match read_text(path) {
+        Ok(text) => plain_id(text.trim_end()) == Some(id),
         Err(error) => error.kind() == Io::NotFound,
     }
 }
 
 /// Removes refs and flushes their folders.
 pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<(), Error> {
-    let names = all(dir)?;
-    let removed: Vec<&String> = names.keys().filter(|name| is_removed(name)).collect();
-    if removed.is_empty() {
-        return Ok(());
+    // Packed refs first: otherwise a ref whose file is gone would reappear.
+    if packed_refs(dir)?.keys().any(|name| is_removed(name)) {
+        rewrite_packed(dir, |refs| refs.retain(|name, _| !is_removed(name)))?;
     }
-    let mut kept = packed_refs(dir)?;
-    let before = kept.len();
-    kept.retain(|name, _| !is_removed(name));
-    if kept.len() < before {
-        // Packed refs first: otherwise a ref whose file is gone would reappear.
-        PackedRefsLock::take(dir)?.write(&kept)?;
-    }
-    let mut folders = std::collections::BTreeSet::new();
-    for name in removed {
-        let Some(path) = file_of(dir, name) else {
-            continue;
-        };
+    let mut folders = BTreeSet::new();
+    for (_, path) in loose_refs(dir)?
+        .into_iter()
+        .filter(|(name, _)| is_removed(name))
+    {
         match fs::remove_file(&path) {
             Ok(()) => folders.extend(path.parent().map(Path::to_path_buf)),
             Err(error) if error.kind() == Io::NotFound => {}
@@ -262,169 +209,119 @@ pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
     folders.iter().try_for_each(|folder| sync_dir(folder))
 }
 
-/// Moves loose refs of checkpoints into `packed-refs` if there are more than `at_least`.
+/// Moves loose refs of checkpoints into `packed-refs` if there are more than `at_least`. Does
+/// nothing while git writes `packed-refs`.
 pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
-    let files = loose_ids(dir)?;
-    if files.len() <= at_least {
+    let loose = loose_ids(dir)?;
+    if loose.len() <= at_least {
         return Ok(());
     }
-    let lock = match PackedRefsLock::take(dir) {
+    let packed = rewrite_packed(dir, |refs| {
+        for (oid, _) in &loose {
+            let name = format!("{PREFIX}{oid}");
+            let lines = format!("{oid} {name}\n");
+            refs.insert(name, PackedRef { oid: *oid, lines });
+        }
+    });
+    match packed {
         Err(error) if error.kind == ErrorKind::Busy => return Ok(()),
-        lock => lock?,
-    };
-    let mut names = packed_refs(dir)?;
-    for (id, _) in &files {
-        let entry = PackedRef {
-            oid: *id,
-            peeled: None,
-        };
-        names.insert(name_of(*id), entry);
+        packed => packed?,
     }
-    lock.write(&names)?;
-    for (_, path) in files {
+    for (_, path) in loose {
         fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
     }
     sync_dir(&dir.join(PREFIX))
 }
 
-/// Removes the lock files of killed writers. The caller holds the store's lock.
+/// Removes the temporary files of killed writers. The caller holds the store's lock.
 pub(crate) fn sweep(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir.join(PREFIX)) else {
-        return;
-    };
+    let entries = fs::read_dir(dir.join(PREFIX)).into_iter().flatten();
     for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().ends_with(".lock") {
+        if entry.file_name().to_string_lossy().ends_with(UNFINISHED) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// git's lock on `packed-refs`, respected because users may run git in the store.
-struct PackedRefsLock<'a> {
-    dir: &'a Path,
-    path: PathBuf,
-    file: File,
-    /// Whether the lock file was renamed to `packed-refs`. A new lock file would belong to another
-    /// process.
-    is_written: bool,
-}
-
-impl<'a> PackedRefsLock<'a> {
-    fn take(dir: &'a Path) -> Result<Self, Error> {
-        let path = dir.join("packed-refs.lock");
-        let is_stale = fs::symlink_metadata(&path)
-            .and_then(|metadata| metadata.modified())
-            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE));
-        if is_stale {
-            let _ = fs::remove_file(&path);
-        }
-        match create_new(&path) {
-            Ok(file) => Ok(Self {
-                dir,
-                path,
-                file,
-                is_written: false,
-            }),
-            Err(error) if error.kind() == Io::AlreadyExists => Err(Error::new(
-                ErrorKind::Busy,
-                format!(
-                    "another program is writing {}; try again, or remove {} if none is",
-                    dir.join(PACKED).display(),
-                    path.display()
-                ),
-            )),
-            Err(error) => Err(failed("lock", &path, &error)),
-        }
+/// Changes `packed-refs` under git's lock, because users may run git in the store.
+fn rewrite_packed(
+    dir: &Path,
+    change: impl FnOnce(&mut BTreeMap<String, PackedRef>),
+) -> Result<(), Error> {
+    let (path, lock) = (dir.join(PACKED), dir.join("packed-refs.lock"));
+    let written = fs::symlink_metadata(&lock).and_then(|found| found.modified());
+    if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) {
+        let _ = fs::remove_file(&lock);
     }
-
-    fn write(mut self, names: &BTreeMap<String, PackedRef>) -> Result<(), Error> {
-        let mut text = String::from("# pack-refs with: sorted \n");
-        for (name, PackedRef { oid, peeled }) in names {
-            text.push_str(&format!("{oid} {name}\n"));
-            if let Some(peeled) = peeled {
-                text.push_str(&format!("^{peeled}\n"));
-            }
-        }
-        let path = self.dir.join(PACKED);
-        self.file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .and_then(|()| fs::rename(&self.path, &path))
-            .map_err(|error| failed("write", &path, &error))?;
-        self.is_written = true;
-        sync_dir(self.dir)
-    }
-}
-
-impl Drop for PackedRefsLock<'_> {
-    fn drop(&mut self) {
-        if !self.is_written {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = open(&lock, &mut options).map_err(|error| match error.kind() {
+        Io::AlreadyExists => Error::new(
+            ErrorKind::Busy,
+            format!(
+                "another program is writing {}; try again, or remove {} if none is",
+                path.display(),
+                lock.display()
+            ),
+        ),
+        _ => failed("lock", &lock, &error),
+    })?;
+    let write = || {
+        let mut refs = packed_refs(dir)?;
+        change(&mut refs);
+        let lines: String = refs.into_values().map(|found| found.lines).collect();
+        file.write_all(format!("# pack-refs with: sorted \n{lines}").as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&lock, &path))
+            .map_err(|error| failed("write", &path, &error))
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&lock);
+    })?;
+    sync_dir(dir)
 }
 
 fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {
     let text = read_foreign(&dir.join(PACKED), MAX_STATE_FILE_BYTES)?.unwrap_or_default();
-    let mut names = BTreeMap::new();
-    let mut last: Option<String> = None;
+    let mut refs: BTreeMap<String, PackedRef> = BTreeMap::new();
+    let mut last = String::new();
     for line in String::from_utf8_lossy(&text).lines() {
-        if let Some(peeled) = line.strip_prefix('^') {
-            if let Some(entry) = last.as_ref().and_then(|last| names.get_mut(last)) {
-                let PackedRef { peeled: slot, .. } = entry;
-                *slot = plain_id(peeled);
+        let lines = format!("{line}\n");
+        if line.starts_with('^') {
+            if let Some(tag) = refs.get_mut(&last) {
+                tag.lines += &lines;
             }
-            continue;
-        }
-        let Some((oid, name)) = line.split_once(' ') else {
-            continue;
-        };
-        if let Some(oid) = plain_id(oid).filter(|_| is_valid_name(name)) {
-            names.insert(name.to_owned(), PackedRef { oid, peeled: None });
-            last = Some(name.to_owned());
-        } else {
-            last = None;
+        } else if let Some((oid, name)) = line.split_once(' ')
+            && let Some(oid) = plain_id(oid)
+        {
+            last = name.to_owned();
+            refs.insert(last.clone(), PackedRef { oid, lines });
         }
     }
-    Ok(names)
+    Ok(refs)
 }
 
-/// Returns whether git allows the name, and it stays within the store as a path.
-fn is_valid_name(name: &str) -> bool {
-    let is_odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && !part.ends_with('.')
-            && !part.ends_with(".lock")
-    };
-    name.starts_with("refs/")
-        && !name.contains(is_odd)
-        && !name.contains("..")
-        && !name.contains("@{")
-        && name.split('/').all(is_part)
-}
-
-/// Returns the path of a loose ref, or `None` if a link or file is in the way.
-fn file_of(dir: &Path, name: &str) -> Option<PathBuf> {
-    let mut path = dir.to_path_buf();
-    let mut parts = name.split('/').peekable();
-    while let Some(part) = parts.next() {
-        path.push(part);
-        let is_folder = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-        if parts.peek().is_some() && !is_folder() {
-            return None;
+/// Lists the files below `refs` without following links.
+fn loose_refs(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let mut found = Vec::new();
+    let mut folders = vec![(dir.join("refs"), "refs".to_owned())];
+    while let Some((folder, prefix)) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| failed("list", &folder, &error))?;
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let name = format!("{prefix}/{name}");
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push((entry.path(), name));
+            } else if !name.ends_with(UNFINISHED) {
+                found.push((name, entry.path()));
+            }
         }
     }
-    Some(path)
-}
-
-fn name_of(id: Oid) -> String {
-    format!("{PREFIX}{id}")
-}
-
-fn loose(dir: &Path, id: Oid) -> PathBuf {
-    dir.join(name_of(id))
+    Ok(found)
 }
 
 /// Returns the commit that the ref of a checkpoint names.
@@ -438,14 +335,6 @@ pub(crate) fn plain_id(text: &str) -> Option<Oid> {
     (text.len() == 40 && text.bytes().all(plain))
         .then(|| text.parse().ok())
         .flatten()
-}
-
-fn create_new(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 #[cfg(test)]
@@ -492,10 +381,11 @@ mod tests {
         std::os::unix::fs::symlink(&folder, dir.join("refs/incoming")).unwrap();
         lines.push_str(&format!("{id} {INCOMING}x\n"));
         fs::write(dir.join(PACKED), lines).unwrap();
-        let names: Vec<String> = all(&dir).unwrap().into_keys().collect();
-        assert_eq!(names, [name_of(id), format!("{INCOMING}x")]);
-        remove(&dir, |name| name.starts_with(INCOMING)).unwrap();
+        let checkpoint = format!("{PREFIX}{id}");
+        assert!(all(&dir).unwrap().contains_key(&checkpoint));
+        remove(&dir, |name| name != checkpoint).unwrap();
         assert!(outside.exists() && folder.join("x").exists());
-        assert_eq!(all(&dir).unwrap().len(), 1);
+        let names: Vec<String> = all(&dir).unwrap().into_keys().collect();
+        assert_eq!(names, [checkpoint]);
     }
 }
