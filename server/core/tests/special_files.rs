@@ -136,7 +136,6 @@ fn replace_each<W>(
 const SOMETIMES: &[&str] = &[
     "damage",
     "fetched",
-    "hurried",
     "unpruned",
     "packed-refs.lock",
     "objects/info/alternates",

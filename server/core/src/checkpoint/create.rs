@@ -20,8 +20,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Checkpoint, CheckpointMetadata, Checkpoints, Counts, Filter, Job, Progress, Purpose, Request,
-    Skipped,
+    Checkpoint, CheckpointMetadata, Checkpoints, Counts, Filter, Job, Progress, Request, Skipped,
     create::missing_objects::{BaseTree, MissingObjects, find_missing},
     refused_roots,
     store::{
@@ -124,13 +123,9 @@ impl Checkpoints {
             .iter()
             .find(|checkpoint| !checkpoint.metadata.fetched);
 
-        let pack = PackWriter::new(&repository)?;
         repository.reader().refresh();
         let sink = ObjectSink {
-            pack: match request.purpose {
-                Purpose::Undo { .. } => pack.store_uncompressed(),
-                _ => pack,
-            },
+            pack: PackWriter::new(&repository)?,
             stored: repository.reader(),
             is_empty: checkpoints.is_empty(),
             unchecked: AtomicUsize::new(0),

@@ -13,7 +13,7 @@ use super::{
     Checkpoint, Checkpoints, Filter, Oid, Purpose,
     store::{
         lock, object_reader::ObjectReader, pack::Pack, packs, reachable::ReachableSet, refs,
-        remote_refs, repository::Repository, uncompressed_packs,
+        remote_refs, repository::Repository,
     },
 };
 use crate::{
@@ -26,9 +26,6 @@ use crate::{
 const MARKER: &str = "unpruned";
 /// Number of packs above which small packs are combined.
 const MAX_PACKS: usize = 50;
-/// Minimum size of uncompressed content that idle work compresses, in bytes; a few large undo
-/// points.
-const MIN_COMPRESS_BYTES: u64 = 128 << 20;
 /// Number of loose refs above which they are packed.
 const MAX_LOOSE_REFS: usize = 50;
 /// Estimated size of an object's index entry, and of a checkpoint without its objects, in bytes.
@@ -89,14 +86,7 @@ impl Checkpoints {
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
         let before = packs::dir_size(repository.dir());
-        if keep.max_bytes.is_some_and(|limit| limit < before) {
-            // A failure is not fatal: the next steps free space without it.
-            let _ = uncompressed_packs::compress(&repository, 0, cancel);
-            cancel.check()?;
-        }
-        let size = packs::dir_size(repository.dir());
-        pruned.freed_bytes = before.saturating_sub(size);
-        let mut budget = keep.max_bytes.filter(|limit| *limit < size);
+        let mut budget = keep.max_bytes.filter(|limit| *limit < before);
         let mut less = 0;
         loop {
             let checkpoints = self.list(&Filter::default())?;
@@ -127,7 +117,7 @@ impl Checkpoints {
     }
 
     /// Returns what [`Self::prune`] would remove, without changing anything. The bytes are an
-    /// estimate: packs share objects, and undo points are compressed first.
+    /// estimate, because packs share objects.
     ///
     /// # Errors
     /// `cancelled`; `storage`.
@@ -178,8 +168,7 @@ impl Checkpoints {
         })
     }
 
-    /// Idle work: finishes an interrupted prune, combines small packs, compresses uncompressed
-    /// ones, and saves the stat cache. Cheap if there is nothing to do.
+    /// Idle work: finishes an interrupted prune, combines small packs, and saves the stat cache. Cheap if there is nothing to do.
     ///
     /// # Errors
     /// `busy`; `cancelled`; `storage`. No checkpoint is lost then.
@@ -196,7 +185,6 @@ impl Checkpoints {
             refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
             packs::remove_orphans(&repository);
             fold_packs(&repository, cancel)?;
-            uncompressed_packs::compress(&repository, MIN_COMPRESS_BYTES, cancel)?;
         }
         // Not under the lock: the owner of the stat cache may be waiting for it.
         self.save_stat_cache()

@@ -14,11 +14,7 @@ use crate::{
     cancel::Cancel,
     checkpoint::{
         CheckpointMetadata, Keep, Oid, Purpose,
-        store::{
-            object::{Kind, Mode, encode_tree, name_of},
-            pack_writer::PackWriter,
-            packs, uncompressed_packs,
-        },
+        store::{object::Mode, packs},
         testing::{Scratch, TestFile, fsck, git, noise},
     },
     storage::TaskId,
@@ -175,94 +171,6 @@ fn pruning_frees_space_and_keeps_shared_objects() {
     let generation = scratch.repository().generation().unwrap();
     assert_eq!(prune(&scratch, &keep), []);
     assert_eq!(scratch.repository().generation().unwrap(), generation);
-}
-
-#[test]
-fn uncompressed_packs_are_compressed_before_pruning_by_size() {
-    let scratch = Scratch::new();
-    let kept = scratch.checkpoint(1, &[]);
-    let repository = scratch.repository();
-    let pack = PackWriter::new(&repository).unwrap().store_uncompressed();
-    let content = b"a line that is long enough\n".repeat(20_000);
-    let oid = name_of(Kind::Blob, &content);
-    pack.put(Kind::Blob, oid, &content).unwrap();
-    let tree = encode_tree([(Mode::File, &b"f"[..], oid)].into_iter());
-    let oid = name_of(Kind::Tree, &tree);
-    pack.put(Kind::Tree, oid, &tree).unwrap();
-    let undone = repository
-        .write_checkpoint(pack, oid, &undo(2, None))
-        .unwrap();
-    let size = || scratch.checkpoints.stats().unwrap().bytes;
-    let before = size();
-    assert!(before > 500_000, "{before}");
-    // Too little to be compressed.
-    scratch.checkpoints.tidy(&Cancel::default()).unwrap();
-    assert!(size() > 500_000);
-
-    let keep = Keep {
-        max_bytes: Some(100_000),
-        ..Keep::default()
-    };
-    let pruned = scratch.checkpoints.prune(&keep, &Cancel::default());
-    let pruned = pruned.unwrap();
-    assert_eq!(pruned.removed, []);
-    assert_eq!(pruned.freed_bytes, before - size());
-    assert!(size() < 100_000, "{}", size());
-    assert_eq!(scratch.ids(), [undone, kept]);
-    assert_whole(&scratch);
-    assert!(!repository.dir().join(uncompressed_packs::LIST).exists());
-}
-
-#[test]
-fn a_damaged_list_of_uncompressed_packs_is_harmless() {
-    let scratch = Scratch::new();
-    let id = scratch.checkpoint(1, &[(b"f", b"1", Mode::File)]);
-    let repository = scratch.repository();
-    let list = repository.dir().join(uncompressed_packs::LIST);
-    let pack = packs::all(&repository)
-        .unwrap()
-        .remove(0)
-        .path()
-        .to_path_buf();
-    let name = pack.file_name().unwrap().to_str().unwrap();
-    let most = u64::MAX;
-    for text in [
-        String::new(),
-        "12 gone\nnothing\n".to_owned(),
-        format!("{most} {name}\n{most} {name}\n1 ../generation\n"),
-    ] {
-        fs::write(&list, text).unwrap();
-        scratch.checkpoints.tidy(&Cancel::default()).unwrap();
-        assert!(!list.exists());
-        assert_eq!(scratch.ids(), [id]);
-        assert_whole(&scratch);
-    }
-}
-
-#[test]
-fn large_uncompressed_content_is_compressed_when_idle() {
-    let scratch = Scratch::new();
-    scratch.checkpoint(1, &[]);
-    let repository = scratch.repository();
-    for round in 0..9_u8 {
-        let pack = PackWriter::new(&repository).unwrap().store_uncompressed();
-        let content = [round].repeat(15 << 20);
-        let oid = name_of(Kind::Blob, &content);
-        pack.put(Kind::Blob, oid, &content).unwrap();
-        let tree = encode_tree([(Mode::File, &b"f"[..], oid)].into_iter());
-        let oid = name_of(Kind::Tree, &tree);
-        pack.put(Kind::Tree, oid, &tree).unwrap();
-        let metadata = undo(2 + u64::from(round), None);
-        repository.write_checkpoint(pack, oid, &metadata).unwrap();
-        scratch.checkpoints.tidy(&Cancel::default()).unwrap();
-        let size = scratch.checkpoints.stats().unwrap().bytes;
-        let most = u64::from(round + 1) * (15 << 20);
-        match round {
-            0..8 => assert!(size > most, "{size}"),
-            _ => assert!(size < 1 << 20, "{size}"),
-        }
-    }
-    assert_whole(&scratch);
 }
 
 #[test]

@@ -23,4 +23,3 @@ pub(crate) mod repair;
 pub(crate) mod repository;
 #[cfg(test)]
 mod tests;
-pub(crate) mod uncompressed_packs;

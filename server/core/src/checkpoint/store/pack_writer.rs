@@ -10,10 +10,7 @@ use std::{
     fs,
     io::{self, ErrorKind as Io, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use libdeflater::{CompressionLvl, Compressor};
@@ -39,9 +36,6 @@ const WRITE_BUFFER_BYTES: usize = 1 << 20;
 const PROBE_THRESHOLD: usize = 16 * 1024;
 /// Size of the sample, in bytes.
 const PROBE_BYTES: usize = 4096;
-/// Maximum content stored uncompressed per pack, in bytes. Large enough for most undo points, small
-/// enough to write quickly and to compress later, see [`super::uncompressed_packs`].
-const MAX_STORED_BYTES: usize = 16 << 20;
 /// Maximum capacity of the thread-local buffer between objects, in bytes.
 const MAX_RETAINED_BYTES: usize = 4 << 20;
 
@@ -53,8 +47,6 @@ pub(crate) const KEEP: &[u8] = b"sightline is about to name what is in this pack
 #[must_use]
 pub(crate) struct KeepGuard {
     pub(crate) path: PathBuf,
-    /// Size of the content stored uncompressed, in bytes.
-    pub(crate) stored_bytes: usize,
     /// Whether the `.keep` file was created by this guard.
     is_ours: bool,
 }
@@ -84,7 +76,6 @@ fn keep(path: &Path) -> io::Result<KeepGuard> {
     };
     Ok(KeepGuard {
         path: path.to_path_buf(),
-        stored_bytes: 0,
         is_ours,
     })
 }
@@ -95,10 +86,6 @@ pub(crate) struct PackWriter<'a> {
     repository: &'a Repository,
     names: Mutex<HashSet<Oid>>,
     pack: Mutex<PackBuffer>,
-    /// Whether contents are stored uncompressed, up to a limit.
-    is_uncompressed: bool,
-    /// Bytes that may still be stored uncompressed.
-    stored_bytes: AtomicUsize,
 }
 
 struct PackBuffer {
@@ -149,8 +136,6 @@ impl<'a> PackWriter<'a> {
         Ok(Self {
             repository,
             names: Mutex::default(),
-            is_uncompressed: false,
-            stored_bytes: AtomicUsize::new(0),
             pack: Mutex::new(PackBuffer {
                 file: None,
                 buffer,
@@ -159,15 +144,6 @@ impl<'a> PackWriter<'a> {
                 failed: false,
             }),
         })
-    }
-
-    /// Stores contents uncompressed, for callers that wait for the pack.
-    pub(crate) fn store_uncompressed(self) -> Self {
-        Self {
-            is_uncompressed: true,
-            stored_bytes: AtomicUsize::new(MAX_STORED_BYTES),
-            ..self
-        }
     }
 
     /// Adds an object, and compresses it outside the lock. An object that this pack already has is
@@ -179,15 +155,8 @@ impl<'a> PackWriter<'a> {
         if !lock(&self.names).insert(oid) {
             return Ok(());
         }
-        let take = |left: usize| left.checked_sub(bytes.len());
-        let relaxed = Ordering::Relaxed;
-        let leave = kind == Kind::Blob
-            && self
-                .stored_bytes
-                .fetch_update(relaxed, relaxed, take)
-                .is_ok();
         COMPRESSION.with_borrow_mut(|space| {
-            space.fill(kind, bytes, !leave);
+            space.fill(kind, bytes);
             let appended = self.append(oid, &space.entry);
             space.entry.clear();
             space.entry.shrink_to(MAX_RETAINED_BYTES);
@@ -231,12 +200,6 @@ impl<'a> PackWriter<'a> {
         flush: impl Fn() -> Result<(), Error> + Sync,
     ) -> Result<Option<KeepGuard>, Error> {
         let dir = self.dir();
-        let left = self.stored_bytes.into_inner();
-        let stored_bytes = if self.is_uncompressed {
-            MAX_STORED_BYTES - left
-        } else {
-            0
-        };
         let pack = self
             .pack
             .into_inner()
@@ -259,9 +222,7 @@ impl<'a> PackWriter<'a> {
         });
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
-        let mut kept = finished.rename_into_place(&dir).map_err(to_error)?;
-        kept.stored_bytes = stored_bytes;
-        Ok(Some(kept))
+        finished.rename_into_place(&dir).map(Some).map_err(to_error)
     }
 
     fn dir(&self) -> PathBuf {
@@ -400,10 +361,10 @@ struct Compression {
 
 impl Compression {
     /// Encodes an object as a pack entry in `entry`.
-    fn fill(&mut self, kind: Kind, bytes: &[u8], deflate: bool) {
+    fn fill(&mut self, kind: Kind, bytes: &[u8]) {
         self.entry.clear();
         push_header(&mut self.entry, kind, bytes.len() as u64);
-        let deflate = deflate && may_be_compressible(kind, bytes) && self.is_compressible(bytes);
+        let deflate = may_be_compressible(kind, bytes) && self.is_compressible(bytes);
         let compressor = if deflate {
             &mut self.fast
         } else {

@@ -16,7 +16,7 @@ use super::{
     object::{Commit, Kind, Oid, name_of},
     object_reader::ObjectReader,
     pack_writer::{PackWriter, UNFINISHED},
-    packs, refs, repair, uncompressed_packs,
+    packs, refs, repair,
 };
 use crate::{
     checkpoint::{CheckpointMetadata, metadata},
@@ -200,9 +200,6 @@ impl Repository {
         let kept = pack.finish_with(|| name.flush())?;
         self.reader.refresh();
         name.publish_with(&self.pack_dir())?;
-        if let Some(kept) = kept.as_ref().filter(|kept| kept.stored_bytes > 0) {
-            uncompressed_packs::record(&self.dir, &kept.path, kept.stored_bytes);
-        }
         drop(kept);
         // A concurrent `git gc` may have removed objects before the ref existed.
         self.reader.commit(id)?;

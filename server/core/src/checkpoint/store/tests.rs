@@ -163,36 +163,6 @@ fn an_unfinished_pack_leaves_no_files() {
 }
 
 #[test]
-fn combining_compresses_uncompressed_packs() {
-    let scratch = Scratch::new();
-    scratch.checkpoint(1, &[]);
-    let repository = scratch.repository();
-    let line = "a line that is long enough\n";
-    // The second content exceeds the limit of uncompressed bytes.
-    let contents = [line.repeat(10_000), line.repeat(700_000)].map(String::into_bytes);
-    let pack = PackWriter::new(&repository).unwrap().store_uncompressed();
-    for content in &contents {
-        let oid = name_of(Kind::Blob, content);
-        pack.put(Kind::Blob, oid, content).unwrap();
-    }
-    let kept = pack.finish().unwrap().unwrap();
-    let packs = packs::all(&repository).unwrap();
-    let hurried = packs.iter().find(|pack| pack.path() == kept.path).unwrap();
-    let least = contents[0].len() as u64;
-    assert!(hurried.len() > least && hurried.len() < least + 100_000);
-    let made = packs::combine(&repository, &[hurried], |_| true, &Cancel::default());
-    let made = made.unwrap().unwrap();
-    assert!(made.len() < 100_000, "{} bytes", made.len());
-    packs::remove(&repository, std::iter::once(hurried)).unwrap();
-    let reader = scratch.repository().reader();
-    for content in &contents {
-        let oid = name_of(Kind::Blob, content);
-        assert!(reader.blob(oid).unwrap() == *content);
-    }
-    fsck(&scratch.dir());
-}
-
-#[test]
 fn lists_newest_first_and_filters() {
     let scratch = Scratch::new();
     let metadata = |created, sequence, task: Option<&str>| CheckpointMetadata {
