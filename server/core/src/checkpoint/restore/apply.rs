@@ -73,14 +73,41 @@ enum StepOutcome {
     Displaced { installed: Option<Installed> },
 }
 
+/// Why a step failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StepError {
+    pub(super) message: String,
+    /// Whether the file may have neither its old nor its new content, so that the journal must be
+    /// kept.
+    pub(super) is_partly_written: bool,
+}
+
+impl StepError {
+    pub(super) fn partly_written(message: String) -> Self {
+        Self {
+            message,
+            is_partly_written: true,
+        }
+    }
+}
+
+impl From<String> for StepError {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            is_partly_written: false,
+        }
+    }
+}
+
 /// Applies the steps, which are sorted by path, and removes those of `folders` that are empty.
-/// Returns an error message for each step that failed.
+/// Returns an error for each step that failed.
 pub(super) fn apply(
     job: &Job<'_>,
     context: &ApplyContext<'_>,
     steps: &[Step],
     folders: &[RelPath],
-) -> Vec<Option<String>> {
+) -> Vec<Option<StepError>> {
     let done = AtomicU64::new(0);
     let report_progress = || {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -142,8 +169,8 @@ fn in_parallel<T: Sync, R: Send>(
 fn discard_or_put_back_all(
     context: &ApplyContext<'_>,
     steps: &[Step],
-    results: Vec<(usize, Result<StepOutcome, String>)>,
-    outcomes: &mut [Option<String>],
+    results: Vec<(usize, Result<StepOutcome, StepError>)>,
+    outcomes: &mut [Option<StepError>],
 ) {
     let mut displaced = Vec::new();
     for (at, result) in results {
@@ -178,7 +205,7 @@ fn discard_or_put_back_all(
         },
     );
     for (at, settled) in settled {
-        outcomes[at] = settled.err();
+        outcomes[at] = settled.err().map(StepError::from);
     }
 }
 
@@ -227,7 +254,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Deletes a file, link or empty folder. Files and links only get a temporary name.
-    fn displace(&mut self, todo: &Step) -> Result<StepOutcome, String> {
+    fn displace(&mut self, todo: &Step) -> Result<StepOutcome, StepError> {
         self.check_root()?;
         let Some((dir, name)) = open_parent(&mut self.walker, &todo.path, false)? else {
             return Ok(StepOutcome::Done);
@@ -240,15 +267,15 @@ impl<'a> Worker<'a> {
             return dir
                 .remove_dir(name)
                 .map(|()| StepOutcome::Done)
-                .map_err(|error| failure("delete it", &error));
+                .map_err(|error| failure("delete it", &error).into());
         }
         check_unchanged(dir, name, before, found)?;
         dir.rename_new(name, &temp_file_name(self.context.undo, &todo.path))
             .map(|()| StepOutcome::Displaced { installed: None })
-            .map_err(|error| failure("delete it", &error))
+            .map_err(|error| failure("delete it", &error).into())
     }
 
-    fn write(&mut self, todo: &Step) -> Result<StepOutcome, String> {
+    fn write(&mut self, todo: &Step) -> Result<StepOutcome, StepError> {
         self.check_root()?;
         let Some(after) = &todo.after else {
             return Ok(StepOutcome::Done);
@@ -269,7 +296,7 @@ impl<'a> Worker<'a> {
             },
         };
         let Some((dir, name)) = open_parent(&mut self.walker, &todo.path, true)? else {
-            return Err("its folder no longer exists".to_owned());
+            return Err("its folder no longer exists".to_owned().into());
         };
         let seen = check_before(dir, name, before)?;
         crash_point();
@@ -287,16 +314,16 @@ impl<'a> Worker<'a> {
             _ if after.mode == Mode::Folder => dir
                 .create_dir(name)
                 .map(|()| StepOutcome::Done)
-                .map_err(|error| failure("create the folder", &error)),
-            Some((_, found)) if changes_mode => new.set_mode(found),
+                .map_err(|error| failure("create the folder", &error).into()),
+            Some((_, found)) if changes_mode => Ok(new.set_mode(found)?),
             Some((_, found)) if found.kind == FileType::Directory => {
                 dir.remove_dir(name)
                     .map_err(|error| failure("remove the empty folder at this path", &error))?;
                 crash_point();
-                new.create()
+                Ok(new.create()?)
             }
             Some((before, found)) => new.replace(before, found),
-            None => new.create(),
+            None => Ok(new.create()?),
         }
     }
 }
@@ -419,7 +446,7 @@ impl NewFile<'_> {
     }
 
     /// Replaces a file or a link.
-    fn replace(&self, before: &Leaf, found: FileInfo) -> Result<StepOutcome, String> {
+    fn replace(&self, before: &Leaf, found: FileInfo) -> Result<StepOutcome, StepError> {
         let is_in_place = before.is_file()
             && before.mode == self.leaf.mode
             && in_place::write(&self.slot, before, found, self.content)?;
@@ -428,8 +455,8 @@ impl NewFile<'_> {
         }
         // Opening it for writing can have changed its times (overlayfs).
         match check_before(self.slot.dir, self.slot.name, Some(before))? {
-            Some((before, found)) => self.exchange(before, found),
-            None => Err(changed_error()),
+            Some((before, found)) => Ok(self.exchange(before, found)?),
+            None => Err(changed_error().into()),
         }
     }
 

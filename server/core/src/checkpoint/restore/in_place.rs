@@ -18,7 +18,7 @@ use super::{
         tree_diff::Leaf,
         worktree::read_file,
     },
-    apply::{changed_error, failure, verify_content},
+    apply::{StepError, changed_error, failure, verify_content},
     crash_point_under_lease,
     displaced_files::FileSlot,
 };
@@ -37,13 +37,13 @@ const PIECE: usize = if cfg!(test) { 4 } else { MAX_BYTES };
 /// `found` now. Returns `false`, with nothing changed, if it must be replaced instead.
 ///
 /// # Errors
-/// Why the file is left, or was put back, as it was.
+/// Why the file is left, or was put back, as it was, or why it is partly written.
 pub(super) fn write(
     slot: &FileSlot<'_>,
     before: &Leaf,
     found: FileInfo,
     content: &[u8],
-) -> Result<bool, String> {
+) -> Result<bool, StepError> {
     let is_suitable = before.mode == Mode::File
         && found.links == 1
         // Writing clears the set-user-ID bits.
@@ -62,14 +62,14 @@ pub(super) fn write(
         return Ok(false);
     };
     if !stat_file(&file).is_ok_and(|now| is_same_file(now, found)) {
-        return Err(changed_error());
+        return Err(changed_error().into());
     }
     // The content, not the stamp: a write through a mapping moves the stamp later.
     let mut old = Vec::new();
     read_file::read_at_most(&file, found.stamp.size + 1, &mut old)
         .map_err(|error| failure("read it", &error))?;
     if name_of(Kind::Blob, &old) != before.oid {
-        return Err(changed_error());
+        return Err(changed_error().into());
     }
     crash_point_under_lease();
     if !lease.is_held() {
@@ -84,7 +84,8 @@ pub(super) fn write(
             }
             return Err(
                 "written after this process was stopped for long; if another program saved it in that time, its version is lost"
-                    .to_owned(),
+                    .to_owned()
+                    .into(),
             );
         }
         // Another file, which is newer, was renamed to this name.
@@ -92,19 +93,19 @@ pub(super) fn write(
         Err(error) => failure("write it", &error),
     };
     if verify_content(&file, &old).is_ok() {
-        return Err(problem);
+        return Err(problem.into());
     }
     if !lease.is_held() {
-        return Err(format!(
+        return Err(StepError::partly_written(format!(
             "{problem}; another program may have changed it since, so it is left as it is"
-        ));
+        )));
     }
-    match overwrite(&file, &old) {
-        Ok(()) => Err(problem),
-        Err(error) => Err(format!(
-            "{problem}; cannot write the previous content back, which only the undo point has now: {error}"
-        )),
-    }
+    overwrite(&file, &old).map_err(|error| {
+        StepError::partly_written(format!(
+            "{problem}; cannot write the previous content back: {error}; the restore of this file is completed before the next checkpoint operation"
+        ))
+    })?;
+    Err(problem.into())
 }
 
 /// Compares all but the times, which opening for writing can change (overlayfs).
@@ -124,6 +125,8 @@ fn is_same_file(now: FileInfo, found: FileInfo) -> bool {
 fn overwrite(mut file: &File, content: &[u8]) -> io::Result<()> {
     file.rewind()?;
     for piece in content.chunks(PIECE) {
+        #[cfg(test)]
+        tests::check_write(content, piece)?;
         file.write_all(piece)?;
         crash_point_under_lease();
     }
@@ -154,8 +157,20 @@ pub(super) fn is_partly_written(now: &[u8], old: &[u8], new: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::{io, sync::Mutex};
+
     use super::is_partly_written;
+
+    /// Contents whose writes fail, with the piece at which they fail.
+    pub(in super::super) static FAILING_WRITES: Mutex<Vec<(&[u8], &[u8])>> = Mutex::new(Vec::new());
+
+    pub(super) fn check_write(content: &[u8], piece: &[u8]) -> io::Result<()> {
+        if FAILING_WRITES.lock().unwrap().contains(&(content, piece)) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
 
     #[test]
     fn a_partly_written_file_is_recognized() {

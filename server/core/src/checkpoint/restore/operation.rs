@@ -12,7 +12,7 @@ use super::{
         worktree::{permissions::ReadPermissionMap, scan::Scan, snapshot::Folder},
     },
     Action, EditorText, Options, Outcome, RestoreTarget, Restored,
-    apply::{ApplyContext, apply, read_blob},
+    apply::{ApplyContext, StepError, apply, read_blob},
     crash_point,
     journal::Journal,
     plan::{Plan, UnsavedDocuments},
@@ -90,10 +90,7 @@ impl RestoreOperation<'_> {
         journal?.commit()?;
         crash_point();
         let errors = self.apply(&undo, &plan, &contents);
-        // The files are not flushed, as in a git checkout: a flush takes longer than the whole
-        // restore, and after a power failure both checkpoints have every byte. If the journal
-        // cannot be removed, recovery checks the files again.
-        let _ = self.checkpoints.remove_journal();
+        self.finish_journal(&undo, &plan, &errors);
         crash_point();
         self.report(plan, errors, Some(undo.id))
     }
@@ -245,7 +242,35 @@ impl RestoreOperation<'_> {
         })
     }
 
-    fn apply(&self, undo: &Checkpoint, plan: &Plan, contents: &BlobCache) -> Vec<Option<String>> {
+    /// Removes the journal, or limits it to the files that are partly written.
+    ///
+    /// The files are not flushed, as in a git checkout: a flush takes longer than the whole restore,
+    /// and after a power failure both checkpoints have every byte. If the journal cannot be removed
+    /// or replaced, recovery checks all files again.
+    fn finish_journal(&self, undo: &Checkpoint, plan: &Plan, errors: &[Option<StepError>]) {
+        let partly_written: Vec<RelPath> = plan
+            .steps
+            .iter()
+            .zip(errors)
+            .filter(|(_, error)| error.as_ref().is_some_and(|error| error.is_partly_written))
+            .map(|(step, _)| step.path.clone())
+            .collect();
+        let _ = if partly_written.is_empty() {
+            self.checkpoints.remove_journal()
+        } else {
+            let journal = Journal::new(self.target.id, undo.id, &partly_written, &HashSet::new());
+            self.checkpoints
+                .prepare_journal(&journal)
+                .and_then(PreparedFile::commit)
+        };
+    }
+
+    fn apply(
+        &self,
+        undo: &Checkpoint,
+        plan: &Plan,
+        contents: &BlobCache,
+    ) -> Vec<Option<StepError>> {
         let context = ApplyContext {
             root: self.checkpoints.work_tree(),
             walker: &self.walker,
@@ -261,7 +286,7 @@ impl RestoreOperation<'_> {
     fn report(
         &self,
         plan: Plan,
-        errors: Vec<Option<String>>,
+        errors: Vec<Option<StepError>>,
         undo: Option<Oid>,
     ) -> Result<Restored, Error> {
         let unsaved: HashSet<&RelPath> = self.unsaved.paths.iter().collect();
@@ -279,7 +304,7 @@ impl RestoreOperation<'_> {
             outcomes.push(Outcome {
                 action: step.action(),
                 path: step.path,
-                error,
+                error: error.map(|error| error.message),
             });
         }
         for (path, leaf) in plan.texts_only {

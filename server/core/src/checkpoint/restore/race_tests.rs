@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::Once};
 
 use tempfile::TempDir;
 
-use super::{Options, RestoreTarget, Restored, journal::Journal};
+use super::{Options, RestoreTarget, Restored, in_place::tests::FAILING_WRITES, journal::Journal};
 use crate::{
     access::Access,
     cancel::Cancel,
@@ -350,4 +350,56 @@ fn rule_files_included_by_the_checkpoint_are_not_restored() {
     assert_eq!(named.collect::<Vec<_>>(), [".clineignore", "old.rules"]);
     assert_eq!(fixture.read("old.rules").as_deref(), Some("now"));
     assert_eq!(fixture.read(".clineignore"), None);
+}
+
+/// The write of the new content fails, and so does the write that puts the old content back.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_partly_written_file_is_completed_by_the_next_operation() {
+    const THEN: &str = "content of the checkpoint, whose write fails";
+    const NOW: &str = "today this is written, and it cannot be put back";
+    let fixture = Fixture::new();
+    fixture.write("file", THEN);
+    let id = fixture.create();
+    fixture.write("file", NOW);
+    fixture.write("new", "1");
+    let failing = || FAILING_WRITES.lock().unwrap();
+    let writes: [(&[u8], &[u8]); 2] = [
+        (THEN.as_bytes(), &THEN.as_bytes()[12..16]),
+        (NOW.as_bytes(), &NOW.as_bytes()[4..8]),
+    ];
+    failing().extend(writes);
+    let restored = fixture.restore_while(id, &|_| {}).unwrap();
+    let errors: Vec<_> = restored
+        .outcomes
+        .iter()
+        .filter_map(|outcome| Some((outcome.path.to_string(), outcome.error.as_deref()?)))
+        .collect();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].0, "file");
+    assert!(
+        errors[0]
+            .1
+            .contains("cannot write the previous content back"),
+        "{errors:?}"
+    );
+    let partly = fixture.read("file").unwrap();
+    assert!(partly != THEN && partly != NOW, "{partly}");
+    assert!(fixture.checkpoints.has_journal());
+    failing().retain(|write| !writes.contains(write));
+    // Only the partly written file is completed.
+    fixture.write("new", "2");
+    let recovered = fixture.job(&|_| {}, |job| fixture.checkpoints.recover(job));
+    let recovered = recovered.unwrap().unwrap();
+    assert!(recovered.completed);
+    let problems: Vec<_> = recovered
+        .problems
+        .iter()
+        .map(|problem| problem.path.to_string())
+        .collect();
+    assert_eq!(problems, ["file"]);
+    assert_eq!(fixture.read("file").as_deref(), Some(THEN));
+    assert_eq!(fixture.read("file.kept-1"), Some(partly));
+    assert_eq!(fixture.read("new").as_deref(), Some("2"));
+    assert!(!fixture.checkpoints.has_journal());
 }

@@ -78,20 +78,23 @@ impl Checkpoints {
             Err(error) => return Err(self.set_journal_aside(&error.message)),
         };
         let mut walker = self.walker()?;
-        let recovered =
+        let (recovered, is_partly_written) =
             self.complete(job, &journal, (&repository, &mut walker), (&undo, &target))?;
         self.flush(&walker)?;
-        self.remove_journal()?;
+        if !is_partly_written {
+            self.remove_journal()?;
+        }
         Ok(Some(recovered))
     }
 
+    /// Also returns whether a file is still partly written.
     fn complete(
         &self,
         job: &Job<'_>,
         journal: &Journal,
         (repository, walker): (&Repository, &mut DirWalker),
         (undo, target): (&Checkpoint, &Checkpoint),
-    ) -> Result<Recovered, Error> {
+    ) -> Result<(Recovered, bool), Error> {
         let reader = repository.reader();
         let paths = journal.paths().unwrap_or_default();
         let left_alone = journal.left_alone().unwrap_or_default();
@@ -156,12 +159,16 @@ impl Checkpoints {
             }),
         };
         let outcomes = apply(job, &context, &todo, &folders);
+        let is_partly_written = outcomes
+            .iter()
+            .flatten()
+            .any(|error| error.is_partly_written);
         for (step, outcome) in todo.into_iter().zip(outcomes) {
             let kept = kept.remove(&step.path);
             if outcome.is_some() || kept.is_some() {
                 problems.push(Conflict {
                     path: step.path,
-                    reason: recovery_message(outcome, kept),
+                    reason: recovery_message(outcome.map(|error| error.message), kept),
                 });
             }
         }
@@ -171,12 +178,13 @@ impl Checkpoints {
         }
         // The count of denied paths, which has no path, comes last.
         problems.sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
-        Ok(Recovered {
+        let recovered = Recovered {
             restoring: journal.restoring,
             undo: journal.undo,
             completed,
             problems,
-        })
+        };
+        Ok((recovered, is_partly_written))
     }
 }
 

@@ -23,7 +23,7 @@ use super::{
         displaced_files::{self, FileSlot, link_kept_name},
         in_place,
     },
-    Installed, NewFile, StepOutcome, check_before, check_unchanged, verify_content,
+    Installed, NewFile, StepError, StepOutcome, check_before, check_unchanged, verify_content,
 };
 use crate::fs::{
     dir::{Dir, FileInfo},
@@ -194,7 +194,7 @@ fn a_save_at_any_point_of_a_replace_is_not_lost() {
 
 /// Writes "new content" in place, or fails.
 #[cfg(target_os = "linux")]
-fn write_in_place(fixture: &Fixture) -> Result<bool, String> {
+fn write_in_place(fixture: &Fixture) -> Result<bool, StepError> {
     let before = fixture.seen("before");
     in_place::write(&fixture.slot(), &before, fixture.found(), b"new content")
 }
@@ -243,7 +243,7 @@ fn a_file_that_is_renamed_while_it_is_written_in_place_keeps_its_content() {
                 fs::write(from, "saved!").unwrap();
             }),
         );
-        let why = write_in_place(&fixture).unwrap_err();
+        let why = write_in_place(&fixture).unwrap_err().message;
         assert!(why.contains("changed during the restore"), "{why}");
         assert_eq!(fixture.read(NAME).as_deref(), Some("saved!"), "step {step}");
         assert_eq!(
@@ -276,8 +276,12 @@ fn a_file_is_not_overwritten_after_its_lease_was_revoked() {
     // Before the previous content is written back.
     let (from, to) = (fixture.at(NAME), fixture.at("renamed"));
     revoke_lease(4, move || fs::rename(from, to).unwrap());
-    let why = write_in_place(&fixture).unwrap_err();
-    assert!(why.contains("may have changed it since"), "{why}");
+    let error = write_in_place(&fixture).unwrap_err();
+    assert!(
+        error.message.contains("may have changed it since"),
+        "{error:?}"
+    );
+    assert!(error.is_partly_written);
     assert_eq!(fixture.read("renamed").as_deref(), Some("new content"));
     IS_REVOKED.set(false);
 }
