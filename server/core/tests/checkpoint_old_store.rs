@@ -1,6 +1,6 @@
 //! A store that version 0.1.0 wrote is listed, compared, verified, restored and pruned.
 //!
-//! `tests/fixtures/store-0.1.0` has the checkpoints `first`, `second` (of a task) and `third`, and
+//! `tests/fixtures/store-0.1.0.tar` has the checkpoints `first`, `second` (of a task) and `third`, and
 //! the undo point of a restore of `first`, made before `third`. The refs of `first` and `second`
 //! are packed. The contents of the undo point are stored uncompressed, and `hurried` lists its
 //! pack. All metadata has the rules of that time: `.clineignore` by hash, and the ignore file of
@@ -14,6 +14,7 @@ mod restore_support;
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use restore_support::{Ground, git};
@@ -42,23 +43,16 @@ fn id(id: &str) -> Oid {
     id.parse().unwrap()
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
 /// A workspace with the old store and the uncaptured files.
 fn ground() -> Ground {
     let ground = Ground::new(UNCAPTURED);
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/store-0.1.0");
-    copy(&fixture, &ground.checkpoints.git_dir());
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/store-0.1.0.tar");
+    let dir = ground.checkpoints.git_dir();
+    fs::create_dir_all(dir.parent().unwrap()).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(fixture).arg("-C");
+    assert!(tar.arg(dir.parent().unwrap()).status().unwrap().success());
     // The rules of that time. A restore keeps the current access rules.
     ground.write(&[(".clineignore", "secrets/\n*.key\n")]);
     ground

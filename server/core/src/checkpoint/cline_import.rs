@@ -20,6 +20,7 @@ use sightline_protocol::error::ErrorKind;
 use super::{
     Checkpoint, CheckpointMetadata, Checkpoints, Counts, Filter, Job, Oid, Progress, Purpose,
     Skipped,
+    metadata::commit_of,
     store::{
         fsck::{UNSAFE_NAME, UNSORTED, is_unsafe_name},
         git_config, lock,
@@ -30,7 +31,6 @@ use super::{
         pack_writer::PackWriter,
         reachable::named_by_headers,
         refs,
-        repository::put_commit,
     },
 };
 use crate::{
@@ -126,7 +126,7 @@ impl Checkpoints {
             job,
             shadow: &shadow,
             stored: repository.reader(),
-            pack: PackWriter::new(&repository)?,
+            pack: PackWriter::new(repository.dir())?,
             trees: HashMap::new(),
             entries: HashMap::new(),
             denied: HashSet::new(),
@@ -174,7 +174,7 @@ impl Checkpoints {
                 skipped: taken.skipped,
                 ..CheckpointMetadata::default()
             };
-            let id = put_commit(&import.pack, taken.oid, &metadata)?;
+            let id = import.pack.put_commit(&commit_of(taken.oid, &metadata))?;
             imported.checkpoints.push((original, id));
         }
         imported.denied = import.denied.len() as u64;
@@ -322,7 +322,7 @@ struct Importer<'a> {
     job: &'a Job<'a>,
     shadow: &'a ShadowRepository,
     stored: ObjectReader,
-    pack: PackWriter<'a>,
+    pack: PackWriter,
     /// Consecutive checkpoints share most trees.
     trees: HashMap<(Oid, RelPath), ImportedTree>,
     /// Total number of entries in a tree.

@@ -22,6 +22,7 @@ use rayon::prelude::*;
 use super::{
     Checkpoint, CheckpointMetadata, Checkpoints, Counts, Filter, Job, Progress, Request, Skipped,
     create::missing_objects::{BaseTree, MissingObjects, find_missing},
+    metadata::commit_of,
     refused_roots,
     store::{
         lock::{self, StoreLock},
@@ -125,7 +126,7 @@ impl Checkpoints {
 
         repository.reader().refresh();
         let sink = ObjectSink {
-            pack: PackWriter::new(&repository)?,
+            pack: PackWriter::new(repository.dir())?,
             stored: repository.reader(),
             is_empty: checkpoints.is_empty(),
             unchecked: AtomicUsize::new(0),
@@ -190,7 +191,7 @@ impl Checkpoints {
                 job.cancel.check()?;
             }
             let ObjectSink { pack, .. } = sink;
-            let id = repository.write_checkpoint(pack, scan.tree.oid, &metadata)?;
+            let id = repository.write_checkpoint(pack, &commit_of(scan.tree.oid, &metadata))?;
             Ok((id, metadata))
         };
         let (stored, made) = rayon::join(stored, || during_write(&seen));
@@ -220,7 +221,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         filter: &CaptureFilter<'_>,
-        sink: &ObjectSink<'_>,
+        sink: &ObjectSink,
         scan: &mut Scan,
         base: BaseTree<'_>,
     ) -> Result<Counts, Error> {
@@ -262,7 +263,7 @@ impl Checkpoints {
     fn store_files(
         &self,
         job: &Job<'_>,
-        sink: &ObjectSink<'_>,
+        sink: &ObjectSink,
         missing: &MissingObjects<'_>,
     ) -> Result<Vec<RelPath>, Error> {
         let total = Some(missing.files.len() as u64);
@@ -309,8 +310,8 @@ fn reread(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, V
 }
 
 /// Adds objects to the pack unless they are stored already.
-struct ObjectSink<'a> {
-    pack: PackWriter<'a>,
+struct ObjectSink {
+    pack: PackWriter,
     /// The store. Its packs only grow while the lock is held; at worst an object is stored twice.
     stored: ObjectReader,
     /// Whether the store is empty, so that lookups are unnecessary.
@@ -319,7 +320,7 @@ struct ObjectSink<'a> {
     unchecked: AtomicUsize,
 }
 
-impl ObjectSink<'_> {
+impl ObjectSink {
     /// `is_small` allows storing the object again without a lookup.
     fn has(&self, oid: Oid, is_small: bool) -> bool {
         if self.pack.has(oid) {
@@ -334,7 +335,7 @@ impl ObjectSink<'_> {
     }
 }
 
-impl BlobSink for ObjectSink<'_> {
+impl BlobSink for ObjectSink {
     fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error> {
         if self.has(oid, bytes.len() <= SMALL_OBJECT_BYTES) {
             return Ok(());

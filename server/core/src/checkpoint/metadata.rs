@@ -21,11 +21,13 @@ use crate::{error::Error, escape::one_line};
 const MAX_SUBJECT_CHARS: usize = 100;
 /// Maximum size of the cached metadata, in bytes.
 const MAX_CACHED_BYTES: usize = 16 << 20;
+/// Maximum clock difference between machines, in milliseconds.
+const CLOCK_SKEW: u64 = 24 * 3600 * 1000;
 /// Minimum number of commits one thread reads before rayon splits the work.
 const MIN_READS_PER_THREAD: usize = 8;
 
 /// Builds the commit message: the label as subject, then the metadata as JSON.
-pub(super) fn message(metadata: &CheckpointMetadata) -> String {
+fn message(metadata: &CheckpointMetadata) -> String {
     let label: String = metadata
         .label
         .iter()
@@ -62,11 +64,25 @@ struct UnknownRules {
     too_many: bool,
 }
 
+/// Returns the commit of a checkpoint.
+pub(super) fn commit_of(tree: Oid, metadata: &CheckpointMetadata) -> Commit {
+    Commit {
+        tree,
+        time: metadata.created / 1000,
+        message: message(metadata),
+    }
+}
+
 /// Parses the metadata of a commit. Returns `None` if the commit is not a checkpoint.
-pub(super) fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
+fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
     let (_, json) = commit.message.split_once("\n\n")?;
     let metadata: CheckpointMetadata = serde_json::from_str(json).ok()?;
     (metadata.created > 0).then_some(metadata)
+}
+
+/// Returns whether a commit has the metadata of a checkpoint.
+pub(super) fn is_checkpoint(commit: &Commit) -> bool {
+    metadata_of(commit).is_some()
 }
 
 /// Cache of metadata, which never changes.
@@ -153,7 +169,7 @@ fn read(reader: &ObjectReader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Che
     let commit = reader.commit(id).ok()?;
     let mut metadata = metadata_of(&commit)?;
     if let Some(when) = fetched {
-        remote_refs::clear_untrusted(&mut metadata, when);
+        clear_untrusted(&mut metadata, when);
     }
     let checkpoint = Checkpoint {
         id,
@@ -161,6 +177,20 @@ fn read(reader: &ObjectReader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Che
         metadata,
     };
     Some((Arc::new(checkpoint), commit.message.len()))
+}
+
+/// Removes claims that a fetched checkpoint may not make. `when` is the time it was fetched.
+fn clear_untrusted(metadata: &mut CheckpointMetadata, when: u64) {
+    metadata.fetched = true;
+    metadata.task = None;
+    metadata.group = None;
+    metadata.group_roots.clear();
+    metadata.rewind = None;
+    // A checkpoint cannot be newer than the fetch.
+    if metadata.created > when.saturating_add(CLOCK_SKEW) {
+        metadata.created = when.max(1);
+        metadata.sequence = 0;
+    }
 }
 
 impl Checkpoints {

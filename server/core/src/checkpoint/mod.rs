@@ -15,7 +15,8 @@
 //!
 //! - `store`: the repository: objects, packs, refs, lock, fsck and repair.
 //! - `worktree`: scanning the work tree, and the rules that select the captured files.
-//! - `create`, `metadata` and `prune`: creating, listing and removing checkpoints.
+//! - `create`, `metadata`, `verify` and `prune`: creating, listing, verifying and removing
+//!   checkpoints.
 //! - `tree_diff` and [`diff`]: comparing checkpoints and the work tree.
 //! - [`restore`], [`cline_import`] and `remote`.
 
@@ -31,11 +32,12 @@ mod store;
 #[cfg(test)]
 mod testing;
 mod tree_diff;
+mod verify;
 mod worktree;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde::{Deserialize, Serialize};
@@ -43,7 +45,7 @@ use sightline_protocol::error::ErrorKind;
 use uuid::Uuid;
 
 pub use prune::{Keep, Pruned, Stats};
-pub use store::{object::Oid, repository::Rebuilt};
+pub use store::{object::Oid, repair::Rebuilt};
 pub use tree_diff::Side;
 pub use worktree::{
     dirty_set::{ChangeSource, Changes, DirtySet},
@@ -59,7 +61,11 @@ use crate::{
     storage::{Storage, TaskId},
 };
 use restore::Recovered;
-use store::{refs, repair::VerifiedStore, repository::Repository};
+use store::{
+    refs,
+    repair::{self, VerifiedStore},
+    repository::Repository,
+};
 use worktree::stat_cache::StatCache;
 
 /// Which files are captured, and the limits.
@@ -345,7 +351,7 @@ pub struct Checkpoints {
     project: PathBuf,
     stat_cache: Mutex<StatCache>,
     metadata_cache: metadata::MetadataCache,
-    rebuilt: Mutex<Option<Arc<Rebuilt>>>,
+    rebuilt: Mutex<Option<Rebuilt>>,
     /// Interrupted restore that another operation completed first.
     recovered: Mutex<Option<Recovered>>,
     /// Store as this process last verified or wrote it.
@@ -386,7 +392,7 @@ impl Checkpoints {
     }
 
     /// Takes the report of a damaged store that was rebuilt, to be shown to the user once.
-    pub fn take_rebuilt(&self) -> Option<Arc<Rebuilt>> {
+    pub fn take_rebuilt(&self) -> Option<Rebuilt> {
         let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
         rebuilt.take()
     }
@@ -419,10 +425,10 @@ impl Checkpoints {
             return Ok(repository);
         }
         *self.verified() = None;
-        let repository = Repository::open_or_create(&self.storage, &self.git_dir())?;
-        if let Some(news) = repository.rebuilt() {
-            let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
-            *rebuilt = Some(Arc::clone(news));
+        let (repository, report) =
+            repair::open_or_create(&self.storage, &self.git_dir(), metadata::is_checkpoint)?;
+        if report.is_some() {
+            *self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) = report;
         }
         *self.verified() = VerifiedStore::of(&repository)?;
         Ok(repository)

@@ -1,33 +1,21 @@
 //! Removes checkpoints and unreachable objects, and reports the size of the store.
 //!
-//! Refs are removed first. Then packs without reachable objects are removed, fully reachable packs
-//! stay, and the reachable objects of the others are copied to a new pack. The marker file
-//! [`MARKER`] makes the next run finish an interrupted one.
+//! Refs are removed first, then the objects that no other ref reaches.
 
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashSet, fs, path::PathBuf, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     Checkpoint, Checkpoints, Filter, Oid, Purpose,
     store::{
-        lock, object_reader::ObjectReader, pack::Pack, packs, reachable::ReachableSet, refs,
-        remote_refs, repository::Repository,
+        gc, lock, object_reader::ObjectReader, pack::Pack, reachable::ReachableSet, refs,
+        repository::Repository,
     },
 };
-use crate::{
-    cancel::Cancel,
-    error::Error,
-    storage::{TaskId, atomic_file},
-};
+use crate::{cancel::Cancel, error::Error, storage::TaskId};
 
-/// Exists while objects are being removed.
-const MARKER: &str = "unpruned";
-/// Number of packs above which small packs are combined.
-const MAX_PACKS: usize = 50;
-/// Number of loose refs above which they are packed.
-const MAX_LOOSE_REFS: usize = 50;
 /// Estimated size of an object's index entry, and of a checkpoint without its objects, in bytes.
 const INDEX_ENTRY_BYTES: u64 = 28;
 const CHECKPOINT_OVERHEAD: u64 = 1300;
@@ -85,18 +73,18 @@ impl Checkpoints {
         }
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
-        let before = packs::dir_size(repository.dir());
+        let before = repository.size();
         let mut budget = keep.max_bytes.filter(|limit| *limit < before);
         let mut less = 0;
         loop {
             let checkpoints = self.list(&Filter::default())?;
             let selected = select(&checkpoints, keep, &self.needed(&checkpoints));
-            let is_begun = repository.dir().join(MARKER).exists();
+            let is_begun = gc::is_interrupted(&repository);
             if selected.is_empty() && budget.is_none() && !is_begun {
                 break;
             }
             let removed = remove(&repository, &checkpoints, selected, budget, cancel)?;
-            let size = packs::dir_size(repository.dir());
+            let size = repository.size();
             pruned.freed_bytes = before.saturating_sub(size);
             // The remaining size was an estimate. While it is still too large, lower the budget,
             // even if the last round removed nothing.
@@ -127,9 +115,9 @@ impl Checkpoints {
         };
         let checkpoints = self.list(&Filter::default())?;
         let selected = select(&checkpoints, keep, &self.needed(&checkpoints));
-        let size = packs::dir_size(repository.dir());
+        let size = repository.size();
         let budget = keep.max_bytes.filter(|limit| *limit < size);
-        let packs = packs::all(&repository)?;
+        let packs = repository.packs()?;
         let reader = repository.reader();
         let (selected, mut reach) = fit_to_budget(
             (&repository, &reader, &packs),
@@ -179,12 +167,10 @@ impl Checkpoints {
         {
             let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
             let repository = self.open_or_create()?;
-            if repository.dir().join(MARKER).exists() {
+            if gc::is_interrupted(&repository) {
                 remove(&repository, &[], HashSet::new(), None, cancel)?;
             }
-            refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
-            packs::remove_orphans(&repository);
-            fold_packs(&repository, cancel)?;
+            gc::tidy(&repository, cancel)?;
         }
         // Not under the lock: the owner of the stat cache may be waiting for it.
         self.save_stat_cache()
@@ -201,7 +187,7 @@ impl Checkpoints {
         let checkpoints = self.list(&Filter::default())?;
         Ok(Stats {
             count: checkpoints.len() as u64,
-            bytes: packs::dir_size(repository.dir()),
+            bytes: repository.size(),
             oldest: checkpoints
                 .last()
                 .map(|checkpoint| checkpoint.metadata.created),
@@ -333,113 +319,22 @@ fn remove(
     budget: Option<u64>,
     cancel: &Cancel,
 ) -> Result<Vec<Oid>, Error> {
-    let dir = repository.dir();
-    let packs = packs::all(repository)?;
-    let loose = packs::loose_objects(repository);
+    let packs = repository.packs()?;
     let reader = repository.reader();
     let store = (repository, &reader, &packs[..]);
     let (selected, reach) = fit_to_budget(store, checkpoints, selected, budget, cancel)?;
-    if selected.is_empty() && !dir.join(MARKER).exists() {
+    if selected.is_empty() && !gc::is_interrupted(repository) {
         return Ok(Vec::new());
     }
-    let live = reach.into_objects();
+    let reachable = reach.into_objects();
     // Windows does not remove open files.
-    drop(reader);
+    drop(packs);
     cancel.commit()?;
-    repository.next_generation()?;
-    atomic_file::write(&dir.join(MARKER), b"")?;
-    refs::remove(dir, |name| {
+    let is_removed = |name: &str| {
         name.starts_with(refs::INCOMING)
             || refs::id_of(name).is_some_and(|id| selected.contains(&id))
-    })?;
-    remote_refs::retain(dir)?;
-    if remove_objects(repository, &packs, &loose, |oid| live.contains(&oid))? {
-        let mark = dir.join(MARKER);
-        fs::remove_file(&mark).map_err(|error| atomic_file::failed("remove", &mark, &error))?;
-        atomic_file::sync_dir(dir)?;
-    }
+    };
+    gc::remove(repository, is_removed, &reachable)?;
     let removed = checkpoints.iter().map(|checkpoint| checkpoint.id);
     Ok(removed.filter(|id| selected.contains(id)).collect())
-}
-
-/// Removes unreachable objects. Returns false if some files could not be removed yet.
-fn remove_objects(
-    repository: &Repository,
-    packs: &[Pack],
-    loose: &[(Oid, PathBuf)],
-    is_live: impl Fn(Oid) -> bool,
-) -> Result<bool, Error> {
-    let mut mixed: Vec<&Pack> = Vec::new();
-    let mut dead: Vec<&Pack> = Vec::new();
-    for pack in packs.iter().filter(|pack| !pack.is_kept()) {
-        let objects = pack.objects();
-        let live = objects.iter().filter(|oid| is_live(**oid)).count();
-        if live == 0 {
-            dead.push(pack);
-        } else if live < objects.len() {
-            mixed.push(pack);
-        }
-    }
-    // First the removals that need no extra space.
-    let mut all_gone = packs::remove(repository, dead.into_iter())?;
-    for (_, path) in loose.iter().filter(|(oid, _)| !is_live(*oid)) {
-        fs::remove_file(path).map_err(|error| atomic_file::failed("remove", path, &error))?;
-    }
-    if !mixed.is_empty() {
-        let made = packs::combine(repository, &mixed, is_live, &Cancel::default())?;
-        all_gone &= remove_replaced(repository, made, &mixed)?;
-    }
-    Ok(all_gone)
-}
-
-/// Removes packs that were combined into a new one, or the new one if it is not smaller.
-fn remove_replaced(
-    repository: &Repository,
-    made: Option<Pack>,
-    old: &[&Pack],
-) -> Result<bool, Error> {
-    let Some(made) = made else {
-        return Ok(true);
-    };
-    let is_other = |pack: &&Pack| pack.path() != made.path();
-    let size: u64 = old.iter().map(|pack| pack.len()).sum();
-    if made.len() >= size && old.iter().all(is_other) {
-        // The old packs held deltas, which are smaller.
-        return packs::remove(repository, std::iter::once(&made));
-    }
-    packs::remove(repository, old.iter().copied().filter(is_other))
-}
-
-/// Combines small packs, so that each remaining pack is more than twice as large as all smaller
-/// ones together. This bounds how often an object is copied.
-fn fold_packs(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
-    let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
-    if entries.count() <= 2 * MAX_PACKS {
-        return Ok(());
-    }
-    let mut packs = packs::all(repository)?;
-    packs.retain(|pack| !pack.is_kept());
-    packs.sort_unstable_by_key(|pack| pack.len());
-    if packs.len() <= MAX_PACKS {
-        return Ok(());
-    }
-    let mut smaller = 0;
-    let mut folded = 0;
-    for (at, pack) in packs.iter().enumerate() {
-        if pack.len() < 2 * smaller {
-            folded = at + 1;
-        }
-        smaller += pack.len();
-    }
-    let folded: Vec<&Pack> = packs[..folded].iter().collect();
-    if folded.len() < 2 {
-        return Ok(());
-    }
-    let Some(made) = packs::combine(repository, &folded, |_| true, cancel)? else {
-        return Ok(());
-    };
-    // Fewer packs are better even if the size is the same.
-    let old = folded.into_iter().filter(|pack| pack.path() != made.path());
-    packs::remove(repository, old)?;
-    Ok(())
 }

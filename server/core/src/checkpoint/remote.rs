@@ -5,6 +5,7 @@
 
 use std::{
     ffi::OsString,
+    fs,
     io::Read,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -16,10 +17,20 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Checkpoints, Job, Oid,
-    store::{fsck::check_checkpoints, lock, packs, refs, remote_refs, repository::Repository},
+    metadata::is_checkpoint,
+    store::{
+        fsck::check_checkpoints, lock, object_reader::ObjectReader, refs, remote_refs,
+        repository::Repository,
+    },
     tree_diff::DeniedPaths,
+    worktree::snapshot::below,
 };
-use crate::{cancel::Cancel, clock::now_millis, error::Error, path::RelPath};
+use crate::{
+    cancel::Cancel,
+    clock::now_millis,
+    error::Error,
+    storage::atomic_file::{failed, not_a_regular_file},
+};
 
 /// Interval at which cancellation is checked while git runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -106,8 +117,8 @@ impl Checkpoints {
 /// Removes the permissions of group and others from files that git wrote.
 fn make_private(folder: &Path) {
     #[cfg(unix)]
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        use std::{fs, os::unix::fs::PermissionsExt};
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        use std::os::unix::fs::PermissionsExt;
         // Does not follow links.
         let Ok(metadata) = entry.metadata() else {
             continue;
@@ -135,7 +146,7 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
         let Some(id) = name.strip_prefix(refs::INCOMING) else {
             continue;
         };
-        if refs::plain_id(id) != Some(oid) {
+        if Oid::from_hex(id) != Some(oid) {
             left_out.push(format!(
                 "skipped {id:?}: the ref does not point to its commit"
             ));
@@ -144,14 +155,9 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
         }
     }
     let mut denied = DeniedPaths::new(job);
-    let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
-    let problems = check_checkpoints(
-        repository,
-        &new,
-        Some(MAX_OBJECT_BYTES),
-        job.cancel,
-        &mut denies,
-    )?;
+    let mut denies = |path: &[u8], is_dir| denied.denies(&below(path, b""), is_dir);
+    let reader = ObjectReader::new(repository.dir(), MAX_OBJECT_BYTES);
+    let problems = check_checkpoints(&reader, &new, is_checkpoint, job.cancel, &mut denies)?;
     new.retain(|id| problems.iter().all(|(bad, _)| bad != id));
     left_out.extend(
         problems
@@ -249,7 +255,7 @@ fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
 /// Runs git and returns its output.
 fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
     cancel.check()?;
-    packs::require_regular_files(dir)?;
+    require_regular_files(dir)?;
     let mut git = git_command(dir);
     disable_ssh_prompts(&mut git, dir);
     // Allows killing git's child processes too.
@@ -275,6 +281,20 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
         arguments.first().copied().unwrap_or_default(),
         output.trim()
     )))
+}
+
+/// Refuses a store that contains links, pipes or devices: git would follow them or block.
+fn require_regular_files(dir: &Path) -> Result<(), Error> {
+    let entries = fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| failed("list", dir, &error))?;
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => require_regular_files(&entry.path())?,
+            Ok(kind) if !kind.is_file() => return Err(not_a_regular_file(&entry.path())),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn read_pipe(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
@@ -323,10 +343,10 @@ mod tests {
     use super::*;
     use crate::checkpoint::{
         CheckpointMetadata, Keep, Purpose, Request,
+        metadata::commit_of,
         store::{
             object::{Kind, Mode, encode_tree, name_of},
             pack_writer::PackWriter,
-            packs,
         },
         testing::{Scratch, assert_private, fsck, git},
     };
@@ -428,7 +448,7 @@ mod tests {
 
         // A rebuilt store keeps the list, and the fetched checkpoint is pruned first.
         there.repository().record_damage("a test").unwrap();
-        assert!(there.repository().rebuilt().is_some());
+        assert!(there.rebuilt().is_some());
         let again = Scratch::at(there.folder.path());
         assert!(again.get(evil).metadata.fetched);
         let keep = Keep {
@@ -440,7 +460,7 @@ mod tests {
             !removed.contains(&evil) && !removed.contains(&made.id),
             "{removed:?}"
         );
-        let small = packs::dir_size(&again.dir()) - 1;
+        let small = again.repository().size() - 1;
         let keep = Keep {
             max_bytes: Some(small),
             ..Keep::default()
@@ -455,7 +475,7 @@ mod tests {
         let here = Scratch::new();
         let good = here.checkpoint(1, &[(b"a", b"1", Mode::File)]);
         let repository = here.repository();
-        let pack = PackWriter::new(&repository).unwrap();
+        let pack = PackWriter::new(repository.dir()).unwrap();
         let blob = name_of(Kind::Blob, b"x");
         pack.put(Kind::Blob, blob, b"x").unwrap();
         let put = |mode, name: &[u8], oid| {
@@ -471,7 +491,7 @@ mod tests {
             ..CheckpointMetadata::default()
         };
         let evil = repository
-            .write_checkpoint(pack, tree_name, &metadata)
+            .write_checkpoint(pack, &commit_of(tree_name, &metadata))
             .unwrap();
         let dir = here.dir();
         git(
@@ -503,7 +523,7 @@ mod tests {
 
         let strict = Scratch::new();
         let rules = strict.folder.path().join("ws/.clineignore");
-        std::fs::write(rules, "keys/\n").unwrap();
+        fs::write(rules, "keys/\n").unwrap();
         let output = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
         let output = output.unwrap();
         let counted = format!("skipped {evil}: access rules deny 1 more");
@@ -521,8 +541,9 @@ mod tests {
         let ids = repository.ids().unwrap();
         let cancel = Cancel::default();
         let check_checkpoints = |largest| {
-            let allowed = &mut |_: &RelPath, _| false;
-            check_checkpoints(&repository, &ids, Some(largest), &cancel, allowed).unwrap()
+            let reader = ObjectReader::new(repository.dir(), largest);
+            let allowed = &mut |_: &[u8], _| false;
+            check_checkpoints(&reader, &ids, is_checkpoint, &cancel, allowed).unwrap()
         };
         assert_eq!(check_checkpoints(4096), []);
         let over = check_checkpoints(4095);

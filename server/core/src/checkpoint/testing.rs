@@ -12,10 +12,12 @@ use tempfile::TempDir;
 
 use super::{
     Checkpoint, CheckpointMetadata, Checkpoints, Job, Oid, Settings,
+    metadata::{commit_of, is_checkpoint},
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, encode_tree, name_of, tree_order},
         pack_writer::PackWriter,
+        repair::{self, Rebuilt},
         repository::Repository,
     },
 };
@@ -129,8 +131,18 @@ impl Scratch {
         lock::acquire(&self.storage, &state, &Cancel::default()).unwrap()
     }
 
+    /// Opens the store, and creates or rebuilds it if needed.
+    pub(super) fn open(&self) -> Result<(Repository, Option<Rebuilt>), Error> {
+        repair::open_or_create(&self.storage, &self.dir(), is_checkpoint)
+    }
+
     pub(super) fn repository(&self) -> Repository {
-        Repository::open_or_create(&self.storage, &self.dir()).unwrap()
+        self.open().unwrap().0
+    }
+
+    /// Opens the store, and returns the report if it was damaged.
+    pub(super) fn rebuilt(&self) -> Option<Rebuilt> {
+        self.open().unwrap().1
     }
 
     /// Creates a checkpoint of `files`, with creation time `created`.
@@ -152,7 +164,7 @@ impl Scratch {
         let _lock = self.lock();
         let repository = self.repository();
         let reader = repository.reader();
-        let pack = PackWriter::new(&repository).unwrap();
+        let pack = PackWriter::new(repository.dir()).unwrap();
         let put = |kind, bytes: &[u8]| {
             let oid = name_of(kind, bytes);
             if !reader.contains(oid) {
@@ -169,7 +181,9 @@ impl Scratch {
             blobs.insert(path.to_vec(), entry);
         }
         let tree = tree_of(&blobs, &mut |bytes| put(Kind::Tree, bytes));
-        repository.write_checkpoint(pack, tree, &metadata).unwrap()
+        repository
+            .write_checkpoint(pack, &commit_of(tree, &metadata))
+            .unwrap()
     }
 
     /// Runs `act` with the current access rules.

@@ -14,7 +14,7 @@ use crate::{
     cancel::Cancel,
     checkpoint::{
         CheckpointMetadata, Keep, Oid, Purpose,
-        store::{object::Mode, packs},
+        store::object::Mode,
         testing::{Scratch, TestFile, fsck, git, noise},
     },
     storage::TaskId,
@@ -55,7 +55,7 @@ fn assert_whole(scratch: &Scratch) {
 }
 
 fn pack_count(scratch: &Scratch) -> usize {
-    packs::all(&scratch.repository()).unwrap().len()
+    scratch.repository().packs().unwrap().len()
 }
 
 #[test]
@@ -337,7 +337,9 @@ fn a_damaged_object_stops_pruning_before_any_removal() {
         1,
         &[(b"d/f", &content, Mode::File), (b"g", b"g", Mode::File)],
     );
-    let pack = packs::all(&scratch.repository())
+    let pack = scratch
+        .repository()
+        .packs()
         .unwrap()
         .remove(0)
         .path()

@@ -12,22 +12,10 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    object::{Commit, Kind, Mode, RawEntry, raw_entries, tree_order},
+    object::{Commit, Kind, Mode, Oid, RawEntry, raw_entries, tree_order},
     object_reader::ObjectReader,
-    refs, repair,
-    repository::Repository,
 };
-use crate::{
-    cancel::Cancel,
-    checkpoint::{
-        Checkpoints, Job, Oid, metadata::metadata_of, tree_diff::DeniedPaths,
-        worktree::snapshot::below,
-    },
-    error::Error,
-    escape::one_line,
-    limits::MAX_PATH_BYTES,
-    path::RelPath,
-};
+use crate::{cancel::Cancel, error::Error, escape::one_line, limits::MAX_PATH_BYTES};
 
 /// Maximum depth of a tree. A path of 4096 bytes cannot be deeper.
 const MAX_DEPTH: usize = 2048;
@@ -42,95 +30,56 @@ const MAX_PROBLEMS: usize = 1000;
 pub(crate) const UNSAFE_NAME: &str = "an entry with an unsafe name";
 pub(crate) const UNSORTED: &str = "unsorted or duplicate entries";
 
-impl Checkpoints {
-    /// Reads every object of every checkpoint. Returns the problems, each a sentence that names the
-    /// checkpoint. Denied paths are only counted. Damage is recorded, and the next writer rebuilds
-    /// the store.
-    ///
-    /// # Errors
-    /// `cancelled`; `storage` if the refs cannot be read.
-    pub fn verify(&self, job: &Job<'_>) -> Result<Vec<String>, Error> {
-        let Some(repository) = self.repository()? else {
-            return Ok(Vec::new());
-        };
-        let mut problems = Vec::new();
-        if let Some(problem) = repair::find_problem(&repository)? {
-            problems.push(format!("the store is damaged: {problem}"));
-        }
-        for (id, path) in refs::loose_ids(repository.dir())? {
-            if !refs::is_loose_ref_valid(&path, id) {
-                problems.push(format!(
-                    "checkpoint {id}: the ref {} has the wrong content",
-                    path.display()
-                ));
-            }
-        }
-        let generation = repository.generation().ok();
-        let mut denied = DeniedPaths::new(job);
-        let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
-        let ids = repository.ids()?;
-        let found = check_checkpoints(&repository, &ids, None, job.cancel, &mut denies)?;
-        // Objects that were pruned during the check are not damaged.
-        let is_same = generation == repository.generation().ok();
-        // Names no path, because a later rule may deny it.
-        if let Some((id, _)) = found.first().filter(|_| is_same)
-            && let Err(error) = repository.record_damage(&format!("checkpoint {id} is damaged"))
-        {
-            problems.push(format!("cannot record the damage: {}", error.message));
-        }
-        let found = found.into_iter();
-        problems.extend(found.map(|(id, what)| format!("checkpoint {id}: {what}")));
-        Ok(problems)
-    }
-}
+/// Returns whether a commit has the metadata of a checkpoint.
+pub(crate) type IsCheckpoint = fn(&Commit) -> bool;
 
 /// Verifies checkpoints. Returns the problems with the id of the checkpoint. Paths that `denies`
-/// rejects (given the path, and whether it is a folder) are not named. Objects of more than
-/// `largest` bytes are not read, and are a problem.
+/// rejects (given the path, and whether it is a folder) are not named.
 pub(crate) fn check_checkpoints(
-    repository: &Repository,
+    reader: &ObjectReader,
     ids: &[Oid],
-    largest: Option<u64>,
+    is_checkpoint: IsCheckpoint,
     cancel: &Cancel,
-    denies: &mut dyn FnMut(&RelPath, bool) -> bool,
+    denies: &mut dyn FnMut(&[u8], bool) -> bool,
 ) -> Result<Vec<(Oid, String)>, Error> {
-    let largest = largest.unwrap_or(u64::MAX);
-    let reader = ObjectReader::new(repository.dir(), largest);
     let mut problems = Vec::new();
     let mut found = FsckState::default();
     let mut trees = Vec::new();
     for id in ids {
-        match commit(&reader, *id) {
+        match commit(reader, *id, is_checkpoint) {
             Ok(tree) => {
-                found.descend(&reader, tree, cancel)?;
+                found.descend(reader, tree, cancel)?;
                 trees.push((*id, tree));
             }
             Err(what) => problems.push((*id, what)),
         }
     }
-    found.read_blobs(&reader, cancel)?;
+    found.read_blobs(reader, cancel)?;
     if found.bad.is_empty() {
         return Ok(problems);
     }
-    found.mark_tainted(&reader, cancel)?;
+    found.mark_tainted(reader, cancel)?;
     for (id, tree) in trees {
         if problems.len() >= MAX_PROBLEMS {
             break;
         }
-        let findings = found.describe_problems(&reader, tree, cancel, denies)?;
+        let findings = found.describe_problems(reader, tree, cancel, denies)?;
         problems.extend(findings.into_iter().map(|what| (id, what)));
     }
     Ok(problems)
 }
 
 /// Reads the tree of a checkpoint's commit.
-fn commit(reader: &ObjectReader, id: Oid) -> Result<Oid, String> {
+fn commit(reader: &ObjectReader, id: Oid, is_checkpoint: IsCheckpoint) -> Result<Oid, String> {
     let bytes = reader
         .try_read(Kind::Commit, id)
         .map_err(|why| format!("the commit {}", why.describe()))?;
     let commit = Commit::decode(&bytes).ok_or("the commit is malformed")?;
-    metadata_of(&commit).ok_or("the commit has no checkpoint metadata")?;
-    Ok(commit.tree)
+    if is_checkpoint(&commit) {
+        Ok(commit.tree)
+    } else {
+        Err("the commit has no checkpoint metadata".to_owned())
+    }
 }
 
 #[derive(Default)]
@@ -249,7 +198,7 @@ impl FsckState {
         reader: &ObjectReader,
         tree: Oid,
         cancel: &Cancel,
-        denies: &mut dyn FnMut(&RelPath, bool) -> bool,
+        denies: &mut dyn FnMut(&[u8], bool) -> bool,
     ) -> Result<Vec<String>, Error> {
         let mut findings = Vec::new();
         let mut unnamed = 0;
@@ -260,7 +209,7 @@ impl FsckState {
                 break;
             }
             if let Some(what) = self.bad.get(&oid) {
-                if !path.is_empty() && denies(&below(&path, b""), is_tree) {
+                if !path.is_empty() && denies(&path, is_tree) {
                     unnamed += 1;
                     continue;
                 }
@@ -353,18 +302,20 @@ mod tests {
     use super::*;
     use crate::checkpoint::{
         CheckpointMetadata,
+        metadata::{commit_of, is_checkpoint},
         store::{
             object::{encode_tree, name_of},
             pack_writer::PackWriter,
-            packs,
         },
         testing::{Scratch, noise},
+        tree_diff::DeniedPaths,
+        worktree::snapshot::below,
     };
 
     /// Creates a checkpoint with these raw trees; the last one is the root.
     fn odd(scratch: &Scratch, created: u64, trees: &[Vec<u8>]) -> Oid {
         let repository = scratch.repository();
-        let pack = PackWriter::new(&repository).unwrap();
+        let pack = PackWriter::new(repository.dir()).unwrap();
         for tree in trees {
             pack.put(Kind::Tree, name_of(Kind::Tree, tree), tree)
                 .unwrap();
@@ -375,7 +326,9 @@ mod tests {
             ..CheckpointMetadata::default()
         };
         let tree = name_of(Kind::Tree, trees.last().unwrap());
-        repository.write_checkpoint(pack, tree, &metadata).unwrap()
+        repository
+            .write_checkpoint(pack, &commit_of(tree, &metadata))
+            .unwrap()
     }
 
     #[test]
@@ -385,7 +338,7 @@ mod tests {
         let content = noise(1, 9000);
         let file = (&b"d/e/f"[..], &content[..], Mode::File);
         let first = scratch.checkpoint(1, &[file, (b"x", b"1", Mode::File)]);
-        let pack = packs::all(&scratch.repository()).unwrap().remove(0);
+        let pack = scratch.repository().packs().unwrap().remove(0);
         let second = scratch.checkpoint(2, &[file, (b"y", b"1", Mode::File)]);
         let third = scratch.checkpoint(3, &[(b"y", b"1", Mode::File)]);
         assert_eq!(scratch.verify(), [""; 0]);
@@ -423,14 +376,14 @@ mod tests {
         let paths = ["keys/deep/one", "keys/two", "open/three"];
         let files = paths.map(|path| (path.as_bytes(), &large[..], Mode::File));
         let id = scratch.checkpoint(1, &files);
-        let repository = scratch.repository();
+        let reader = ObjectReader::new(&scratch.dir(), 1000);
         let findings = |rules: &str| -> Vec<String> {
             fs::write(scratch.folder.path().join("ws/.clineignore"), rules).unwrap();
             let cancel = Cancel::default();
             let found = scratch.job(&cancel, |job| {
                 let mut denied = DeniedPaths::new(job);
-                let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
-                check_checkpoints(&repository, &[id], Some(1000), &cancel, &mut denies).unwrap()
+                let mut denies = |path: &[u8], is_dir| denied.denies(&below(path, b""), is_dir);
+                check_checkpoints(&reader, &[id], is_checkpoint, &cancel, &mut denies).unwrap()
             });
             let mut findings: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
             findings.sort_unstable();
@@ -495,9 +448,9 @@ mod tests {
         assert_eq!(findings, [format!("the store is damaged: {noted}")]);
 
         let scratch = Scratch::at(scratch.folder.path());
-        assert!(scratch.repository().rebuilt().is_some());
+        assert!(scratch.rebuilt().is_some());
         assert_eq!(scratch.verify(), [""; 0]);
-        let pack = packs::all(&scratch.repository()).unwrap().remove(0);
+        let pack = scratch.repository().packs().unwrap().remove(0);
         fs::write(pack.path().with_extension("idx"), "").unwrap();
         let findings = scratch.verify();
         assert!(
@@ -520,7 +473,7 @@ mod tests {
         );
         let commit = name_of(Kind::Commit, text.as_bytes());
         let repository = scratch.repository();
-        let pack = PackWriter::new(&repository).unwrap();
+        let pack = PackWriter::new(repository.dir()).unwrap();
         pack.put(Kind::Commit, commit, text.as_bytes()).unwrap();
         drop(pack.finish().unwrap());
         repository.publish(commit).unwrap();

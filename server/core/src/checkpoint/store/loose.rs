@@ -3,7 +3,7 @@
 //! accepts a truncated checksum and bytes behind the end.)
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{ErrorKind as Io, Read},
     path::{Path, PathBuf},
 };
@@ -35,6 +35,27 @@ struct Opened {
 /// Returns whether the object has a file. Does not read it.
 pub(crate) fn exists(objects: &Path, oid: Oid) -> bool {
     path(objects, oid).is_some_and(|path| path.is_file())
+}
+
+/// Lists the loose objects.
+pub(crate) fn all(objects: &Path) -> Vec<(Oid, PathBuf)> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(objects).into_iter().flatten().flatten() {
+        let start = folder.file_name();
+        let Some(start) = start.to_str().filter(|name| name.len() == 2) else {
+            continue;
+        };
+        if !is_dir(&folder.path()) {
+            continue;
+        }
+        for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let rest = entry.file_name();
+            let name = rest.to_str().map(|rest| format!("{start}{rest}"));
+            let oid = name.and_then(|name| Oid::from_hex(&name));
+            found.extend(oid.map(|oid| (oid, entry.path())));
+        }
+    }
+    found
 }
 
 /// Returns the kind and length that the file states.

@@ -1,12 +1,13 @@
 //! The store of checkpoints: a bare git repository that git can read.
 //!
-//! [`repository`] opens it, and is the place to start. Objects are encoded in [`object`], written
-//! as packs by [`pack_writer`], and read by [`object_reader`] through [`pack`] and
-//! [`loose`]. [`refs`] names the checkpoints, and [`remote_refs`] lists the fetched ones. [`lock`]
-//! allows one writer at a time. [`fsck`] finds damage, [`repair`] rebuilds a damaged store, and
-//! [`reachable`] and [`packs`] serve pruning.
+//! [`repository`] is the place to start. Objects are encoded in [`object`], written as packs by
+//! [`pack_writer`], and read by [`object_reader`] from packs ([`pack`]) and [`loose`] files.
+//! [`refs`] names the checkpoints, and [`remote_refs`] lists the fetched ones. [`lock`] allows one
+//! writer at a time. [`fsck`] finds damage, [`repair`] opens a store and rebuilds a damaged one,
+//! and [`gc`] removes all objects except the [`reachable`] ones.
 
 pub(crate) mod fsck;
+pub(crate) mod gc;
 pub(crate) mod git_config;
 pub(crate) mod lock;
 mod loose;
@@ -15,7 +16,6 @@ pub(crate) mod object_reader;
 pub(crate) mod pack;
 mod pack_index;
 pub(crate) mod pack_writer;
-pub(crate) mod packs;
 pub(crate) mod reachable;
 pub(crate) mod refs;
 pub(crate) mod remote_refs;

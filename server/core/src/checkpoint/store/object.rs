@@ -18,6 +18,14 @@ impl Oid {
         0x88, 0xfb, 0xee, 0x49, 0x04,
     ]);
 
+    /// Parses exactly forty lower-case hexadecimal digits.
+    pub(crate) fn from_hex(text: &str) -> Option<Self> {
+        let is_digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+        (text.len() == 40 && text.bytes().all(is_digit))
+            .then(|| text.parse().ok())
+            .flatten()
+    }
+
     /// The 20 bytes of the id.
     pub fn as_bytes(&self) -> &[u8; 20] {
         &self.0

@@ -170,6 +170,11 @@ impl ObjectReader {
         is_changed
     }
 
+    /// Closes all packs until the next read.
+    pub(crate) fn close(&self) {
+        *self.0.packs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Lists the packs without opening them. Reuses those that are already open.
     fn list(&self, before: &[Arc<ListedPack>]) -> Vec<Arc<ListedPack>> {
         let dir = self.0.objects.join("pack");

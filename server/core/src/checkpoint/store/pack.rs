@@ -217,7 +217,6 @@ mod tests {
         store::{
             object::Mode,
             pack_index::{self, PackIndexEntry},
-            packs,
         },
         testing::{Scratch, git, noise},
     };
@@ -291,7 +290,7 @@ mod tests {
             let file = (&b"file"[..], &content[..], Mode::File);
             scratch.checkpoint(at as u64 + 1, &[file]);
         }
-        let packs = packs::all(&scratch.repository()).unwrap();
+        let packs = scratch.repository().packs().unwrap();
         let find = |oid| packs.iter().find(|pack| pack.has(oid));
         for content in &contents {
             let oid = name_of(Kind::Blob, content);
@@ -329,7 +328,7 @@ mod tests {
             scratch.checkpoint(at as u64 + 1, &[file]);
         }
         git(&scratch.dir(), &["repack", "-adfq"]);
-        let pack = packs::all(&scratch.repository()).unwrap().remove(0);
+        let pack = scratch.repository().packs().unwrap().remove(0);
         let mut small = 0;
         for content in [base, other] {
             let oid = name_of(Kind::Blob, &content);

@@ -18,13 +18,12 @@ use sha1::{Digest, Sha1};
 use tempfile::NamedTempFile;
 
 use super::{
-    object::{Kind, Oid},
+    object::{Commit, Kind, Oid, name_of},
     pack_index::{self, PackIndexEntry},
-    repository::Repository,
 };
 use crate::{
     error::Error,
-    storage::atomic_file::{failed, sync_dir},
+    storage::atomic_file::{failed, read_text, sync_dir},
     thread_pool::join,
 };
 
@@ -80,10 +79,28 @@ fn keep(path: &Path) -> io::Result<KeepGuard> {
     })
 }
 
+/// Removes the `.keep` files of killed writers. The caller holds the lock.
+pub(crate) fn remove_stale_keeps(pack_dir: &Path) {
+    for entry in fs::read_dir(pack_dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_keep = path.extension().is_some_and(|kind| kind == "keep");
+        // git's own files are empty or name their writer. One of ours may be truncated.
+        let is_ours = || {
+            let is_short = entry.metadata().is_ok_and(|found| found.len() <= 64);
+            let is_start = |text: String| !text.is_empty() && KEEP.starts_with(text.as_bytes());
+            is_short && read_text(&path).is_ok_and(is_start)
+        };
+        if is_keep && is_ours() {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
 /// Collects objects from several threads into one pack. Removes its files on drop unless
 /// [`PackWriter::finish`] is called.
-pub(crate) struct PackWriter<'a> {
-    repository: &'a Repository,
+pub(crate) struct PackWriter {
+    /// Folder of the packs.
+    dir: PathBuf,
     names: Mutex<HashSet<Oid>>,
     pack: Mutex<PackBuffer>,
 }
@@ -118,13 +135,13 @@ impl FinishedPack {
     }
 }
 
-impl<'a> PackWriter<'a> {
-    /// Starts a pack. Creates no file yet.
+impl PackWriter {
+    /// Starts a pack in the repository `dir`. Creates no file yet.
     ///
     /// # Errors
     /// `storage` if the store has no pack folder.
-    pub(crate) fn new(repository: &'a Repository) -> Result<Self, Error> {
-        let dir = repository.pack_dir();
+    pub(crate) fn new(dir: &Path) -> Result<Self, Error> {
+        let dir = dir.join("objects/pack");
         let place = fs::symlink_metadata(&dir);
         let place = place.map_err(|error| failed("write a pack in", &dir, &error))?;
         if !place.is_dir() {
@@ -134,7 +151,7 @@ impl<'a> PackWriter<'a> {
         // Number of objects, filled in at the end.
         buffer.extend_from_slice(&[0; 4]);
         Ok(Self {
-            repository,
+            dir,
             names: Mutex::default(),
             pack: Mutex::new(PackBuffer {
                 file: None,
@@ -164,6 +181,14 @@ impl<'a> PackWriter<'a> {
         })
     }
 
+    /// Adds a commit, and returns its id.
+    pub(crate) fn put_commit(&self, commit: &Commit) -> Result<Oid, Error> {
+        let bytes = commit.encode();
+        let id = name_of(Kind::Commit, &bytes);
+        self.put(Kind::Commit, id, &bytes)?;
+        Ok(id)
+    }
+
     /// Returns whether this pack has the object.
     pub(crate) fn has(&self, oid: Oid) -> bool {
         lock(&self.names).contains(&oid)
@@ -172,7 +197,7 @@ impl<'a> PackWriter<'a> {
     fn append(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
         let crc = crc32fast::hash(entry);
         let mut pack = lock(&self.pack);
-        let appended = pack.append(oid, (entry, crc), &self.dir());
+        let appended = pack.append(oid, (entry, crc), &self.dir);
         if appended.is_err() {
             pack.failed = true;
         }
@@ -185,7 +210,7 @@ impl<'a> PackWriter<'a> {
     /// # Errors
     /// `storage`; no pack is added then.
     pub(crate) fn finish(self) -> Result<Option<KeepGuard>, Error> {
-        let dir = self.dir();
+        let dir = self.dir.clone();
         let kept = self.finish_with(|| Ok(()))?;
         if kept.is_some() {
             sync_dir(&dir)?;
@@ -199,7 +224,7 @@ impl<'a> PackWriter<'a> {
         self,
         flush: impl Fn() -> Result<(), Error> + Sync,
     ) -> Result<Option<KeepGuard>, Error> {
-        let dir = self.dir();
+        let dir = self.dir;
         let pack = self
             .pack
             .into_inner()
@@ -213,7 +238,7 @@ impl<'a> PackWriter<'a> {
         if pack.entries.is_empty() {
             return flush().map(|()| None);
         }
-        let to_error = |error: io::Error| failed("write a pack in", self.repository.dir(), &error);
+        let to_error = |error: io::Error| failed("write a pack in", &dir, &error);
         let finished = pack.seal(&dir).map_err(to_error)?;
         // Three flushes in parallel.
         let (flushed, (index_flushed, pack_flushed)) = join(flush, || {
@@ -225,12 +250,8 @@ impl<'a> PackWriter<'a> {
         finished.rename_into_place(&dir).map(Some).map_err(to_error)
     }
 
-    fn dir(&self) -> PathBuf {
-        self.repository.pack_dir()
-    }
-
     fn failed(&self, error: &io::Error) -> Error {
-        failed("write a pack in", self.repository.dir(), error)
+        failed("write a pack in", &self.dir, error)
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::{
     object::{Kind, Mode, Oid, Unreadable, raw_entries},
     object_reader::ObjectReader,
-    refs,
 };
 use crate::{cancel::Cancel, error::Error};
 
@@ -86,7 +85,7 @@ pub(crate) fn named_by_headers(bytes: &[u8], headers: &[&str]) -> Vec<Oid> {
     let lines = text.lines().take_while(|line| !line.is_empty());
     let named = lines.filter_map(|line| {
         let (header, oid) = line.split_once(' ')?;
-        headers.contains(&header).then(|| refs::plain_id(oid))?
+        headers.contains(&header).then(|| Oid::from_hex(oid))?
     });
     named.collect()
 }

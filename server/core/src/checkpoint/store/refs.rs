@@ -59,7 +59,8 @@ pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
         Err(error) if error.kind() == Io::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed("list", &folder, &error)),
     };
-    let id = |entry: fs::DirEntry| Some((plain_id(entry.file_name().to_str()?)?, entry.path()));
+    let id =
+        |entry: fs::DirEntry| Some((Oid::from_hex(entry.file_name().to_str()?)?, entry.path()));
     Ok(entries.flatten().filter_map(id).collect())
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
 /// Reads the commit in the file of a ref.
 fn commit_in(path: &Path) -> Result<Oid, Error> {
     let text = read_text(path).map_err(|error| failed("read", path, &error))?;
-    plain_id(text.trim_end())
+    Oid::from_hex(text.trim_end())
         .ok_or_else(|| Error::storage(format!("{} does not name a commit", path.display())))
 }
 
@@ -184,7 +185,7 @@ pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
 /// is valid: another process may have packed or removed the ref.
 pub(crate) fn is_loose_ref_valid(path: &Path, id: Oid) -> bool {
     match read_text(path) {
-        Ok(text) => plain_id(text.trim_end()) == Some(id),
+        Ok(text) => Oid::from_hex(text.trim_end()) == Some(id),
         Err(error) => error.kind() == Io::NotFound,
     }
 }
@@ -294,7 +295,7 @@ fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {
                 tag.lines += &lines;
             }
         } else if let Some((oid, name)) = line.split_once(' ')
-            && let Some(oid) = plain_id(oid)
+            && let Some(oid) = Oid::from_hex(oid)
         {
             last = name.to_owned();
             refs.insert(last.clone(), PackedRef { oid, lines });
@@ -326,15 +327,7 @@ fn loose_refs(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
 
 /// Returns the commit that the ref of a checkpoint names.
 pub(crate) fn id_of(name: &str) -> Option<Oid> {
-    plain_id(name.strip_prefix(PREFIX)?)
-}
-
-/// Parses exactly forty lower-case hexadecimal digits.
-pub(crate) fn plain_id(text: &str) -> Option<Oid> {
-    let plain = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
-    (text.len() == 40 && text.bytes().all(plain))
-        .then(|| text.parse().ok())
-        .flatten()
+    Oid::from_hex(name.strip_prefix(PREFIX)?)
 }
 
 #[cfg(test)]

@@ -6,24 +6,20 @@
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
-use super::refs;
+use super::{object::Oid, refs};
 use crate::{
-    checkpoint::{CheckpointMetadata, Oid},
     error::Error,
     storage::atomic_file::{read, write},
 };
 
 const FILE_NAME: &str = "fetched";
-/// Maximum clock difference between machines, in milliseconds.
-const CLOCK_SKEW: u64 = 24 * 3600 * 1000;
-
 /// Reads the fetched checkpoints and the times they were fetched, in milliseconds since the epoch.
 pub(crate) fn all(dir: &Path) -> Result<HashMap<Oid, u64>, Error> {
     let text = read(&dir.join(FILE_NAME))?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let line = |line: &str| {
         let (id, when) = line.split_once(' ')?;
-        Some((refs::plain_id(id)?, when.trim().parse().unwrap_or(0)))
+        Some((Oid::from_hex(id)?, when.trim().parse().unwrap_or(0)))
     };
     Ok(text.lines().filter_map(line).collect())
 }
@@ -51,19 +47,5 @@ pub(crate) fn retain(dir: &Path) -> Result<(), Error> {
         write_all(dir, &fetched)
     } else {
         Ok(())
-    }
-}
-
-/// Removes claims that a fetched checkpoint may not make. `when` is the time it was fetched.
-pub(crate) fn clear_untrusted(metadata: &mut CheckpointMetadata, when: u64) {
-    metadata.fetched = true;
-    metadata.task = None;
-    metadata.group = None;
-    metadata.group_roots.clear();
-    metadata.rewind = None;
-    // A checkpoint cannot be newer than the fetch.
-    if metadata.created > when.saturating_add(CLOCK_SKEW) {
-        metadata.created = when.max(1);
-        metadata.sequence = 0;
     }
 }

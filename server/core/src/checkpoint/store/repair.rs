@@ -12,25 +12,66 @@ use std::{
 };
 
 use super::{
-    fsck::check_checkpoints,
+    fsck::{IsCheckpoint, check_checkpoints},
+    gc,
+    object::Oid,
     pack_writer::PackWriter,
-    packs,
     reachable::ReachableSet,
     refs, remote_refs,
-    repository::{Rebuilt, Repository},
+    repository::Repository,
 };
 use crate::{
     cancel::Cancel,
-    checkpoint::Oid,
     clock::now_millis,
     error::Error,
-    storage::atomic_file::{failed, open_regular, read_text, sync_dir},
+    storage::{
+        Storage,
+        atomic_file::{failed, open_regular, read_text, restrict_permissions, sync_dir},
+    },
 };
 
 /// Delay before apparent damage is checked again.
 const RECHECK_DELAY: Duration = Duration::from_millis(100);
 /// Maximum time between quick checks of a store that is written to.
 const MAX_UNCHECKED: Duration = Duration::from_mins(1);
+
+/// Report of a damaged store that was rebuilt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Where the damaged store was moved.
+    pub kept: PathBuf,
+    /// What was damaged.
+    pub reason: String,
+    /// Checkpoints that could not be read completely and were dropped.
+    pub lost: Vec<Oid>,
+}
+
+/// Opens a repository, or creates it. The caller holds the lock. A damaged repository is renamed and
+/// rebuilt from the intact checkpoints; the report is returned.
+pub(crate) fn open_or_create(
+    storage: &Storage,
+    dir: &Path,
+    is_checkpoint: IsCheckpoint,
+) -> Result<(Repository, Option<Rebuilt>), Error> {
+    let Some(repository) = Repository::open(dir)? else {
+        if !finish_rebuild(dir)? {
+            storage.make_dir(dir.parent().unwrap_or(dir))?;
+            let unfinished = sibling(dir, "unfinished");
+            Repository::make(&unfinished)?;
+            fs::rename(&unfinished, dir).map_err(|error| failed("create", dir, &error))?;
+            sync_dir(dir.parent().unwrap_or(dir))?;
+        }
+        return Ok((Repository::at(dir), None));
+    };
+    restrict_permissions(dir, 0o700)?;
+    repository.remove_leftovers();
+    if let Some(reason) = find_problem(&repository)? {
+        let rebuilt = rebuild(&repository, reason, is_checkpoint)?;
+        return Ok((Repository::at(dir), Some(rebuilt)));
+    }
+    refs::repair(dir)?;
+    Ok((repository, None))
+}
 
 /// Runs the quick checks: the repository's own files, complete packs, and the newest checkpoint.
 /// Also returns damage that `verify` recorded.
@@ -69,7 +110,7 @@ impl VerifiedStore {
     pub(crate) fn of(repository: &Repository) -> Result<Option<Self>, Error> {
         let newest = newest(repository.dir())?;
         Ok(files(repository.dir()).map(|files| Self {
-            repository: repository.clone().without_rebuilt(),
+            repository: repository.clone(),
             newest,
             files,
             checked_at: Instant::now(),
@@ -122,7 +163,7 @@ fn quick_check(repository: &Repository) -> Option<String> {
 /// Like [`quick_check`], without the packs, and with a known newest checkpoint.
 fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
     let head = read_text(&repository.dir().join("HEAD")).unwrap_or_default();
-    if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
+    if !head.starts_with("ref: refs/") && Oid::from_hex(head.trim_end()).is_none() {
         return Some("HEAD is invalid".to_owned());
     }
     if repository.generation().is_err() {
@@ -220,7 +261,7 @@ fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
 }
 
 /// Returns the path of the store with a suffix added to its name.
-pub(crate) fn sibling(dir: &Path, suffix: &str) -> PathBuf {
+fn sibling(dir: &Path, suffix: &str) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(".");
     name.push(suffix);
@@ -229,7 +270,7 @@ pub(crate) fn sibling(dir: &Path, suffix: &str) -> PathBuf {
 
 /// Moves a rebuilt store into place if its rebuild was killed after the damaged store was moved
 /// away. Returns whether there was one.
-pub(crate) fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
+fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
     let rebuilt = sibling(dir, "rebuilt");
     if !rebuilt.is_dir() {
         return Ok(false);
@@ -240,7 +281,11 @@ pub(crate) fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
 }
 
 /// Builds a new store from the intact checkpoints, and moves the damaged store aside.
-pub(crate) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Error> {
+fn rebuild(
+    broken: &Repository,
+    reason: String,
+    is_checkpoint: IsCheckpoint,
+) -> Result<Rebuilt, Error> {
     let dir = broken.dir();
     let parent = dir.parent().unwrap_or(dir);
     let unfinished = sibling(dir, "unfinished");
@@ -250,7 +295,7 @@ pub(crate) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Er
         fs::remove_dir_all(&rebuilt).map_err(|error| failed("remove", &rebuilt, &error))?;
     }
     let made = Repository::make(&unfinished)?;
-    let lost = salvage(broken, &made)?;
+    let lost = salvage(broken, &made, is_checkpoint)?;
     let move_to = |from: &Path, to: &Path| {
         fs::rename(from, to).map_err(|error| failed("rename", from, &error))?;
         sync_dir(parent)
@@ -273,26 +318,31 @@ fn free_name(dir: &Path) -> PathBuf {
 }
 
 /// Copies every intact checkpoint. Returns the others.
-fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
+fn salvage(
+    broken: &Repository,
+    made: &Repository,
+    is_checkpoint: IsCheckpoint,
+) -> Result<Vec<Oid>, Error> {
     let ids = refs::ids(broken.dir()).unwrap_or_else(|_| {
         // Falls back to the refs that can be read.
         let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
         loose.into_iter().map(|(id, _)| id).collect()
     });
-    broken.reader().refresh();
+    let reader = broken.reader();
+    reader.refresh();
     // Not cancellable: half a store is of no use.
     let cancel = Cancel::default();
-    let lost: HashSet<Oid> = check_checkpoints(broken, &ids, None, &cancel, &mut |_, _| true)?
-        .into_iter()
-        .map(|(id, _)| id)
-        .collect();
+    let lost: HashSet<Oid> =
+        check_checkpoints(&reader, &ids, is_checkpoint, &cancel, &mut |_, _| true)?
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect();
     let (lost, whole): (Vec<Oid>, Vec<Oid>) = ids.into_iter().partition(|id| lost.contains(id));
-    let reader = broken.reader();
-    let pack = PackWriter::new(made)?;
+    let pack = PackWriter::new(made.dir())?;
     let mut reach = ReachableSet::new(&reader);
     for id in &whole {
         for oid in reach.add(*id, &cancel)? {
-            packs::copy(&reader, &pack, oid)?;
+            gc::copy(&reader, &pack, oid)?;
         }
     }
     let kept = pack.finish()?;

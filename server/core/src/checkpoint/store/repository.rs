@@ -8,27 +8,21 @@ use std::{
     fs,
     io::ErrorKind as Io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use super::{
     git_config,
-    object::{Commit, Kind, Oid, name_of},
+    object::{Commit, Oid},
     object_reader::ObjectReader,
-    pack_writer::{PackWriter, UNFINISHED},
-    packs, refs, repair,
+    pack::Pack,
+    pack_writer::{self, PackWriter, UNFINISHED},
+    refs,
 };
 use crate::{
-    checkpoint::{CheckpointMetadata, metadata},
     clock::now_millis,
     error::Error,
     escape::one_line,
-    storage::{
-        Storage,
-        atomic_file::{
-            failed, is_dir, make_dir, read, read_text, restrict_permissions, sync_dir, write,
-        },
-    },
+    storage::atomic_file::{failed, is_dir, make_dir, read, read_text, write},
 };
 
 const HEAD: &str = "ref: refs/heads/main\n";
@@ -48,22 +42,10 @@ const GENERATION: &str = "generation";
 /// File that describes damage found by `verify`; removed by the rebuild.
 const DAMAGE: &str = "damage";
 
-/// Report of a damaged store that was rebuilt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rebuilt {
-    /// Where the damaged store was moved.
-    pub kept: PathBuf,
-    /// What was damaged.
-    pub reason: String,
-    /// Checkpoints that could not be read completely and were dropped.
-    pub lost: Vec<Oid>,
-}
-
 /// Handle of the bare repository of one root.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     dir: PathBuf,
-    rebuilt: Option<Arc<Rebuilt>>,
     reader: ObjectReader,
 }
 
@@ -81,41 +63,10 @@ impl Repository {
         }
     }
 
-    /// Opens the repository, or creates it. The caller holds the lock. A damaged repository is
-    /// renamed and rebuilt from the intact checkpoints.
-    pub(crate) fn open_or_create(storage: &Storage, dir: &Path) -> Result<Self, Error> {
-        let Some(repository) = Self::open(dir)? else {
-            if repair::finish_rebuild(dir)? {
-                return Ok(Self::at(dir));
-            }
-            storage.make_dir(dir.parent().unwrap_or(dir))?;
-            let unfinished = repair::sibling(dir, "unfinished");
-            Self::make(&unfinished)?;
-            fs::rename(&unfinished, dir).map_err(|error| failed("create", dir, &error))?;
-            sync_dir(dir.parent().unwrap_or(dir))?;
-            return Ok(Self::at(dir));
-        };
-        restrict_permissions(dir, 0o700)?;
-        repository.remove_leftovers();
-        match repair::find_problem(&repository)? {
-            None => {
-                refs::repair(dir)?;
-                Ok(repository)
-            }
-            Some(reason) => {
-                let rebuilt = repair::rebuild(&repository, reason)?;
-                Ok(Self {
-                    rebuilt: Some(Arc::new(rebuilt)),
-                    ..Self::at(dir)
-                })
-            }
-        }
-    }
-
-    fn at(dir: &Path) -> Self {
+    /// Returns the repository at `dir`, which exists.
+    pub(crate) fn at(dir: &Path) -> Self {
         Self {
             dir: dir.to_path_buf(),
-            rebuilt: None,
             reader: ObjectReader::new(dir, u64::MAX),
         }
     }
@@ -153,18 +104,6 @@ impl Repository {
         git_config::read(&path).err()
     }
 
-    pub(crate) fn without_rebuilt(self) -> Self {
-        Self {
-            rebuilt: None,
-            ..self
-        }
-    }
-
-    /// Report of the rebuild that opening this repository caused.
-    pub(crate) fn rebuilt(&self) -> Option<&Arc<Rebuilt>> {
-        self.rebuilt.as_ref()
-    }
-
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -178,6 +117,37 @@ impl Repository {
         self.reader.clone()
     }
 
+    /// Opens every pack.
+    ///
+    /// # Errors
+    /// `storage` if one cannot be read.
+    pub(crate) fn packs(&self) -> Result<Vec<Pack>, Error> {
+        let dir = self.pack_dir();
+        let entries = fs::read_dir(&dir).map_err(|error| failed("list", &dir, &error))?;
+        entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|kind| kind == "idx"))
+            .map(|index| Pack::open(&index.with_extension("pack"), u64::MAX))
+            .collect()
+    }
+
+    /// Returns the total size of all files, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        let mut total = 0;
+        let mut folders = vec![self.dir.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.metadata() {
+                    Ok(found) if found.is_dir() => folders.push(entry.path()),
+                    Ok(found) => total += found.len(),
+                    Err(_) => {}
+                }
+            }
+        }
+        total
+    }
+
     /// Ids of the checkpoints, sorted.
     pub(crate) fn ids(&self) -> Result<Vec<Oid>, Error> {
         refs::ids(&self.dir)
@@ -188,14 +158,9 @@ impl Repository {
         refs::publish(&self.dir, id)
     }
 
-    /// Creates a checkpoint of a tree whose objects are in `pack` or in the store.
-    pub(crate) fn write_checkpoint(
-        &self,
-        pack: PackWriter<'_>,
-        tree: Oid,
-        metadata: &CheckpointMetadata,
-    ) -> Result<Oid, Error> {
-        let id = put_commit(&pack, tree, metadata)?;
+    /// Creates a checkpoint whose tree and contents are in `pack` or in the store.
+    pub(crate) fn write_checkpoint(&self, pack: PackWriter, commit: &Commit) -> Result<Oid, Error> {
+        let id = pack.put_commit(commit)?;
         let name = refs::PendingRef::write(&self.dir, id)?;
         let kept = pack.finish_with(|| name.flush())?;
         self.reader.refresh();
@@ -243,9 +208,9 @@ impl Repository {
     }
 
     /// Removes the temporary files of killed writers. A live writer would hold the lock.
-    fn remove_leftovers(&self) {
+    pub(crate) fn remove_leftovers(&self) {
         refs::sweep(&self.dir);
-        packs::remove_stale_keeps(self);
+        pack_writer::remove_stale_keeps(&self.pack_dir());
         let Ok(entries) = fs::read_dir(self.pack_dir()) else {
             return;
         };
@@ -255,21 +220,4 @@ impl Repository {
             }
         }
     }
-}
-
-/// Adds the commit of a checkpoint to a pack. It has no ref yet.
-pub(crate) fn put_commit(
-    pack: &PackWriter<'_>,
-    tree: Oid,
-    metadata: &CheckpointMetadata,
-) -> Result<Oid, Error> {
-    let commit = Commit {
-        tree,
-        time: metadata.created / 1000,
-        message: metadata::message(metadata),
-    };
-    let bytes = commit.encode();
-    let id = name_of(Kind::Commit, &bytes);
-    pack.put(Kind::Commit, id, &bytes)?;
-    Ok(id)
 }

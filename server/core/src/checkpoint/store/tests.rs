@@ -1,14 +1,12 @@
 //! Tests of the whole store, checked with git.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{fs, path::PathBuf};
 
 use sightline_protocol::error::ErrorKind;
 
 use super::{
     object::{Kind, Mode, name_of},
     pack_writer::PackWriter,
-    packs,
-    repository::Repository,
 };
 use crate::{
     cancel::Cancel,
@@ -85,7 +83,7 @@ fn an_open_reader_sees_new_packs() {
         let content = [turn; 3];
         let oid = name_of(Kind::Blob, &content);
         assert!(!reader.contains(oid));
-        let pack = PackWriter::new(&repository).unwrap();
+        let pack = PackWriter::new(repository.dir()).unwrap();
         pack.put(Kind::Blob, oid, &content).unwrap();
         assert!(pack.has(oid));
         drop(pack.finish().unwrap());
@@ -99,7 +97,7 @@ fn gc_keeps_objects_of_a_new_pack() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
-    let pack = PackWriter::new(&repository).unwrap();
+    let pack = PackWriter::new(repository.dir()).unwrap();
     let oid = name_of(Kind::Blob, b"new");
     pack.put(Kind::Blob, oid, b"new").unwrap();
     let kept = pack.finish().unwrap().unwrap();
@@ -116,8 +114,7 @@ fn gc_keeps_objects_of_a_new_pack() {
     fs::write(&theirs, "fetch-pack 1 on here\n").unwrap();
     let empty = repository.pack_dir().join("pack-y.keep");
     fs::write(&empty, "").unwrap();
-    let repository = scratch.repository();
-    assert!(repository.rebuilt().is_none());
+    assert!(scratch.rebuilt().is_none());
     assert!(!keep.exists() && theirs.exists() && empty.exists());
 }
 
@@ -131,11 +128,11 @@ fn an_inaccessible_store_is_not_damaged() {
     fs::rename(&names, &aside).unwrap();
     // Permissions do not stop root, but a link that points to itself does.
     std::os::unix::fs::symlink("checkpoints", &names).unwrap();
-    let opened = Repository::open_or_create(&scratch.storage, &scratch.dir());
+    let opened = scratch.open();
     assert_eq!(opened.unwrap_err().kind, ErrorKind::Storage);
     fs::remove_file(&names).unwrap();
     fs::rename(&aside, &names).unwrap();
-    assert!(scratch.repository().rebuilt().is_none());
+    assert!(scratch.rebuilt().is_none());
     assert_eq!(scratch.ids(), [first]);
 }
 
@@ -145,7 +142,7 @@ fn an_unfinished_pack_leaves_no_files() {
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
     let before = fs::read_dir(repository.pack_dir()).unwrap().count();
-    let pack = PackWriter::new(&repository).unwrap();
+    let pack = PackWriter::new(repository.dir()).unwrap();
     let big = noise(2, 2 << 20);
     pack.put(Kind::Blob, name_of(Kind::Blob, &big), &big)
         .unwrap();
@@ -246,7 +243,7 @@ fn a_ref_with_wrong_content_is_rewritten() {
         fs::write(file(id), content).unwrap();
     }
     let whole = fs::metadata(file(ids[2])).unwrap().modified().unwrap();
-    assert!(scratch.repository().rebuilt().is_none());
+    assert!(scratch.rebuilt().is_none());
     let log = git(&scratch.dir(), &["log", "--all", "--format=%H"]);
     for id in ids {
         assert_eq!(
@@ -262,7 +259,7 @@ fn a_ref_with_wrong_content_is_rewritten() {
 }
 
 /// Damages a store with two checkpoints, and reopens it.
-fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Arc<Rebuilt>) {
+fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Rebuilt) {
     let scratch = Scratch::new();
     let shared = noise(1, 30_000);
     let own = noise(2, 30_000);
@@ -276,11 +273,11 @@ fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Arc<Rebui
     );
     let generation = scratch.repository().generation().unwrap();
     how(&scratch, first, second);
+    let rebuilt = scratch.rebuilt().unwrap();
     let repository = scratch.repository();
-    let rebuilt = Arc::clone(repository.rebuilt().unwrap());
     assert!(rebuilt.kept.join("objects").exists(), "{rebuilt:?}");
     assert!(repository.generation().unwrap() > generation);
-    assert!(scratch.repository().rebuilt().is_none());
+    assert!(scratch.rebuilt().is_none());
     assert_eq!(scratch.verify(), [""; 0]);
     fsck(&scratch.dir());
     assert!(!scratch.dir().join("objects/info/alternates").exists());
@@ -290,7 +287,7 @@ fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Arc<Rebui
 
 /// Paths of the packs, largest first.
 fn packs_by_size(scratch: &Scratch) -> Vec<PathBuf> {
-    let mut packs = packs::all(&scratch.repository()).unwrap();
+    let mut packs = scratch.repository().packs().unwrap();
     packs.sort_by_key(|pack| std::cmp::Reverse(pack.len()));
     packs
         .into_iter()
@@ -324,7 +321,7 @@ fn a_rebuild_drops_and_reports_damaged_checkpoints() {
     // Removes the pack of the second checkpoint. The first does not need it.
     let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
         let of_second = packs_by_size(scratch).into_iter().find(|path| {
-            let packs = packs::all(&scratch.repository()).unwrap();
+            let packs = scratch.repository().packs().unwrap();
             let pack = packs.iter().find(|pack| pack.path() == *path).unwrap();
             pack.has(second)
         });
@@ -335,7 +332,7 @@ fn a_rebuild_drops_and_reports_damaged_checkpoints() {
     assert_eq!(scratch.ids().len(), 2);
 
     let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
-        for pack in packs::all(&scratch.repository()).unwrap() {
+        for pack in scratch.repository().packs().unwrap() {
             if pack.has(second) {
                 fs::write(pack.path().with_extension("idx"), "").unwrap();
             }
@@ -352,13 +349,13 @@ fn a_killed_rebuild_is_finished() {
     // Killed between the two renames.
     let dir = scratch.dir();
     fs::rename(&dir, dir.with_extension("git.rebuilt")).unwrap();
-    assert!(scratch.repository().rebuilt().is_none());
+    assert!(scratch.rebuilt().is_none());
     assert_eq!(scratch.ids(), [id]);
     // Killed before the first rename.
     fs::create_dir(dir.with_extension("git.rebuilt")).unwrap();
     fs::create_dir(dir.with_extension("git.unfinished")).unwrap();
     fs::remove_file(dir.join("HEAD")).unwrap();
-    assert!(scratch.repository().rebuilt().is_some());
+    assert!(scratch.rebuilt().is_some());
     assert_eq!(scratch.ids(), [id]);
     let left = fs::read_dir(dir.parent().unwrap()).unwrap().flatten();
     let mut left: Vec<_> = left
@@ -395,6 +392,6 @@ fn a_link_in_its_place_is_not_followed() {
     let elsewhere = scratch.folder.path().join("elsewhere");
     fs::rename(scratch.dir(), &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, scratch.dir()).unwrap();
-    assert!(Repository::open_or_create(&scratch.storage, &scratch.dir()).is_err());
+    assert!(scratch.open().is_err());
     assert!(scratch.checkpoints.list(&Filter::default()).is_err());
 }
