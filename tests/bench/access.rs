@@ -7,12 +7,12 @@
 use std::{fs, path::Path, sync::Arc};
 
 use serde_json::json;
-use sightline_core::{
+use sightline_protocol::access::{AccessKind, PathAccess};
+use sightline_workspace::{
     access::Access,
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
 };
-use sightline_protocol::access::{AccessKind, PathAccess};
 
 use crate::{
     Run, progress,

@@ -9,10 +9,10 @@
 use std::{fs, sync::Arc, thread, time::Duration};
 
 use serde_json::json;
-use sightline_core::{
+use sightline_checkpoint::{Checkpoints, Job, Request, Settings};
+use sightline_workspace::{
     access::Access,
     cancel::Cancel,
-    checkpoint::{Checkpoints, Job, Request, Settings},
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };

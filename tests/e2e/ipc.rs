@@ -17,7 +17,7 @@ use std::{
 use serde_json::{Value, json};
 #[cfg(unix)]
 use sightline::frame::FrameReader;
-use sightline_core::{
+use sightline_workspace::{
     path::{AbsPath, Root},
     storage::Storage,
 };

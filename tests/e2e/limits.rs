@@ -2,7 +2,7 @@
 //! running.
 
 use serde_json::{Value, json};
-use sightline_core::limits;
+use sightline_workspace::limits;
 
 use crate::harness::{Server, Workspace};
 

@@ -4,14 +4,14 @@
 //! use may have any shape, and none of them prevents the server from starting.
 
 use serde_json::{Value, json};
-use sightline_core::{
-    document::PositionEncoding,
-    environment,
-    path::{Root, Roots, uri_to_path},
-};
 use sightline_protocol::{
     PROTOCOL_VERSION,
     method::{Direction, METHODS},
+};
+use sightline_workspace::{
+    document::PositionEncoding,
+    environment,
+    path::{Root, Roots, uri_to_path},
 };
 
 use crate::{editor_features, version};
@@ -111,7 +111,7 @@ pub fn initial_roots(initialize: &Value) -> Roots {
     let path = initialize.get("rootPath").and_then(Value::as_str);
     let root = uri
         .and_then(|uri| uri_to_path(uri).ok().flatten())
-        .or_else(|| sightline_core::path::AbsPath::new(path?.as_ref()));
+        .or_else(|| sightline_workspace::path::AbsPath::new(path?.as_ref()));
     Roots::new(root.map(|path| Root::new(path, None)).into_iter().collect())
 }
 

@@ -13,14 +13,14 @@ use std::{
     time::Duration,
 };
 
-use sightline_core::{
+use sightline_checkpoint::{Checkpoints, Job, Oid, restore::Recovered};
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
     access::AccessView,
     cancel::Cancel,
-    checkpoint::{Checkpoints, Job, Oid, restore::Recovered},
     error::Error,
     path::{AbsPath, Location, Root, Roots, uri_to_path},
 };
-use sightline_protocol::error::ErrorKind;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sightline_core::{
+use sightline_protocol::editor::{Position, Range};
+use sightline_workspace::{
     access::{Origin, RULE_FILE},
     document::{Change, PositionEncoding},
     path::{Root, uri_to_path},
 };
-use sightline_protocol::editor::{Position, Range};
 use tower_lsp::{
     LanguageServer, async_trait, jsonrpc,
     lsp_types::{

@@ -15,7 +15,7 @@ use std::{
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
 
-use sightline_core::{access::REMOVAL_DELAY, path::uri_to_path};
+use sightline_workspace::{access::REMOVAL_DELAY, path::uri_to_path};
 
 use crate::{editor_features::diagnostics, mutex::lock, session::Session, shared_state::Server};
 

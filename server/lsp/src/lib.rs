@@ -1,4 +1,4 @@
-//! The language server on top of [`sightline_core`]: connection, session, handlers and
+//! The language server on top of the feature crates: connection, session, handlers and
 //! command line.
 //!
 //! Reading order: [`main_loop`] (how messages are read and dispatched), [`session`] (the

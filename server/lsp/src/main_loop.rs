@@ -29,8 +29,8 @@ use std::{
 };
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_core::{cancel::Cancel, error::Error, limits};
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{cancel::Cancel, error::Error, limits};
 use tower_lsp::{LspService, jsonrpc};
 use tower_service::Service;
 

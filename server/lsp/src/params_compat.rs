@@ -5,8 +5,8 @@
 //! else is an error.
 
 use serde_json::{Map, Value, json};
-use sightline_core::{error::Error, json_repair, limits, path::uri_to_path};
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{error::Error, json_repair, limits, path::uri_to_path};
 
 /// Parses params. Absent params are `null`.
 ///

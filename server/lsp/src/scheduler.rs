@@ -35,11 +35,11 @@ use std::{
 };
 
 use serde_json::Value;
-use sightline_core::{cancel::Cancel, error::Error, escape, limits, storage::UnsyncedWrite};
 use sightline_protocol::{
     error::{ErrorData, ErrorKind},
     files::ProgressToken,
 };
+use sightline_workspace::{cancel::Cancel, error::Error, escape, limits, storage::UnsyncedWrite};
 
 use crate::{
     client::{Client, OutgoingMessage},

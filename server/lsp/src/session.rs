@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
-use sightline_core::{
+use sightline_workspace::{
     access::Access,
     editor::EditorState,
     environment::{CliTools, Revisions},

@@ -14,11 +14,12 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use sightline_core::{checkpoint, environment::BlockSettings};
+use sightline_checkpoint as checkpoint;
 use sightline_protocol::{
     environment::SectionId,
     settings::{self as wire, LogLevel, OutsideWorkspace, RecursiveReaders},
 };
+use sightline_workspace::environment::BlockSettings;
 
 pub use conversation::ConversationSettings;
 

@@ -11,7 +11,15 @@ use std::{
 };
 
 use serde_json::Value;
-use sightline_core::{
+use sightline_conversation::{
+    task::{RetentionLimits, TaskStore},
+    tokens::Counter,
+};
+use sightline_protocol::{
+    editor::{DidChangeAccessRulesParams, DidChangeContextParams},
+    method::{DidChangeAccessRules, DidChangeContext, Notification},
+};
+use sightline_workspace::{
     access::AccessView,
     cancel::Cancel,
     clock::now_millis,
@@ -19,13 +27,7 @@ use sightline_core::{
     escape,
     path::Root,
     storage::{Storage, TaskId},
-    task::{RetentionLimits, TaskStore},
-    tokens::Counter,
     tracker::Tracker,
-};
-use sightline_protocol::{
-    editor::{DidChangeAccessRulesParams, DidChangeContextParams},
-    method::{DidChangeAccessRules, DidChangeContext, Notification},
 };
 use tower_lsp::lsp_types::MessageType;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::{io, thread};
 
-use sightline_core::cancel::Cancel;
+use sightline_workspace::cancel::Cancel;
 use tokio::runtime::Builder;
 
 /// Makes writes beyond the file size limit (`ulimit -f`) fail with an error. By default,

@@ -9,8 +9,8 @@ use std::{ops::Range, sync::Arc};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use sightline_core::{cancel::Cancel, error::Error};
 use sightline_protocol::files::ProgressToken;
+use sightline_workspace::{cancel::Cancel, error::Error};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{

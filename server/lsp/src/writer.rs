@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_core::limits::MAX_UNSENT_BYTES;
+use sightline_workspace::limits::MAX_UNSENT_BYTES;
 
 use crate::{client::OutgoingMessage, frame::write_parts, mutex::lock};
 

@@ -6,26 +6,38 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Forbidden dependencies of any kind, by crate.
-const FORBIDDEN: [(&str, &[&str]); 2] = [
-    // Wire types are plain data for any crate.
+/// Dependencies of any kind that a crate must not have, from the lowest crate to the highest. A
+/// crate may depend on the crates above its line only.
+const FORBIDDEN: [(&str, &[&str]); 4] = [
     (
         "sightline-protocol",
         &[
+            "sightline-workspace",
+            "sightline-checkpoint",
+            "sightline-conversation",
             "sightline",
-            "sightline-core",
-            "tower-lsp",
-            "tokio",
-            "lsp-types",
-            "notify",
         ],
     ),
-    // The core works without an editor and without an async runtime.
     (
-        "sightline-core",
-        &["sightline", "tower-lsp", "tokio", "lsp-types", "notify"],
+        "sightline-workspace",
+        &[
+            "sightline-checkpoint",
+            "sightline-conversation",
+            "sightline",
+        ],
+    ),
+    (
+        "sightline-checkpoint",
+        &["sightline-conversation", "sightline"],
+    ),
+    (
+        "sightline-conversation",
+        &["sightline-checkpoint", "sightline"],
     ),
 ];
+
+/// Only the server speaks LSP, runs asynchronously and watches files.
+const ONLY_SERVER: [&str; 4] = ["tower-lsp", "tokio", "lsp-types", "notify"];
 
 #[test]
 fn crates_have_no_forbidden_dependencies() {
@@ -33,7 +45,7 @@ fn crates_have_no_forbidden_dependencies() {
     for (crate_name, forbidden) in FORBIDDEN {
         let named = dependencies(&packages, crate_name);
         assert!(!named.is_empty(), "{crate_name} has no dependencies");
-        for name in forbidden {
+        for name in forbidden.iter().chain(&ONLY_SERVER) {
             assert!(
                 !named.iter().any(|known| known == name),
                 "{crate_name} must not depend on {name}: see ARCHITECTURE.md"
@@ -41,8 +53,11 @@ fn crates_have_no_forbidden_dependencies() {
         }
     }
     // Allowed dependencies, which shows that the check finds dependencies.
-    for name in ["sightline-core", "sightline-protocol", "tower-lsp", "tokio"] {
-        let named = dependencies(&packages, "sightline");
+    let named = dependencies(&packages, "sightline");
+    for (name, _) in FORBIDDEN {
+        assert!(named.iter().any(|known| known == name), "{name}");
+    }
+    for name in ["tower-lsp", "tokio"] {
         assert!(named.iter().any(|known| known == name), "{name}");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{cell::OnceCell, fs};
 
-use sightline_core::{
+use sightline_workspace::{
     access::Access,
     limits::MAX_COMMAND_BYTES,
     path::{AbsPath, Root, Roots},

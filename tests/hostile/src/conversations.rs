@@ -2,14 +2,12 @@
 //! returned unchanged, and truncation is idempotent.
 
 use serde_json::{Number, Value, json, value::RawValue};
-use sightline_core::{
-    cancel::Cancel,
-    conversation::{
-        ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
-        classify_error, truncate,
-    },
+use sightline_conversation::{
+    ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
+    classify_error, truncate,
 };
 use sightline_protocol::{conversation::Keep, error::ErrorKind, settings::ConversationProfile};
+use sightline_workspace::cancel::Cancel;
 
 use crate::draw::Draw;
 

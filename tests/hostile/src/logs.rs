@@ -4,12 +4,12 @@
 use std::{fs, sync::OnceLock};
 
 use serde_json::value::RawValue;
-use sightline_core::{
+use sightline_conversation::task::{EntryMeta, TaskStore};
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
     cancel::Cancel,
     storage::{Storage, TaskId},
-    task::{EntryMeta, TaskStore},
 };
-use sightline_protocol::error::ErrorKind;
 
 use crate::draw::Draw;
 

@@ -8,8 +8,8 @@ use sightline::{
     lsp_client::LspClient,
     main_loop::{self, Options},
 };
-use sightline_core::{limits::MAX_ERROR_MESSAGE_BYTES, path::AbsPath};
 use sightline_protocol::method::{Direction, METHODS, Method};
+use sightline_workspace::{limits::MAX_ERROR_MESSAGE_BYTES, path::AbsPath};
 use tempfile::TempDir;
 
 use crate::draw::Draw;

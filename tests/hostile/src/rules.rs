@@ -3,11 +3,11 @@
 
 use std::{cell::OnceCell, fs, path::Path};
 
-use sightline_core::{
+use sightline_testing::git;
+use sightline_workspace::{
     access::{Access, RULE_FILE},
     path::{AbsPath, RelPath, Root, Roots},
 };
-use sightline_testing::git;
 use tempfile::TempDir;
 
 use crate::draw::Draw;

@@ -9,17 +9,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_core::{
+use sightline_checkpoint::{
+    Checkpoints, Filter, Job, Oid, Request, Settings,
+    restore::{Options, RestoreTarget},
+};
+use sightline_testing::files::{Files, read, write};
+use sightline_workspace::{
     access::Access,
     cancel::Cancel,
-    checkpoint::{
-        Checkpoints, Filter, Job, Oid, Request, Settings,
-        restore::{Options, RestoreTarget},
-    },
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
-use sightline_testing::files::{Files, read, write};
 use tempfile::TempDir;
 
 use crate::draw::Draw;
@@ -98,7 +98,7 @@ impl Store {
         })
     }
 
-    fn create(&self) -> Result<Oid, sightline_core::error::Error> {
+    fn create(&self) -> Result<Oid, sightline_workspace::error::Error> {
         let created = self.job(|job| self.checkpoints.create(job, &Request::default(), None));
         created.map(|created| created.id)
     }

@@ -7,4 +7,8 @@
 )]
 
 pub mod files;
+pub mod fixtures;
 pub mod git;
+#[cfg(unix)]
+pub mod special_files;
+pub mod watchdog;

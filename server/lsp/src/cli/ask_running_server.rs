@@ -1,7 +1,7 @@
 //! Asks the server that runs in an editor, or falls back to the disk.
 
 use serde_json::Value;
-use sightline_core::{error::Error, storage::Storage};
+use sightline_workspace::{error::Error, storage::Storage};
 
 use super::{Workspace, offline};
 use crate::shared_state::default_storage_dir;

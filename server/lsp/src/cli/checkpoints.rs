@@ -13,8 +13,8 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 use serde_json::{Value, json};
-use sightline_core::{clock::now_millis, error::Error, escape::one_line};
 use sightline_protocol::{checkpoint::DiffCheckpointsParams, error::ErrorKind};
+use sightline_workspace::{clock::now_millis, error::Error, escape::one_line};
 
 use super::{
     DONE, NEGATIVE, Workspace,

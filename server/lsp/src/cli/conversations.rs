@@ -11,8 +11,8 @@ use std::{
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
-use sightline_core::{error::Error, limits::MAX_IMPORT_BYTES};
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{error::Error, limits::MAX_IMPORT_BYTES};
 
 use crate::{params_compat, plural::plural};
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_core::{
+use sightline_workspace::{
     error::Error,
     path::{AbsPath, RelPath},
 };

@@ -3,7 +3,7 @@
 use std::{ffi::OsStr, fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
-use sightline_core::{
+use sightline_workspace::{
     access::{Access, RULE_FILE},
     error::Error,
     path::Roots,
@@ -81,7 +81,7 @@ fn storage(named: Option<&Path>) -> Finding {
     }
 }
 
-fn rules(root: &sightline_core::path::Root) -> Finding {
+fn rules(root: &sightline_workspace::path::Root) -> Finding {
     let what = "access rules";
     let access = Access::new(Roots::new(vec![root.clone()]).into(), Vec::new());
     let files = access.watched_files().into_iter().filter(|file| {

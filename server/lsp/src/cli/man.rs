@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap_mangen::Man as Page;
-use sightline_core::error::Error;
+use sightline_workspace::error::Error;
 
 use super::{DONE, internal, print_to};
 

@@ -22,8 +22,8 @@ use std::{
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
-use sightline_core::error::Error;
 use sightline_protocol::{emit, error::ErrorKind};
+use sightline_workspace::error::Error;
 
 use crate::{logging, main_loop, signals, version};
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_core::{
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
     access::{AccessView, RULE_FILE},
     cancel::Cancel,
     clock::now_millis,
@@ -17,7 +18,6 @@ use sightline_core::{
     path::{AbsPath, Root},
     storage::TaskId,
 };
-use sightline_protocol::error::ErrorKind;
 
 use super::{
     DONE, NEGATIVE, Workspace, ask_running_server::Attached, conversations::ExportFormat, print,

@@ -34,10 +34,8 @@ use rustix::{
     fs::inotify::{ReadFlags, Reader},
     io::Errno,
 };
-use sightline_core::{
-    checkpoint::Changes,
-    path::{AbsPath, RelPath},
-};
+use sightline_checkpoint::Changes;
+use sightline_workspace::path::{AbsPath, RelPath};
 
 use watches::update_watches;
 

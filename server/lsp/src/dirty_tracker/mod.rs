@@ -11,10 +11,8 @@ mod inotify;
 
 use std::sync::Arc;
 
-use sightline_core::{
-    checkpoint::{ChangeSource, Changes},
-    path::{AbsPath, RelPath},
-};
+use sightline_checkpoint::{ChangeSource, Changes};
+use sightline_workspace::path::{AbsPath, RelPath};
 
 use crate::checkpoint_registry::RootCheckpoints;
 

@@ -6,12 +6,6 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sightline_core::{
-    cancel::Cancel,
-    error::Error,
-    escape::one_line,
-    path::{Location, Root},
-};
 use sightline_protocol::{
     checkpoint::{
         Checkpoint, CheckpointPurpose, CreateCheckpointParams, DiffCheckpointsParams,
@@ -20,6 +14,12 @@ use sightline_protocol::{
     },
     error::ErrorKind,
     method::{Request, UndoRestore},
+};
+use sightline_workspace::{
+    cancel::Cancel,
+    error::Error,
+    escape::one_line,
+    path::{Location, Root},
 };
 use tower_lsp::lsp_types::MessageType;
 

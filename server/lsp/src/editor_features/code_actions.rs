@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sightline_core::{access::Verdict, error::Error, path::Location};
+use sightline_workspace::{access::Verdict, error::Error, path::Location};
 
 use crate::{
     capabilities::CODE_ACTION_KIND,
@@ -93,7 +93,7 @@ fn actions_for(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
     }
     offer("create checkpoint", "sightline.checkpointNow", None);
     // An unsaved document is in no folder, which is not an error.
-    let place = sightline_core::path::uri_to_path(uri).ok().flatten();
+    let place = sightline_workspace::path::uri_to_path(uri).ok().flatten();
     let place = place.map(|path| view.roots().place(path));
     let verdict = place.as_ref().map(|place| view.check(place));
     let about = Some(json!({ "uri": uri }));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::json;
-use sightline_core::{error::Error, escape, path::uri_to_path};
+use sightline_workspace::{error::Error, escape, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::handlers::{self, HandlerResult, RequestContext, result_documents};

@@ -6,7 +6,7 @@
 use std::{borrow::Cow, fs};
 
 use serde_json::{Value, json};
-use sightline_core::{
+use sightline_workspace::{
     access::RULE_FILE,
     escape::one_line,
     path::{AbsPath, RelPath},

@@ -15,15 +15,15 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_core::{
+use sightline_protocol::{
+    checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference},
+    error::ErrorKind,
+};
+use sightline_workspace::{
     access::lint::{self, IncludeProblem, Line},
     cancel::Cancel,
     error::Error,
     path::{Location, Root, uri_to_path},
-};
-use sightline_protocol::{
-    checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference},
-    error::ErrorKind,
 };
 
 use super::{

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use sightline_core::{
+use sightline_workspace::{
     access::AccessView,
     error::Error,
     path::{Location, Root, uri_to_path},

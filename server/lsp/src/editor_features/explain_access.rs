@@ -1,7 +1,7 @@
 //! `sightline.explainAccess`.
 
-use sightline_core::{access::AccessView, escape::one_line};
 use sightline_protocol::access::AccessKind;
+use sightline_workspace::{access::AccessView, escape::one_line};
 
 use super::{command_result, document_arg::DocumentArg};
 use crate::handlers::{HandlerResult, RequestContext};

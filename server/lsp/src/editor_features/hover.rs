@@ -4,7 +4,7 @@
 //! because they are for the user, not for agents.
 
 use serde_json::{Value, json};
-use sightline_core::{
+use sightline_workspace::{
     access::lint::{self, Effect, Line},
     escape::one_line,
 };

@@ -1,14 +1,14 @@
 //! Open `.clineignore` files, and positions in their text.
 
 use serde::Deserialize;
-use sightline_core::{
+use sightline_protocol::editor::Position;
+use sightline_workspace::{
     access::RULE_FILE,
     document::PositionEncoding,
     error::Error,
     limits,
     path::{AbsPath, uri_to_path},
 };
-use sightline_protocol::editor::Position;
 
 use crate::{
     params_compat,

@@ -4,12 +4,12 @@
 //! each verdict is serialized on the thread that found it.
 
 use serde::Deserialize;
-use sightline_core::{error::Error, limits};
 use sightline_protocol::{
     access::{CheckAccessParams, PathAccess},
     error::ErrorKind,
     method::{CheckAccess, Request},
 };
+use sightline_workspace::{error::Error, limits};
 
 use super::{HandlerResult, RequestContext, parse_params, parse_strict, serialize_error};
 use crate::{raw_message::Text, response_body::ResponseBody, scheduler::Queue};
@@ -85,11 +85,11 @@ fn check<P: AsRef<str> + Sync>(
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use sightline_core::{
+    use sightline_protocol::access::{AccessKind, CheckAccessResult};
+    use sightline_workspace::{
         cancel::Cancel,
         path::{AbsPath, Root},
     };
-    use sightline_protocol::access::{AccessKind, CheckAccessResult};
 
     use super::*;
     use crate::{handlers, shared_state::Server};

@@ -3,15 +3,15 @@
 
 use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
 
-use sightline_core::{
+use sightline_checkpoint::{Checkpoint, Job, Oid, Progress as Stage};
+use sightline_protocol::{error::ErrorKind, files::ProgressToken};
+use sightline_workspace::{
     access::AccessView,
     cancel::Cancel,
-    checkpoint::{Checkpoint, Job, Oid, Progress as Stage},
     error::Error,
     limits,
     path::{Location, RelPath, Root, Roots, uri_to_path},
 };
-use sightline_protocol::{error::ErrorKind, files::ProgressToken};
 
 use super::RequestContext;
 use crate::{

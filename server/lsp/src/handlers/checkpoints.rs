@@ -3,19 +3,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use sightline_core::{
-    access::AccessView,
-    cancel::Cancel,
-    checkpoint::{
-        Checkpoint as StoredCheckpoint, ConversationMark, Filter, Keep, Oid, Purpose, Request,
-        Side, Skipped,
-        cline_import::Imported,
-        diff::{self, DiffOptions, FileDiff, Status},
-    },
-    error::Error,
-    limits,
-    path::{Root, Roots},
-    storage::TaskId,
+use sightline_checkpoint::{
+    Checkpoint as StoredCheckpoint, ConversationMark, Filter, Keep, Oid, Purpose, Request, Side,
+    Skipped,
+    cline_import::Imported,
+    diff::{self, DiffOptions, FileDiff, Status},
 };
 use sightline_protocol::{
     checkpoint::{
@@ -27,6 +19,14 @@ use sightline_protocol::{
     },
     error::ErrorKind,
     method::{DidCreateCheckpoint, Notification},
+};
+use sightline_workspace::{
+    access::AccessView,
+    cancel::Cancel,
+    error::Error,
+    limits,
+    path::{Root, Roots},
+    storage::TaskId,
 };
 
 use super::{RequestContext, checkpoint_context::CheckpointContext};

@@ -2,16 +2,12 @@
 //! conversation with a summary.
 
 use serde_json::value::RawValue;
-use sightline_core::{
+use sightline_conversation::{
+    ContextWindow,
     compaction::{
         self, ApplyOptions, CompactionInput, IndexedMessage, KeyFileText, PlanOptions, TrackedFile,
         WorkspaceAccess,
     },
-    conversation::ContextWindow,
-    error::Error,
-    model_info::DEFAULT_CONTEXT_WINDOW,
-    path::Location,
-    storage::TaskId,
     task::{self, CommitResult, CompactedMessage, Compaction},
     tokens::{Calibration, Encoding, Family},
 };
@@ -23,6 +19,9 @@ use sightline_protocol::{
     method::{ApplyCompaction, PlanCompaction, Request},
     task::MessageMeta,
     tracker::FileMetadataEntry,
+};
+use sightline_workspace::{
+    error::Error, model_info::DEFAULT_CONTEXT_WINDOW, path::Location, storage::TaskId,
 };
 
 use super::{HandlerResult, RequestContext, read_file, tasks, to_body, tracking};

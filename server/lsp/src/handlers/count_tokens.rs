@@ -1,16 +1,13 @@
 //! `sightline/countTokens`.
 
 use serde_json::value::RawValue;
-use sightline_core::{
-    error::Error,
-    storage::TaskId,
-    tokens::{self, Calibration},
-};
+use sightline_conversation::tokens::{self, Calibration};
 use sightline_protocol::{
     environment::Usage,
     method::{CountTokens, Request},
     tokens::{CountTokensParams, CountTokensResult},
 };
+use sightline_workspace::{error::Error, storage::TaskId};
 
 use super::{HandlerResult, RequestContext, tasks, to_body};
 

@@ -2,7 +2,10 @@
 
 use std::time::SystemTime;
 
-use sightline_core::{
+use sightline_protocol::environment::{
+    EnvironmentDetailsParams, EnvironmentDetailsResult, ModelRef,
+};
+use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
     environment::{self, CliTools, FileList, Inputs},
@@ -10,9 +13,6 @@ use sightline_core::{
     listing::{self, ListOptions},
     path::RelPath,
     tracker,
-};
-use sightline_protocol::environment::{
-    EnvironmentDetailsParams, EnvironmentDetailsResult, ModelRef,
 };
 
 use super::{RequestContext, tracking};

@@ -1,13 +1,13 @@
 //! `sightline/listFiles`.
 
-use sightline_core::{
-    error::Error,
-    listing::{self, ListOptions},
-    path::{Location, RelPath},
-};
 use sightline_protocol::{
     error::ErrorKind,
     files::{ListFilesParams, ListFilesResult},
+};
+use sightline_workspace::{
+    error::Error,
+    listing::{self, ListOptions},
+    path::{Location, RelPath},
 };
 
 use super::RequestContext;

@@ -1,7 +1,7 @@
 //! The requests of the protocol.
 //!
 //! A handler is a function from params and a [`RequestContext`] to a result. It converts
-//! wire types and calls [`sightline_core`]. It runs as a job of the [`crate::scheduler`],
+//! wire types and calls the feature crates. It runs as a job of the [`crate::scheduler`],
 //! on a snapshot of the session. A panic becomes an error response.
 
 #![allow(
@@ -28,7 +28,6 @@ use std::{cell::RefCell, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sightline_core::{access::AccessView, cancel::Cancel, error::Error, storage::UnsyncedWrite};
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, PlanCompactionParams},
     conversation::{Message, TruncateHistoryParams},
@@ -36,6 +35,9 @@ use sightline_protocol::{
     method::{self, Request},
     task::AppendMessagesParams,
     tokens::CountTokensParams,
+};
+use sightline_workspace::{
+    access::AccessView, cancel::Cancel, error::Error, storage::UnsyncedWrite,
 };
 
 use crate::{

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sightline_core::{editor::EditorState, error::Error};
 use sightline_protocol::method::{
     DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
 };
+use sightline_workspace::{editor::EditorState, error::Error};
 
 use crate::{params_compat, session::normalize_uri, shared_state::Server};
 

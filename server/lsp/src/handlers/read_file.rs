@@ -2,18 +2,18 @@
 
 use std::{path::Path, time::SystemTime};
 
-use sightline_core::{
+use sightline_conversation::tokens;
+use sightline_protocol::{
+    files::{ReadFileParams, ReadFileResult},
+    tracker::FileOperation,
+};
+use sightline_workspace::{
     clock::now_millis,
     editor::OpenDocument,
     error::Error,
     path::{AbsPath, uri_to_path},
     read::{self, ReadOptions},
-    tokens,
     tracker::FileEvent,
-};
-use sightline_protocol::{
-    files::{ReadFileParams, ReadFileResult},
-    tracker::FileOperation,
 };
 
 use super::{RequestContext, tracking};

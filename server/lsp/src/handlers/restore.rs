@@ -11,14 +11,9 @@ mod root_restore;
 
 use std::sync::Arc;
 
-use sightline_core::{
-    cancel::Cancel,
-    checkpoint::{
-        Checkpoint, Oid, Purpose, Request,
-        restore::{Action, Conflict, Options, RestoreTarget, Restored},
-    },
-    error::Error,
-    storage::TaskId,
+use sightline_checkpoint::{
+    Checkpoint, Oid, Purpose, Request,
+    restore::{Action, Conflict, Options, RestoreTarget, Restored},
 };
 use sightline_protocol::{
     checkpoint::{
@@ -28,6 +23,7 @@ use sightline_protocol::{
     },
     error::ErrorKind,
 };
+use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
 
 use super::{
     RequestContext,

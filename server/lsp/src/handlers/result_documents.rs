@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use sightline_core::error::Error;
-use sightline_core::path::AbsPath;
+use sightline_workspace::error::Error;
+use sightline_workspace::path::AbsPath;
 
 use super::RequestContext;
 

@@ -4,13 +4,8 @@
 use std::path::Path;
 
 use serde_json::{Number, value::RawValue};
-use sightline_core::{
-    clock::now_millis,
-    conversation::{self, DeletedRange, TruncateAction, TruncateOutcome},
-    error::Error,
-    git::Repository,
-    path::AbsPath,
-    storage::TaskId,
+use sightline_conversation::{
+    self as conversation, DeletedRange, TruncateAction, TruncateOutcome,
     task::{Conversation, EntryMeta, EntryOrigin, ResumeOptions, TaskStore},
 };
 use sightline_protocol::{
@@ -22,6 +17,9 @@ use sightline_protocol::{
         ListTasksParams, ListTasksResult, LoadTaskParams, LoadTaskResult, MessageMeta,
         ResumeTaskParams, ResumeTaskResult, TaskMetadata,
     },
+};
+use sightline_workspace::{
+    clock::now_millis, error::Error, git::Repository, path::AbsPath, storage::TaskId,
 };
 
 use super::{HandlerResult, RequestContext, checkpoints, to_body, tracking};

@@ -3,14 +3,6 @@
 
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
-use sightline_core::{
-    access::{AccessView, PathKind},
-    cancel::Cancel,
-    clock::now_millis,
-    error::Error,
-    path::{AbsPath, uri_to_path},
-    tracker::{ContentHash, FileEvent, FileRef, Tracker, environment_entry},
-};
 use sightline_protocol::{
     error::ErrorKind,
     settings::OutsideWorkspace,
@@ -18,6 +10,14 @@ use sightline_protocol::{
         RecordEnvironmentParams, RecordModelParams, RecordedResult, TaskContextParams,
         TaskContextResult, TrackFileParams, TrackFileResult,
     },
+};
+use sightline_workspace::{
+    access::{AccessView, PathKind},
+    cancel::Cancel,
+    clock::now_millis,
+    error::Error,
+    path::{AbsPath, uri_to_path},
+    tracker::{ContentHash, FileEvent, FileRef, Tracker, environment_entry},
 };
 
 use super::{RequestContext, read_file::open_document};

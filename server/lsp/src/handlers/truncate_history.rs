@@ -5,14 +5,9 @@
 //! stored conversation and stores the result.
 
 use serde_json::{Number, value::RawValue};
-use sightline_core::{
-    clock::now_millis,
-    conversation::{
-        self, ContextHistory, DeletedRange, Outline, TruncateAction, TruncateOutcome,
-        TruncateRequest,
-    },
-    error::Error,
-    storage::TaskId,
+use sightline_conversation::{
+    self as conversation, ContextHistory, DeletedRange, Outline, TruncateAction, TruncateOutcome,
+    TruncateRequest,
     task::{CommitResult, TruncationState},
     tokens::Family,
 };
@@ -24,6 +19,7 @@ use sightline_protocol::{
     method::{Request as _, TruncateHistory},
     task::MessageMeta,
 };
+use sightline_workspace::{clock::now_millis, error::Error, storage::TaskId};
 
 use super::{HandlerResult, RequestContext, tasks, to_body, to_body_borrowing};
 

@@ -9,8 +9,8 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sightline_core::{error::Error, path::Root, storage::Storage};
 use sightline_protocol::error::{ErrorData, ErrorKind};
+use sightline_workspace::{error::Error, path::Root, storage::Storage};
 
 use super::transport::{self, ClientStream};
 use crate::frame::{FrameReader, write_frame};

@@ -14,8 +14,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_core::{cancel::Cancel, error::Error, limits, path::Root, storage::Storage};
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{cancel::Cancel, error::Error, limits, path::Root, storage::Storage};
 
 use super::{
     client::find_sockets,

@@ -3,7 +3,7 @@
 use memchr::memmem;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
-use sightline_core::checkpoint::Oid;
+use sightline_checkpoint::Oid;
 use sightline_protocol::method::{Request as _, RestoreCheckpoint, UndoRestore};
 
 use super::{Queue, TaskOrdering};

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_core::cancel::Cancel;
+use sightline_workspace::cancel::Cancel;
 
 /// A job to run on any thread.
 pub type Job = Box<dyn FnOnce() + Send>;

@@ -1,6 +1,6 @@
 //! Checkpoint settings.
 
-use sightline_core::checkpoint::Settings;
+use sightline_checkpoint::Settings;
 
 use super::Reader;
 

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use sightline_core::{
-    conversation::{ContextWindow, Notices},
-    model_info::bare_id,
-};
+use sightline_conversation::{ContextWindow, Notices};
 use sightline_protocol::{
     environment::{ModelInfo, ModelRef},
     settings as wire,
 };
+use sightline_workspace::model_info::bare_id;
 
 use super::{Reader, format_value};
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
-use sightline_core::error::Error;
+use sightline_workspace::error::Error;
 
 #[derive(Args)]
 pub(in crate::cli) struct ConfirmArgs {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use sightline_core::{clock::now_millis, error::Error, escape::one_line};
+use sightline_workspace::{clock::now_millis, error::Error, escape::one_line};
 
 use crate::cli::print_to;
 

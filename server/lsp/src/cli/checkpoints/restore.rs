@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sightline_core::{error::Error, escape::one_line};
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{error::Error, escape::one_line};
 
 use super::{
     absolute_paths,

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_core::error::Error;
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::error::Error;
 
 /// Maximum size of a configuration file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 //! Key bindings for `config.toml`, which pass the file and the selection.
 
-use sightline_core::error::Error;
+use sightline_workspace::error::Error;
 use toml_edit::{Item, Table};
 
 use super::{Merged, SERVER, parse, subtable};

@@ -1,6 +1,6 @@
 //! Entries for `languages.toml`.
 
-use sightline_core::error::Error;
+use sightline_workspace::error::Error;
 use toml_edit::{
     Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value,
 };

@@ -13,7 +13,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use sightline_core::error::Error;
+use sightline_workspace::error::Error;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{DONE, doctor, print};

@@ -11,7 +11,7 @@ use rustix::{
     fs::inotify::{self, CreateFlags, WatchFlags},
     io::Errno,
 };
-use sightline_core::path::RelPath;
+use sightline_workspace::path::RelPath;
 
 use super::State;
 use crate::mutex::lock;

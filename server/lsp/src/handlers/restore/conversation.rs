@@ -1,13 +1,9 @@
 //! Rewinds a task's conversation to a checkpoint, and reverts that.
 
-use sightline_core::{
-    cancel::Cancel,
-    checkpoint::{Checkpoint, ConversationMark},
-    error::Error,
-    storage::TaskId,
-    task::{RewindId, RewindPoint},
-};
+use sightline_checkpoint::{Checkpoint, ConversationMark};
+use sightline_conversation::task::{RewindId, RewindPoint};
 use sightline_protocol::task::MessageMeta;
+use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
 
 use crate::handlers::{RequestContext, checkpoints::conversation_mark, tasks};
 

@@ -1,9 +1,8 @@
 //! Updates the editor after a restore.
 
 use serde_json::{Value, json};
-use sightline_core::{
-    checkpoint::restore::EditorText, editor::OpenDocument, escape::one_line, path::uri_to_path,
-};
+use sightline_checkpoint::restore::EditorText;
+use sightline_workspace::{editor::OpenDocument, escape::one_line, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{handlers::RequestContext, shared_state::Server};

@@ -1,8 +1,8 @@
 //! The part of a restore that concerns one root.
 
-use sightline_core::{
+use sightline_checkpoint::restore::{Options, Preview, RestoreTarget, Restored};
+use sightline_workspace::{
     cancel::Cancel,
-    checkpoint::restore::{Options, Preview, RestoreTarget, Restored},
     error::Error,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };

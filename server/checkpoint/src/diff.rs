@@ -1,0 +1,481 @@
+//! Compares two checkpoints, or a checkpoint and the work tree.
+//!
+//! Only covers files and links, as git does. Paths that the current access rules deny are left out,
+//! even if they were captured. They do not count as the old name of a renamed file either.
+
+mod lines;
+mod patch;
+mod renames;
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use rayon::prelude::*;
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error,
+    fs::dir::{DirWalker, FileInfo, FileType},
+    path::RelPath,
+};
+
+pub use patch::patch;
+
+use super::{
+    Checkpoints, Job, Oid, Progress, Skipped,
+    store::{
+        object::{Kind, Mode, name_of},
+        object_reader::ObjectReader,
+        repository::Repository,
+    },
+    tree_diff::{DeniedPaths, Difference, Leaf, Side, Tree, compare},
+};
+
+use renames::{ContentSide, Contents};
+
+/// How often the work tree is scanned again when files change during the comparison.
+const ATTEMPTS: usize = 3;
+/// Files per parallel work item.
+const CHUNK: usize = 16;
+
+/// Options of a diff.
+#[derive(Clone, Debug)]
+pub struct DiffOptions {
+    /// Only these paths and everything below them. Empty means all.
+    pub paths: Vec<RelPath>,
+    /// Whether to include contents.
+    pub contents: bool,
+    /// Maximum size of an included content, in bytes.
+    pub max_file_bytes: u64,
+    /// Maximum total size of the included contents, in bytes.
+    pub max_total_bytes: u64,
+}
+
+/// How a file differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Added.
+    Added,
+    /// Content or executable bit changed.
+    Modified,
+    /// Deleted.
+    Deleted,
+    /// Moved, with the same or similar content.
+    Renamed,
+    /// A file became a link, or a link a file.
+    TypeChanged,
+}
+
+/// A file that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    /// New path, or the old one of a deleted file.
+    pub path: RelPath,
+    /// Old path of a renamed file.
+    pub old_path: Option<RelPath>,
+    /// How the file differs.
+    pub status: Status,
+    /// git modes ("100644") of the old and new side.
+    pub modes: (Option<&'static str>, Option<&'static str>),
+    /// Whether one of the sides is binary.
+    pub binary: bool,
+    /// Number of added lines; 0 for binary files.
+    pub additions: u64,
+    /// Number of deleted lines; 0 for binary files.
+    pub deletions: u64,
+    /// Old content, if requested, present, and within the limits.
+    pub before: Option<Vec<u8>>,
+    /// New content.
+    pub after: Option<Vec<u8>>,
+    /// Why requested contents are missing.
+    pub omitted: Option<String>,
+    /// Whether the file exists now, but checkpoints do not capture it. Its content was not read;
+    /// `omitted` states the reason.
+    pub uncaptured: bool,
+}
+
+impl Checkpoints {
+    /// Compares two sides without changing the workspace or the store. Leaves out denied paths.
+    /// Returns the files sorted by path.
+    ///
+    /// # Errors
+    /// `notFound` for an unknown checkpoint; `accessDenied` while the access rules cannot be used;
+    /// `conflict` if files keep changing during the comparison; `cancelled`; `storage`.
+    pub fn diff(
+        &self,
+        job: &Job<'_>,
+        from: &Side,
+        to: &Side,
+        options: &DiffOptions,
+    ) -> Result<Vec<FileDiff>, Error> {
+        if from == to && *from == Side::WorkTree {
+            return Ok(Vec::new());
+        }
+        job.require_rules()?;
+        let sides = [from, to].into_iter();
+        let ids: Vec<Oid> = sides.filter_map(Side::checkpoint).collect();
+        if ids.len() < 2 {
+            // A partly restored work tree is not a useful side.
+            self.complete_interrupted_first(job)?;
+        }
+        self.unless_pruned(&ids, self.diff_sides(job, from, to, options))
+    }
+
+    fn diff_sides(
+        &self,
+        job: &Job<'_>,
+        from: &Side,
+        to: &Side,
+        options: &DiffOptions,
+    ) -> Result<Vec<FileDiff>, Error> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let trees = (self.tree(job, from)?.0, self.tree(job, to)?);
+            let Some(repository) = self.repository()? else {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    "there are no checkpoints yet",
+                ));
+            };
+            match self.diff_trees(job, &repository, &trees, options) {
+                Err(error) if error.kind == ErrorKind::Conflict => last = Some(error),
+                done => return done,
+            }
+        }
+        Err(last.unwrap_or_else(Error::cancelled))
+    }
+
+    /// Returns the tree of a side. For the work tree, also returns the skipped paths.
+    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Option<SkippedPaths>), Error> {
+        Ok(match side {
+            Side::Checkpoint(id) => (Tree::Stored(self.get(*id)?.tree), None),
+            Side::WorkTree => {
+                let scan = self.scan_worktree(job)?;
+                (Tree::Seen(Arc::clone(&scan.tree)), Some(scan.skipped))
+            }
+        })
+    }
+
+    fn diff_trees(
+        &self,
+        job: &Job<'_>,
+        repository: &Repository,
+        (from, (to, left)): &(Tree, (Tree, Option<SkippedPaths>)),
+        options: &DiffOptions,
+    ) -> Result<Vec<FileDiff>, Error> {
+        let reader = repository.reader();
+        let found = compare(&reader, from, to, &options.paths, job.cancel)?;
+        let mut denied = DeniedPaths::new(job);
+        let mut differences = Vec::with_capacity(found.leaves.len());
+        for mut difference in found.leaves {
+            job.cancel.check()?;
+            let is_folder = |leaf: &Leaf| leaf.mode == Mode::Folder;
+            difference.left = difference.left.filter(|leaf| !is_folder(leaf));
+            difference.right = difference.right.filter(|leaf| !is_folder(leaf));
+            let is_empty = difference.left.is_none() && difference.right.is_none();
+            if !is_empty && !denied.denies(&difference.path, false) {
+                differences.push(difference);
+            }
+        }
+        let texts = SideContents::new(self, repository)?;
+        let mut uncaptured = match left {
+            Some(left) => texts.uncaptured(&mut differences, left, job)?,
+            None => Vec::new(),
+        };
+        let pairs = renames::renames(&differences, &texts, job.cancel)?;
+        let pairs = paired(&differences, &pairs);
+        let wanted = self.wanted_contents(&texts, &pairs, options)?;
+        let done = AtomicU64::new(0);
+        let compared: Result<Vec<Vec<FileDiff>>, Error> = pairs
+            .par_chunks(CHUNK)
+            .zip(wanted.par_chunks(CHUNK))
+            .map(|(pairs, wanted)| {
+                let texts = SideContents::new(self, repository)?;
+                let compare = |(pair, omitted): (&FilePair<'_>, &Option<String>)| {
+                    job.cancel.check()?;
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    (job.progress)(Progress {
+                        stage: "comparing",
+                        done,
+                        total: None,
+                    });
+                    pair.compare(&texts, options.contents, omitted.as_deref(), job)
+                };
+                pairs.iter().zip(wanted).map(compare).collect()
+            })
+            .collect();
+        let mut files = compared?.concat();
+        files.append(&mut uncaptured);
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    /// Returns for each pair why its requested contents are omitted.
+    fn wanted_contents(
+        &self,
+        texts: &SideContents,
+        pairs: &[FilePair<'_>],
+        options: &DiffOptions,
+    ) -> Result<Vec<Option<String>>, Error> {
+        if !options.contents {
+            return Ok(vec![None; pairs.len()]);
+        }
+        let mut room = options.max_total_bytes;
+        let mut all = Vec::with_capacity(pairs.len());
+        for pair in pairs {
+            let length = |of: Option<ContentSide<'_>>| of.map_or(Ok(0), |of| texts.len(of));
+            let (old, new) = (length(pair.old_side())?, length(pair.new_side())?);
+            let both = old.saturating_add(new);
+            all.push(if old.max(new) > options.max_file_bytes {
+                Some(format!(
+                    "{} bytes, above the limit for one file",
+                    old.max(new)
+                ))
+            } else if both > room {
+                Some("the limit for the total size of contents is reached".to_owned())
+            } else {
+                room -= both;
+                None
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// Old and new side of a file.
+struct FilePair<'a> {
+    /// The new side, or the only one.
+    at: &'a Difference,
+    /// The old side of a renamed file.
+    from: Option<&'a Difference>,
+}
+
+/// Combines the two sides of renamed files. Sorted by path.
+fn paired<'a>(differences: &'a [Difference], pairs: &HashMap<usize, usize>) -> Vec<FilePair<'a>> {
+    let moved: HashSet<&usize> = pairs.values().collect();
+    let all = differences.iter().enumerate();
+    all.filter(|(index, _)| !moved.contains(index))
+        .map(|(index, at)| FilePair {
+            at,
+            from: pairs.get(&index).map(|old| &differences[*old]),
+        })
+        .collect()
+}
+
+impl<'a> FilePair<'a> {
+    fn old_side(&self) -> Option<ContentSide<'a>> {
+        let from = self.from.unwrap_or(self.at);
+        from.left.map(|_| ContentSide::Old(from))
+    }
+
+    fn new_side(&self) -> Option<ContentSide<'a>> {
+        self.at.right.map(|_| ContentSide::New(self.at))
+    }
+
+    fn compare(
+        &self,
+        texts: &SideContents,
+        contents: bool,
+        omitted: Option<&str>,
+        job: &Job<'_>,
+    ) -> Result<FileDiff, Error> {
+        let left = self.from.unwrap_or(self.at).left;
+        let right = self.at.right;
+        let is_link = |leaf: &Leaf| leaf.mode == Mode::Link;
+        let status = match (&left, &right) {
+            (None, _) => Status::Added,
+            (_, None) => Status::Deleted,
+            _ if self.from.is_some() => Status::Renamed,
+            (Some(left), Some(right)) if is_link(left) != is_link(right) => Status::TypeChanged,
+            _ => Status::Modified,
+        };
+        let is_same = left.map(|leaf| leaf.oid) == right.map(|leaf| leaf.oid);
+        let read = |of: Option<ContentSide<'_>>| of.map_or(Ok(Vec::new()), |of| texts.read(of));
+        let (before, after) = match is_same {
+            // Only read to be included, and to detect binary content.
+            true => {
+                let content = read(self.new_side())?;
+                (content.clone(), content)
+            }
+            false => (read(self.old_side())?, read(self.new_side())?),
+        };
+        let binary = lines::is_binary(&before) || lines::is_binary(&after);
+        let (additions, deletions) = match (binary, status) {
+            (true, _) => (0, 0),
+            // git counts a deleted and an added file.
+            (_, Status::TypeChanged) => (
+                lines::lines(&after).len() as u64,
+                lines::lines(&before).len() as u64,
+            ),
+            _ => lines::count(&before, &after),
+        };
+        let mut denied = DeniedPaths::new(job);
+        let mut leads_to_denied = |path: &RelPath, leaf: &Option<Leaf>, target: &[u8]| {
+            leaf.as_ref().is_some_and(is_link) && denied.denies_target(path, target)
+        };
+        let old_path = &self.from.unwrap_or(self.at).path;
+        let omitted = if leads_to_denied(old_path, &left, &before)
+            || leads_to_denied(&self.at.path, &right, &after)
+        {
+            contents.then_some("a link to a path that access rules deny")
+        } else {
+            omitted
+        };
+        let keep = contents && omitted.is_none();
+        Ok(FileDiff {
+            path: self.at.path.clone(),
+            old_path: self.from.map(|from| from.path.clone()),
+            status,
+            modes: (
+                left.map(|leaf| leaf.mode.octal()),
+                right.map(|leaf| leaf.mode.octal()),
+            ),
+            binary,
+            additions,
+            deletions,
+            before: (keep && left.is_some()).then_some(before),
+            after: (keep && right.is_some()).then_some(after),
+            omitted: omitted.map(str::to_owned),
+            uncaptured: false,
+        })
+    }
+}
+
+/// Skipped paths of a scan, with reasons.
+type SkippedPaths = Arc<Vec<Skipped>>;
+
+/// Reads contents from the store, or from the work tree if they are not stored.
+struct SideContents {
+    reader: ObjectReader,
+    walker: RefCell<DirWalker>,
+}
+
+impl SideContents {
+    fn new(checkpoints: &Checkpoints, repository: &Repository) -> Result<Self, Error> {
+        Ok(Self {
+            reader: repository.reader(),
+            walker: RefCell::new(checkpoints.walker()?),
+        })
+    }
+
+    /// Removes the deletions of files that still exist but are not captured now: ignored, too
+    /// large, or of an unsupported type. Returns them as uncaptured.
+    fn uncaptured(
+        &self,
+        differences: &mut Vec<Difference>,
+        left: &SkippedPaths,
+        job: &Job<'_>,
+    ) -> Result<Vec<FileDiff>, Error> {
+        // On a case-insensitive file system, a renamed file is also found under its old name.
+        let new = differences.iter().filter(|new| new.left.is_none());
+        let lower = |path: &RelPath| path.to_wire().0.to_lowercase();
+        let new: HashSet<(u64, String)> = new
+            .filter_map(|new| Some((new.right.as_ref()?.inode()?, lower(&new.path))))
+            .collect();
+        let reasons: HashMap<(&str, bool), &str> = left
+            .iter()
+            .map(|skipped| ((skipped.path.as_str(), skipped.encoded), &*skipped.reason))
+            .collect();
+        let mut walker = self.walker.borrow_mut();
+        let mut files = Vec::new();
+        let mut gone = Vec::with_capacity(differences.len());
+        for difference in differences.drain(..) {
+            job.cancel.check()?;
+            let (Some(old), None) = (difference.left, difference.right) else {
+                gone.push(difference);
+                continue;
+            };
+            let found = walker.stat(&difference.path).ok().flatten();
+            let found = found.filter(|found| found.kind != FileType::Directory);
+            let is_renamed =
+                |found: &FileInfo| new.contains(&(found.stamp.inode, lower(&difference.path)));
+            let Some(found) = found.filter(|found| !is_renamed(found)) else {
+                gone.push(difference);
+                continue;
+            };
+            let (text, encoded) = difference.path.to_wire();
+            let reason = reasons.get(&(text.as_str(), encoded));
+            let is_alike = match found.kind {
+                FileType::File => old.is_file(),
+                FileType::Symlink => old.mode == Mode::Link,
+                FileType::Directory | FileType::Special(_) => false,
+            };
+            files.push(FileDiff {
+                path: difference.path,
+                old_path: None,
+                status: if is_alike {
+                    Status::Modified
+                } else {
+                    Status::TypeChanged
+                },
+                modes: (
+                    Some(old.mode.octal()),
+                    Mode::of(&found).map(|mode| mode.octal()),
+                ),
+                binary: false,
+                additions: 0,
+                deletions: 0,
+                before: None,
+                after: None,
+                omitted: Some(format!(
+                    "checkpoints do not capture the current file ({})",
+                    reason.unwrap_or(&"ignored")
+                )),
+                uncaptured: true,
+            });
+        }
+        *differences = gone;
+        Ok(files)
+    }
+}
+
+fn leaf_of<'a>(of: ContentSide<'a>) -> Option<(&'a RelPath, Leaf)> {
+    let (difference, leaf) = match of {
+        ContentSide::Old(difference) => (difference, difference.left),
+        ContentSide::New(difference) => (difference, difference.right),
+    };
+    leaf.map(|leaf| (&difference.path, leaf))
+}
+
+impl Contents for SideContents {
+    fn len(&self, of: ContentSide<'_>) -> Result<u64, Error> {
+        match leaf_of(of) {
+            None => Ok(0),
+            Some((_, leaf)) => match leaf.seen {
+                Some((stamp, _)) => Ok(stamp.size),
+                None => self.reader.blob_len(leaf.oid),
+            },
+        }
+    }
+
+    fn read(&self, of: ContentSide<'_>) -> Result<Vec<u8>, Error> {
+        let Some((path, leaf)) = leaf_of(of) else {
+            return Ok(Vec::new());
+        };
+        if leaf.seen.is_none() {
+            return self.reader.blob(leaf.oid);
+        }
+        let changed = |why: &str| {
+            Error::new(
+                ErrorKind::Conflict,
+                format!("{path} {why} during the comparison; try again"),
+            )
+            .with_path(path.to_string())
+        };
+        let (found, content) = self
+            .walker
+            .borrow_mut()
+            .read(path)
+            .map_err(|error| changed(&format!("could not be read ({error})")))?;
+        let is_link = Mode::of(&found) == Some(Mode::Link);
+        if is_link != (leaf.mode == Mode::Link) || name_of(Kind::Blob, &content) != leaf.oid {
+            return Err(changed("changed"));
+        }
+        Ok(content)
+    }
+}

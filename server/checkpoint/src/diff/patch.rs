@@ -1,0 +1,211 @@
+//! Formats differences as a unified diff that `git apply` accepts.
+
+use std::{borrow::Cow, io::Write};
+
+use sightline_workspace::{access::pattern_matcher::bytes_of, escape::one_line, path::RelPath};
+
+use super::{
+    super::store::object::{Kind, Oid, name_of},
+    FileDiff, Status,
+    lines::{ChangedRange, changes, lines},
+    renames::similarity,
+};
+
+/// Number of context lines.
+const CONTEXT: usize = 3;
+/// Id that git uses for a missing file.
+const NONE: Oid = Oid([0; 20]);
+
+/// Formats files as a unified diff. `files` include their contents. Binary files and omitted
+/// contents are only reported as different.
+pub fn patch(files: &[FileDiff]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for file in files {
+        match (file.status, file.modes) {
+            // The new side is unknown.
+            (_, (old, _)) if file.uncaptured => one(
+                &FileDiff {
+                    modes: (old, old),
+                    ..file.clone()
+                },
+                &mut text,
+            ),
+            // git expresses this as a deletion and an addition.
+            (Status::TypeChanged, (old, new)) => {
+                let gone = FileDiff {
+                    status: Status::Deleted,
+                    modes: (old, None),
+                    after: None,
+                    ..file.clone()
+                };
+                let came = FileDiff {
+                    status: Status::Added,
+                    modes: (None, new),
+                    before: None,
+                    ..file.clone()
+                };
+                one(&gone, &mut text);
+                one(&came, &mut text);
+            }
+            _ => one(file, &mut text),
+        }
+    }
+    text
+}
+
+fn one(file: &FileDiff, text: &mut Vec<u8>) {
+    let old_path = file.old_path.as_ref().unwrap_or(&file.path);
+    let (old_name, new_name) = (quoted("a/", old_path), quoted("b/", &file.path));
+    let mut line = |parts: &[&[u8]]| {
+        parts.iter().for_each(|part| text.extend_from_slice(part));
+        text.push(b'\n');
+    };
+    line(&[b"diff --git ", &old_name, b" ", &new_name]);
+    match file.modes {
+        (None, Some(mode)) => line(&[b"new file mode ", mode.as_bytes()]),
+        (Some(mode), None) => line(&[b"deleted file mode ", mode.as_bytes()]),
+        (Some(old), Some(new)) if old != new => {
+            line(&[b"old mode ", old.as_bytes()]);
+            line(&[b"new mode ", new.as_bytes()]);
+        }
+        _ => {}
+    }
+    let empty: &[u8] = b"";
+    let content = |mode: Option<&str>, content: &'_ Option<Vec<u8>>| match mode {
+        None => Some(Vec::new()),
+        Some(_) => content.clone(),
+    };
+    let before = content(file.modes.0, &file.before);
+    let after = content(file.modes.1, &file.after);
+    if file.status == Status::Renamed {
+        if let (Some(before), Some(after)) = (&before, &after) {
+            let percent = similarity(before, after);
+            line(&[format!("similarity index {percent}%").as_bytes()]);
+        }
+        line(&[b"rename from ", &quoted("", old_path)]);
+        line(&[b"rename to ", &quoted("", &file.path)]);
+    }
+    let (Some(before), Some(after)) = (before, after) else {
+        let why = file.omitted.as_deref().unwrap_or("contents omitted");
+        line(&[
+            b"Files ",
+            &old_name,
+            b" and ",
+            &new_name,
+            b" differ: ",
+            why.as_bytes(),
+        ]);
+        return;
+    };
+    if before == after && file.modes.0.is_some() && file.modes.1.is_some() {
+        return;
+    }
+    let name = |mode: Option<&str>, content: &[u8]| match mode {
+        Some(_) => name_of(Kind::Blob, content),
+        None => NONE,
+    };
+    let (old_oid, new_oid) = (name(file.modes.0, &before), name(file.modes.1, &after));
+    let mode = match file.modes {
+        (Some(old), Some(new)) if old == new => format!(" {new}"),
+        _ => String::new(),
+    };
+    line(&[format!("index {old_oid}..{new_oid}{mode}").as_bytes()]);
+    let missing = b"/dev/null".to_vec();
+    let old_name = file.modes.0.map_or(missing.clone(), |_| old_name);
+    let new_name = file.modes.1.map_or(missing, |_| new_name);
+    if file.binary {
+        line(&[b"Binary files ", &old_name, b" and ", &new_name, b" differ"]);
+        return;
+    }
+    if before == after {
+        return;
+    }
+    // A tab marks the end of a name that contains spaces.
+    let end = |name: &[u8]| if name.contains(&b' ') { b"\t" } else { empty };
+    line(&[b"--- ", &old_name, end(&old_name)]);
+    line(&[b"+++ ", &new_name, end(&new_name)]);
+    hunks(&lines(&before), &lines(&after), text);
+}
+
+fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
+    let parts = changes(old, new);
+    let mut rest = parts.as_slice();
+    while let Some(first) = rest.first() {
+        // Ranges with overlapping context form one hunk.
+        let close = |pair: &[ChangedRange]| pair[1].old.start - pair[0].old.end <= 2 * CONTEXT;
+        let count = 1 + rest.windows(2).take_while(|pair| close(pair)).count();
+        let (hunk, later) = rest.split_at(count);
+        rest = later;
+        let last = hunk.last().unwrap_or(first);
+        let above = CONTEXT.min(first.old.start);
+        let below = CONTEXT.min(old.len() - last.old.end);
+        let range = |start: usize, end: usize| {
+            let (start, end) = (start - above, end + below);
+            match end - start {
+                // An empty range gives the line before it.
+                0 => format!("{start},0"),
+                1 => format!("{}", start + 1),
+                count => format!("{},{count}", start + 1),
+            }
+        };
+        let old_range = range(first.old.start, last.old.end);
+        let new_range = range(first.new.start, last.new.end);
+        let _ = writeln!(text, "@@ -{old_range} +{new_range} @@");
+        let mut put = |sign: u8, lines: &[&[u8]]| {
+            for line in lines {
+                text.push(sign);
+                text.extend_from_slice(line);
+                if !line.ends_with(b"\n") {
+                    text.extend_from_slice(b"\n\\ No newline at end of file\n");
+                }
+            }
+        };
+        let mut at = first.old.start - above;
+        for part in hunk {
+            put(b' ', &old[at..part.old.start]);
+            put(b'-', &old[part.old.clone()]);
+            put(b'+', &new[part.new.clone()]);
+            at = part.old.end;
+        }
+        put(b' ', &old[at..at + below]);
+    }
+}
+
+/// Quotes a path as git does.
+fn quoted(prefix: &str, path: &RelPath) -> Vec<u8> {
+    let path = bytes_of(path.as_path());
+    // git does not quote `<`, but a name must not look like a tag to a model.
+    let has_tag = matches!(one_line(&String::from_utf8_lossy(&path)), Cow::Owned(_));
+    let is_odd = |byte: &u8| {
+        *byte < b' ' || *byte > b'~' || matches!(byte, b'"' | b'\\') || (*byte == b'<' && has_tag)
+    };
+    let mut name = prefix.as_bytes().to_vec();
+    if !path.iter().any(is_odd) {
+        name.extend_from_slice(&path);
+        return name;
+    }
+    name.insert(0, b'"');
+    for byte in path.iter() {
+        let short = match byte {
+            0x07 => b'a',
+            0x08 => b'b',
+            b'\t' => b't',
+            b'\n' => b'n',
+            0x0b => b'v',
+            0x0c => b'f',
+            b'\r' => b'r',
+            b'"' | b'\\' => *byte,
+            _ if is_odd(byte) => {
+                let _ = write!(name, "\\{byte:03o}");
+                continue;
+            }
+            _ => {
+                name.push(*byte);
+                continue;
+            }
+        };
+        name.extend_from_slice(&[b'\\', short]);
+    }
+    name.push(b'"');
+    name
+}

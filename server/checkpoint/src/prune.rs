@@ -1,0 +1,341 @@
+//! Removes checkpoints and unreachable objects, and reports the size of the store.
+//!
+//! Refs are removed first, then the objects that no other ref reaches.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashSet, sync::Arc};
+
+use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
+
+use super::{
+    Checkpoint, Checkpoints, Filter, Oid, Purpose,
+    store::{
+        gc, lock, object_reader::ObjectReader, pack::Pack, reachable::ReachableSet, refs,
+        repository::Repository,
+    },
+};
+
+/// Estimated size of an object's index entry, and of a checkpoint without its objects, in bytes.
+const INDEX_ENTRY_BYTES: u64 = 28;
+const CHECKPOINT_OVERHEAD: u64 = 1300;
+
+/// Which checkpoints to keep. A checkpoint must satisfy every given condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Number of newest checkpoints. Undo points are not counted; they go when older than the
+    /// counted ones. Applies separately to fetched checkpoints, including their undo points.
+    pub newest: Option<usize>,
+    /// Earliest creation time, in milliseconds since the epoch.
+    pub since: Option<u64>,
+    /// Maximum size of the store, in bytes. Fetched checkpoints go first, then the oldest. The
+    /// newest local checkpoint and the newest local undo point always stay.
+    pub max_bytes: Option<u64>,
+    /// Removes the checkpoints of this task.
+    pub without_task: Option<TaskId>,
+    /// Removes this checkpoint.
+    pub without: Option<Oid>,
+}
+
+/// Result of a prune.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Ids of the removed checkpoints.
+    pub removed: Vec<Oid>,
+    /// Bytes by which the store shrank.
+    pub freed_bytes: u64,
+}
+
+/// Size of the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Number of checkpoints.
+    pub count: u64,
+    /// Total size of the store's files, in bytes.
+    pub bytes: u64,
+    /// Creation time of the oldest checkpoint, in milliseconds since the epoch.
+    pub oldest: Option<u64>,
+    /// Creation time of the newest checkpoint, in milliseconds since the epoch.
+    pub newest: Option<u64>,
+}
+
+impl Checkpoints {
+    /// Removes checkpoints and frees their space. Cheap if nothing is removed. Keeps what an
+    /// interrupted restore needs.
+    ///
+    /// # Errors
+    /// `busy`; `cancelled`, with nothing removed; `storage`. If it fails after the refs were
+    /// removed, the next run frees the space.
+    pub fn prune(&self, keep: &Keep, cancel: &Cancel) -> Result<Pruned, Error> {
+        let mut pruned = Pruned::default();
+        if self.repository()?.is_none() {
+            return Ok(pruned);
+        }
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+        let repository = self.open_or_create()?;
+        let before = repository.size();
+        let mut budget = keep.max_bytes.filter(|limit| *limit < before);
+        let mut less = 0;
+        loop {
+            let checkpoints = self.list(&Filter::default())?;
+            let selected = select(&checkpoints, keep, &self.needed(&checkpoints));
+            let is_begun = gc::is_interrupted(&repository);
+            if selected.is_empty() && budget.is_none() && !is_begun {
+                break;
+            }
+            let removed = remove(&repository, &checkpoints, selected, budget, cancel)?;
+            let size = repository.size();
+            pruned.freed_bytes = before.saturating_sub(size);
+            // The remaining size was an estimate. While it is still too large, lower the budget,
+            // even if the last round removed nothing.
+            let excess = size.saturating_sub(keep.max_bytes.unwrap_or(u64::MAX));
+            less = if removed.is_empty() {
+                excess.max(less * 2)
+            } else {
+                excess
+            };
+            let is_done = removed.is_empty() && budget.is_none_or(|budget| budget == 0);
+            pruned.removed.extend(removed);
+            budget = budget.map(|budget| budget.saturating_sub(less));
+            if is_done || excess == 0 {
+                break;
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Returns what [`Self::prune`] would remove, without changing anything. The bytes are an
+    /// estimate, because packs share objects.
+    ///
+    /// # Errors
+    /// `cancelled`; `storage`.
+    pub fn would_prune(&self, keep: &Keep, cancel: &Cancel) -> Result<Pruned, Error> {
+        let Some(repository) = self.repository()? else {
+            return Ok(Pruned::default());
+        };
+        let checkpoints = self.list(&Filter::default())?;
+        let selected = select(&checkpoints, keep, &self.needed(&checkpoints));
+        let size = repository.size();
+        let budget = keep.max_bytes.filter(|limit| *limit < size);
+        let packs = repository.packs()?;
+        let reader = repository.reader();
+        let (selected, mut reach) = fit_to_budget(
+            (&repository, &reader, &packs),
+            &checkpoints,
+            selected,
+            budget,
+            cancel,
+        )?;
+        let mut pruned = Pruned::default();
+        for checkpoint in checkpoints
+            .iter()
+            .filter(|checkpoint| selected.contains(&checkpoint.id))
+        {
+            pruned.removed.push(checkpoint.id);
+            pruned.freed_bytes +=
+                CHECKPOINT_OVERHEAD + packed_bytes(&packs, &reach.add(checkpoint.id, cancel)?);
+        }
+        pruned.freed_bytes = pruned.freed_bytes.min(size);
+        Ok(pruned)
+    }
+
+    /// Returns the checkpoints an interrupted restore needs: its undo point and its target.
+    fn needed(&self, checkpoints: &[Arc<Checkpoint>]) -> Vec<Oid> {
+        if !self.has_journal() {
+            return Vec::new();
+        }
+        let newest = checkpoints
+            .iter()
+            .filter(|checkpoint| !checkpoint.metadata.fetched)
+            .find_map(|checkpoint| match checkpoint.metadata.purpose {
+                Purpose::Undo { restoring, .. } => Some((checkpoint.id, restoring)),
+                _ => None,
+            });
+        newest.map_or_else(Vec::new, |(undo, restoring)| {
+            restoring.into_iter().chain([undo]).collect()
+        })
+    }
+
+    /// Idle work: finishes an interrupted prune, combines small packs, and saves the stat cache. Cheap if there is nothing to do.
+    ///
+    /// # Errors
+    /// `busy`; `cancelled`; `storage`. No checkpoint is lost then.
+    pub fn tidy(&self, cancel: &Cancel) -> Result<(), Error> {
+        if self.repository()?.is_none() {
+            return Ok(());
+        }
+        {
+            let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+            let repository = self.open_or_create()?;
+            if gc::is_interrupted(&repository) {
+                remove(&repository, &[], HashSet::new(), None, cancel)?;
+            }
+            gc::tidy(&repository, cancel)?;
+        }
+        // Not under the lock: the owner of the stat cache may be waiting for it.
+        self.save_stat_cache()
+    }
+
+    /// Returns the size of the store.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn stats(&self) -> Result<Stats, Error> {
+        let Some(repository) = self.repository()? else {
+            return Ok(Stats::default());
+        };
+        let checkpoints = self.list(&Filter::default())?;
+        Ok(Stats {
+            count: checkpoints.len() as u64,
+            bytes: repository.size(),
+            oldest: checkpoints
+                .last()
+                .map(|checkpoint| checkpoint.metadata.created),
+            newest: checkpoints
+                .first()
+                .map(|checkpoint| checkpoint.metadata.created),
+        })
+    }
+}
+
+fn is_undo(checkpoint: &Checkpoint) -> bool {
+    matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
+}
+
+/// Selects the checkpoints that age, number, task or id removes. `checkpoints` are sorted newest
+/// first.
+fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
+    // Position of the oldest checkpoint within the number to keep.
+    let last_of = |fetched: bool| {
+        let newest = keep.newest?;
+        let counted = checkpoints.iter().enumerate().filter(|(_, checkpoint)| {
+            checkpoint.metadata.fetched == fetched && (fetched || !is_undo(checkpoint))
+        });
+        let places: Vec<usize> = counted.map(|(at, _)| at).collect();
+        (places.len() > newest).then(|| newest.checked_sub(1).map(|newest| places[newest]))
+    };
+    let (ours, theirs) = (last_of(false), last_of(true));
+    let goes = |(at, checkpoint): &(usize, &Arc<Checkpoint>)| {
+        let last = if checkpoint.metadata.fetched {
+            theirs
+        } else {
+            ours
+        };
+        let too_many = last.is_some_and(|last| last.is_none_or(|last| *at > last));
+        let too_old = keep
+            .since
+            .is_some_and(|since| checkpoint.metadata.created < since);
+        let task = keep.without_task.as_ref().map(TaskId::as_str);
+        let of_task = task.is_some() && task == checkpoint.metadata.task.as_deref();
+        let is_named = keep.without == Some(checkpoint.id);
+        (too_many || too_old || of_task || is_named) && !needed.contains(&checkpoint.id)
+    };
+    let going = checkpoints.iter().enumerate().filter(goes);
+    going.map(|(_, checkpoint)| checkpoint.id).collect()
+}
+
+/// Returns the size of objects in packs, in bytes.
+fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
+    let sizes = objects.iter().map(|oid| {
+        let packed = packs.iter().find_map(|pack| pack.entry_range(*oid));
+        packed.map_or(0, |range| range.end - range.start + INDEX_ENTRY_BYTES)
+    });
+    sizes.sum()
+}
+
+/// Adds the oldest checkpoints to `selected` until the rest fits into `budget` bytes. Also returns
+/// the reachable objects.
+fn fit_to_budget<'r>(
+    (repository, reader, packs): (&Repository, &'r ObjectReader, &[Pack]),
+    checkpoints: &[Arc<Checkpoint>],
+    mut selected: HashSet<Oid>,
+    budget: Option<u64>,
+    cancel: &Cancel,
+) -> Result<(HashSet<Oid>, ReachableSet<'r>), Error> {
+    let mut reach = ReachableSet::new(reader);
+    let kept: HashSet<Oid> = checkpoints.iter().map(|checkpoint| checkpoint.id).collect();
+    // Refs of other programs, and of unreadable checkpoints, also keep objects.
+    let mut tips: Vec<Oid> = Vec::new();
+    for (name, tip) in refs::all(repository.dir())? {
+        let is_record = refs::id_of(&name).is_some_and(|id| kept.contains(&id));
+        if !is_record && !name.starts_with(refs::INCOMING) {
+            tips.push(tip);
+        }
+    }
+    let mut size = 0;
+    for tip in tips {
+        size += packed_bytes(packs, &reach.add(tip, cancel)?);
+    }
+    let mut staying: Vec<&Arc<Checkpoint>> = Vec::new();
+    staying.extend(
+        checkpoints
+            .iter()
+            .filter(|checkpoint| !selected.contains(&checkpoint.id)),
+    );
+    // First the checkpoints that always stay.
+    let newest = |undo: bool| {
+        let is_ours = |checkpoint: &&Arc<Checkpoint>| {
+            !checkpoint.metadata.fetched && is_undo(checkpoint) == undo
+        };
+        staying.iter().position(is_ours)
+    };
+    let always: Vec<Oid> = [newest(false), newest(true)]
+        .into_iter()
+        .flatten()
+        .map(|at| staying[at].id)
+        .collect();
+    staying.sort_by_key(|checkpoint| {
+        (
+            !always.contains(&checkpoint.id),
+            checkpoint.metadata.fetched,
+        )
+    });
+    let mut is_full = false;
+    for checkpoint in staying {
+        if is_full {
+            selected.insert(checkpoint.id);
+            continue;
+        }
+        let objects = reach.add(checkpoint.id, cancel)?;
+        let Some(budget) = budget else {
+            continue;
+        };
+        size += CHECKPOINT_OVERHEAD + packed_bytes(packs, &objects);
+        if size > budget && !always.contains(&checkpoint.id) {
+            is_full = true;
+            reach.forget(&objects);
+            selected.insert(checkpoint.id);
+        }
+    }
+    Ok((selected, reach))
+}
+
+/// Removes the `selected` checkpoints, and the oldest until the rest fits into `budget` bytes.
+/// Returns the removed ones.
+fn remove(
+    repository: &Repository,
+    checkpoints: &[Arc<Checkpoint>],
+    selected: HashSet<Oid>,
+    budget: Option<u64>,
+    cancel: &Cancel,
+) -> Result<Vec<Oid>, Error> {
+    let packs = repository.packs()?;
+    let reader = repository.reader();
+    let store = (repository, &reader, &packs[..]);
+    let (selected, reach) = fit_to_budget(store, checkpoints, selected, budget, cancel)?;
+    if selected.is_empty() && !gc::is_interrupted(repository) {
+        return Ok(Vec::new());
+    }
+    let reachable = reach.into_objects();
+    // Windows does not remove open files.
+    drop(packs);
+    cancel.commit()?;
+    let is_removed = |name: &str| {
+        name.starts_with(refs::INCOMING)
+            || refs::id_of(name).is_some_and(|id| selected.contains(&id))
+    };
+    gc::remove(repository, is_removed, &reachable)?;
+    let removed = checkpoints.iter().map(|checkpoint| checkpoint.id);
+    Ok(removed.filter(|id| selected.contains(id)).collect())
+}

@@ -1,0 +1,127 @@
+//! The restore journal: a file that describes the restore in progress.
+//!
+//! It names the target checkpoint, the undo point, and the paths that are left as they are. The
+//! steps are computed from those, and the store has every byte they need. The journal is flushed
+//! to disk before the first change and removed after the last one.
+
+use std::{collections::HashSet, fs, io, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sightline_workspace::{
+    clock::now_millis,
+    error::Error,
+    path::RelPath,
+    storage::atomic_file::{self, PreparedFile, aside, failed},
+};
+
+use super::super::{Checkpoints, NamedPath, Oid};
+
+const VERSION: u32 = 1;
+
+/// Restore in progress.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Journal {
+    version: u32,
+    /// The checkpoint that is restored.
+    pub(super) restoring: Oid,
+    /// The undo point: the checkpoint created just before.
+    pub(super) undo: Oid,
+    /// Only these paths and everything below them; empty means all.
+    paths: Vec<NamedPath>,
+    /// Paths that differ, but are left as they are.
+    left_alone: Vec<NamedPath>,
+}
+
+impl Journal {
+    pub(super) fn new(
+        restoring: Oid,
+        undo: Oid,
+        paths: &[RelPath],
+        left_alone: &HashSet<RelPath>,
+    ) -> Self {
+        let mut left_alone: Vec<&RelPath> = left_alone.iter().collect();
+        left_alone.sort();
+        Self {
+            version: VERSION,
+            restoring,
+            undo,
+            paths: paths.iter().map(NamedPath::of).collect(),
+            left_alone: left_alone.into_iter().map(NamedPath::of).collect(),
+        }
+    }
+
+    /// Returns the paths to restore, or `None` if one is invalid.
+    pub(super) fn paths(&self) -> Option<Vec<RelPath>> {
+        self.paths.iter().map(NamedPath::to_path).collect()
+    }
+
+    /// Returns the paths that are left as they are, or `None` if one is invalid.
+    pub(super) fn left_alone(&self) -> Option<HashSet<RelPath>> {
+        self.left_alone.iter().map(NamedPath::to_path).collect()
+    }
+}
+
+impl Checkpoints {
+    fn journal_path(&self) -> PathBuf {
+        self.state_dir().join("journal.json")
+    }
+
+    /// Returns whether a restore was interrupted and has not been completed or rolled back yet.
+    pub fn has_journal(&self) -> bool {
+        // If this fails, reading the journal reports the error.
+        self.journal_path().try_exists().unwrap_or(true)
+    }
+
+    /// Reads the journal of an interrupted restore. An invalid journal is moved aside and reported
+    /// as an error once.
+    pub(super) fn read_journal(&self) -> Result<Option<Journal>, Error> {
+        let Some(bytes) = atomic_file::read(&self.journal_path())? else {
+            return Ok(None);
+        };
+        let journal = serde_json::from_slice(&bytes)
+            .ok()
+            .filter(|journal: &Journal| {
+                journal.version == VERSION
+                    && journal.paths().is_some()
+                    && journal.left_alone().is_some()
+            });
+        match journal {
+            Some(journal) => Ok(Some(journal)),
+            None => Err(self.set_journal_aside("the restore journal is invalid")),
+        }
+    }
+
+    /// Renames a journal that cannot be completed, and returns the error to report.
+    pub(super) fn set_journal_aside(&self, why: &str) -> Error {
+        let path = self.journal_path();
+        let to = aside(&path, now_millis());
+        match fs::rename(&path, &to) {
+            Ok(()) => Error::storage(format!(
+                "{why}; compare the workspace with the undo point created before the restore. The journal of the interrupted restore was moved to {}",
+                to.display()
+            )),
+            Err(error) => failed("rename", &path, &error),
+        }
+    }
+
+    /// Writes and flushes the journal. It takes effect when the file is committed.
+    pub(super) fn prepare_journal(&self, journal: &Journal) -> Result<PreparedFile, Error> {
+        let text = serde_json::to_vec(journal).map_err(|error| {
+            Error::storage(format!("cannot write the restore journal: {error}"))
+        })?;
+        atomic_file::prepare(&self.journal_path(), &text)
+    }
+
+    /// Removes the journal after the restore. The removal is not flushed: after a power failure,
+    /// the journal may be back, and recovery checks the restored files again.
+    pub(super) fn remove_journal(&self) -> Result<(), Error> {
+        let path = self.journal_path();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed("remove", &path, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The phases of a restore, in the order of [`RestoreOperation::run`].
+
+use std::{collections::HashSet, sync::Arc};
+
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error, fs::dir::DirWalker, path::RelPath, storage::atomic_file::PreparedFile,
+    thread_pool,
+};
+
+use super::{
+    super::{
+        Checkpoint, Checkpoints, Job, NamedPath, Oid, Purpose, Request,
+        store::{lock::StoreLock, refs, repository::Repository},
+        tree_diff::{Leaf, Tree},
+        worktree::{permissions::ReadPermissionMap, scan::Scan, snapshot::Folder},
+    },
+    Action, EditorText, Options, Outcome, RestoreTarget, Restored,
+    apply::{ApplyContext, StepError, apply, read_blob},
+    crash_point,
+    journal::Journal,
+    plan::{Plan, UnsavedDocuments},
+    preflight::{self, BlobCache},
+};
+
+/// Restore in progress, by a thread that holds the lock of the store.
+pub(super) struct RestoreOperation<'a> {
+    pub(super) checkpoints: &'a Checkpoints,
+    pub(super) job: &'a Job<'a>,
+    pub(super) lock: &'a StoreLock,
+    pub(super) repository: Repository,
+    /// Opened once, before the scan: the folder that is scanned is the one that is changed, even if
+    /// another one replaces it.
+    pub(super) walker: DirWalker,
+    pub(super) target: Arc<Checkpoint>,
+    pub(super) wanted: &'a RestoreTarget,
+    /// Only these paths and everything below them; empty means all.
+    pub(super) paths: Vec<RelPath>,
+    pub(super) unsaved: UnsavedDocuments<'a>,
+    pub(super) options: &'a Options,
+}
+
+/// Results of the work that runs while the undo point is written to disk.
+struct PreparedPlan {
+    plan: Plan,
+    /// Verified contents to write, as far as they are cached.
+    contents: BlobCache,
+    /// Folders that an undo reads.
+    folders: Vec<Oid>,
+}
+
+/// An undo point and the plan that was made while it was written.
+type Prepared = (Arc<Checkpoint>, PreparedPlan);
+/// Journal that is written, but not committed. `None` if there is nothing to change on disk.
+type PendingJournal = Option<Result<PreparedFile, Error>>;
+
+impl RestoreOperation<'_> {
+    pub(super) fn run(&self) -> Result<Restored, Error> {
+        // Check the token first, to avoid creating an undo point in vain.
+        if self.options.token.is_some() {
+            let plan = self.plan_current()?;
+            self.check_token(&plan)?;
+            if self.has_nothing_to_do(&plan) {
+                return self.report(plan, Vec::new(), None);
+            }
+        }
+        let (undo, prepared) = self.create_undo_point(false)?;
+        let (journal, damage) = thread_pool::join(
+            || self.prepare_journal(&undo, &prepared),
+            || self.undo_damage(&prepared),
+        );
+        let (undo, prepared, journal) = match damage? {
+            None => (undo, prepared, journal),
+            Some(damage) => {
+                drop(journal);
+                let (undo, prepared) = self.rebuild_and_retry(&undo, &damage)?;
+                let journal = self.prepare_journal(&undo, &prepared);
+                (undo, prepared, journal)
+            }
+        };
+        self.job.cancel.commit().inspect_err(|_| {
+            self.remove_undo_point(&undo);
+        })?;
+        let PreparedPlan { plan, contents, .. } = prepared;
+        let Some(journal) = journal else {
+            // The undo point was created while the plan was made.
+            let is_removed = self.has_nothing_to_do(&plan) && self.remove_undo_point(&undo);
+            return self.report(plan, Vec::new(), (!is_removed).then_some(undo.id));
+        };
+        journal?.commit()?;
+        crash_point();
+        let errors = self.apply(&undo, &plan, &contents);
+        self.finish_journal(&undo, &plan, &errors);
+        crash_point();
+        self.report(plan, errors, Some(undo.id))
+    }
+
+    /// Scans the workspace and plans the restore, without an undo point.
+    fn plan_current(&self) -> Result<Plan, Error> {
+        let scan = self.checkpoints.scan_worktree(self.job)?;
+        self.plan(&scan, Tree::Stored(self.target.tree))
+    }
+
+    fn plan(&self, scan: &Scan, target_tree: Tree) -> Result<Plan, Error> {
+        self.checkpoints.plan(
+            self.job,
+            (&self.repository, &self.walker),
+            (scan, &self.target, target_tree),
+            self.wanted,
+            self.unsaved,
+        )
+    }
+
+    fn check_token(&self, plan: &Plan) -> Result<(), Error> {
+        match &self.options.token {
+            Some(token) if *token != plan.token => Err(Error::new(
+                ErrorKind::Conflict,
+                "the workspace changed since the preview; nothing was restored. Preview again",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_nothing_to_do(&self, plan: &Plan) -> bool {
+        plan.is_empty() && self.options.rewind.is_none()
+    }
+
+    /// Creates the undo point, and plans the restore while it is written to disk. If planning fails,
+    /// removes the undo point, except on a retry.
+    fn create_undo_point(&self, is_retry: bool) -> Result<Prepared, Error> {
+        let request = Request {
+            task: self.options.task.clone(),
+            label: None,
+            purpose: Purpose::Undo {
+                restoring: Some(self.target.id),
+                paths: self.paths.iter().map(NamedPath::of).collect(),
+            },
+            messages: self.options.messages,
+            group: self.options.group.clone(),
+            group_roots: self.options.group_roots.clone(),
+            rewind: self.options.rewind.clone(),
+            confirm_large: true,
+        };
+        // The target is often the last checkpoint, whose tree is cached.
+        let cached_tree = self
+            .checkpoints
+            .lock_stat_cache(self.job.cancel)?
+            .stored
+            .clone()
+            .filter(|(tree, _)| tree.oid == self.target.tree)
+            .map(|(tree, _)| tree);
+        let prepare = |scan: &Scan| self.prepare(scan, cached_tree.as_ref());
+        let (undo, scan, prepared) = self
+            .checkpoints
+            .create_locked(self.lock, self.job, &request, prepare)?;
+        if undo.tree != scan.tree.oid {
+            return Err(Error::storage(format!(
+                "undo point {} does not match the workspace; nothing was changed; try again",
+                undo.id
+            )));
+        }
+        self.repository.reader().refresh();
+        let prepared = prepared.inspect_err(|_| {
+            if !is_retry {
+                self.remove_undo_point(&undo);
+            }
+        })?;
+        Ok((undo, prepared))
+    }
+
+    /// Plans the restore, and verifies that the store has all that it reads.
+    fn prepare(
+        &self,
+        scan: &Scan,
+        cached_tree: Option<&Arc<Folder>>,
+    ) -> Result<PreparedPlan, Error> {
+        let cancel = self.job.cancel;
+        let tree = cached_tree
+            .cloned()
+            .map_or(Tree::Stored(self.target.tree), Tree::Seen);
+        let plan = self.plan(scan, tree)?;
+        self.check_token(&plan)?;
+        let contents =
+            preflight::verify_contents(&self.repository, self.target.id, &plan.steps, cancel)?;
+        let paths = plan.steps.iter().map(|step| &step.path);
+        if let Some(cached_tree) = cached_tree {
+            let folders = preflight::parent_folders(cached_tree, paths.clone());
+            preflight::verify_folders(&self.repository, &folders, cancel)?;
+        }
+        let paths = paths.chain(&plan.left_alone);
+        let folders = preflight::parent_folders(&scan.tree, paths);
+        Ok(PreparedPlan {
+            plan,
+            contents,
+            folders,
+        })
+    }
+
+    /// Removes an undo point if the restore changes nothing. Returns whether that worked.
+    fn remove_undo_point(&self, undo: &Checkpoint) -> bool {
+        let is_ref_of_undo = |name: &str| refs::id_of(name) == Some(undo.id);
+        refs::remove(self.repository.dir(), is_ref_of_undo).is_ok()
+    }
+
+    /// Returns why the undo point cannot be read back, or `None` if it can.
+    fn undo_damage(&self, prepared: &PreparedPlan) -> Result<Option<String>, Error> {
+        let PreparedPlan { plan, folders, .. } = prepared;
+        preflight::undo_damage(&self.repository, folders, &plan.steps, self.job.cancel)
+    }
+
+    /// Rebuilds the damaged store, and creates another undo point.
+    fn rebuild_and_retry(&self, undo: &Checkpoint, damage: &str) -> Result<Prepared, Error> {
+        // Recording the damage makes the next open rebuild the store. The workspace is then stored
+        // again.
+        self.repository
+            .record_damage(&format!("undo point {} is damaged", undo.id))?;
+        self.checkpoints.lock_stat_cache(self.job.cancel)?.stored = None;
+        let prepared = self.create_undo_point(true);
+        if self.checkpoints.get(self.target.id).is_err() {
+            return Err(Error::storage(format!(
+                "the checkpoint store was damaged ({damage}) and has been rebuilt, but checkpoint {} could not be saved; nothing was restored",
+                self.target.id
+            )));
+        }
+        let (undo, prepared) = prepared?;
+        if let Some(damage) = self.undo_damage(&prepared)? {
+            return Err(Error::storage(format!(
+                "cannot read back undo point {}: {damage}; nothing was restored. Check the disk of {}",
+                undo.id,
+                self.repository.dir().display()
+            )));
+        }
+        Ok((undo, prepared))
+    }
+
+    fn prepare_journal(&self, undo: &Checkpoint, prepared: &PreparedPlan) -> PendingJournal {
+        let plan = &prepared.plan;
+        let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
+        is_needed.then(|| {
+            let journal = Journal::new(self.target.id, undo.id, &self.paths, &plan.left_alone);
+            self.checkpoints.prepare_journal(&journal)
+        })
+    }
+
+    /// Removes the journal, or limits it to the files that are partly written.
+    ///
+    /// The files are not flushed, as in a git checkout: a flush takes longer than the whole restore,
+    /// and after a power failure both checkpoints have every byte. If the journal cannot be removed
+    /// or replaced, recovery checks all files again.
+    fn finish_journal(&self, undo: &Checkpoint, plan: &Plan, errors: &[Option<StepError>]) {
+        let partly_written: Vec<RelPath> = plan
+            .steps
+            .iter()
+            .zip(errors)
+            .filter(|(_, error)| error.as_ref().is_some_and(|error| error.is_partly_written))
+            .map(|(step, _)| step.path.clone())
+            .collect();
+        let _ = if partly_written.is_empty() {
+            self.checkpoints.remove_journal()
+        } else {
+            let journal = Journal::new(self.target.id, undo.id, &partly_written, &HashSet::new());
+            self.checkpoints
+                .prepare_journal(&journal)
+                .and_then(PreparedFile::commit)
+        };
+    }
+
+    fn apply(
+        &self,
+        undo: &Checkpoint,
+        plan: &Plan,
+        contents: &BlobCache,
+    ) -> Vec<Option<StepError>> {
+        let context = ApplyContext {
+            root: self.checkpoints.work_tree(),
+            walker: &self.walker,
+            repository: &self.repository,
+            contents,
+            undo: undo.id,
+            readers: ReadPermissionMap::new(&self.target.metadata.restricted),
+        };
+        apply(self.job, &context, &plan.steps, &plan.folders)
+    }
+
+    /// Returns the result of a restore. `errors` has one entry for each step of the plan.
+    fn report(
+        &self,
+        plan: Plan,
+        errors: Vec<Option<StepError>>,
+        undo: Option<Oid>,
+    ) -> Result<Restored, Error> {
+        let unsaved: HashSet<&RelPath> = self.unsaved.paths.iter().collect();
+        let reader = self.repository.reader();
+        let content = |leaf: Leaf| String::from_utf8(read_blob(&reader, leaf.oid).ok()?).ok();
+        let mut texts = Vec::new();
+        let mut outcomes = Vec::with_capacity(plan.steps.len());
+        for (step, error) in plan.steps.into_iter().zip(errors) {
+            if error.is_none() && unsaved.contains(&step.path) {
+                texts.push(EditorText {
+                    path: step.path.clone(),
+                    content: step.after.filter(Leaf::is_file).and_then(content),
+                });
+            }
+            outcomes.push(Outcome {
+                action: step.action(),
+                path: step.path,
+                error: error.map(|error| error.message),
+            });
+        }
+        for (path, leaf) in plan.texts_only {
+            texts.push(EditorText {
+                path: path.clone(),
+                content: content(leaf),
+            });
+            outcomes.push(Outcome {
+                path,
+                action: Action::Write,
+                error: None,
+            });
+        }
+        texts.sort_by(|a, b| a.path.cmp(&b.path));
+        outcomes.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Restored {
+            outcomes,
+            conflicts: plan.conflicts,
+            undo,
+            texts,
+        })
+    }
+}

@@ -1,0 +1,597 @@
+//! The plan of a restore: its steps, and the conflicts that are left as they are.
+//!
+//! Only files in the current scan are replaced or deleted, because the undo point contains those.
+//! Anything else that is in the way is reported as a conflict. A file is deleted only if it did not
+//! exist when the checkpoint was created: a file that was ignored, denied or skipped at that time is
+//! missing from its tree, see [`ExcludedThen`].
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsStr,
+};
+
+use sha2::{Digest, Sha256};
+use sightline_workspace::{
+    error::Error,
+    fs::dir::{Dir, DirWalker, FileType, is_absent},
+    path::RelPath,
+};
+
+use super::{
+    super::{
+        Checkpoint, Job,
+        store::{
+            object::{Mode, Oid},
+            object_reader::ObjectReader,
+        },
+        tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
+        worktree::{reserved_names, scan::Scan},
+    },
+    Action, Change, Conflict, Preview,
+    exclusions::{ExcludedThen, unreadable_conflicts},
+    protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
+};
+
+/// Change of one path.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) path: RelPath,
+    /// Entry in the workspace.
+    pub(super) before: Option<Leaf>,
+    /// Entry in the checkpoint.
+    pub(super) after: Option<Leaf>,
+}
+
+impl Step {
+    pub(super) fn action(&self) -> Action {
+        match self.after {
+            Some(_) => Action::Write,
+            None => Action::Delete,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        let kind = |mode| match mode {
+            Mode::File | Mode::Executable => 0,
+            Mode::Link => 1,
+            Mode::Folder => 2,
+        };
+        match (&self.before, &self.after) {
+            (None, Some(after)) if after.mode == Mode::Folder => "the folder is missing",
+            (None, _) => "missing",
+            (Some(before), None) if before.mode == Mode::Folder => {
+                "the folder is not in the checkpoint"
+            }
+            (Some(_), None) => "not in the checkpoint",
+            (Some(before), Some(after)) if before.oid == after.oid => "executable bit differs",
+            (Some(before), Some(after)) if kind(before.mode) == kind(after.mode) => {
+                "content differs"
+            }
+            (Some(_), Some(after)) => match after.mode {
+                Mode::Link => "a link in the checkpoint",
+                Mode::Folder => "a folder in the checkpoint",
+                Mode::File | Mode::Executable => "a file in the checkpoint",
+            },
+        }
+    }
+}
+
+/// Steps and conflicts of a restore.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Sorted by path.
+    pub(super) steps: Vec<Step>,
+    /// Folders that are not in the checkpoint: removed if they are empty after the steps.
+    pub(super) folders: Vec<RelPath>,
+    /// Paths that differ and are left as they are. Denied paths are only counted.
+    pub(super) conflicts: Vec<Conflict>,
+    /// All paths that differ and are left as they are, including denied ones.
+    pub(super) left_alone: HashSet<RelPath>,
+    /// Files that do not differ, but have unsaved text in the editor that is replaced. Sorted by
+    /// path.
+    pub(super) texts_only: Vec<(RelPath, Leaf)>,
+    /// Hash of the plan and of the unsaved documents it affects.
+    pub(super) token: String,
+}
+
+impl Plan {
+    /// Returns whether there is nothing to change, neither on the disk nor in an editor.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.folders.is_empty() && self.texts_only.is_empty()
+    }
+
+    pub(super) fn preview(self) -> Preview {
+        let changes = self.steps.iter().map(|step| Change {
+            path: step.path.clone(),
+            action: step.action(),
+            reason: step.reason().to_owned(),
+            changed_since: false,
+        });
+        Preview {
+            changes: changes.collect(),
+            conflicts: self.conflicts,
+            token: self.token,
+        }
+    }
+}
+
+/// Documents with unsaved text.
+#[derive(Clone, Copy)]
+pub(super) struct UnsavedDocuments<'a> {
+    pub(super) paths: &'a [RelPath],
+    /// Whether to replace the unsaved text. Otherwise the files are left as they are.
+    pub(super) force: bool,
+}
+
+/// Plans how to change the workspace, as scanned in `now`, to the checkpoint `target`, for the
+/// paths in `wanted`. `target_tree` is the tree of `target`.
+pub(super) fn plan(
+    job: &Job<'_>,
+    reader: &ObjectReader,
+    walker: &mut DirWalker,
+    (now, target, target_tree): (&Scan, &Checkpoint, Tree),
+    wanted: &[RelPath],
+    (unsaved, own_data): (UnsavedDocuments<'_>, Option<&RelPath>),
+) -> Result<Plan, Error> {
+    let left = Tree::Seen(now.tree.clone());
+    let found = compare(reader, &left, &target_tree, wanted, job.cancel)?;
+    let from_rules = rule_files(job, reader, target.tree);
+    let mut planner = Planner {
+        job,
+        walker,
+        now,
+        deleted: HashSet::new(),
+        inodes: HashSet::new(),
+        folders_gone: found.folders_gone.iter().cloned().collect(),
+        parents: HashMap::new(),
+        own_data,
+        rule_files: &from_rules,
+        unreadable: Vec::new(),
+    };
+    let mut exclusions = ExcludedThen::new(&target.metadata);
+    planner.unreadable = unreadable_conflicts(job, reader, (now, target), wanted, &mut exclusions)?;
+    let ignoring_unsaved = planner.decide(&found, &mut exclusions, &[])?;
+    let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
+    let names: HashSet<&RelPath> = unsaved.paths.iter().collect();
+    let mut affected_documents: Vec<&RelPath> = ignoring_unsaved
+        .steps
+        .iter()
+        .map(|step| &step.path)
+        .filter(|path| names.contains(path))
+        .collect();
+    affected_documents.extend(same.iter().map(|(path, _)| path));
+    let token = plan_token(target.id, wanted, &ignoring_unsaved, &affected_documents);
+    let mut decisions = if unsaved.force || unsaved.paths.is_empty() {
+        ignoring_unsaved
+    } else {
+        planner.decide(&found, &mut exclusions, unsaved.paths)?
+    };
+    let texts_only = if unsaved.force {
+        same
+    } else {
+        decisions.report_unsaved(same);
+        Vec::new()
+    };
+    Ok(Plan {
+        folders: removed_folders(&found, &decisions.left_alone),
+        steps: decisions.steps,
+        conflicts: decisions.conflicts,
+        left_alone: decisions.left_alone,
+        texts_only,
+        token,
+    })
+}
+
+/// Returns the files with unsaved text in the editor that do not differ from the checkpoint on
+/// disk.
+fn same_on_disk(
+    job: &Job<'_>,
+    reader: &ObjectReader,
+    target: &Checkpoint,
+    found: &Comparison,
+    wanted: &[RelPath],
+    unsaved: &[RelPath],
+) -> Result<Vec<(RelPath, Leaf)>, Error> {
+    let mut denied = DeniedPaths::new(job);
+    let mut same = Vec::new();
+    for path in unsaved {
+        job.cancel.check()?;
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|above| is_within(path, above));
+        let differs = found
+            .leaves
+            .binary_search_by(|difference| difference.path.cmp(path))
+            .is_ok();
+        if !is_wanted || differs || denied.denies(path, false) {
+            continue;
+        }
+        let leaf = find(reader, target.tree, path)?;
+        same.extend(leaf.filter(Leaf::is_file).map(|leaf| (path.clone(), leaf)));
+    }
+    same.sort_by(|(a, _), (b, _)| a.cmp(b));
+    same.dedup_by(|(a, _), (b, _)| a == b);
+    Ok(same)
+}
+
+/// Returns the folders to remove. Folders that are empty now are not included, as they have
+/// steps.
+fn removed_folders(found: &Comparison, left_alone: &HashSet<RelPath>) -> Vec<RelPath> {
+    let empty: HashSet<&RelPath> = found
+        .leaves
+        .iter()
+        .filter(|difference| difference.left.is_some())
+        .map(|difference| &difference.path)
+        .collect();
+    found
+        .folders_gone
+        .iter()
+        .filter(|folder| !empty.contains(folder) && !left_alone.contains(*folder))
+        .cloned()
+        .collect()
+}
+
+/// Returns the token of a plan. Plans with different effects have different tokens.
+fn plan_token(
+    target: Oid,
+    wanted: &[RelPath],
+    decisions: &Decisions,
+    affected_documents: &[&RelPath],
+) -> String {
+    let mut hash = Sha256::new();
+    let mut piece = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    let path_bytes = |path: &RelPath| path.as_path().as_os_str().as_encoded_bytes().to_vec();
+    piece(target.as_bytes());
+    piece(&(wanted.len() as u64).to_le_bytes());
+    for path in wanted {
+        piece(&path_bytes(path));
+    }
+    for step in &decisions.steps {
+        piece(&path_bytes(&step.path));
+        for leaf in [&step.before, &step.after] {
+            match leaf {
+                Some(leaf) => {
+                    piece(leaf.mode.octal().as_bytes());
+                    piece(leaf.oid.as_bytes());
+                }
+                None => piece(b""),
+            }
+        }
+    }
+    piece(b"left alone");
+    for conflict in &decisions.conflicts {
+        piece(&path_bytes(&conflict.path));
+        piece(conflict.reason.as_bytes());
+    }
+    piece(b"unsaved");
+    for path in affected_documents {
+        piece(&path_bytes(path));
+    }
+    let digest = hash.finalize();
+    digest[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[derive(Debug, Default)]
+struct Decisions {
+    steps: Vec<Step>,
+    conflicts: Vec<Conflict>,
+    left_alone: HashSet<RelPath>,
+}
+
+impl Decisions {
+    fn leave(&mut self, path: &RelPath, reason: impl Into<String>) {
+        self.left_alone.insert(path.clone());
+        self.conflicts.push(Conflict {
+            path: path.clone(),
+            reason: reason.into(),
+        });
+    }
+
+    /// Reports documents whose files do not differ, and whose unsaved text is left as it is.
+    fn report_unsaved(&mut self, same: Vec<(RelPath, Leaf)>) {
+        self.conflicts
+            .extend(same.into_iter().map(|(path, _)| Conflict {
+                path,
+                reason: UNSAVED.to_owned(),
+            }));
+        // The count of denied paths, which has no path, comes last.
+        self.conflicts
+            .sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
+    }
+}
+
+/// Why an open document and its file are left as they are.
+const UNSAVED: &str = "unsaved text in the editor";
+
+struct Planner<'a> {
+    job: &'a Job<'a>,
+    walker: &'a mut DirWalker,
+    now: &'a Scan,
+    /// Files, links and empty folders that are deleted.
+    deleted: HashSet<RelPath>,
+    /// Inode numbers of those.
+    inodes: HashSet<u64>,
+    folders_gone: HashSet<RelPath>,
+    /// Cache of [`Planner::parent_obstacle`].
+    parents: HashMap<RelPath, Option<String>>,
+    own_data: Option<&'a RelPath>,
+    /// Files that contain access rules.
+    rule_files: &'a [RelPath],
+    /// Conflicts for files that cannot be read.
+    unreadable: Vec<Conflict>,
+}
+
+impl Planner<'_> {
+    fn decide(
+        &mut self,
+        found: &Comparison,
+        exclusions: &mut ExcludedThen<'_>,
+        unsaved: &[RelPath],
+    ) -> Result<Decisions, Error> {
+        let mut decisions = Decisions::default();
+        let mut protected = ProtectedPaths {
+            denied: DeniedPaths::new(self.job),
+            own_data: self.own_data,
+            rule_files: self.rule_files,
+        };
+        let mut denied_count = 0_u64;
+        let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
+        self.deleted.clear();
+        self.inodes.clear();
+        self.parents.clear();
+        // Deletions are decided first: they make room for the writes.
+        let mut writes = Vec::new();
+        for difference in &found.leaves {
+            self.job.cancel.check()?;
+            let Difference { path, left, right } = difference;
+            let is_dir = involves_empty_folder(difference);
+            match protected.check(path, is_dir) {
+                Some(Protection::Denied) => {
+                    decisions.left_alone.insert(path.clone());
+                    denied_count += 1;
+                    continue;
+                }
+                Some(Protection::Reported(why)) => {
+                    decisions.leave(path, why);
+                    continue;
+                }
+                None => {}
+            }
+            if unsaved.contains(path) {
+                decisions.leave(path, UNSAVED);
+            } else if right.is_some() {
+                writes.push(difference);
+            } else if let Some(why) = exclusions.reason(path) {
+                decisions.leave(path, why);
+            } else if is_dir && !self.is_empty(path) {
+                decisions.leave(
+                    path,
+                    "the folder contains files that are in no checkpoint; left as it is",
+                );
+            } else {
+                self.inodes.extend(left.iter().filter_map(Leaf::inode));
+                self.deleted.insert(path.clone());
+            }
+        }
+        let deletes: Vec<&Difference> = found
+            .leaves
+            .iter()
+            .filter(|difference| {
+                difference.right.is_none() && self.deleted.contains(&difference.path)
+            })
+            .collect();
+        let mut steps: Vec<&Difference> = Vec::with_capacity(found.leaves.len());
+        for difference in writes {
+            self.job.cancel.check()?;
+            let Difference { path, left, .. } = difference;
+            match self.obstacle(path, left.as_ref()) {
+                Some(why) => decisions.leave(path, why),
+                None => steps.push(difference),
+            }
+        }
+        steps.extend(deletes);
+        steps.sort_by(|a, b| a.path.cmp(&b.path));
+        decisions.steps = steps
+            .into_iter()
+            .map(|difference| Step {
+                path: difference.path.clone(),
+                before: difference.left,
+                after: difference.right,
+            })
+            .collect();
+        for Conflict { path, reason } in &self.unreadable {
+            decisions.leave(path, reason);
+        }
+        decisions.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        decisions.conflicts.extend(denied_conflict(denied_count));
+        Ok(decisions)
+    }
+
+    /// Returns why `path` cannot be written, or `None`. `before` is its entry in the current scan.
+    fn obstacle(&mut self, path: &RelPath, before: Option<&Leaf>) -> Option<String> {
+        let parent = path.parent()?;
+        if let Some(why) = self.parent_obstacle(&parent) {
+            return Some(why);
+        }
+        if let Some(leaf) = before {
+            let has_more = leaf.mode == Mode::Folder && !self.is_empty(path);
+            return has_more.then(|| {
+                "the folder at this path contains files that are in no checkpoint; left as it is".to_owned()
+            });
+        }
+        let found = match self.walker.stat(path) {
+            Ok(None) => return None,
+            Ok(Some(found)) => found,
+            Err(error) => return Some(format!("cannot inspect it: {error}; left as it is")),
+        };
+        if found.kind == FileType::Directory {
+            // Not empty: the scan would have captured an empty folder.
+            let is_removed = self.folders_gone.contains(path) && self.will_be_empty(path);
+            return (!is_removed).then(|| {
+                "the folder at this path contains files that are in no checkpoint; left as it is".to_owned()
+            });
+        }
+        // On a case-insensitive file system, this can be the file that is deleted under another
+        // spelling of the name.
+        let name = path.to_wire().0.to_lowercase();
+        let is_deleted = self.inodes.contains(&found.stamp.inode)
+            && self.deleted.iter().any(|deleted| {
+                deleted.to_wire().0.to_lowercase() == name
+                    && matches!(self.walker.stat(deleted), Ok(Some(other)) if other == found)
+            });
+        if is_deleted {
+            return None;
+        }
+        let (text, encoded) = path.to_wire();
+        let skipped = self.now.skipped.iter();
+        let why = skipped
+            .into_iter()
+            .find(|skipped| skipped.path == text && skipped.encoded == encoded)
+            .map_or("it is ignored", |skipped| skipped.reason.as_str());
+        Some(format!(
+            "the file at this path is in no checkpoint ({why}); left as it is"
+        ))
+    }
+
+    /// Returns why nothing can be written into this folder, or `None`.
+    fn parent_obstacle(&mut self, folder: &RelPath) -> Option<String> {
+        let mut unknown = Vec::new();
+        let mut place = Some(folder.clone());
+        let mut known = None;
+        while let Some(at) = place.filter(|at| !at.is_root()) {
+            if let Some(obstacle) = self.parents.get(&at) {
+                known.clone_from(obstacle);
+                break;
+            }
+            place = at.parent();
+            unknown.push(at);
+        }
+        // From the top, as an obstacle applies to everything below it.
+        for at in unknown.into_iter().rev() {
+            if known.is_none() && !self.deleted.contains(&at) {
+                known = self.folder_obstacle(&at);
+            }
+            self.parents.insert(at, known.clone());
+        }
+        known
+    }
+
+    /// Checks a single folder for [`Self::parent_obstacle`].
+    fn folder_obstacle(&mut self, folder: &RelPath) -> Option<String> {
+        // Opening it follows no links.
+        if let Ok(dir) = self.walker.open_dir(folder) {
+            return is_git_directory(dir)
+                .then(|| format!("{folder} is a git directory; left as it is"));
+        }
+        match self.walker.stat(folder) {
+            Ok(Some(found)) if found.kind != FileType::Directory => {
+                Some(format!("{folder} is not a folder; left as it is"))
+            }
+            Ok(_) => None,
+            Err(error) => Some(format!("cannot inspect {folder}: {error}; left as it is")),
+        }
+    }
+
+    fn is_empty(&mut self, folder: &RelPath) -> bool {
+        match self.walker.open_dir(folder).and_then(Dir::names) {
+            Ok(names) => names.is_empty(),
+            Err(error) => is_absent(&error),
+        }
+    }
+
+    /// Returns whether the folder will be empty after the deletions.
+    fn will_be_empty(&mut self, folder: &RelPath) -> bool {
+        let mut todo = vec![folder.clone()];
+        while let Some(folder) = todo.pop() {
+            let Ok(names) = self.walker.open_dir(&folder).and_then(Dir::names) else {
+                return false;
+            };
+            for name in names {
+                let path = folder.child(&name);
+                if self.deleted.contains(&path) {
+                    continue;
+                }
+                if !self.folders_gone.contains(&path) {
+                    return false;
+                }
+                todo.push(path);
+            }
+        }
+        true
+    }
+}
+
+/// Detects git directories with names other than `.git`.
+fn is_git_directory(dir: &Dir) -> bool {
+    let mut names = reserved_names::GIT_DIRECTORY_ENTRIES.iter();
+    names.all(|name| matches!(dir.stat(OsStr::new(name)), Ok(Some(_))))
+}
+
+/// Returns whether one side is an empty folder.
+fn involves_empty_folder(difference: &Difference) -> bool {
+    let sides = [&difference.left, &difference.right];
+    let mut leaves = sides.into_iter().flatten();
+    leaves.any(|leaf| leaf.mode == Mode::Folder)
+}
+
+/// Remaining steps of an interrupted restore.
+#[derive(Debug, Default)]
+pub(super) struct RecoverySteps {
+    pub(super) steps: Vec<Step>,
+    /// Folders to remove if they are empty after the steps.
+    pub(super) folders: Vec<RelPath>,
+    /// Protected paths, which are left as they are. Denied paths are only counted.
+    pub(super) protected: Vec<Conflict>,
+}
+
+/// Returns the steps from one stored tree to another, without the paths in `left_alone`.
+///
+/// Protected paths are checked again: the access rules may have changed since the restore began,
+/// and another program may have written the trees.
+pub(super) fn recovery_steps(
+    job: &Job<'_>,
+    reader: &ObjectReader,
+    (from, to): (Oid, Oid),
+    wanted: &[RelPath],
+    (left_alone, own_data): (&HashSet<RelPath>, Option<&RelPath>),
+) -> Result<RecoverySteps, Error> {
+    let (left, right) = (Tree::Stored(from), Tree::Stored(to));
+    let found = compare(reader, &left, &right, wanted, job.cancel)?;
+    let mut protected = ProtectedPaths {
+        denied: DeniedPaths::new(job),
+        own_data,
+        rule_files: &rule_files(job, reader, to),
+    };
+    let mut recovery = RecoverySteps {
+        folders: removed_folders(&found, left_alone),
+        ..RecoverySteps::default()
+    };
+    recovery
+        .folders
+        .retain(|folder| protected.check(folder, true).is_none());
+    let mut denied_count = 0_u64;
+    for difference in found.leaves {
+        job.cancel.check()?;
+        if left_alone.contains(&difference.path) {
+            continue;
+        }
+        match protected.check(&difference.path, involves_empty_folder(&difference)) {
+            Some(Protection::Denied) => denied_count += 1,
+            Some(Protection::Reported(why)) => recovery.protected.push(Conflict {
+                path: difference.path,
+                reason: why.to_owned(),
+            }),
+            None => recovery.steps.push(Step {
+                path: difference.path,
+                before: difference.left,
+                after: difference.right,
+            }),
+        }
+    }
+    recovery.protected.extend(denied_conflict(denied_count));
+    Ok(recovery)
+}

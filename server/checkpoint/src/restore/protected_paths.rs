@@ -1,0 +1,77 @@
+//! Paths that a restore and its recovery never change: denied paths, git directories, files that
+//! contain access rules, and the server's own data.
+
+use std::ffi::OsStr;
+
+use super::{
+    super::{
+        Job, Oid,
+        store::object_reader::ObjectReader,
+        tree_diff::{DeniedPaths, Leaf, find, is_within},
+        worktree::reserved_names,
+    },
+    Conflict,
+};
+use sightline_workspace::path::RelPath;
+
+/// Checks paths by the current access rules.
+pub(super) struct ProtectedPaths<'a> {
+    pub(super) denied: DeniedPaths<'a>,
+    /// Data directory of the server, if it is below the root.
+    pub(super) own_data: Option<&'a RelPath>,
+    /// Files that contain access rules.
+    pub(super) rule_files: &'a [RelPath],
+}
+
+/// Returns the files below the root that contain access rules, now or in the tree `target`.
+pub(super) fn rule_files(job: &Job<'_>, reader: &ObjectReader, target: Oid) -> Vec<RelPath> {
+    let text = |path: &RelPath| {
+        let leaf = find(reader, target, path).ok()?.filter(Leaf::is_file)?;
+        reader.blob(leaf.oid).ok()
+    };
+    job.view.rule_files(job.root, &text)
+}
+
+/// Reason why a path is protected.
+pub(super) enum Protection {
+    /// Denied by access rules: counted, but not named.
+    Denied,
+    Reported(&'static str),
+}
+
+impl ProtectedPaths<'_> {
+    pub(super) fn check(&mut self, path: &RelPath, is_dir: bool) -> Option<Protection> {
+        if self.denied.denies(path, is_dir) {
+            return Some(Protection::Denied);
+        }
+        if path.components().any(is_reserved_by_git) {
+            return Some(Protection::Reported(
+                "part of a git repository; left as it is",
+            ));
+        }
+        // Includes the folders and links that lead to a rule file.
+        if self.rule_files.iter().any(|file| is_within(file, path)) {
+            return Some(Protection::Reported(
+                "contains access rules, which are not restored; edit it by hand",
+            ));
+        }
+        let is_own = self.own_data.is_some_and(|data| is_within(path, data));
+        is_own.then_some(Protection::Reported(
+            "contains the server's own data; left as it is",
+        ))
+    }
+}
+
+/// Returns a conflict that counts the denied paths without naming them.
+pub(super) fn denied_conflict(count: u64) -> Option<Conflict> {
+    let paths = if count == 1 { "path" } else { "paths" };
+    (count > 0).then(|| Conflict {
+        path: RelPath::default(),
+        reason: format!("access rules deny {count} {paths} that may differ; left as they are"),
+    })
+}
+
+/// Returns whether git refuses the name in a tree, on any platform.
+fn is_reserved_by_git(name: &OsStr) -> bool {
+    reserved_names::is_refused_by_git(name.as_encoded_bytes(), false)
+}

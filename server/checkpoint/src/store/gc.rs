@@ -1,0 +1,295 @@
+//! Removes unreachable objects, and combines small packs.
+//!
+//! Packs without reachable objects are removed, fully reachable packs stay, and the reachable
+//! objects of the others are copied to a new pack.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::ErrorKind as Io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sightline_workspace::{
+    cancel::Cancel,
+    error::Error,
+    storage::atomic_file::{failed, sync_dir, write},
+};
+
+use super::{
+    loose,
+    object::{Kind, Oid},
+    object_reader::ObjectReader,
+    pack::Pack,
+    pack_writer::PackWriter,
+    refs, remote_refs,
+    repository::Repository,
+};
+
+/// Exists while objects are being removed, so that the next run finishes an interrupted one.
+const MARKER: &str = "unpruned";
+/// Number of packs above which small packs are combined.
+const MAX_PACKS: usize = 50;
+/// Number of loose refs above which they are packed.
+const MAX_LOOSE_REFS: usize = 50;
+/// Age at which a pack without an index counts as abandoned.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+
+/// Returns whether an earlier run was interrupted.
+pub(crate) fn is_interrupted(repository: &Repository) -> bool {
+    repository.dir().join(MARKER).exists()
+}
+
+/// Removes refs, and then all objects except the `reachable` ones. The caller holds the lock.
+pub(crate) fn remove(
+    repository: &Repository,
+    is_removed: impl Fn(&str) -> bool,
+    reachable: &HashSet<Oid>,
+) -> Result<(), Error> {
+    let dir = repository.dir();
+    let marker = dir.join(MARKER);
+    repository.next_generation()?;
+    write(&marker, b"")?;
+    refs::remove(dir, is_removed)?;
+    remote_refs::retain(dir)?;
+    if remove_objects(repository, |oid| reachable.contains(&oid))? {
+        fs::remove_file(&marker).map_err(|error| failed("remove", &marker, &error))?;
+        sync_dir(dir)?;
+    }
+    Ok(())
+}
+
+/// Idle work: packs refs, removes abandoned packs, and combines small packs, so that each remaining
+/// pack is more than twice as large as all smaller ones together. This bounds how often an object
+/// is copied. Removes no object. The caller holds the lock.
+pub(crate) fn tidy(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
+    refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
+    remove_orphans(repository);
+    let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
+    if entries.count() <= 2 * MAX_PACKS {
+        return Ok(());
+    }
+    let mut packs = repository.packs()?;
+    packs.retain(|pack| !pack.is_kept());
+    packs.sort_unstable_by_key(Pack::len);
+    if packs.len() <= MAX_PACKS {
+        return Ok(());
+    }
+    let (mut smaller, mut small) = (0, 0);
+    for (at, pack) in packs.iter().enumerate() {
+        if pack.len() < 2 * smaller {
+            small = at + 1;
+        }
+        smaller += pack.len();
+    }
+    packs.truncate(small);
+    if packs.len() > 1 {
+        combine(repository, packs, |_| true, false, cancel)?;
+    }
+    Ok(())
+}
+
+/// Removes unreachable objects. Returns whether all of them are gone.
+fn remove_objects(
+    repository: &Repository,
+    is_reachable: impl Fn(Oid) -> bool,
+) -> Result<bool, Error> {
+    let (mut mixed, mut unreachable) = (Vec::new(), Vec::new());
+    for pack in repository.packs()? {
+        let objects = pack.objects();
+        let reachable = objects.iter().filter(|oid| is_reachable(**oid)).count();
+        if pack.is_kept() || reachable == objects.len() {
+            continue;
+        }
+        if reachable == 0 {
+            unreachable.push(pack.path().to_path_buf());
+        } else {
+            mixed.push(pack);
+        }
+    }
+    // First the removals that need no extra space.
+    let mut all_gone = remove_packs(repository, &unreachable)?;
+    for (oid, path) in loose::all(&repository.dir().join("objects")) {
+        if !is_reachable(oid) {
+            fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+        }
+    }
+    if !mixed.is_empty() {
+        all_gone &= combine(repository, mixed, is_reachable, true, &Cancel::default())?;
+    }
+    Ok(all_gone)
+}
+
+/// Copies the wanted objects of some packs into a new pack, and removes these packs. With
+/// `only_if_smaller`, keeps them if the new one is not smaller: git stores deltas. Returns whether
+/// all packs to remove are gone. If it is cancelled or fails, nothing has changed.
+fn combine(
+    repository: &Repository,
+    packs: Vec<Pack>,
+    is_wanted: impl Fn(Oid) -> bool,
+    only_if_smaller: bool,
+    cancel: &Cancel,
+) -> Result<bool, Error> {
+    let reader = repository.reader();
+    let writer = PackWriter::new(repository.dir())?;
+    let mut wanted: Vec<Oid> = packs.iter().flat_map(Pack::objects).collect();
+    wanted.retain(|oid| is_wanted(*oid));
+    for oid in &wanted {
+        cancel.check()?;
+        if !writer.has(*oid) {
+            copy(&reader, &writer, *oid)?;
+        }
+    }
+    let Some(kept) = writer.finish()? else {
+        return Ok(true);
+    };
+    let made = Pack::open(&kept.path, u64::MAX)?;
+    if !wanted.iter().all(|oid| made.has(*oid)) {
+        return Err(Error::storage(format!(
+            "{} is incomplete; nothing was removed; verify the checkpoints to see which are intact",
+            kept.path.display()
+        )));
+    }
+    let size: u64 = packs.iter().map(Pack::len).sum();
+    let paths = packs.iter().map(|pack| pack.path().to_path_buf());
+    let mut removed: Vec<PathBuf> = paths.filter(|path| *path != kept.path).collect();
+    if only_if_smaller && made.len() >= size && removed.len() == packs.len() {
+        removed = vec![kept.path.clone()];
+    }
+    // Windows does not remove open files.
+    drop((packs, made));
+    remove_packs(repository, &removed)
+}
+
+/// Copies an object, and resolves deltas.
+pub(crate) fn copy(reader: &ObjectReader, writer: &PackWriter, oid: Oid) -> Result<(), Error> {
+    let (kind, bytes) = reader
+        .read_any(oid)
+        .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
+    writer.put(kind, oid, &bytes)
+}
+
+/// Removes packs, their index first, so that no reader finds a partial pack. Returns false if some
+/// files are still open elsewhere (on Windows).
+fn remove_packs(repository: &Repository, packs: &[PathBuf]) -> Result<bool, Error> {
+    if packs.is_empty() {
+        return Ok(true);
+    }
+    repository.reader().close();
+    // Files that git derived from the previous packs.
+    let objects = repository.dir().join("objects");
+    let mut all_gone = is_gone(&objects.join("pack/multi-pack-index"))
+        & is_gone(&objects.join("info/commit-graph"));
+    let _ = fs::remove_dir_all(objects.join("info/commit-graphs"));
+    for pack in packs {
+        if !is_gone(&pack.with_extension("idx")) {
+            all_gone = false;
+            continue;
+        }
+        for part in ["pack", "rev", "bitmap", "mtimes"] {
+            all_gone &= is_gone(&pack.with_extension(part));
+        }
+    }
+    sync_dir(&repository.pack_dir())?;
+    Ok(all_gone)
+}
+
+fn is_gone(path: &Path) -> bool {
+    match fs::remove_file(path) {
+        Ok(()) => true,
+        Err(error) => error.kind() == Io::NotFound,
+    }
+}
+
+/// Removes old packs without an index. Like git, the server renames a pack into place before its
+/// index.
+fn remove_orphans(repository: &Repository) {
+    let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_pack = path.extension().is_some_and(|kind| kind == "pack");
+        let is_old = || {
+            let written = entry.metadata().and_then(|found| found.modified());
+            written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE))
+        };
+        if is_pack && !path.with_extension("idx").exists() && is_old() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Keep,
+        store::object::Mode,
+        testing::{Scratch, git, noise},
+    };
+
+    fn keep(pack: &Pack) {
+        fs::write(pack.path().with_extension("keep"), "mine\n").unwrap();
+    }
+
+    #[test]
+    fn a_kept_pack_is_not_pruned() {
+        let scratch = Scratch::new();
+        let checkpoint = |at: u64| scratch.checkpoint(at, &[(b"f", &noise(at, 100), Mode::File)]);
+        let gone = [1, 2].map(checkpoint);
+        let packs = scratch.repository().packs().unwrap();
+        let of_first = packs.iter().find(|pack| pack.has(gone[0])).unwrap();
+        keep(of_first);
+        checkpoint(3);
+        let newest = Keep {
+            newest: Some(1),
+            ..Keep::default()
+        };
+        let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
+        assert_eq!(pruned.unwrap().removed.len(), 2);
+        for pack in &packs {
+            assert_eq!(pack.path().exists(), pack.path() == of_first.path());
+        }
+    }
+
+    #[test]
+    fn a_kept_pack_is_not_combined() {
+        let scratch = Scratch::new();
+        let folded = |kept: bool| {
+            for at in 0..60 {
+                scratch.checkpoint(at + 1, &[(b"f", &noise(at, 100), Mode::File)]);
+            }
+            let pack = scratch.repository().packs().unwrap().remove(0);
+            if kept {
+                keep(&pack);
+            }
+            scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+            let left = scratch.repository().packs().unwrap();
+            assert!(left.len() < 5, "{}", left.len());
+            !pack.path().exists()
+        };
+        assert!(!folded(true));
+    }
+
+    #[test]
+    fn pruning_does_not_make_a_store_larger() {
+        let scratch = Scratch::new();
+        let mut content = noise(1, 100_000);
+        for at in 0..10 {
+            content[at * 1000] ^= 1;
+            let file = (&b"f"[..], &content[..], Mode::File);
+            scratch.checkpoint(at as u64 + 1, &[file]);
+        }
+        // Deltas are much smaller than the objects they encode.
+        git(&scratch.dir(), &["repack", "-adfq"]);
+        let before = scratch.repository().size();
+        let newest = Keep {
+            newest: Some(9),
+            ..Keep::default()
+        };
+        let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
+        assert_eq!(pruned.unwrap().removed.len(), 1);
+        assert!(scratch.repository().size() < before + 10_000);
+        assert_eq!(scratch.verify(), [""; 0]);
+    }
+}

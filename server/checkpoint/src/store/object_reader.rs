@@ -1,0 +1,231 @@
+//! Reads objects from packs and loose files, and verifies their ids.
+//!
+//! The list of packs is our own: alternates and links are never followed, and a damaged copy of an
+//! object is replaced by an intact one in another pack.
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::SystemTime,
+};
+
+use sightline_workspace::{error::Error, storage::atomic_file::is_dir};
+
+use super::{
+    loose,
+    object::{Commit, Kind, Oid, TreeEntry, Unreadable, decode_tree},
+    pack::Pack,
+};
+
+/// Reads the objects of a store or of a foreign repository. Clones share the list of packs.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectReader(Arc<Inner>);
+
+struct Inner {
+    /// Path of the folder `objects`.
+    objects: PathBuf,
+    /// Maximum size of an object, in bytes.
+    largest: u64,
+    packs: Mutex<PackList>,
+}
+
+/// The packs when they were last listed, newest first. `None` before the first read.
+type PackList = Option<Arc<Vec<Arc<ListedPack>>>>;
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ObjectReader").field(&self.objects).finish()
+    }
+}
+
+/// A pack that is opened on first use. `None` if it cannot be opened.
+struct ListedPack {
+    path: PathBuf,
+    pack: OnceLock<Option<Pack>>,
+}
+
+impl ObjectReader {
+    /// Creates a reader for the objects of a repository, without opening files. It refuses objects
+    /// of more than `largest` bytes.
+    pub(crate) fn new(dir: &Path, largest: u64) -> Self {
+        Self(Arc::new(Inner {
+            objects: dir.join("objects"),
+            largest,
+            packs: Mutex::default(),
+        }))
+    }
+
+    /// # Errors
+    /// `storage` if the object is missing or damaged. The same holds for the other methods.
+    pub(crate) fn blob(&self, oid: Oid) -> Result<Vec<u8>, Error> {
+        self.read(Kind::Blob, oid)
+    }
+
+    /// Returns the length in bytes without reading the content.
+    pub(crate) fn blob_len(&self, oid: Oid) -> Result<u64, Error> {
+        match self.header(oid) {
+            Ok((Kind::Blob, length)) => Ok(length),
+            Ok(_) => Err(self.unreadable(Kind::Blob, oid, Unreadable::Damaged)),
+            Err(why) => Err(self.unreadable(Kind::Blob, oid, why)),
+        }
+    }
+
+    pub(crate) fn tree(&self, oid: Oid) -> Result<Vec<TreeEntry>, Error> {
+        if oid == Oid::EMPTY_TREE {
+            return Ok(Vec::new());
+        }
+        decode_tree(&self.read(Kind::Tree, oid)?)
+            .ok_or_else(|| self.unreadable(Kind::Tree, oid, Unreadable::Damaged))
+    }
+
+    pub(crate) fn commit(&self, oid: Oid) -> Result<Commit, Error> {
+        Commit::decode(&self.read(Kind::Commit, oid)?)
+            .ok_or_else(|| self.unreadable(Kind::Commit, oid, Unreadable::Damaged))
+    }
+
+    fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Error> {
+        self.try_read(kind, oid)
+            .map_err(|why| self.unreadable(kind, oid, why))
+    }
+
+    /// Reads an object of a known kind.
+    pub(crate) fn try_read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
+        match self.read_any(oid)? {
+            (found, bytes) if found == kind => Ok(bytes),
+            _ => Err(Unreadable::Damaged),
+        }
+    }
+
+    /// Reads an object of any kind.
+    pub(crate) fn read_any(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let largest = self.0.largest;
+        self.find(
+            |pack| pack.read(oid, largest),
+            |objects| loose::read(objects, oid, largest),
+        )
+    }
+
+    /// Returns the kind and length of an object without reading its content.
+    pub(crate) fn header(&self, oid: Oid) -> Result<(Kind, u64), Unreadable> {
+        self.find(
+            |pack| pack.header(oid),
+            |objects| loose::header(objects, oid),
+        )
+    }
+
+    /// Returns whether the object exists, including one that was just written.
+    pub(crate) fn contains(&self, oid: Oid) -> bool {
+        let in_pack = |pack: &Pack| pack.has(oid).then_some(Ok(()));
+        let loose = |objects: &Path| {
+            let exists = loose::exists(objects, oid);
+            exists.then_some(()).ok_or(Unreadable::Missing)
+        };
+        self.find(in_pack, loose).is_ok()
+    }
+
+    /// Returns whether a pack that is already listed has the object.
+    pub(crate) fn is_packed(&self, oid: Oid) -> bool {
+        self.packs()
+            .iter()
+            .any(|pack| pack.open(self.0.largest).is_some_and(|pack| pack.has(oid)))
+    }
+
+    /// Searches the packs, then the loose objects, until one copy can be read. A concurrent repack
+    /// moves objects to another pack, so the packs are listed again before the search fails.
+    fn find<T>(
+        &self,
+        in_pack: impl Fn(&Pack) -> Option<Result<T, Unreadable>>,
+        loose: impl Fn(&Path) -> Result<T, Unreadable>,
+    ) -> Result<T, Unreadable> {
+        let look = || {
+            let mut problem = Unreadable::Missing;
+            for listed in &*self.packs() {
+                match listed.open(self.0.largest).and_then(&in_pack) {
+                    Some(Ok(found)) => return Ok(found),
+                    Some(Err(why)) => problem = why,
+                    None => {}
+                }
+            }
+            loose(&self.0.objects).map_err(|why| match why {
+                Unreadable::Missing => problem,
+                why => why,
+            })
+        };
+        look().or_else(|why| if self.refresh() { look() } else { Err(why) })
+    }
+
+    fn packs(&self) -> Arc<Vec<Arc<ListedPack>>> {
+        let mut packs = self.0.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(packs.get_or_insert_with(|| Arc::new(self.list(&[]))))
+    }
+
+    /// Lists the packs again. Returns whether the list has changed.
+    pub(crate) fn refresh(&self) -> bool {
+        let mut packs = self.0.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = packs.take().unwrap_or_default();
+        let now = self.list(&before);
+        let is_same = |(a, b): (&Arc<ListedPack>, &Arc<ListedPack>)| Arc::ptr_eq(a, b);
+        let is_changed = before.len() != now.len() || !before.iter().zip(&now).all(is_same);
+        *packs = Some(Arc::new(now));
+        is_changed
+    }
+
+    /// Closes all packs until the next read.
+    pub(crate) fn close(&self) {
+        *self.0.packs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Lists the packs without opening them. Reuses those that are already open.
+    fn list(&self, before: &[Arc<ListedPack>]) -> Vec<Arc<ListedPack>> {
+        let dir = self.0.objects.join("pack");
+        let entries = is_dir(&self.0.objects)
+            .then(|| is_dir(&dir).then(|| fs::read_dir(&dir).ok()).flatten())
+            .flatten();
+        let mut packs: Vec<(SystemTime, PathBuf)> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "idx"))
+            .map(|entry| {
+                let changed = entry.metadata().and_then(|found| found.modified());
+                let changed = changed.unwrap_or(SystemTime::UNIX_EPOCH);
+                (changed, entry.path().with_extension("pack"))
+            })
+            .collect();
+        packs.sort_unstable_by(|a, b| b.cmp(a));
+        // The name of a pack is a hash of its content.
+        let known = |path: &Path| before.iter().find(|listed| listed.path == path);
+        packs
+            .into_iter()
+            .map(|(_, path)| match known(&path) {
+                Some(listed) => Arc::clone(listed),
+                None => Arc::new(ListedPack {
+                    path,
+                    pack: OnceLock::new(),
+                }),
+            })
+            .collect()
+    }
+
+    pub(crate) fn unreadable(&self, kind: Kind, oid: Oid, why: Unreadable) -> Error {
+        let objects = &self.0.objects;
+        let dir = objects.parent().unwrap_or(objects).display();
+        let what = match why {
+            Unreadable::Missing => format!("is missing from the checkpoint store {dir}"),
+            Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
+            Unreadable::TooLarge(_) => format!("of the checkpoint store {dir} {}", why.describe()),
+        };
+        Error::storage(format!(
+            "the {} {oid} {what}; verify the checkpoints to see which are intact",
+            kind.name(),
+        ))
+    }
+}
+
+impl ListedPack {
+    fn open(&self, largest: u64) -> Option<&Pack> {
+        let open = || Pack::open(&self.path, largest).ok();
+        self.pack.get_or_init(open).as_ref()
+    }
+}

@@ -1,0 +1,384 @@
+//! Refs of checkpoints: `refs/checkpoints/<commit id>`, as loose files or in `packed-refs`.
+//!
+//! The name of a ref already states its commit. The content of its file is for git.
+//!
+//! Loose refs are found by listing folders, never through a link, so a name in `packed-refs` cannot
+//! lead out of the store. Neither libgit2 nor `gix-ref` flushes the refs it writes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{self, ErrorKind as Io, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error,
+    limits::MAX_STATE_FILE_BYTES,
+    storage::atomic_file::{failed, is_dir, open, read_foreign, read_text, sync_dir},
+    thread_pool::join,
+};
+use tempfile::NamedTempFile;
+
+use super::object::Oid;
+
+/// Prefix of the refs of checkpoints.
+pub(crate) const PREFIX: &str = "refs/checkpoints/";
+/// Prefix of the refs of fetched commits that are not verified yet.
+pub(crate) const INCOMING: &str = "refs/incoming/";
+const PACKED: &str = "packed-refs";
+/// Suffix of temporary files, which git does not list as refs.
+const UNFINISHED: &str = ".lock";
+/// Age at which git's lock file counts as abandoned.
+const STALE: Duration = Duration::from_secs(600);
+
+/// A ref in `packed-refs`.
+struct PackedRef {
+    oid: Oid,
+    /// Its line, and the `^` line of an annotated tag.
+    lines: String,
+}
+
+/// Returns the ids of all checkpoints, sorted and without duplicates.
+pub(crate) fn ids(dir: &Path) -> Result<Vec<Oid>, Error> {
+    // Packed refs are read last, because packing moves refs from files into them.
+    let mut ids: Vec<Oid> = loose_ids(dir)?.into_iter().map(|(id, _)| id).collect();
+    ids.extend(packed_refs(dir)?.keys().filter_map(|name| id_of(name)));
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Returns the ids of checkpoints with a loose ref, and the path of the ref.
+pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
+    let folder = dir.join(PREFIX);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == Io::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed("list", &folder, &error)),
+    };
+    let id =
+        |entry: fs::DirEntry| Some((Oid::from_hex(entry.file_name().to_str()?)?, entry.path()));
+    Ok(entries.flatten().filter_map(id).collect())
+}
+
+/// Returns every ref of the store and its target, including refs the server did not write, and a
+/// detached `HEAD`.
+pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
+    let loose = loose_refs(dir)?;
+    let mut refs: BTreeMap<String, Oid> = packed_refs(dir)?
+        .into_iter()
+        .map(|(name, found)| (name, found.oid))
+        .collect();
+    for (name, path) in loose {
+        let target = id_of(&name).or_else(|| commit_in(&path).ok());
+        refs.extend(target.map(|target| (name, target)));
+    }
+    refs.extend(commit_in(&dir.join("HEAD")).map(|target| ("HEAD".to_owned(), target)));
+    Ok(refs)
+}
+
+/// Resolves `HEAD` to a commit. Returns `None` if its branch has no commit yet.
+pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
+    let head = dir.join("HEAD");
+    let text = read_text(&head).map_err(|error| failed("read", &head, &error))?;
+    let Some(branch) = text.strip_prefix("ref: ").map(str::trim_end) else {
+        return commit_in(&head).map(Some);
+    };
+    match loose_refs(dir)?
+        .into_iter()
+        .find(|(name, _)| name == branch)
+    {
+        Some((_, path)) => commit_in(&path).map(Some),
+        None => Ok(packed_refs(dir)?.get(branch).map(|found| found.oid)),
+    }
+}
+
+/// Reads the commit in the file of a ref.
+fn commit_in(path: &Path) -> Result<Oid, Error> {
+    let text = read_text(path).map_err(|error| failed("read", path, &error))?;
+    Oid::from_hex(text.trim_end())
+        .ok_or_else(|| Error::storage(format!("{} does not name a commit", path.display())))
+}
+
+/// Returns whether a checkpoint has this id.
+pub(crate) fn exists(dir: &Path, id: Oid) -> Result<bool, Error> {
+    let name = format!("{PREFIX}{id}");
+    Ok(fs::symlink_metadata(dir.join(&name)).is_ok() || packed_refs(dir)?.contains_key(&name))
+}
+
+/// Writes and flushes the ref of a commit.
+pub(crate) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
+    let pending = PendingRef::write(dir, id)?;
+    pending.flush()?;
+    pending.rename_into_place()?;
+    sync_dir(&dir.join(PREFIX))
+}
+
+/// A ref in a temporary file; removed on drop unless published.
+pub(crate) struct PendingRef {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl PendingRef {
+    pub(crate) fn write(dir: &Path, id: Oid) -> Result<Self, Error> {
+        let folder = dir.join(PREFIX);
+        let path = folder.join(id.to_string());
+        let write = || {
+            let mut file = tempfile::Builder::new()
+                .suffix(UNFINISHED)
+                .tempfile_in(&folder)?;
+            file.write_all(format!("{id}\n").as_bytes())?;
+            Ok(file)
+        };
+        match write() {
+            Ok(file) => Ok(Self { file, path }),
+            Err(error) => Err(cannot_write(&path, &error)),
+        }
+    }
+
+    /// Flushes the content of the ref.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        let flushed = self.file.as_file().sync_all();
+        flushed.map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    /// Renames the ref into place, and flushes its folder and the folder `objects` in parallel. The
+    /// caller flushed the ref with [`Self::flush`], and its objects.
+    ///
+    /// If only the ref survives a crash, nothing was acknowledged yet, and the next open removes
+    /// the ref.
+    pub(crate) fn publish_with(self, objects: &Path) -> Result<(), Error> {
+        let folder = self.path.with_file_name("");
+        self.rename_into_place()?;
+        let (objects, refs) = join(|| sync_dir(objects), || sync_dir(&folder));
+        objects.and(refs)
+    }
+
+    fn rename_into_place(self) -> Result<(), Error> {
+        let renamed = self.file.persist(&self.path);
+        renamed
+            .map(drop)
+            .map_err(|error| cannot_write(&self.path, &error.error))
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Error {
+    failed("write the checkpoint ref", path, error)
+}
+
+/// Rewrites loose refs with wrong content. The server goes by the name, but one such file prevents
+/// git from listing any ref.
+pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
+    for (id, path) in loose_ids(dir)? {
+        if !is_loose_ref_valid(&path, id) && !is_dir(&path) {
+            publish(dir, id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether the file of a loose ref names its commit. Does not follow links. A missing file
+/// is valid: another process may have packed or removed the ref.
+pub(crate) fn is_loose_ref_valid(path: &Path, id: Oid) -> bool {
+    match read_text(path) {
+        Ok(text) => Oid::from_hex(text.trim_end()) == Some(id),
+        Err(error) => error.kind() == Io::NotFound,
+    }
+}
+
+/// Removes refs and flushes their folders.
+pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<(), Error> {
+    // Packed refs first: otherwise a ref whose file is gone would reappear.
+    if packed_refs(dir)?.keys().any(|name| is_removed(name)) {
+        rewrite_packed(dir, |refs| refs.retain(|name, _| !is_removed(name)))?;
+    }
+    let mut folders = BTreeSet::new();
+    for (_, path) in loose_refs(dir)?
+        .into_iter()
+        .filter(|(name, _)| is_removed(name))
+    {
+        match fs::remove_file(&path) {
+            Ok(()) => folders.extend(path.parent().map(Path::to_path_buf)),
+            Err(error) if error.kind() == Io::NotFound => {}
+            Err(error) => return Err(failed("remove", &path, &error)),
+        }
+    }
+    folders.iter().try_for_each(|folder| sync_dir(folder))
+}
+
+/// Moves loose refs of checkpoints into `packed-refs` if there are more than `at_least`. Does
+/// nothing while git writes `packed-refs`.
+pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
+    let loose = loose_ids(dir)?;
+    if loose.len() <= at_least {
+        return Ok(());
+    }
+    let packed = rewrite_packed(dir, |refs| {
+        for (oid, _) in &loose {
+            let name = format!("{PREFIX}{oid}");
+            let lines = format!("{oid} {name}\n");
+            refs.insert(name, PackedRef { oid: *oid, lines });
+        }
+    });
+    match packed {
+        Err(error) if error.kind == ErrorKind::Busy => return Ok(()),
+        packed => packed?,
+    }
+    for (_, path) in loose {
+        fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+    }
+    sync_dir(&dir.join(PREFIX))
+}
+
+/// Removes the temporary files of killed writers. The caller holds the store's lock.
+pub(crate) fn sweep(dir: &Path) {
+    let entries = fs::read_dir(dir.join(PREFIX)).into_iter().flatten();
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().ends_with(UNFINISHED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Changes `packed-refs` under git's lock, because users may run git in the store.
+fn rewrite_packed(
+    dir: &Path,
+    change: impl FnOnce(&mut BTreeMap<String, PackedRef>),
+) -> Result<(), Error> {
+    let (path, lock) = (dir.join(PACKED), dir.join("packed-refs.lock"));
+    let written = fs::symlink_metadata(&lock).and_then(|found| found.modified());
+    if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) {
+        let _ = fs::remove_file(&lock);
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = open(&lock, &mut options).map_err(|error| match error.kind() {
+        Io::AlreadyExists => Error::new(
+            ErrorKind::Busy,
+            format!(
+                "another program is writing {}; try again, or remove {} if none is",
+                path.display(),
+                lock.display()
+            ),
+        ),
+        _ => failed("lock", &lock, &error),
+    })?;
+    let write = || {
+        let mut refs = packed_refs(dir)?;
+        change(&mut refs);
+        let lines: String = refs.into_values().map(|found| found.lines).collect();
+        file.write_all(format!("# pack-refs with: sorted \n{lines}").as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&lock, &path))
+            .map_err(|error| failed("write", &path, &error))
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&lock);
+    })?;
+    sync_dir(dir)
+}
+
+fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {
+    let text = read_foreign(&dir.join(PACKED), MAX_STATE_FILE_BYTES)?.unwrap_or_default();
+    let mut refs: BTreeMap<String, PackedRef> = BTreeMap::new();
+    let mut last = String::new();
+    for line in String::from_utf8_lossy(&text).lines() {
+        let lines = format!("{line}\n");
+        if line.starts_with('^') {
+            if let Some(tag) = refs.get_mut(&last) {
+                tag.lines += &lines;
+            }
+        } else if let Some((oid, name)) = line.split_once(' ')
+            && let Some(oid) = Oid::from_hex(oid)
+        {
+            last = name.to_owned();
+            refs.insert(last.clone(), PackedRef { oid, lines });
+        }
+    }
+    Ok(refs)
+}
+
+/// Lists the files below `refs` without following links.
+fn loose_refs(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let mut found = Vec::new();
+    let mut folders = vec![(dir.join("refs"), "refs".to_owned())];
+    while let Some((folder, prefix)) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| failed("list", &folder, &error))?;
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let name = format!("{prefix}/{name}");
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push((entry.path(), name));
+            } else if !name.ends_with(UNFINISHED) {
+                found.push((name, entry.path()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the commit that the ref of a checkpoint names.
+pub(crate) fn id_of(name: &str) -> Option<Oid> {
+    Oid::from_hex(name.strip_prefix(PREFIX)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+
+    #[test]
+    fn a_ref_that_another_process_packs_is_valid() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        let (listed, path) = loose_ids(&scratch.dir()).unwrap().remove(0);
+        assert!(listed == id && is_loose_ref_valid(&path, id));
+        pack(&scratch.dir(), 0).unwrap();
+        assert!(is_loose_ref_valid(&path, id), "it is in packed-refs");
+        fs::write(&path, "").unwrap();
+        assert!(!is_loose_ref_valid(&path, id));
+    }
+
+    #[test]
+    fn refs_stay_within_the_store() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        let dir = scratch.dir();
+        let outside = scratch.folder.path().join("outside");
+        fs::write(&outside, "precious").unwrap();
+        let up = "../".repeat(dir.components().count() + 2);
+        let absolute = outside.to_str().unwrap().trim_start_matches('/');
+        let mut lines = String::new();
+        for name in [
+            format!("{INCOMING}{up}{absolute}"),
+            format!("{INCOMING}/{absolute}"),
+            format!("{INCOMING}.x"),
+            format!("{INCOMING}x/"),
+            "/etc/x".to_owned(),
+        ] {
+            lines.push_str(&format!("{id} {name}\n"));
+        }
+        // A link among the parent folders of a valid name.
+        let folder = outside.with_file_name("folder");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("x"), "precious").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&folder, dir.join("refs/incoming")).unwrap();
+        lines.push_str(&format!("{id} {INCOMING}x\n"));
+        fs::write(dir.join(PACKED), lines).unwrap();
+        let checkpoint = format!("{PREFIX}{id}");
+        assert!(all(&dir).unwrap().contains_key(&checkpoint));
+        remove(&dir, |name| name != checkpoint).unwrap();
+        assert!(outside.exists() && folder.join("x").exists());
+        let names: Vec<String> = all(&dir).unwrap().into_keys().collect();
+        assert_eq!(names, [checkpoint]);
+    }
+}

@@ -1,0 +1,231 @@
+//! Decides which entries of the work tree are captured.
+//!
+//! Decisions go from the top down: nothing below an excluded folder is captured.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use sightline_workspace::{
+    access::{AccessView, RuleBase, pattern_matcher::bytes_of},
+    gitignore_stack::{self, IgnoreFile},
+    path::{RelPath, os_name},
+};
+
+use twox_hash::XxHash3_128;
+
+use super::{
+    reserved_names,
+    snapshot::{ExclusionReason, FolderRules},
+};
+use crate::Settings;
+
+/// The rules that apply to the whole work tree, without the ignore files in its folders.
+#[derive(Debug)]
+pub(crate) struct CaptureFilter<'a> {
+    view: &'a AccessView,
+    root: usize,
+    settings: &'a Settings,
+    /// Path of the root, without links.
+    base: PathBuf,
+    /// Ignore files above the root.
+    above: Vec<IgnoreFile>,
+    /// The server's data directory, if it is below the root.
+    own_data: Option<RelPath>,
+}
+
+/// What happens to an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Capture,
+    /// `.git`, which no checkpoint holds.
+    Omit,
+    /// Denied by access rules, so its name must not be stored.
+    Deny,
+    Exclude(ExclusionReason),
+}
+
+impl<'a> CaptureFilter<'a> {
+    /// `base` is the path of the root, without links.
+    pub(crate) fn new(
+        view: &'a AccessView,
+        root: usize,
+        settings: &'a Settings,
+        base: &Path,
+        data: Option<&Path>,
+    ) -> Self {
+        let own_data = data
+            .and_then(|data| std::fs::canonicalize(data).ok())
+            .and_then(|data| RelPath::new(data.strip_prefix(base).ok()?));
+        Self {
+            view,
+            root,
+            settings,
+            base: base.to_path_buf(),
+            above: gitignore_stack::files_above(base, base),
+            own_data,
+        }
+    }
+
+    /// Returns a hash of the rules. Equal hashes mean equal decisions.
+    pub(crate) fn fingerprint(&self) -> u128 {
+        let mut hash = XxHash3_128::new();
+        let mut add = |bytes: &[u8]| {
+            hash.write(&(bytes.len() as u64).to_le_bytes());
+            hash.write(bytes);
+        };
+        add(&self.settings.max_file_size.to_le_bytes());
+        for name in &self.settings.exclude {
+            add(name.as_bytes());
+        }
+        for rules in self.view.entry_rules(self.root) {
+            let (kind, path): (&[u8], _) = match &rules.base {
+                RuleBase::Above(path) => (b"above", path),
+                RuleBase::Below(path) => (b"below", path),
+            };
+            add(kind);
+            add(&bytes_of(path.as_path()));
+            match &rules.content {
+                Ok(lines) => add(lines),
+                // The cause is irrelevant: everything is denied.
+                Err(_) => add(b"!"),
+            }
+        }
+        for text in &self.above {
+            add(b"git");
+            add(text.base.as_os_str().as_encoded_bytes());
+            add(&text.text);
+        }
+        if let Some(data) = &self.own_data {
+            add(&bytes_of(data.as_path()));
+        }
+        hash.finish_128()
+    }
+
+    /// Decides about an entry of a captured folder. `ignores` returns whether ignore rules exclude
+    /// it.
+    pub(crate) fn decide(
+        &self,
+        folder: &[u8],
+        name: &[u8],
+        (is_dir, is_link): (bool, bool),
+        ignores: impl FnOnce() -> bool,
+    ) -> Decision {
+        if reserved_names::is_repository(name) {
+            return Decision::Omit;
+        }
+        let Some(path) = rel_path(folder, name) else {
+            return Decision::Exclude(ExclusionReason::InvalidName);
+        };
+        if self.view.check_entry(self.root, &path, is_dir).is_some() {
+            return Decision::Deny;
+        }
+        if ignores() {
+            return Decision::Exclude(ExclusionReason::Ignored);
+        }
+        if reserved_names::is_refused_by_git(name, is_link) {
+            return Decision::Exclude(ExclusionReason::InvalidName);
+        }
+        if is_dir && self.is_excluded_by_settings(name) {
+            return Decision::Exclude(ExclusionReason::BySettings);
+        }
+        if is_dir && self.own_data.as_ref() == Some(&path) {
+            return Decision::Exclude(ExclusionReason::OwnData);
+        }
+        let length = self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len();
+        if length > sightline_workspace::limits::MAX_ABSOLUTE_PATH_BYTES {
+            return Decision::Exclude(ExclusionReason::TooLong);
+        }
+        Decision::Capture
+    }
+
+    fn is_excluded_by_settings(&self, name: &[u8]) -> bool {
+        let mut exclude = self.settings.exclude.iter();
+        exclude.any(|other| other.as_bytes() == name)
+    }
+
+    /// Ignore rules from above the root.
+    pub(crate) fn above(&self) -> gitignore_stack::IgnoreRules {
+        gitignore_stack::IgnoreRules::default().with_files(&self.above)
+    }
+
+    /// Absolute path of a folder, as ignore rules expect it.
+    pub(crate) fn place(&self, folder: &[u8]) -> PathBuf {
+        let mut path = self.base.clone();
+        if !folder.is_empty() {
+            path.extend(folder.split(|byte| *byte == b'/').map(os_name));
+        }
+        path
+    }
+
+    /// Returns whether access rules deny an entry of an allowed folder.
+    pub(crate) fn denies(&self, folder: &[u8], name: &[u8], is_dir: bool) -> bool {
+        rel_path(folder, name)
+            .is_none_or(|path| self.view.check_entry(self.root, &path, is_dir).is_some())
+    }
+}
+
+fn rel_path(folder: &[u8], name: &[u8]) -> Option<RelPath> {
+    let mut path = PathBuf::with_capacity(folder.len() + 1 + name.len());
+    path.extend(folder.split(|byte| *byte == b'/').map(os_name));
+    path.push(os_name(name));
+    RelPath::new(&path)
+}
+
+/// Ignore rules in force in a folder. Compiled on first use, which an unchanged tree never needs.
+#[derive(Clone)]
+pub(crate) struct IgnoreStack(Arc<IgnoreLayer>);
+
+struct IgnoreLayer {
+    above: Option<IgnoreStack>,
+    base: PathBuf,
+    own: FolderRules,
+    compiled: OnceLock<gitignore_stack::IgnoreRules>,
+}
+
+impl IgnoreStack {
+    /// Starts with the rules from above the root.
+    pub(crate) fn start(filter: &CaptureFilter<'_>) -> Self {
+        Self(Arc::new(IgnoreLayer {
+            above: None,
+            base: PathBuf::new(),
+            own: FolderRules::default(),
+            compiled: OnceLock::from(filter.above()),
+        }))
+    }
+
+    /// Adds the rules of `folder`.
+    pub(crate) fn enter(&self, folder: PathBuf, own: &FolderRules) -> Self {
+        Self(Arc::new(IgnoreLayer {
+            above: own.excludes.is_none().then(|| self.clone()),
+            base: folder,
+            own: own.clone(),
+            compiled: OnceLock::new(),
+        }))
+    }
+
+    pub(crate) fn rules(&self) -> &gitignore_stack::IgnoreRules {
+        self.0.compiled.get_or_init(|| {
+            let above = self.0.above.as_ref();
+            let above = above.map(|above| above.rules().clone());
+            with_own(above.unwrap_or_default(), &self.0.base, &self.0.own)
+        })
+    }
+}
+
+/// Adds the rules of a folder to the rules from above it.
+pub(crate) fn with_own(
+    above: gitignore_stack::IgnoreRules,
+    base: &Path,
+    own: &FolderRules,
+) -> gitignore_stack::IgnoreRules {
+    let mut rules = above;
+    if let Some(text) = &own.excludes {
+        rules = gitignore_stack::IgnoreRules::default().with_file(base, text);
+    }
+    if let Some(text) = &own.gitignore {
+        rules = rules.with_file(base, text);
+    }
+    rules
+}

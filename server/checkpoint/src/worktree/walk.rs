@@ -1,0 +1,488 @@
+//! Walks the work tree in parallel and without recursion.
+//!
+//! Each folder is a [`DirTask`]: it is opened, its entries are processed ([`entries`]), and its
+//! subfolders become separate tasks. The thread that finishes the last part of a task assembles
+//! the folder and passes it to the parent task.
+//!
+//! A folder with an unchanged stamp is not listed again; only its known entries are checked. A walk
+//! can also be limited to some paths ([`PathTree`]).
+
+pub(crate) mod dir_task;
+mod entries;
+
+use std::{
+    ffi::OsStr,
+    io::{self, Read as _},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use rayon::Scope;
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error,
+    fs::dir::{Dir, FileType},
+    gitignore_stack,
+    path::os_name,
+};
+
+use super::{
+    capture_filter::{CaptureFilter, IgnoreStack},
+    exclusions::PathSalt,
+    git_index::TrackedPaths,
+    read_file::{self, ReadOutcome},
+    reserved_names::GIT_DIRECTORY_ENTRIES,
+    snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
+    walk::{
+        dir_task::{DirState, DirTask, EntryResult, PathTree, assemble},
+        entries::{DirContext, ListedName, is_resource_error, resource_error},
+    },
+};
+use crate::{Job, Progress, store::object::Oid};
+
+/// Number of files between progress reports.
+const PROGRESS_STRIDE: u64 = 256;
+/// Depth below which folders are opened from a distant ancestor instead of their parent. Limits the
+/// number of open folders.
+const MAX_OPEN_LEVELS: usize = 64;
+
+/// Receives the content of files as they are read.
+pub(crate) trait BlobSink: Sync {
+    /// Called for each file whose content differs from the last scan.
+    fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error>;
+}
+
+/// What a walk does with files.
+#[derive(Clone, Copy)]
+pub(crate) enum ContentMode<'a> {
+    /// Only counts them. The resulting tree has no contents.
+    Measure { max_files: u64, max_bytes: u64 },
+    /// Reads files that may have changed.
+    Read(Option<&'a dyn BlobSink>),
+}
+
+/// Rules and limits of a walk.
+#[derive(Clone, Copy)]
+pub(crate) struct WalkOptions<'a> {
+    pub(crate) job: &'a Job<'a>,
+    pub(crate) filter: &'a CaptureFilter<'a>,
+    /// Paths that ignore rules do not exclude.
+    pub(crate) tracked: &'a TrackedPaths,
+    /// Salt of the hashes of denied paths.
+    pub(crate) salt: PathSalt,
+    pub(crate) content_mode: ContentMode<'a>,
+    /// Start time, in nanoseconds since the epoch.
+    pub(crate) started_at: i64,
+    /// Number of files, if known.
+    pub(crate) total: Option<u64>,
+}
+
+/// State of one walk.
+pub(crate) struct Walk<'a> {
+    options: WalkOptions<'a>,
+    done: AtomicU64,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    is_stopped: AtomicBool,
+    outcome: Mutex<Option<Result<WalkOutcome, Error>>>,
+}
+
+/// Result of a walk.
+#[derive(Debug)]
+pub(crate) enum WalkOutcome {
+    Tree(Arc<Folder>),
+    /// The walk was limited to some paths, and rules for other paths changed.
+    RulesMoved,
+    /// The limits of [`ContentMode::Measure`] are exceeded.
+    TooLarge,
+}
+
+/// Result of opening a folder.
+enum Opened<'a> {
+    Dir(DirContext<'a>),
+    /// The folder is not captured.
+    Excluded(EntryResult),
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(options: WalkOptions<'a>) -> Self {
+        Self {
+            options,
+            done: AtomicU64::new(0),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            is_stopped: AtomicBool::new(false),
+            outcome: Mutex::default(),
+        }
+    }
+
+    /// Runs the walk. `reevaluate` ignores the decisions of the last scan.
+    pub(crate) fn run(
+        &self,
+        root: Dir,
+        last: Option<&Arc<Folder>>,
+        paths: Option<&PathTree>,
+        reevaluate: bool,
+    ) -> Result<WalkOutcome, Error> {
+        let task = Arc::new(DirTask {
+            parent: None,
+            name: Box::default(),
+            depth: 0,
+            anchor: Arc::new(root),
+            path_from_anchor: Vec::new(),
+            last: last.cloned(),
+            paths,
+            above: IgnoreStack::start(self.options.filter),
+            reevaluate,
+            pending: AtomicUsize::new(1),
+            state: Mutex::default(),
+        });
+        rayon::scope(|scope| scope.spawn(|scope| self.visit(scope, task)));
+        self.options.job.cancel.check()?;
+        self.outcome()
+            .take()
+            .unwrap_or_else(|| Err(Error::cancelled()))
+    }
+
+    fn outcome(&self) -> MutexGuard<'_, Option<Result<WalkOutcome, Error>>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the walk. The first outcome counts.
+    fn stop(&self, outcome: Result<WalkOutcome, Error>) {
+        self.outcome().get_or_insert(outcome);
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed) || self.options.job.cancel.is_cancelled()
+    }
+
+    fn visit<'s>(&'s self, scope: &Scope<'s>, task: Arc<DirTask<'s>>) {
+        if !self.is_stopped() {
+            match self.open(&task) {
+                Ok(Opened::Dir(context)) => self.process_entries(scope, context),
+                Ok(Opened::Excluded(result)) => task.state().excluded = Some(result),
+                Err(outcome) => self.stop(outcome),
+            }
+        }
+        self.complete(task);
+    }
+
+    /// Opens a folder, and determines whether its names and rules are known.
+    ///
+    /// # Errors
+    /// Returns the outcome of the walk, if this ends it.
+    fn open<'s>(&self, task: &Arc<DirTask<'s>>) -> Result<Opened<'s>, Result<WalkOutcome, Error>> {
+        let (dir, stamp) = match task.open() {
+            Ok(opened) => opened,
+            Err(error) => return failed_to_open(&error),
+        };
+        if has_become_git_directory(task, &dir) {
+            let reason = ExclusionReason::GitDirectory;
+            return Ok(Opened::Excluded(EntryResult::Excluded(reason)));
+        }
+        let known = task.last.as_ref().filter(|last| {
+            let is_known = is_same_folder(&last.stamp, &stamp) && last.settled && !task.reevaluate;
+            task.paths.is_some() || is_known
+        });
+        if let Some(known) = known {
+            let before = known.rules.as_deref();
+            let now = before.map(|before| self.reload_rules(task, &dir, known, before));
+            if before == now.as_ref() {
+                let ignore_stack = self.ignore_stack(task, before);
+                *task.state() = DirState {
+                    stamp: known.stamp,
+                    settled: known.settled,
+                    rules: now,
+                    base: Some(known.clone()),
+                    ..DirState::default()
+                };
+                return Ok(Opened::Dir(DirContext {
+                    task: task.clone(),
+                    dir,
+                    ignore_stack,
+                    reevaluate: false,
+                    names: None,
+                }));
+            }
+            if task.paths.is_some() {
+                return Err(Ok(WalkOutcome::RulesMoved));
+            }
+        }
+        let names = match names(&dir) {
+            Ok(names) => names,
+            Err(error) => return failed_to_open(&error),
+        };
+        if is_git_directory(&names) {
+            let reason = ExclusionReason::GitDirectory;
+            return Ok(Opened::Excluded(EntryResult::Excluded(reason)));
+        }
+        let rules = self.rules(task, &dir, &names);
+        let before = task.last.as_ref().map(|last| last.rules.as_deref());
+        let ignore_stack = self.ignore_stack(task, rules.as_ref());
+        let reevaluate = task.reevaluate || before.is_some_and(|before| before != rules.as_ref());
+        *task.state() = DirState {
+            stamp,
+            settled: stamp.is_settled(self.options.started_at),
+            rules,
+            ..DirState::default()
+        };
+        Ok(Opened::Dir(DirContext {
+            task: task.clone(),
+            dir,
+            ignore_stack,
+            reevaluate,
+            names: Some(names),
+        }))
+    }
+
+    /// Reads the rules of a folder with these names.
+    fn rules(&self, task: &DirTask<'_>, dir: &Dir, names: &[ListedName]) -> Option<FolderRules> {
+        let find = |wanted: &[u8]| {
+            let index = names.binary_search_by(|name| (*name.name).cmp(wanted));
+            index.ok().map(|index| &names[index])
+        };
+        let git = find(b".git").is_some();
+        let gitignore = find(gitignore_stack::FILE_NAME.as_bytes())
+            .filter(|entry| matches!(entry.kind, Some(FileType::File) | None));
+        let rules = FolderRules {
+            git,
+            excludes: git.then(|| self.excludes(task)).flatten(),
+            gitignore: gitignore.and_then(|_| read_rules(dir)),
+        };
+        rules.has_sources().then_some(rules)
+    }
+
+    /// Reads the rules of a folder whose names are known.
+    fn reload_rules(
+        &self,
+        task: &DirTask<'_>,
+        dir: &Dir,
+        known: &Folder,
+        before: &FolderRules,
+    ) -> FolderRules {
+        let name = gitignore_stack::FILE_NAME.as_bytes();
+        let is_clean = || {
+            let file = known.get(name)?.file()?.clone();
+            let found = dir.stat(os_name(name)).ok()??;
+            Some(file.settled && file.stamp == found.stamp)
+        };
+        let gitignore = match &before.gitignore {
+            Some(text) if is_clean() == Some(true) => Some(text.clone()),
+            Some(_) => read_rules(dir),
+            None => None,
+        };
+        FolderRules {
+            git: before.git,
+            excludes: before.git.then(|| self.excludes(task)).flatten(),
+            gitignore,
+        }
+    }
+
+    fn excludes(&self, task: &DirTask<'_>) -> Option<Arc<[u8]>> {
+        let place = self.options.filter.place(&task.path());
+        gitignore_stack::excludes_of(&place).map(Arc::from)
+    }
+
+    /// Returns the rules in force in a folder.
+    fn ignore_stack(&self, task: &DirTask<'_>, own: Option<&FolderRules>) -> IgnoreStack {
+        match own {
+            Some(own) if own.excludes.is_some() || own.gitignore.is_some() => task
+                .above
+                .enter(self.options.filter.place(&task.path()), own),
+            _ => task.above.clone(),
+        }
+    }
+
+    /// Starts the task of a subfolder.
+    pub(crate) fn descend<'s>(
+        &'s self,
+        scope: &Scope<'s>,
+        context: &DirContext<'s>,
+        name: &[u8],
+        last: Option<&Arc<Folder>>,
+        paths: Option<&'s PathTree>,
+    ) {
+        let above = &context.task;
+        let is_near =
+            above.depth < MAX_OPEN_LEVELS || above.path_from_anchor.len() >= MAX_OPEN_LEVELS;
+        let (anchor, mut path_from_anchor) = if is_near {
+            (context.dir.clone(), Vec::new())
+        } else {
+            (above.anchor.clone(), above.path_from_anchor.clone())
+        };
+        path_from_anchor.push(name.into());
+        let task = Arc::new(DirTask {
+            parent: Some(above.clone()),
+            name: name.into(),
+            depth: above.depth + 1,
+            anchor,
+            path_from_anchor,
+            last: last.cloned(),
+            // A new folder is walked completely.
+            paths: paths.filter(|paths| !paths.whole && last.is_some()),
+            above: context.ignore_stack.clone(),
+            reevaluate: context.reevaluate,
+            pending: AtomicUsize::new(1),
+            state: Mutex::default(),
+        });
+        above.pending.fetch_add(1, Ordering::Relaxed);
+        scope.spawn(|scope| self.visit(scope, task));
+    }
+
+    pub(crate) fn count_entry(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(PROGRESS_STRIDE) {
+            (self.options.job.progress)(Progress {
+                stage: "scanning files",
+                done,
+                total: self.options.total,
+            });
+        }
+    }
+
+    /// Marks a part of a task as finished. With the last part, assembles the folder, which finishes
+    /// a part of the parent task.
+    pub(crate) fn complete(&self, task: Arc<DirTask<'_>>) {
+        let mut task = task;
+        while task.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+            if self.is_stopped() {
+                return;
+            }
+            let change = assemble(&task, self.options.salt);
+            let Some(parent) = task.parent.clone() else {
+                return self.finish(change);
+            };
+            let mut state = parent.state();
+            let is_known = matches!((&state.base, &task.last, &change),
+                (Some(_), Some(last), EntryResult::Node(Node::Folder(now))) if Arc::ptr_eq(last, now));
+            if !is_known {
+                state.changes.push((task.name.clone(), change));
+            }
+            drop(state);
+            task = parent;
+        }
+    }
+
+    fn finish(&self, change: EntryResult) {
+        self.stop(match change {
+            EntryResult::Node(Node::Folder(tree)) => Ok(WalkOutcome::Tree(tree)),
+            EntryResult::Excluded(reason) => Err(root_error(&reason.to_string())),
+            _ => Err(root_error("it does not exist")),
+        });
+    }
+}
+
+/// Returns the result of a folder that cannot be opened.
+fn failed_to_open<'a>(error: &io::Error) -> Result<Opened<'a>, Result<WalkOutcome, Error>> {
+    let number = error.raw_os_error().unwrap_or(0);
+    if is_resource_error(number) {
+        return Err(Err(resource_error(number)));
+    }
+    Ok(Opened::Excluded(match read_file::failed(error) {
+        ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+        _ => EntryResult::Gone,
+    }))
+}
+
+/// Lists the names in a folder, sorted.
+fn names(dir: &Dir) -> io::Result<Vec<ListedName>> {
+    let mut names = Vec::new();
+    dir.entries(|name, kind| {
+        let name = name.as_encoded_bytes().into();
+        names.push(ListedName { name, kind });
+        true
+    })?;
+    names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(names)
+}
+
+/// Returns whether these are the names of a git directory. `objects` and `refs` may be links.
+fn is_git_directory(names: &[ListedName]) -> bool {
+    GIT_DIRECTORY_ENTRIES.iter().all(|wanted| {
+        let found = names.binary_search_by(|name| (*name.name).cmp(wanted.as_bytes()));
+        found.is_ok_and(|index| is_git_directory_entry(wanted, names[index].kind))
+    })
+}
+
+/// Returns whether the folder is a git directory now, in a walk of some paths.
+fn has_become_git_directory(task: &DirTask<'_>, dir: &Dir) -> bool {
+    let is_wanted = |name: &&str| {
+        task.paths
+            .is_some_and(|paths| paths.names.contains_key(name.as_bytes()))
+    };
+    GIT_DIRECTORY_ENTRIES.iter().any(is_wanted)
+        && GIT_DIRECTORY_ENTRIES.iter().all(|name| {
+            matches!(dir.stat(OsStr::new(name)), Ok(Some(found))
+                if is_git_directory_entry(name, Some(found.kind)))
+        })
+}
+
+fn is_git_directory_entry(name: &str, kind: Option<FileType>) -> bool {
+    match kind {
+        Some(FileType::File) => name == "HEAD",
+        Some(FileType::Directory) => name != "HEAD",
+        Some(FileType::Symlink) | None => true,
+        Some(FileType::Special(_)) => false,
+    }
+}
+
+/// Reads a `.gitignore`. Returns an empty text if it cannot be read.
+fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
+    let mut text = Vec::new();
+    match read_file::open(dir, OsStr::new(gitignore_stack::FILE_NAME)) {
+        Ok((file, found)) if found.kind == FileType::File => {
+            if found.stamp.size <= gitignore_stack::MAX_BYTES
+                && file
+                    .take(gitignore_stack::MAX_BYTES)
+                    .read_to_end(&mut text)
+                    .is_err()
+            {
+                text.clear();
+            }
+        }
+        Err(error) if !read_file::is_gone(&error) => {}
+        // git does not follow a link here.
+        Ok(_) | Err(_) => return None,
+    }
+    Some(text.into())
+}
+
+/// Returns whether the names in the folder are unchanged. Size and link count add no information.
+fn is_same_folder(left: &Stamp, right: &Stamp) -> bool {
+    (left.mtime, left.ctime, left.inode) == (right.mtime, right.ctime, right.inode)
+}
+
+fn root_error(why: &str) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("cannot scan the workspace folder: {why}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_modification_time_does_not_hide_a_change() {
+        let stamp = Stamp {
+            mtime: 1,
+            ctime: 2,
+            inode: 3,
+            ..Stamp::default()
+        };
+        let same = |change: fn(&mut Stamp)| {
+            let mut other = stamp;
+            change(&mut other);
+            is_same_folder(&stamp, &other)
+        };
+        assert!(same(|stamp| stamp.size += 1));
+        assert!(!same(|stamp| stamp.mtime += 1));
+        assert!(!same(|stamp| stamp.ctime += 1));
+        assert!(!same(|stamp| stamp.inode += 1));
+    }
+}

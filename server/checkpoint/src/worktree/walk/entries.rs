@@ -1,0 +1,406 @@
+//! Processes the entries of a folder.
+
+use std::{
+    cell::RefCell,
+    ops::Range,
+    sync::{Arc, atomic::Ordering},
+};
+
+use rayon::Scope;
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error,
+    fs::dir::{Dir, FileType},
+    gitignore_stack,
+    path::os_name,
+};
+
+use super::{
+    ContentMode, Walk, WalkOptions, WalkOutcome,
+    dir_task::{DirTask, EntryResult, PathTree},
+};
+use crate::{
+    store::object::{Mode, Oid},
+    worktree::{
+        capture_filter::{Decision, IgnoreStack},
+        read_file::{self, ReadOutcome},
+        snapshot::{ExclusionReason, File, Folder, Node},
+    },
+};
+
+/// Number of entries per parallel work item.
+const CHUNK_ENTRIES: usize = 512;
+/// How often an entry that changes its type is processed again.
+const ATTEMPTS: usize = 3;
+
+/// Maximum capacity of the thread-local buffer between files, in bytes.
+const MAX_RETAINED_BYTES: usize = 1 << 20;
+
+thread_local! {
+    /// Buffer for file contents.
+    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) struct ListedName {
+    pub(crate) name: Box<[u8]>,
+    /// Type, if the listing returned it.
+    pub(crate) kind: Option<FileType>,
+}
+
+/// An open folder, shared by its work items.
+pub(crate) struct DirContext<'a> {
+    pub(crate) task: Arc<DirTask<'a>>,
+    pub(crate) dir: Arc<Dir>,
+    /// Rules in force in it.
+    pub(crate) ignore_stack: IgnoreStack,
+    /// Whether the decisions of the last scan no longer hold.
+    pub(crate) reevaluate: bool,
+    /// Its names, if they were listed.
+    pub(crate) names: Option<Vec<ListedName>>,
+}
+
+/// Filters the entries of one folder.
+struct EntryFilter<'j> {
+    walk: &'j Walk<'j>,
+    context: &'j DirContext<'j>,
+    /// Initialized on first use, which an unchanged folder never needs.
+    matcher: Option<EntryMatcher<'j>>,
+}
+
+struct EntryMatcher<'j> {
+    path: Vec<u8>,
+    rules: gitignore_stack::DirMatcher<'j>,
+    /// Whether the folder is ignored.
+    is_ignored: bool,
+}
+
+impl<'j> EntryFilter<'j> {
+    fn new(walk: &'j Walk<'j>, context: &'j DirContext<'j>) -> Self {
+        Self {
+            walk,
+            context,
+            matcher: None,
+        }
+    }
+
+    /// Returns whether access rules deny an entry of unknown type.
+    fn may_deny(&self, name: &[u8]) -> bool {
+        let folder = self.context.task.path();
+        let filter = self.walk.options.filter;
+        filter.denies(&folder, name, false) || filter.denies(&folder, name, true)
+    }
+
+    fn decide(&mut self, name: &[u8], kind: FileType) -> Decision {
+        let WalkOptions {
+            filter, tracked, ..
+        } = self.walk.options;
+        let EntryMatcher {
+            path,
+            rules,
+            is_ignored,
+        } = self.matcher.get_or_insert_with(|| {
+            let path = self.context.task.path();
+            EntryMatcher {
+                rules: self
+                    .context
+                    .ignore_stack
+                    .rules()
+                    .within(&filter.place(&path)),
+                is_ignored: self.context.task.is_ignored(filter, tracked),
+                path,
+            }
+        });
+        let is_dir = kind == FileType::Directory;
+        filter.decide(path, name, (is_dir, kind == FileType::Symlink), || {
+            let is_ignored = *is_ignored || rules.ignores(os_name(name), is_dir);
+            is_ignored && !tracked.contains_in(path, name, is_dir)
+        })
+    }
+}
+
+impl Walk<'_> {
+    /// Processes the entries of a folder.
+    pub(crate) fn process_entries<'s>(&'s self, scope: &Scope<'s>, context: DirContext<'s>) {
+        let task = context.task.clone();
+        if let Some(paths) = task.paths {
+            let mut entry_filter = EntryFilter::new(self, &context);
+            for (name, paths) in &paths.names {
+                self.process_entry(scope, &context, &mut entry_filter, name, None, Some(paths));
+            }
+        } else if let Some(count) = context.names.as_ref().map(Vec::len) {
+            self.for_each_chunk(scope, &task, count, move |walk, scope, range| {
+                let mut entry_filter = EntryFilter::new(walk, &context);
+                let names = context.names.as_deref().unwrap_or_default();
+                for ListedName { name, kind } in &names[range] {
+                    if walk.is_stopped() {
+                        return;
+                    }
+                    walk.process_entry(scope, &context, &mut entry_filter, name, *kind, None);
+                }
+            });
+        } else if let Some(known) = task.last.clone() {
+            self.for_each_chunk(scope, &task, known.len(), move |walk, scope, range| {
+                walk.recheck_entries(scope, &context, &known, range);
+            });
+        }
+    }
+
+    /// Calls `work` for ranges of `count` entries, in parallel if there are many.
+    fn for_each_chunk<'s>(
+        &'s self,
+        scope: &Scope<'s>,
+        task: &Arc<DirTask<'s>>,
+        count: usize,
+        state: impl Fn(&'s Self, &Scope<'s>, Range<usize>) + Send + Sync + 's,
+    ) {
+        if count <= CHUNK_ENTRIES {
+            return state(self, scope, 0..count);
+        }
+        let state = Arc::new(state);
+        for start in (0..count).step_by(CHUNK_ENTRIES) {
+            let (state, task) = (state.clone(), task.clone());
+            task.pending.fetch_add(1, Ordering::Relaxed);
+            scope.spawn(move |scope| {
+                state(self, scope, start..count.min(start + CHUNK_ENTRIES));
+                self.complete(task);
+            });
+        }
+    }
+
+    /// Checks the known entries of a folder whose names and rules are unchanged.
+    fn recheck_entries<'s>(
+        &'s self,
+        scope: &Scope<'s>,
+        context: &DirContext<'s>,
+        known: &Folder,
+        range: Range<usize>,
+    ) {
+        let mut entry_filter = EntryFilter::new(self, context);
+        if range.start == 0 {
+            for left in known
+                .excluded
+                .iter()
+                .filter(|left| left.reason.needs_recheck())
+            {
+                self.process_entry(scope, context, &mut entry_filter, &left.name, None, None);
+            }
+        }
+        for index in range {
+            if self.is_stopped() {
+                return;
+            }
+            let entry = known.entry(index);
+            let file = match entry.node {
+                Node::Folder(folder) => {
+                    self.descend(scope, context, entry.name, Some(folder), None);
+                    continue;
+                }
+                Node::File(file) => file,
+            };
+            self.count_entry();
+            if file.settled
+                && matches!(context.dir.stat(os_name(entry.name)), Ok(Some(found)) if found.stamp == file.stamp)
+            {
+                continue;
+            }
+            let kind = match file.mode {
+                Mode::Link => FileType::Symlink,
+                _ => FileType::File,
+            };
+            match self.read_content(context, entry.name, kind, Some(file)) {
+                Some(change) => context.task.note(entry.name, change),
+                None => {
+                    self.process_entry(scope, context, &mut entry_filter, entry.name, None, None)
+                }
+            }
+        }
+    }
+
+    /// Decides about an entry, and reads it if it is captured.
+    fn process_entry<'s>(
+        &'s self,
+        scope: &Scope<'s>,
+        context: &DirContext<'s>,
+        entry_filter: &mut EntryFilter<'_>,
+        name: &[u8],
+        kind: Option<FileType>,
+        paths: Option<&'s PathTree>,
+    ) {
+        let last = context.task.last.as_ref().and_then(|last| last.get(name));
+        let mut kind = kind;
+        for _ in 0..ATTEMPTS {
+            let found = match kind {
+                Some(kind) => Ok(Some(kind)),
+                None => context
+                    .dir
+                    .stat(os_name(name))
+                    .map(|found| found.map(|found| found.kind)),
+            };
+            let found = match found {
+                Ok(Some(kind)) => kind,
+                Ok(None) => return context.task.note(name, EntryResult::Gone),
+                Err(error) => {
+                    let change = match read_file::failed(&error) {
+                        ReadOutcome::Skipped(_) if entry_filter.may_deny(name) => {
+                            EntryResult::Denied
+                        }
+                        ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+                        _ => EntryResult::Gone,
+                    };
+                    return context.task.note(name, change);
+                }
+            };
+            match entry_filter.decide(name, found) {
+                Decision::Capture => {}
+                Decision::Omit => return context.task.note(name, EntryResult::Gone),
+                Decision::Deny => return context.task.note(name, EntryResult::Denied),
+                Decision::Exclude(reason) => {
+                    return context.task.note(name, EntryResult::Excluded(reason));
+                }
+            }
+            match found {
+                FileType::Special(special) => {
+                    let reason = ExclusionReason::Special(special);
+                    return context.task.note(name, EntryResult::Excluded(reason));
+                }
+                FileType::Directory => {
+                    let last = last.and_then(|last| last.folder());
+                    return self.descend(scope, context, name, last, paths);
+                }
+                FileType::File | FileType::Symlink => {
+                    self.count_entry();
+                    let last = last.and_then(|last| last.file());
+                    let is_wanted = paths.is_some_and(|paths| paths.whole);
+                    let known = last.filter(|last| {
+                        !is_wanted
+                            && last.settled
+                            && matches!(context.dir.stat(os_name(name)), Ok(Some(now))
+                                if now.kind == found && now.stamp == last.stamp)
+                    });
+                    if let Some(known) = known {
+                        return context
+                            .task
+                            .note(name, EntryResult::Node(Node::File(known.clone())));
+                    }
+                    match self.read_content(context, name, found, last) {
+                        Some(change) => return context.task.note(name, change),
+                        None => kind = None,
+                    }
+                }
+            }
+        }
+        context
+            .task
+            .note(name, EntryResult::Excluded(ExclusionReason::Unstable));
+    }
+
+    /// Reads a file or link. Returns `None` if its type has changed.
+    fn read_content(
+        &self,
+        context: &DirContext<'_>,
+        name: &[u8],
+        kind: FileType,
+        last: Option<&File>,
+    ) -> Option<EntryResult> {
+        let WalkOptions { started_at, .. } = self.options;
+        let limit = self.options.job.settings.max_file_size;
+        let sink = match self.options.content_mode {
+            ContentMode::Read(sink) => sink,
+            ContentMode::Measure {
+                max_files,
+                max_bytes,
+            } => return self.measure_file(context, name, kind, max_files, max_bytes),
+        };
+        let mut buffer = READ_BUFFER.take();
+        let found = match kind {
+            FileType::Symlink => {
+                read_file::link(&context.dir, os_name(name), started_at, &mut buffer)
+            }
+            _ => {
+                let mode = last.map(|last| last.mode);
+                let dir = &context.dir;
+                read_file::file(dir, os_name(name), limit, started_at, mode, &mut buffer)
+            }
+        };
+        let change = match found {
+            ReadOutcome::Replaced => return None,
+            ReadOutcome::Skipped(ExclusionReason::Unreadable(number))
+                if is_resource_error(number) =>
+            {
+                self.stop(Err(resource_error(number)));
+                EntryResult::Gone
+            }
+            ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+            ReadOutcome::File(file) => {
+                if let Some(sink) = sink
+                    && last.is_none_or(|last| last.oid != file.oid)
+                    && let Err(error) = sink.blob(file.oid, &buffer)
+                {
+                    self.stop(Err(error));
+                }
+                EntryResult::Node(Node::File(file))
+            }
+        };
+        if buffer.capacity() <= MAX_RETAINED_BYTES {
+            READ_BUFFER.set(buffer);
+        }
+        Some(change)
+    }
+
+    /// Counts a file without reading it.
+    fn measure_file(
+        &self,
+        context: &DirContext<'_>,
+        name: &[u8],
+        kind: FileType,
+        max_files: u64,
+        max_bytes: u64,
+    ) -> Option<EntryResult> {
+        let found = context.dir.stat(os_name(name)).ok()??;
+        if found.kind != kind {
+            return None;
+        }
+        let stamp = found.stamp;
+        if kind == FileType::File && stamp.size > self.options.job.settings.max_file_size {
+            return Some(EntryResult::Excluded(ExclusionReason::TooLarge(stamp.size)));
+        }
+        let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;
+        let bytes = self.bytes.fetch_add(stamp.size, Ordering::Relaxed) + stamp.size;
+        if files > max_files || bytes > max_bytes {
+            self.stop(Ok(WalkOutcome::TooLarge));
+        }
+        Some(EntryResult::Node(Node::File(File {
+            stamp,
+            oid: Oid::EMPTY_TREE,
+            mode: match kind {
+                FileType::Symlink => Mode::Link,
+                _ => Mode::File,
+            },
+            settled: false,
+        })))
+    }
+}
+
+/// Returns whether memory or open files ran out, which says nothing about the entry.
+pub(crate) fn is_resource_error(number: i32) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        [Errno::MFILE, Errno::NFILE, Errno::NOMEM]
+            .iter()
+            .any(|errno| errno.raw_os_error() == number)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = number;
+        false
+    }
+}
+
+pub(crate) fn resource_error(number: i32) -> Error {
+    let error = std::io::Error::from_raw_os_error(number);
+    Error::new(
+        ErrorKind::Internal,
+        format!("cannot scan the workspace: {error}; try again"),
+    )
+}

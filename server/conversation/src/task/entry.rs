@@ -1,0 +1,453 @@
+//! Reads and writes log entries, one per line.
+//!
+//! ```text
+//! {"uuid","parentUuid","sessionId","timestamp","type","subtype","cwd","gitBranch","version",
+//!  "message","tool","toolResult","isCompactSummary","compactMetadata","masks","previousLeaf"}
+//! ```
+//!
+//! Absent values are omitted; only the first entry of a conversation has `"parentUuid":null`.
+//! `message` is stored as received, byte for byte, except that a line break between tokens
+//! becomes a space. `tool` and `toolResult` are written for people and programs that search the
+//! file, and are never read.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Number, Value, value::RawValue};
+use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
+use sightline_workspace::{error::Error, limits::MAX_ENTRY_BYTES};
+use uuid::Uuid;
+
+use super::truncation_record::LoggedTruncation;
+use crate::{
+    ContextHistory, DeletedRange, Outline,
+    json_scan::{Cursor, decode, string_equals},
+    message::{Block, BlockKind, Message, Role},
+};
+
+/// Subtypes of entries without a message.
+pub(super) const TRUNCATION: &str = "truncation";
+pub(super) const REWIND: &str = "rewind";
+pub(super) const REWIND_UNDO: &str = "rewind_undo";
+pub(super) const ROLLBACK: &str = "rollback";
+pub(super) const COMPACT_BOUNDARY: &str = "compact_boundary";
+pub(super) const COMPACT_UNDO: &str = "compact_undo";
+
+/// Context recorded with every entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryOrigin {
+    /// The client's session.
+    pub session_id: Option<String>,
+    /// The agent's working directory.
+    pub cwd: Option<String>,
+    /// Branch checked out there.
+    pub git_branch: Option<String>,
+    /// Version of the client.
+    pub version: Option<String>,
+}
+
+/// A parsed entry.
+#[derive(Clone, Debug)]
+pub(super) struct LogEntry {
+    pub(super) uuid: Uuid,
+    pub(super) parent: Parent,
+    /// Milliseconds since the Unix epoch.
+    pub(super) time: Option<i64>,
+    pub(super) origin: EntryOrigin,
+    pub(super) message: Option<(Arc<RawValue>, Outline)>,
+    pub(super) is_summary: bool,
+    pub(super) is_boundary: bool,
+    pub(super) is_rewind: bool,
+    pub(super) copy_of: Option<Uuid>,
+    /// Number of entries that complete the group after this head.
+    pub(super) following: u32,
+    pub(super) truncation: Option<LoggedTruncation>,
+    pub(super) previous_leaf: Option<Uuid>,
+}
+
+/// The `parentUuid` of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// `null`: starts a conversation.
+    Root,
+    /// An entry id.
+    Id(Uuid),
+    /// The key is missing.
+    Absent,
+}
+
+/// An entry as stored.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LogLine<'a> {
+    pub(super) uuid: Uuid,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) parent_uuid: Option<Option<Uuid>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) timestamp: Option<String>,
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subtype: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cwd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) git_branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<&'a RawValue>,
+    #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool: Vec<ToolCall>,
+    #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_result: Vec<ToolResult>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_compact_summary: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) compact_metadata: Option<CompactMetadata>,
+    #[serde(default, rename = "masks", skip_serializing_if = "Option::is_none")]
+    pub(super) truncation: Option<TruncationRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) previous_leaf: Option<Uuid>,
+}
+
+/// A tool call of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ToolCall {
+    pub(super) id: String,
+    pub(super) name: String,
+}
+
+/// A tool result of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolResult {
+    pub(super) tool_use_id: String,
+    pub(super) is_error: bool,
+}
+
+/// Compaction data of an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct CompactMetadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trigger: Option<CompactionTrigger>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pre_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) post_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fallback_reason: Option<String>,
+    /// Id of the original message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) copy_of: Option<Uuid>,
+    /// Number of entries that complete the group after this head.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) following: u32,
+}
+
+/// The truncation from an entry on. Stored under the name `masks`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TruncationRecord {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) deleted_range: Option<[i64; 2]>,
+    #[serde(default = "no_history")]
+    pub(super) context_history: Value,
+    /// Timestamp of the edits made with this entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) time: Option<Number>,
+    /// Ids of the messages that the indexes refer to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) anchors: BTreeMap<usize, Uuid>,
+}
+
+fn no_history() -> Value {
+    Value::Array(Vec::new())
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Distinguishes `null` from a missing key.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<Uuid>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+impl<'a> LogLine<'a> {
+    /// Creates an entry without a message.
+    pub(super) fn system(
+        parent: Option<Uuid>,
+        time: i64,
+        origin: &EntryOrigin,
+        subtype: &str,
+    ) -> Self {
+        Self {
+            uuid: Uuid::new_v4(),
+            parent_uuid: Some(parent),
+            session_id: origin.session_id.clone(),
+            timestamp: Some(to_iso(time)),
+            kind: "system".to_owned(),
+            subtype: Some(subtype.to_owned()),
+            cwd: origin.cwd.clone(),
+            git_branch: origin.git_branch.clone(),
+            version: origin.version.clone(),
+            message: None,
+            tool: Vec::new(),
+            tool_result: Vec::new(),
+            is_compact_summary: false,
+            compact_metadata: None,
+            truncation: None,
+            previous_leaf: None,
+        }
+    }
+
+    /// Creates an entry with a message. Returns `None` if it is not an object.
+    pub(super) fn message(
+        parent: Option<Uuid>,
+        time: i64,
+        origin: &EntryOrigin,
+        raw: &'a RawValue,
+    ) -> Option<Self> {
+        let message = Message::scan(raw.get())?;
+        let mut line = Self::system(parent, time, origin, "");
+        line.subtype = None;
+        line.kind = match message.role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Other => "system",
+        }
+        .to_owned();
+        for block in message.blocks() {
+            match block.kind {
+                BlockKind::ToolUse => line.tool.extend(tool_call(&message, block)),
+                BlockKind::ToolResult => line.tool_result.extend(tool_result(&message, block)),
+                BlockKind::Text | BlockKind::Image | BlockKind::Other => {}
+            }
+        }
+        line.message = Some(raw);
+        Some(line)
+    }
+
+    /// Appends the line to `text`.
+    ///
+    /// # Errors
+    /// `tooLarge`.
+    pub(super) fn write(&self, text: &mut Vec<u8>) -> Result<(), Error> {
+        let start = text.len();
+        serde_json::to_writer(&mut *text, self)
+            .map_err(|error| Error::storage(format!("cannot write a log entry: {error}")))?;
+        if text.len() - start >= MAX_ENTRY_BYTES {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "a message exceeds the limit of {MAX_ENTRY_BYTES} bytes; split it into several messages"
+                ),
+            ));
+        }
+        // Line breaks in JSON occur only between tokens.
+        for byte in text.iter_mut().skip(start) {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        text.push(b'\n');
+        Ok(())
+    }
+}
+
+impl LogEntry {
+    /// Parses a line. Returns `None` if it is not a valid entry.
+    pub(super) fn read(line: &[u8]) -> Option<Self> {
+        let line: LogLine<'_> = serde_json::from_slice(line).ok()?;
+        let message = match line.message {
+            Some(raw) => Some((Arc::from(raw.to_owned()), Outline::scan(raw)?)),
+            None => None,
+        };
+        let truncation = match line.truncation {
+            Some(truncation) => Some(truncation.read()?),
+            None => None,
+        };
+        let compaction = line.compact_metadata.unwrap_or_default();
+        Some(Self {
+            uuid: line.uuid,
+            parent: match line.parent_uuid {
+                None => Parent::Absent,
+                Some(None) => Parent::Root,
+                Some(Some(parent)) => Parent::Id(parent),
+            },
+            time: line.timestamp.as_deref().and_then(from_iso),
+            origin: EntryOrigin {
+                session_id: line.session_id,
+                cwd: line.cwd,
+                git_branch: line.git_branch,
+                version: line.version,
+            },
+            message,
+            is_summary: line.is_compact_summary,
+            is_rewind: matches!(line.subtype.as_deref(), Some(REWIND | REWIND_UNDO)),
+            is_boundary: line.subtype.as_deref() == Some(COMPACT_BOUNDARY),
+            copy_of: compaction.copy_of,
+            following: match line.message {
+                // Only an entry without a message can be the head of a group.
+                None => compaction.following,
+                Some(_) => 0,
+            },
+            truncation,
+            previous_leaf: line.previous_leaf,
+        })
+    }
+
+    /// Returns whether the entry is meaningful only as part of a group.
+    pub(super) fn is_group_member(&self) -> bool {
+        self.message.is_some() && (self.is_summary || self.copy_of.is_some())
+    }
+}
+
+impl TruncationRecord {
+    fn read(self) -> Option<LoggedTruncation> {
+        Some(LoggedTruncation {
+            deleted_range: self.deleted_range.map(DeletedRange),
+            history: ContextHistory::from_value(self.context_history).ok()?,
+            time: self.time,
+            anchors: self.anchors,
+        })
+    }
+}
+
+/// Reads a block of type `tool_use`.
+pub(super) fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall> {
+    let mut call = ToolCall {
+        id: message.id(block)?.into_owned(),
+        name: String::new(),
+    };
+    let text = message.slice(&block.range);
+    let mut cursor = Cursor::new(text);
+    cursor.enter(b'{');
+    while let Some(key) = cursor.next_member() {
+        let is_string = cursor.peek() == Some(b'"');
+        let value = cursor.skip_value();
+        if is_string && string_equals(key, "name") {
+            call.name = decode(text.get(value).unwrap_or_default()).into_owned();
+        }
+    }
+    Some(call)
+}
+
+/// Reads a block of type `tool_result`.
+pub(super) fn tool_result(message: &Message<'_>, block: &Block) -> Option<ToolResult> {
+    let mut result = ToolResult {
+        tool_use_id: message.id(block)?.into_owned(),
+        is_error: false,
+    };
+    let text = message.slice(&block.range);
+    let mut cursor = Cursor::new(text);
+    cursor.enter(b'{');
+    while let Some(key) = cursor.next_member() {
+        let value = cursor.skip_value();
+        if string_equals(key, "is_error") {
+            result.is_error = text.get(value) == Some("true");
+        }
+    }
+    Some(result)
+}
+
+/// Formats a time as ISO 8601 in UTC with milliseconds.
+pub(super) fn to_iso(millis: i64) -> String {
+    let min = Timestamp::MIN.as_second() * 1000;
+    let max = Timestamp::MAX.as_second() * 1000;
+    let time = Timestamp::from_millisecond(millis.clamp(min, max)).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+fn from_iso(text: &str) -> Option<i64> {
+    let time: Timestamp = text.parse().ok()?;
+    // Round down to the millisecond, also before the epoch.
+    i64::try_from(time.as_nanosecond().div_euclid(1_000_000)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_written_byte_for_byte_on_one_line() {
+        let text = r#"{ "role":"assistant","z":1.0,"content":[
+            {"type":"tool_use","id":"t\u0031","name":"read","input":{"name":"no"}},
+            {"type":"tool_result","tool_use_id":"t0","is_error":true,"content":"a\nb"}
+        ] }"#;
+        let text = &text.replace('\n', "\r\n");
+        let message = raw(text);
+        let origin = EntryOrigin {
+            cwd: Some("/p".to_owned()),
+            ..EntryOrigin::default()
+        };
+        let line = LogLine::message(None, 1_234, &origin, &message).unwrap();
+        let mut written = Vec::new();
+        line.write(&mut written).unwrap();
+        let expected = format!(
+            r#"{{"uuid":"{}","parentUuid":null,"timestamp":"1970-01-01T00:00:01.234Z","type":"assistant","cwd":"/p","message":{},"tool":[{{"id":"t1","name":"read"}}],"toolResult":[{{"toolUseId":"t0","isError":true}}]}}"#,
+            line.uuid,
+            text.replace(['\r', '\n'], " ")
+        );
+        assert_eq!(String::from_utf8(written.clone()).unwrap(), expected + "\n");
+        let entry = LogEntry::read(&written).unwrap();
+        assert_eq!(
+            entry.message.unwrap().0.get(),
+            text.replace(['\r', '\n'], " ")
+        );
+        assert_eq!((entry.parent, entry.time), (Parent::Root, Some(1_234)));
+        assert_eq!(entry.origin, origin);
+        assert!(LogLine::message(None, 0, &origin, &raw("[]")).is_none());
+    }
+
+    #[test]
+    fn invalid_entries_are_rejected() {
+        let uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        let read = |rest: &str| {
+            LogEntry::read(format!(r#"{{"uuid":"{uuid}","type":"user"{rest}}}"#).as_bytes())
+        };
+        assert_eq!(read("").unwrap().parent, Parent::Absent);
+        assert!(read(r#","message":{"role":"user"},"new":[1]"#).is_some());
+        assert!(read(r#","compactMetadata":{"new":1},"timestamp":"no"}"#).is_none());
+        assert!(read(r#","timestamp":"no""#).unwrap().time.is_none());
+        let of_copy = format!(r#","compactMetadata":{{"copyOf":"{uuid}"}}"#);
+        assert!(!read(&of_copy).unwrap().is_group_member());
+        assert!(
+            read(&(of_copy + r#","message":{}"#))
+                .unwrap()
+                .is_group_member()
+        );
+        for bad in [
+            r#","message":"x""#,
+            r#","masks":{"contextHistory":5}"#,
+            r#","parentUuid":"x""#,
+        ] {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+        for bad in ["", "[]", "{}", "null", "\u{0}"] {
+            assert!(LogEntry::read(bad.as_bytes()).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_round_trip() {
+        for millis in [0, 1, -1, 1_700_000_000_123, -62_135_596_800_000] {
+            assert_eq!(from_iso(&to_iso(millis)), Some(millis), "{millis}");
+        }
+        assert!(to_iso(i64::MAX).starts_with("9999-"));
+        assert!(to_iso(i64::MIN).starts_with("-"));
+    }
+}

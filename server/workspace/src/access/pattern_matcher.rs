@@ -1,0 +1,550 @@
+//! Rule files in gitignore syntax: what a line means, and which line decides about a path.
+//!
+//! Used for access rules and for `.gitignore`. Answers equal those of `git check-ignore`: the last matching
+//! line wins, paths are checked from the first component down, and nothing below an ignored directory can be
+//! re-included. [`super::git_glob`] translates the patterns.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use foldhash::quality::RandomState;
+use globset::{Candidate, Glob, GlobSet};
+use ignore::Match;
+
+pub(crate) use super::git_glob::Case;
+use super::{
+    casefold::{fold, without_ignorable},
+    git_glob::{NoGlob, Subject, Syntax},
+};
+use crate::limits::MAX_PATTERNS;
+
+/// Number of directories whose verdict a set remembers.
+const MAX_REMEMBERED: usize = 16 * 1024;
+/// Longest path of a remembered directory, in bytes.
+const MAX_REMEMBERED_PATH_BYTES: usize = 1024;
+/// Number of globs compiled into one `GlobSet`, and the total length of their regular expressions in bytes.
+/// Larger sets hit the size limit of `globset`, which fails the whole set.
+const MAX_SET_GLOBS: usize = 256;
+const MAX_SET_BYTES: usize = 16 * 1024;
+
+/// Returns a relative path as patterns match it: bytes, separated by `/`.
+pub fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if cfg!(windows) {
+        return bytes
+            .iter()
+            .map(|byte| if *byte == b'\\' { b'/' } else { *byte })
+            .collect();
+    }
+    Cow::Borrowed(bytes)
+}
+
+/// A line of a rule file, without its line end.
+#[derive(Clone, Debug)]
+pub struct RuleLine<'a> {
+    /// The file, as its reader named it.
+    pub(crate) source: Arc<str>,
+    /// Counted from 1; 0 for a built-in rule.
+    pub(crate) number: u32,
+    pub(crate) text: &'a [u8],
+}
+
+/// A pattern of a rule file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub(crate) source: Arc<str>,
+    pub(crate) line: u32,
+    /// The pattern as written.
+    pub(crate) pattern: String,
+    is_negated: bool,
+    is_dir_only: bool,
+}
+
+/// The rules that decide about a path.
+#[derive(Clone, Debug)]
+pub struct Decision<'a> {
+    pub(crate) as_file: Match<&'a Rule>,
+    pub(crate) as_dir: Match<&'a Rule>,
+}
+
+impl<'a> Decision<'a> {
+    /// Returns the match for a file or a directory.
+    pub fn of(self, is_dir: bool) -> Match<&'a Rule> {
+        if is_dir { self.as_dir } else { self.as_file }
+    }
+}
+
+/// Why access rules cannot be compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompileError {
+    /// There are more than [`MAX_PATTERNS`].
+    TooManyPatterns,
+    /// A pattern exceeds a size limit.
+    TooLarge {
+        /// Name of the rule file.
+        source: Arc<str>,
+        /// Line of the pattern, from 1.
+        line: u32,
+    },
+}
+
+/// The compiled patterns of a directory. Paths are relative to that directory and separated by `/`.
+#[derive(Debug)]
+pub struct PatternSet {
+    case: Case,
+    rules: Vec<Rule>,
+    chunks: Vec<Chunk>,
+    /// The rule that ignores a directory or one above it.
+    ignored_dirs: RwLock<HashMap<Box<[u8]>, Option<usize>, RandomState>>,
+}
+
+/// Consecutive rules whose globs are matched together.
+#[derive(Debug)]
+struct Chunk {
+    first_rule: usize,
+    globs: GlobSet,
+}
+
+impl PatternSet {
+    /// Compiles access rules. They ignore letter case, and all of them must compile: a dropped rule would allow
+    /// what it denies.
+    ///
+    /// # Errors
+    /// If there are too many patterns, or one is too large.
+    pub fn access_rules<'a>(
+        lines: impl IntoIterator<Item = RuleLine<'a>>,
+    ) -> Result<Self, CompileError> {
+        let mut set = Self::new(Case::Folded);
+        let mut globs = Vec::new();
+        for line in lines {
+            let (source, number) = (line.source.clone(), line.number);
+            match parse(line, Case::Folded) {
+                Ok((rule, glob)) => {
+                    set.rules.push(rule);
+                    globs.push(glob);
+                }
+                Err(NoGlob::NeverMatches) => {}
+                Err(NoGlob::TooLarge) => {
+                    let line = number;
+                    return Err(CompileError::TooLarge { source, line });
+                }
+            }
+            // The rule that denies the rule files themselves does not count.
+            if set.rules.len() > MAX_PATTERNS + 1 {
+                return Err(CompileError::TooManyPatterns);
+            }
+        }
+        match set.compile(&globs) {
+            None => Ok(set),
+            Some(rule) => Err(CompileError::TooLarge {
+                source: set.rules[rule].source.clone(),
+                line: set.rules[rule].line,
+            }),
+        }
+    }
+
+    /// Compiles a `.gitignore` named `source`. Patterns that exceed a size limit match nothing.
+    pub(crate) fn gitignore(source: &str, text: &[u8]) -> Self {
+        Self::gitignore_with_case(source, text, Case::Sensitive)
+    }
+
+    pub(super) fn gitignore_with_case(source: &str, text: &[u8], case: Case) -> Self {
+        let mut set = Self::new(case);
+        let parsed = rule_lines(source, text).filter_map(|line| parse(line, case).ok());
+        let (rules, globs): (_, Vec<Glob>) = parsed.unzip();
+        set.rules = rules;
+        set.compile(&globs);
+        set
+    }
+
+    fn new(case: Case) -> Self {
+        Self {
+            case,
+            rules: Vec::new(),
+            chunks: Vec::new(),
+            ignored_dirs: RwLock::default(),
+        }
+    }
+
+    /// Compiles the globs of all rules, in their order. Returns the first rule whose glob exceeds a size limit;
+    /// such rules match nothing.
+    fn compile(&mut self, globs: &[Glob]) -> Option<usize> {
+        let mut too_large = None;
+        let mut first_rule = 0;
+        while first_rule < globs.len() {
+            let mut bytes = 0;
+            let count = globs[first_rule..]
+                .iter()
+                .take(MAX_SET_GLOBS)
+                .take_while(|glob| {
+                    bytes += glob.regex().len();
+                    bytes <= MAX_SET_BYTES
+                })
+                .count()
+                .max(1);
+            let globs = &globs[first_rule..first_rule + count];
+            if let Ok(globs) = GlobSet::new(globs) {
+                self.chunks.push(Chunk { first_rule, globs });
+            } else {
+                for (rule, glob) in (first_rule..).zip(globs) {
+                    match GlobSet::new([glob]) {
+                        Ok(globs) => self.chunks.push(Chunk {
+                            first_rule: rule,
+                            globs,
+                        }),
+                        Err(_) => too_large = too_large.or(Some(rule)),
+                    }
+                }
+            }
+            first_rule += count;
+        }
+        too_large
+    }
+
+    /// Returns whether there is no pattern.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Returns the last rule that matches `path` itself, whatever its parents are. For nested rule files, whose
+    /// reader walks down from the top.
+    pub(crate) fn last_match(&self, path: &[u8], is_dir: bool) -> Match<&Rule> {
+        let [as_file, as_dir] = self.last_matches(&self.fold(path));
+        self.matched(if is_dir { as_dir } else { as_file })
+    }
+
+    /// Returns the rule that decides about `path`: one that ignores a directory above it, else the last match.
+    pub fn deciding(&self, path: &[u8]) -> Decision<'_> {
+        let path = self.fold(path);
+        let parent_end = memchr::memrchr(b'/', &path).unwrap_or(0);
+        let [as_file, as_dir] = match self.ignoring(&path[..parent_end]) {
+            Some(rule) => [Some(rule); 2],
+            None => self.last_matches(&path),
+        };
+        Decision {
+            as_file: self.matched(as_file),
+            as_dir: self.matched(as_dir),
+        }
+    }
+
+    fn matched(&self, rule: Option<usize>) -> Match<&Rule> {
+        match rule.and_then(|rule| self.rules.get(rule)) {
+            None => Match::None,
+            Some(rule) if rule.is_negated => Match::Whitelist(rule),
+            Some(rule) => Match::Ignore(rule),
+        }
+    }
+
+    fn fold<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.case {
+            Case::Sensitive => path.into(),
+            Case::Folded => fold(path),
+        }
+    }
+
+    /// Returns the rule that ignores a directory or the topmost one above it.
+    fn ignoring(&self, dir: &[u8]) -> Option<usize> {
+        if dir.is_empty() {
+            return None;
+        }
+        if let Some(rule) = self.remembered(dir) {
+            return rule;
+        }
+        let mut ignoring = None;
+        for end in memchr::memchr_iter(b'/', dir).chain([dir.len()]) {
+            let dir = &dir[..end];
+            ignoring = self.remembered(dir).unwrap_or_else(|| {
+                let rule = ignoring.or_else(|| {
+                    let [_, rule] = self.last_matches(dir);
+                    rule.filter(|rule| !self.rules[*rule].is_negated)
+                });
+                self.remember(dir, rule);
+                rule
+            });
+        }
+        ignoring
+    }
+
+    fn remembered(&self, dir: &[u8]) -> Option<Option<usize>> {
+        let dirs = self
+            .ignored_dirs
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        dirs.get(dir).copied()
+    }
+
+    fn remember(&self, dir: &[u8], rule: Option<usize>) {
+        if dir.len() > MAX_REMEMBERED_PATH_BYTES {
+            return;
+        }
+        let mut dirs = self
+            .ignored_dirs
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if dirs.len() >= MAX_REMEMBERED {
+            dirs.clear();
+        }
+        dirs.insert(dir.into(), rule);
+    }
+
+    /// Returns the last rules that match a path as a file and as a directory.
+    fn last_matches(&self, path: &[u8]) -> [Option<usize>; 2] {
+        // `*` would match the empty path, which is the directory of the rules itself.
+        if path.is_empty() {
+            return [None; 2];
+        }
+        let candidate = Candidate::from_bytes(path);
+        let mut hits = Vec::new();
+        let mut as_dir = None;
+        for chunk in self.chunks.iter().rev() {
+            chunk.globs.matches_candidate_into(&candidate, &mut hits);
+            for rule in hits.iter().rev().map(|hit| chunk.first_rule + hit) {
+                as_dir = as_dir.or(Some(rule));
+                // What matches a file matches a directory too.
+                if !self.rules[rule].is_dir_only {
+                    return [Some(rule), as_dir];
+                }
+            }
+        }
+        [None, as_dir]
+    }
+}
+
+/// Splits a rule file into numbered lines as git does: without a byte order mark and carriage returns.
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    text.split(|byte| *byte == b'\n')
+        .enumerate()
+        .map(|(index, line)| {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            (u32::try_from(index + 1).unwrap_or(u32::MAX), line)
+        })
+}
+
+/// Returns the lines of a rule file named `source`.
+pub fn rule_lines<'a>(
+    source: &str,
+    text: &'a [u8],
+) -> impl Iterator<Item = RuleLine<'a>> + use<'a> {
+    let source: Arc<str> = source.into();
+    lines(text).map(move |(number, text)| RuleLine {
+        source: source.clone(),
+        number,
+        text,
+    })
+}
+
+/// Returns whether a line is blank or a comment.
+pub(crate) fn is_blank(line: &[u8]) -> bool {
+    line.starts_with(b"#") || line.iter().all(|byte| *byte == b' ')
+}
+
+/// Returns whether the pattern of an access rule is negated.
+pub(crate) fn is_negated(line: &[u8]) -> Result<bool, NoGlob> {
+    let line = RuleLine {
+        source: "".into(),
+        number: 0,
+        text: line,
+    };
+    parse(line, Case::Folded).map(|(rule, _)| rule.is_negated)
+}
+
+/// Parses a line. Blank lines and comments never match.
+fn parse(line: RuleLine<'_>, case: Case) -> Result<(Rule, Glob), NoGlob> {
+    if line.text.starts_with(b"#") {
+        return Err(NoGlob::NeverMatches);
+    }
+    // Git treats a line as a C string.
+    let text_end = memchr::memchr(0, line.text).unwrap_or(line.text.len());
+    let text = without_trailing_spaces(&line.text[..text_end]);
+    let mut pattern = text.strip_prefix(b"!").unwrap_or(text);
+    let is_negated = pattern.len() < text.len();
+    let is_dir_only = pattern.ends_with(b"/");
+    if is_dir_only {
+        pattern = &pattern[..pattern.len() - 1];
+    }
+    let subject = if pattern.contains(&b'/') {
+        Subject::Path
+    } else {
+        Subject::Name
+    };
+    pattern = pattern.strip_prefix(b"/").unwrap_or(pattern);
+    let visible = match case {
+        Case::Sensitive => Cow::Borrowed(pattern),
+        Case::Folded => {
+            let visible = visible(pattern);
+            // A negated pattern with invisible characters must not allow anything.
+            if is_negated && visible.as_deref() != Some(pattern) {
+                return Err(NoGlob::NeverMatches);
+            }
+            visible.unwrap_or(Cow::Borrowed(pattern))
+        }
+    };
+    if visible.is_empty() {
+        return Err(NoGlob::NeverMatches);
+    }
+    let glob = Syntax::git(case).glob(&visible, subject)?;
+    let rule = Rule {
+        source: line.source,
+        line: line.number,
+        pattern: String::from_utf8_lossy(text).into_owned(),
+        is_negated,
+        is_dir_only,
+    };
+    Ok((rule, glob))
+}
+
+/// Returns a pattern without characters that file systems ignore, or `None` when it is not UTF-8.
+fn visible(pattern: &[u8]) -> Option<Cow<'_, [u8]>> {
+    Some(
+        match without_ignorable(std::str::from_utf8(pattern).ok()?) {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        },
+    )
+}
+
+/// Drops trailing spaces. A backslash protects the space after it.
+fn without_trailing_spaces(line: &[u8]) -> &[u8] {
+    let mut end = 0;
+    let mut at = 0;
+    while let Some(&byte) = line.get(at) {
+        at += 1;
+        if byte == b'\\' {
+            at += 1;
+        }
+        if byte != b' ' {
+            end = at.min(line.len());
+        }
+    }
+    &line[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &[u8]) -> PatternSet {
+        PatternSet::access_rules(rule_lines("rules", text)).unwrap()
+    }
+
+    fn denies(set: &PatternSet, path: &str) -> bool {
+        set.deciding(path.as_bytes()).as_file.is_ignore()
+    }
+
+    #[test]
+    fn the_deciding_line_is_reported() {
+        let set = set(b"# first\n*.log  \n!keep.log\r\nbuild/\n");
+        let verdict = set.deciding(b"a/X.LOG").as_file;
+        let Match::Ignore(rule) = verdict else {
+            panic!("{verdict:?}")
+        };
+        assert_eq!(
+            (&*rule.source, rule.line, rule.pattern.as_str()),
+            ("rules", 2, "*.log")
+        );
+        let verdict = set.deciding(b"keep.log").as_file;
+        assert!(matches!(verdict, Match::Whitelist(rule) if rule.line == 3));
+        let verdict = set.deciding(b"build/keep.log").as_file;
+        assert!(matches!(verdict, Match::Ignore(rule) if rule.line == 4));
+        assert!(set.deciding(b"build").as_file.is_none());
+        assert!(set.deciding(b"build").as_dir.is_ignore());
+    }
+
+    #[test]
+    fn remembered_directories_change_no_answer() {
+        let set = set(b"a/*\n!a/b\nc\n");
+        for _ in 0..2 {
+            assert!(denies(&set, "a/x/y"));
+            assert!(!denies(&set, "a/b/y"));
+            assert!(denies(&set, "a/b/c/d/e"));
+        }
+    }
+
+    #[test]
+    fn invisible_characters_deny_more_and_never_less() {
+        let set = set(".e\u{200b}nv\n*\u{200d}.k\n\u{200b}\n!a\u{200b}.k\n!b.k\n".as_bytes());
+        for denied in [
+            ".env",
+            ".ENV",
+            ".en\u{fe0f}v",
+            "a.k",
+            "x\u{200d}.k",
+            "\u{200b}",
+        ] {
+            assert!(denies(&set, denied), "{denied:?}");
+        }
+        assert!(!denies(&set, "b.k"));
+    }
+
+    /// Git before 2.52 cut the literal start off and matched the rest like the start of a path.
+    #[test]
+    fn double_stars_after_text_mean_one_star() {
+        let set = set(b"foo**/bar\n");
+        for (path, expected) in [
+            ("foobar", false),
+            ("foo/bar", true),
+            ("foox/bar", true),
+            ("foo/x/bar", false),
+            ("foox/y/bar", false),
+        ] {
+            assert_eq!(denies(&set, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_deny_more_and_never_less() {
+        let set = set(b"*.k\xe9y\n!\xe9.k\xe9y\n");
+        assert!(denies(&set, "a.kéy"));
+        assert!(denies(&set, "é.kéy"));
+    }
+
+    /// `globset` matches all of these.
+    #[test]
+    fn patterns_that_match_nothing_in_git_match_nothing() {
+        let everything = set(b"*\n**\n/**\n**/*\n");
+        assert!(everything.deciding(b"").as_dir.is_none());
+        assert!(everything.deciding(b"a").as_file.is_ignore());
+        for pattern in ["/**//", "**//", "a/**//"] {
+            let set = set(pattern.as_bytes());
+            for path in ["a", "a/b", "x/y/z"] {
+                assert!(
+                    set.deciding(path.as_bytes()).as_dir.is_none(),
+                    "{pattern} on {path}"
+                );
+            }
+        }
+        // Git before 2.52 matched the directory `abc`.
+        assert!(set(b"abc**//").deciding(b"abc").as_dir.is_none());
+    }
+
+    #[test]
+    fn a_pattern_over_a_limit_names_its_line() {
+        let large = [b"a\n*".as_slice(), &b"x".repeat(10_000), b"\nb\n"].concat();
+        let error = PatternSet::access_rules(rule_lines("rules", &large)).unwrap_err();
+        let (source, line) = ("rules".into(), 2);
+        assert_eq!(error, CompileError::TooLarge { source, line });
+        let lenient = PatternSet::gitignore("rules", &large);
+        assert!(lenient.last_match(b"a", false).is_ignore());
+        assert!(lenient.last_match(b"b", false).is_ignore());
+    }
+
+    #[test]
+    fn rules_of_many_sets_keep_their_order() {
+        let mut text = String::from("*.log\n");
+        for number in 0..3 * MAX_SET_GLOBS {
+            text.push_str(&format!("x{number}*y\n"));
+        }
+        text.push_str("!keep.log\n");
+        let set = set(text.as_bytes());
+        assert!(set.chunks.len() > 2);
+        assert!(denies(&set, "a.log"));
+        assert!(!denies(&set, "keep.log"));
+        let verdict = set.deciding(b"x700zy").as_file;
+        assert!(matches!(verdict, Match::Ignore(rule) if rule.line == 702));
+    }
+}

@@ -1,0 +1,33 @@
+//! File system access relative to open directories, write leases, and file stamps for change
+//! detection.
+
+#![allow(
+    clippy::missing_errors_doc,
+    reason = "each function returns the error of its system call"
+)]
+
+use std::{io, thread, time::Duration};
+
+pub mod dir;
+pub mod lease;
+mod stamp;
+
+pub use stamp::Stamp;
+
+/// Attempts to open a leased file, one per millisecond. A restore holds a lease for a much shorter
+/// time.
+const LEASE_RETRIES: u32 = 500;
+
+/// Opens a file with the non-blocking `open`. Retries while another thread or process holds a lease
+/// on it.
+pub fn retry_while_leased<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..LEASE_RETRIES {
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            opened => return opened,
+        }
+    }
+    open()
+}

@@ -1,0 +1,31 @@
+/// Result of `lstat`, compared to detect that a file was changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Nanoseconds since the Unix epoch.
+    pub mtime: i64,
+    /// Nanoseconds since the Unix epoch.
+    pub ctime: i64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Inode number.
+    pub inode: u64,
+    /// Type and permission bits.
+    pub mode: u32,
+}
+
+/// Timestamp granularity of a file system, in nanoseconds.
+const TICK: i64 = 10_000_000;
+/// Timestamp granularity assumed when no timestamp has a fraction of a second, in nanoseconds.
+const COARSE_TICK: i64 = 2_000_000_000;
+
+impl Stamp {
+    /// Returns whether every change after `looked` (nanoseconds since the Unix epoch) would alter
+    /// this stamp. Returns false while the timestamps are so recent that another change could
+    /// produce the same ones.
+    pub fn is_settled(&self, looked: i64) -> bool {
+        let second = 1_000_000_000;
+        let coarse = self.mtime % second == 0 && self.ctime % second == 0;
+        let tick = if coarse { COARSE_TICK } else { TICK };
+        self.mtime.max(self.ctime) < looked.saturating_sub(tick)
+    }
+}

@@ -1,0 +1,39 @@
+//! The workspace as an agent sees it: paths, access rules, files, editor state.
+//!
+//! Functions take and return plain data. The only side effects are reads of the workspace and
+//! writes below the data directory; the caller chooses the thread.
+//!
+//! Reading order: [`path`] (where a path lies, and whether it is inside a root), [`access`]
+//! (whether it may be read), then the modules built on both: [`listing`], [`read`], [`tracker`],
+//! [`editor`] and [`environment`]. [`storage`] is the data directory. [`git`] is the only entry to
+//! libgit2, [`model_info`] a table of models, [`json_repair`] a fix for JSON from JavaScript
+//! clients.
+//!
+//! Invariants:
+//! - Untrusted paths become a [`path::Location`] before use, and no name or byte of the workspace
+//!   leaves this crate without a verdict of [`access`].
+//! - Every loop over files or lines checks its [`cancel::Cancel`].
+//! - No input causes a panic.
+
+pub mod access;
+pub mod cancel;
+pub mod clock;
+pub mod document;
+pub mod editor;
+pub mod environment;
+pub mod error;
+pub mod escape;
+pub mod fs;
+pub mod git;
+pub mod gitignore_stack;
+pub mod json_repair;
+pub mod limits;
+pub mod listing;
+pub mod model_info;
+pub mod path;
+pub mod plural;
+pub mod read;
+pub mod storage;
+pub mod thread_pool;
+pub mod token_estimate;
+pub mod tracker;

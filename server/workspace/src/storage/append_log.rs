@@ -1,0 +1,163 @@
+//! Append-only logs in a task directory.
+//!
+//! The holder of the [`TaskLock`] appends whole lines with one write. If the write fails, the file
+//! is truncated to its old length. Appended lines are durable only after [`UnsyncedWrite::sync`],
+//! so that several writes can share one flush.
+
+use std::{
+    fs::{self, File, Metadata, OpenOptions},
+    io::{ErrorKind as Io, Write},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::UNIX_EPOCH,
+};
+
+use super::{
+    TaskDir, TaskLock,
+    atomic_file::{cannot_open, check_regular, failed, open, regular, sync_dir},
+};
+use crate::error::Error;
+
+/// Identity, length and modification time of a log, compared to detect changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogStamp {
+    /// Device and inode.
+    identity: (u64, u64),
+    /// Length in bytes.
+    pub len: u64,
+    /// Modification time, in nanoseconds since the Unix epoch.
+    pub mtime_ns: u64,
+}
+
+impl LogStamp {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        let since = metadata.modified().ok();
+        let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        #[cfg(unix)]
+        let identity = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let identity = (0, 0);
+        Self {
+            identity,
+            len: metadata.len(),
+            mtime_ns: since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)),
+        }
+    }
+
+    /// Returns whether both stamps are of the same file.
+    pub fn is_of_same_file(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+}
+
+impl TaskDir {
+    /// Returns the stamp of a log, or `None` if it does not exist.
+    ///
+    /// # Errors
+    /// `storage`, if its metadata cannot be read or it is not a regular file.
+    pub fn stamp(&self, name: &str) -> Result<Option<LogStamp>, Error> {
+        let path = self.path().join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) => regular(&path, &metadata).map(Some),
+            Err(error) if error.kind() == Io::NotFound => Ok(None),
+            Err(error) => Err(failed("read the metadata of", &path, &error)),
+        }
+    }
+
+    /// Opens a log for reading. Returns `None` if it does not exist.
+    ///
+    /// # Errors
+    /// `storage`, if it cannot be opened or is not a regular file.
+    pub fn open_log(&self, name: &str) -> Result<Option<(File, LogStamp)>, Error> {
+        let path = self.path().join(name);
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match open(&path, &mut options) {
+            Ok(file) => {
+                let stamp = check_regular(&path, &file)?;
+                Ok(Some((file, stamp)))
+            }
+            Err(error) if error.kind() == Io::NotFound => Ok(None),
+            Err(error) => Err(cannot_open(&path, &error)),
+        }
+    }
+}
+
+impl TaskLock {
+    /// Appends `lines` to a log, creating it if needed. `known` records whether the log's directory
+    /// entry is durable, and is set by [`UnsyncedWrite::sync`].
+    ///
+    /// # Errors
+    /// `storage`. Nothing was appended.
+    pub fn append(
+        &self,
+        name: &str,
+        lines: &[u8],
+        known: &Arc<AtomicBool>,
+    ) -> Result<UnsyncedWrite, Error> {
+        let path = self.dir.join(name);
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = open(&path, &mut options).map_err(|error| cannot_open(&path, &error))?;
+        let before = check_regular(&path, &file)?;
+        let written = file.write_all(lines).and_then(|()| file.metadata());
+        let metadata = written.map_err(|error| {
+            // If this fails too, the next writer repairs the log.
+            let _ = file.set_len(before.len);
+            failed("write", &path, &error)
+        })?;
+        Ok(UnsyncedWrite {
+            file: Arc::new(file),
+            path,
+            before,
+            stamp: LogStamp::of(&metadata),
+            known: Arc::clone(known),
+        })
+    }
+}
+
+/// Lines appended to a log that may not be durable yet.
+#[derive(Clone, Debug)]
+#[must_use = "unsynced lines are lost if the machine crashes"]
+pub struct UnsyncedWrite {
+    file: Arc<File>,
+    path: PathBuf,
+    /// Stamp before the write.
+    pub before: LogStamp,
+    /// Stamp after the write.
+    pub stamp: LogStamp,
+    known: Arc<AtomicBool>,
+}
+
+impl UnsyncedWrite {
+    /// Returns whether syncing one write also makes an earlier write durable.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        self.stamp.is_of_same_file(&other.stamp)
+    }
+
+    /// Waits until these lines and all earlier ones are on the disk.
+    ///
+    /// # Errors
+    /// `storage`. The lines may or may not be durable.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.file
+            .sync_data()
+            .map_err(|error| failed("flush", &self.path, &error))?;
+        if self.known.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        for dir in self.path.ancestors().skip(1).take(2) {
+            sync_dir(dir)?;
+        }
+        self.known.store(true, Ordering::Release);
+        Ok(())
+    }
+}
