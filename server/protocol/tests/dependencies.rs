@@ -8,13 +8,14 @@ use serde_json::Value;
 
 /// Dependencies of any kind that a crate must not have, from the lowest crate to the highest. A
 /// crate may depend on the crates above its line only.
-const FORBIDDEN: [(&str, &[&str]); 4] = [
+const FORBIDDEN: [(&str, &[&str]); 5] = [
     (
         "sightline-protocol",
         &[
             "sightline-workspace",
             "sightline-checkpoint",
             "sightline-conversation",
+            "sightline-agents",
             "sightline",
         ],
     ),
@@ -23,17 +24,19 @@ const FORBIDDEN: [(&str, &[&str]); 4] = [
         &[
             "sightline-checkpoint",
             "sightline-conversation",
+            "sightline-agents",
             "sightline",
         ],
     ),
     (
         "sightline-checkpoint",
-        &["sightline-conversation", "sightline"],
+        &["sightline-conversation", "sightline-agents", "sightline"],
     ),
     (
         "sightline-conversation",
-        &["sightline-checkpoint", "sightline"],
+        &["sightline-checkpoint", "sightline-agents", "sightline"],
     ),
+    ("sightline-agents", &["sightline"]),
 ];
 
 /// Only the server speaks LSP, runs asynchronously and watches files.

@@ -1,0 +1,208 @@
+//! The text that a prompt event adds: the sections the model does not know yet, within a budget.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use serde::{Deserialize, Serialize};
+use sightline_protocol::environment::{Section, SectionId};
+
+use super::Markup;
+
+/// Maximum length of the block, in characters. Claude Code and Codex cut texts of more than
+/// 10,000 characters.
+const MAX_CHARS: usize = 8000;
+/// Maximum number of open tabs in a block that is too long.
+const MAX_TABS: usize = 50;
+/// Sections without which the block may have to do, least important first.
+const OPTIONAL: &[SectionId] = &[
+    SectionId::Files,
+    SectionId::WorkspaceConfiguration,
+    SectionId::CliTools,
+    SectionId::InactiveTerminals,
+    SectionId::RunningTerminals,
+];
+
+/// The sections that a session was told, by a hash of their text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownSections(BTreeMap<SectionId, u64>);
+
+/// Returns the block with the sections that changed since `known`, which is updated. `None` if
+/// nothing changed except the time.
+pub fn context_block(
+    sections: &[Section],
+    known: &mut KnownSections,
+    markup: Markup,
+) -> Option<String> {
+    let now: BTreeMap<SectionId, u64> = sections
+        .iter()
+        .map(|section| (section.id, hash(&section.text)))
+        .collect();
+    let is_new = |section: &&Section| match section.id {
+        SectionId::CurrentTime => false,
+        id => known.0.get(&id) != now.get(&id),
+    };
+    let mut changed: Vec<Section> = sections.iter().filter(is_new).cloned().collect();
+    let removed = known.0.keys().filter(|id| !now.contains_key(id));
+    changed.extend(removed.filter_map(|id| empty_section(*id)));
+    known.0 = now;
+    if changed.is_empty() {
+        return None;
+    }
+    changed.extend(
+        sections
+            .iter()
+            .filter(|section| section.id == SectionId::CurrentTime)
+            .cloned(),
+    );
+    changed.sort_by_key(|section| section.id);
+    Some(within_budget(changed, markup))
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns a section that tells the model that its former content no longer holds.
+fn empty_section(id: SectionId) -> Option<Section> {
+    let heading = match id {
+        SectionId::RunningTerminals => "Actively Running Terminals",
+        SectionId::UnsavedFiles => "Unsaved Files",
+        // Others are never empty, or were news.
+        _ => return None,
+    };
+    Some(Section {
+        id,
+        heading: heading.to_owned(),
+        text: "(none)".to_owned(),
+        tokens: 0,
+        omitted: 0,
+        derived: false,
+    })
+}
+
+fn within_budget(mut sections: Vec<Section>, markup: Markup) -> String {
+    let mut left_out = Vec::new();
+    for id in OPTIONAL {
+        if render(&sections, &left_out, markup).chars().count() <= MAX_CHARS {
+            break;
+        }
+        sections.retain(|section| {
+            let keep = section.id != *id;
+            if !keep {
+                let lines = section.text.lines().count();
+                left_out.push(format!("{} ({lines} lines)", section.heading));
+            }
+            keep
+        });
+    }
+    if render(&sections, &left_out, markup).chars().count() > MAX_CHARS {
+        for section in &mut sections {
+            if section.id == SectionId::OpenTabs {
+                keep_lines(section, MAX_TABS);
+            }
+        }
+    }
+    // Long names: shortens the longest section until the block fits.
+    while render(&sections, &left_out, markup).chars().count() > MAX_CHARS {
+        let Some(longest) = sections.iter_mut().max_by_key(|section| section.text.len()) else {
+            break;
+        };
+        match longest.text.lines().count() {
+            0 | 1 => longest.text = "(too long)".to_owned(),
+            lines => keep_lines(longest, lines / 2),
+        }
+    }
+    render(&sections, &left_out, markup)
+}
+
+/// Keeps the first lines of a section, and says how many are left out.
+fn keep_lines(section: &mut Section, max: usize) {
+    let lines = section.text.lines().count();
+    if lines > max {
+        let kept: Vec<&str> = section.text.lines().take(max).collect();
+        section.text = format!("{}\n({} more)", kept.join("\n"), lines - max);
+    }
+}
+
+fn render(sections: &[Section], left_out: &[String], markup: Markup) -> String {
+    let mut parts: Vec<String> = sections
+        .iter()
+        .map(|section| format!("# {}\n{}", section.heading, section.text))
+        .collect();
+    if !left_out.is_empty() {
+        parts.push(format!("# Left Out\n{}", left_out.join("\n")));
+    }
+    let body = parts.join("\n\n");
+    match markup {
+        Markup::Tagged => format!("<environment_details>\n{body}\n</environment_details>"),
+        Markup::Headings => body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(id: SectionId, text: &str) -> Section {
+        Section {
+            id,
+            heading: format!("{id:?}"),
+            text: text.to_owned(),
+            tokens: 0,
+            omitted: 0,
+            derived: false,
+        }
+    }
+
+    #[test]
+    fn only_changes_are_repeated() {
+        let mut known = KnownSections::default();
+        let mut sections = vec![
+            section(SectionId::OpenTabs, "a"),
+            section(SectionId::CurrentTime, "1"),
+            section(SectionId::UnsavedFiles, "a"),
+        ];
+        let first = context_block(&sections, &mut known, Markup::Tagged);
+        assert_eq!(
+            first.as_deref(),
+            Some(
+                "<environment_details>\n# OpenTabs\na\n\n# CurrentTime\n1\n\n# UnsavedFiles\na\n\
+                 </environment_details>"
+            )
+        );
+        sections[1].text = "2".to_owned();
+        assert_eq!(context_block(&sections, &mut known, Markup::Headings), None);
+        sections[0].text = "b".to_owned();
+        sections.pop();
+        assert_eq!(
+            context_block(&sections, &mut known, Markup::Headings).as_deref(),
+            Some("# OpenTabs\nb\n\n# CurrentTime\n2\n\n# Unsaved Files\n(none)")
+        );
+    }
+
+    #[test]
+    fn a_long_block_is_cut_to_the_budget() {
+        let lines = |text: &str, count| vec![text; count].join("\n");
+        let sections = [
+            section(SectionId::VisibleFiles, &lines("visible", 2)),
+            section(SectionId::OpenTabs, &lines(&"t".repeat(100), 70)),
+            section(SectionId::RunningTerminals, &lines("output", 1000)),
+        ];
+        let text = context_block(&sections, &mut KnownSections::default(), Markup::Tagged);
+        let text = text.unwrap();
+        assert!(text.chars().count() <= MAX_CHARS, "{}", text.len());
+        assert!(text.contains("RunningTerminals (1000 lines)"), "{text}");
+        assert_eq!(text.matches(&"t".repeat(100)).count(), 70);
+        let sections = [section(SectionId::OpenTabs, &lines(&"t".repeat(400), 70))];
+        let text = context_block(&sections, &mut KnownSections::default(), Markup::Tagged);
+        let text = text.unwrap();
+        assert!(text.chars().count() <= MAX_CHARS, "{}", text.len());
+        let one = [section(SectionId::OpenTabs, &"t".repeat(20_000))];
+        let text = context_block(&one, &mut KnownSections::default(), Markup::Tagged);
+        assert!(text.unwrap().contains("(too long)"));
+    }
+}

@@ -1,0 +1,41 @@
+//! Claude Code.
+
+use serde_json::{Value, json};
+
+use super::{EventKind, Format, HookAnswer, Markup};
+
+pub(super) const FORMAT: Format = Format {
+    events: &[
+        ("SessionStart", EventKind::SessionStart),
+        ("UserPromptSubmit", EventKind::Prompt),
+        ("PreToolUse", EventKind::ToolCall),
+    ],
+    session: "session_id",
+    tool_name: "tool_name",
+    tool_input: "tool_input",
+    reads_mentions: true,
+    markup: Markup::Tagged,
+    render,
+};
+
+fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
+    match (kind, answer) {
+        (EventKind::Prompt, HookAnswer::Context(text)) => Some(json!({
+            "hookSpecificOutput": {
+                "hookEventName": "UserPromptSubmit",
+                "additionalContext": text,
+            }
+        })),
+        (EventKind::Prompt, HookAnswer::Deny(reason)) => {
+            Some(json!({ "decision": "block", "reason": reason }))
+        }
+        (EventKind::ToolCall, HookAnswer::Deny(reason)) => Some(json!({
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": reason,
+            }
+        })),
+        _ => None,
+    }
+}

@@ -1,0 +1,30 @@
+//! Cline: the format of its hooks, sent by our plugin. A prompt cannot be refused.
+
+use serde_json::{Value, json};
+
+use super::{EventKind, Format, HookAnswer, Markup};
+
+pub(super) const FORMAT: Format = Format {
+    events: &[
+        ("UserPromptSubmit", EventKind::Prompt),
+        ("PreToolUse", EventKind::ToolCall),
+    ],
+    session: "session_id",
+    tool_name: "tool_name",
+    tool_input: "tool_input",
+    reads_mentions: false,
+    markup: Markup::Tagged,
+    render,
+};
+
+fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
+    match (kind, answer) {
+        (EventKind::Prompt, HookAnswer::Context(text)) => {
+            Some(json!({ "cancel": false, "contextModification": text }))
+        }
+        (EventKind::ToolCall, HookAnswer::Deny(reason)) => {
+            Some(json!({ "cancel": true, "errorMessage": reason }))
+        }
+        _ => None,
+    }
+}

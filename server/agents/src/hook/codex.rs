@@ -1,0 +1,8 @@
+//! Codex: the formats of Claude Code. A file mentioned with `@` reaches the model as a name only.
+
+use super::{Format, claude_code};
+
+pub(super) const FORMAT: Format = Format {
+    reads_mentions: false,
+    ..claude_code::FORMAT
+};

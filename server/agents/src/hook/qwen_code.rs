@@ -1,0 +1,7 @@
+//! Qwen Code: the events and answers of Claude Code.
+
+use super::{Format, claude_code};
+
+pub(super) const FORMAT: Format = Format {
+    ..claude_code::FORMAT
+};

@@ -1,0 +1,54 @@
+//! Why a tool or a prompt is refused, as text for the model and the user.
+
+use sightline_protocol::access::{AccessKind, AccessRule, CheckAccessResult, PathAccess};
+
+/// Returns why a tool may not run. `None` if access is allowed. Paths outside the workspace are
+/// left to the agent.
+pub fn denied_tool(result: &CheckAccessResult) -> Option<String> {
+    let path = result.paths.iter().find(|path| is_denied(path));
+    if let Some(path) = path {
+        return Some(reason(
+            &path.path,
+            path.rule.as_ref(),
+            path.reason.as_deref(),
+        ));
+    }
+    let command = result.command.as_ref().filter(|command| !command.allowed)?;
+    Some(match command.denied.first() {
+        Some(denied) => reason(&denied.path, denied.rule.as_ref(), Some(&denied.reason)),
+        None => "Sightline denies this command. Ask the user.".to_owned(),
+    })
+}
+
+/// Returns why a prompt that mentions files may not be sent. `None` if it may.
+pub fn denied_mention(result: &CheckAccessResult) -> Option<String> {
+    let path = result.paths.iter().find(|path| is_denied(path))?;
+    let why = cause(path.rule.as_ref(), path.reason.as_deref());
+    Some(format!(
+        "{0} is hidden from agents{why}, and the agent would add its content to the prompt. \
+         Remove the @ to send only the name, or allow the file in .clineignore.",
+        path.path
+    ))
+}
+
+fn is_denied(path: &PathAccess) -> bool {
+    path.access == AccessKind::Denied
+}
+
+fn reason(path: &str, rule: Option<&AccessRule>, reason: Option<&str>) -> String {
+    format!(
+        "{path} is hidden from agents{}. Ask the user.",
+        cause(rule, reason)
+    )
+}
+
+fn cause(rule: Option<&AccessRule>, reason: Option<&str>) -> String {
+    match (rule, reason) {
+        (Some(rule), _) if rule.line > 0 => {
+            format!(" by {}:{} ({})", rule.source, rule.line, rule.pattern)
+        }
+        (Some(rule), _) => format!(" by a {} rule", rule.source),
+        (None, Some(reason)) => format!(": {reason}"),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,172 @@
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use sightline_protocol::access::{AccessKind, AccessRule, CheckAccessResult, PathAccess};
+
+use super::*;
+
+fn parsed(agent: Agent, event: &str, input: Value) -> Option<HookInput> {
+    let kind = event_kind(agent, event).unwrap();
+    parse(agent, kind, input.to_string().as_bytes()).unwrap()
+}
+
+fn rendered(agent: Agent, kind: EventKind, answer: &HookAnswer) -> Value {
+    let text = render(agent, kind, answer);
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+#[test]
+fn every_agent_has_a_prompt_and_a_tool_event() {
+    for agent in Agent::ALL {
+        let events = format(agent).events;
+        for kind in [EventKind::Prompt, EventKind::ToolCall] {
+            let count = events.iter().filter(|(_, known)| *known == kind).count();
+            assert_eq!(count, 1, "{agent:?} {kind:?}");
+        }
+        assert_eq!(event_kind(agent, "Unknown"), None);
+        assert_eq!(render(agent, EventKind::Prompt, &HookAnswer::Nothing), "");
+        assert_eq!(render(agent, EventKind::ToolCall, &HookAnswer::Nothing), "");
+    }
+}
+
+#[test]
+fn a_tool_call_is_parsed_with_the_field_names_of_the_agent() {
+    let claude = parsed(
+        Agent::Claude,
+        "PreToolUse",
+        json!({
+            "session_id": "a/b", "cwd": "/ws", "tool_name": "Read",
+            "tool_input": { "file_path": "/ws/a" },
+        }),
+    );
+    let copilot = parsed(
+        Agent::Copilot,
+        "preToolUse",
+        json!({
+            "sessionId": "a/b", "cwd": "/ws", "toolName": "view", "toolArgs": { "path": "/ws/a" },
+        }),
+    );
+    for (input, task) in [(claude, "claude-a_b"), (copilot, "copilot-a_b")] {
+        let input = input.unwrap();
+        assert_eq!(input.cwd, Some(PathBuf::from("/ws")));
+        assert_eq!(input.task_id.as_deref(), Some(task));
+        let call = ToolCall {
+            paths: vec!["/ws/a".to_owned()],
+            commands: Vec::new(),
+        };
+        assert_eq!(input.event, HookEvent::ToolCall(call));
+    }
+}
+
+#[test]
+fn mentions_count_where_the_agent_reads_them() {
+    for (agent, event, mentions) in [
+        (Agent::Claude, "UserPromptSubmit", vec!["a"]),
+        (Agent::Qwen, "UserPromptSubmit", vec!["a"]),
+        (Agent::Gemini, "BeforeAgent", vec!["a"]),
+        (Agent::Codex, "UserPromptSubmit", vec![]),
+        (Agent::Copilot, "userPromptSubmitted", vec![]),
+    ] {
+        let input = parsed(agent, event, json!({ "prompt": "see @a" })).unwrap();
+        let mentions = mentions.into_iter().map(str::to_owned).collect();
+        assert_eq!(input.event, HookEvent::Prompt { mentions }, "{agent:?}");
+    }
+    let repeated = parsed(Agent::Qwen, "UserPromptSubmit", json!({ "prompt": "" }));
+    assert_eq!(repeated, None);
+}
+
+#[test]
+fn a_compacted_session_has_lost_its_context() {
+    for (source, context_lost) in [("startup", false), ("compact", true), ("clear", true)] {
+        let input = parsed(Agent::Codex, "SessionStart", json!({ "source": source }));
+        let event = input.unwrap().event;
+        assert_eq!(event, HookEvent::SessionStart { context_lost });
+    }
+}
+
+#[test]
+fn malformed_input_is_an_error() {
+    for agent in Agent::ALL {
+        for input in [
+            "",
+            "[]",
+            "{",
+            "null",
+            r#"{"tool_name":"Read"}"#,
+            r#"{"tool_input":1}"#,
+        ] {
+            let parsed = parse(agent, EventKind::ToolCall, input.as_bytes());
+            assert!(parsed.is_err(), "{agent:?} {input}");
+        }
+    }
+}
+
+#[test]
+fn answers_have_the_shape_of_the_agent() {
+    let context = HookAnswer::Context("T".to_owned());
+    let deny = HookAnswer::Deny("R".to_owned());
+    for agent in [Agent::Claude, Agent::Codex, Agent::Qwen, Agent::Opencode] {
+        assert_eq!(
+            rendered(agent, EventKind::Prompt, &context),
+            json!({"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "T"}})
+        );
+        assert_eq!(
+            rendered(agent, EventKind::Prompt, &deny),
+            json!({"decision": "block", "reason": "R"})
+        );
+        assert_eq!(
+            rendered(agent, EventKind::ToolCall, &deny),
+            json!({"hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": "R",
+            }})
+        );
+    }
+    assert_eq!(
+        rendered(Agent::Gemini, EventKind::Prompt, &context),
+        json!({"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "T"}})
+    );
+    for kind in [EventKind::Prompt, EventKind::ToolCall] {
+        let expected = json!({"decision": "deny", "reason": "R"});
+        assert_eq!(rendered(Agent::Gemini, kind, &deny), expected);
+    }
+    assert_eq!(
+        rendered(Agent::Copilot, EventKind::Prompt, &context),
+        json!({"additionalContext": "T"})
+    );
+    assert_eq!(
+        rendered(Agent::Copilot, EventKind::ToolCall, &deny),
+        json!({"permissionDecision": "deny", "permissionDecisionReason": "R"})
+    );
+    assert_eq!(
+        rendered(Agent::Cline, EventKind::Prompt, &context),
+        json!({"cancel": false, "contextModification": "T"})
+    );
+    assert_eq!(
+        rendered(Agent::Cline, EventKind::ToolCall, &deny),
+        json!({"cancel": true, "errorMessage": "R"})
+    );
+}
+
+#[test]
+fn a_refusal_names_the_file_and_the_rule() {
+    let mut result = CheckAccessResult {
+        paths: vec![PathAccess {
+            path: "a.key".to_owned(),
+            access: AccessKind::Denied,
+            rule: Some(AccessRule {
+                source: ".clineignore".to_owned(),
+                line: 3,
+                pattern: "*.key".to_owned(),
+            }),
+            reason: None,
+        }],
+        command: None,
+    };
+    let expected = "a.key is hidden from agents by .clineignore:3 (*.key). Ask the user.";
+    assert_eq!(denied_tool(&result).as_deref(), Some(expected));
+    assert!(denied_mention(&result).unwrap().contains(".clineignore:3"));
+    result.paths[0].access = AccessKind::Outside;
+    assert_eq!(denied_tool(&result), None);
+}
