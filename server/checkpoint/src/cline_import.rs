@@ -34,7 +34,7 @@ use super::{
         object::{
             Commit, Kind, Mode, RawEntry, Unreadable, encode_tree, name_of, raw_entries, tree_order,
         },
-        object_reader::ObjectReader,
+        odb::Odb,
         pack_writer::PackWriter,
         reachable::named_by_headers,
         refs,
@@ -125,7 +125,7 @@ impl Checkpoints {
         let mut import = Importer {
             job,
             shadow: &shadow,
-            stored: repository.reader(),
+            stored: repository.odb(),
             pack: PackWriter::new(repository.dir())?,
             trees: HashMap::new(),
             entries: HashMap::new(),
@@ -200,7 +200,7 @@ fn task_of(message: &str) -> Option<String> {
 /// truncated objects.
 struct ShadowRepository {
     dir: PathBuf,
-    reader: ObjectReader,
+    reader: Odb,
 }
 
 impl ShadowRepository {
@@ -225,7 +225,7 @@ impl ShadowRepository {
                 ),
             ));
         }
-        let reader = ObjectReader::new(&dir, MAX_OBJECT_BYTES);
+        let reader = Odb::new(&dir, MAX_OBJECT_BYTES);
         Ok(Self { dir, reader })
     }
 
@@ -321,7 +321,7 @@ enum Omission {
 struct Importer<'a> {
     job: &'a Job<'a>,
     shadow: &'a ShadowRepository,
-    stored: ObjectReader,
+    stored: Odb,
     pack: PackWriter,
     /// Consecutive checkpoints share most trees.
     trees: HashMap<(Oid, RelPath), ImportedTree>,

@@ -28,7 +28,7 @@ use super::{
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, Oid},
-        object_reader::ObjectReader,
+        odb::Odb,
         pack_writer::PackWriter,
     },
     worktree::{
@@ -124,10 +124,10 @@ impl Checkpoints {
             .iter()
             .find(|checkpoint| !checkpoint.metadata.fetched);
 
-        repository.reader().refresh();
+        repository.odb().refresh();
         let sink = ObjectSink {
             pack: PackWriter::new(repository.dir())?,
-            stored: repository.reader(),
+            stored: repository.odb(),
             is_empty: checkpoints.is_empty(),
             unchecked: AtomicUsize::new(0),
         };
@@ -313,7 +313,7 @@ fn reread(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, V
 struct ObjectSink {
     pack: PackWriter,
     /// The store. Its packs only grow while the lock is held; at worst an object is stored twice.
-    stored: ObjectReader,
+    stored: Odb,
     /// Whether the store is empty, so that lookups are unnecessary.
     is_empty: bool,
     /// Number of objects added without a lookup.

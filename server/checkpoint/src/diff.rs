@@ -30,7 +30,7 @@ use super::{
     Checkpoints, Job, Oid, Progress, Skipped,
     store::{
         object::{Kind, Mode, name_of},
-        object_reader::ObjectReader,
+        odb::Odb,
         repository::Repository,
     },
     tree_diff::{DeniedPaths, Difference, Leaf, Side, Tree, compare},
@@ -168,7 +168,7 @@ impl Checkpoints {
         (from, (to, left)): &(Tree, (Tree, Option<SkippedPaths>)),
         options: &DiffOptions,
     ) -> Result<Vec<FileDiff>, Error> {
-        let reader = repository.reader();
+        let reader = repository.odb();
         let found = compare(&reader, from, to, &options.paths, job.cancel)?;
         let mut denied = DeniedPaths::new(job);
         let mut differences = Vec::with_capacity(found.leaves.len());
@@ -351,14 +351,14 @@ type SkippedPaths = Arc<Vec<Skipped>>;
 
 /// Reads contents from the store, or from the work tree if they are not stored.
 struct SideContents {
-    reader: ObjectReader,
+    reader: Odb,
     walker: RefCell<DirWalker>,
 }
 
 impl SideContents {
     fn new(checkpoints: &Checkpoints, repository: &Repository) -> Result<Self, Error> {
         Ok(Self {
-            reader: repository.reader(),
+            reader: repository.odb(),
             walker: RefCell::new(checkpoints.walker()?),
         })
     }

@@ -12,9 +12,7 @@ use sightline_workspace::{error::Error, escape::one_line};
 
 use super::{
     Checkpoint, CheckpointMetadata, Checkpoints, Filter, Oid,
-    store::{
-        object::Commit, object_reader::ObjectReader, refs, remote_refs, repository::Repository,
-    },
+    store::{object::Commit, odb::Odb, refs, remote_refs, repository::Repository},
 };
 
 /// Maximum length of a commit subject, in characters. The metadata holds the whole label.
@@ -146,7 +144,7 @@ impl MetadataCache {
             .par_iter()
             .with_min_len(MIN_READS_PER_THREAD)
             .map_init(
-                || repository.reader(),
+                || repository.odb(),
                 |reader, id| read(reader, *id, fetched.get(id).copied()),
             );
         let read: Vec<Option<(Arc<Checkpoint>, usize)>> = read.collect();
@@ -165,7 +163,7 @@ impl MetadataCache {
 }
 
 /// Reads a checkpoint and the size of its message. `fetched` is the time when it was fetched.
-fn read(reader: &ObjectReader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Checkpoint>, usize)> {
+fn read(reader: &Odb, id: Oid, fetched: Option<u64>) -> Option<(Arc<Checkpoint>, usize)> {
     let commit = reader.commit(id).ok()?;
     let mut metadata = metadata_of(&commit)?;
     if let Some(when) = fetched {

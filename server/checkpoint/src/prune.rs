@@ -12,8 +12,7 @@ use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
 use super::{
     Checkpoint, Checkpoints, Filter, Oid, Purpose,
     store::{
-        gc, lock, object_reader::ObjectReader, pack::Pack, reachable::ReachableSet, refs,
-        repository::Repository,
+        gc, lock, odb::Odb, pack::Pack, reachable::ReachableSet, refs, repository::Repository,
     },
 };
 
@@ -119,7 +118,7 @@ impl Checkpoints {
         let size = repository.size();
         let budget = keep.max_bytes.filter(|limit| *limit < size);
         let packs = repository.packs()?;
-        let reader = repository.reader();
+        let reader = repository.odb();
         let (selected, mut reach) = fit_to_budget(
             (&repository, &reader, &packs),
             &checkpoints,
@@ -247,7 +246,7 @@ fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
 /// Adds the oldest checkpoints to `selected` until the rest fits into `budget` bytes. Also returns
 /// the reachable objects.
 fn fit_to_budget<'r>(
-    (repository, reader, packs): (&Repository, &'r ObjectReader, &[Pack]),
+    (repository, reader, packs): (&Repository, &'r Odb, &[Pack]),
     checkpoints: &[Arc<Checkpoint>],
     mut selected: HashSet<Oid>,
     budget: Option<u64>,
@@ -321,7 +320,7 @@ fn remove(
     cancel: &Cancel,
 ) -> Result<Vec<Oid>, Error> {
     let packs = repository.packs()?;
-    let reader = repository.reader();
+    let reader = repository.odb();
     let store = (repository, &reader, &packs[..]);
     let (selected, reach) = fit_to_budget(store, checkpoints, selected, budget, cancel)?;
     if selected.is_empty() && !gc::is_interrupted(repository) {

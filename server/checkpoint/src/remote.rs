@@ -24,10 +24,7 @@ use sightline_workspace::{
 use super::{
     Checkpoints, Job, Oid,
     metadata::is_checkpoint,
-    store::{
-        fsck::check_checkpoints, lock, object_reader::ObjectReader, refs, remote_refs,
-        repository::Repository,
-    },
+    store::{fsck::check_checkpoints, lock, odb::Odb, refs, remote_refs, repository::Repository},
     tree_diff::DeniedPaths,
     worktree::snapshot::below,
 };
@@ -156,7 +153,7 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
     }
     let mut denied = DeniedPaths::new(job);
     let mut denies = |path: &[u8], is_dir| denied.denies(&below(path, b""), is_dir);
-    let reader = ObjectReader::new(repository.dir(), MAX_OBJECT_BYTES);
+    let reader = Odb::new(repository.dir(), MAX_OBJECT_BYTES);
     let problems = check_checkpoints(&reader, &new, is_checkpoint, job.cancel, &mut denies)?;
     new.retain(|id| problems.iter().all(|(bad, _)| bad != id));
     left_out.extend(
@@ -541,7 +538,7 @@ mod tests {
         let ids = repository.ids().unwrap();
         let cancel = Cancel::default();
         let check_checkpoints = |largest| {
-            let reader = ObjectReader::new(repository.dir(), largest);
+            let reader = Odb::new(repository.dir(), largest);
             let allowed = &mut |_: &[u8], _| false;
             check_checkpoints(&reader, &ids, is_checkpoint, &cancel, allowed).unwrap()
         };

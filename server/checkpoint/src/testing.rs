@@ -163,7 +163,7 @@ impl Scratch {
     ) -> Oid {
         let _lock = self.lock();
         let repository = self.repository();
-        let reader = repository.reader();
+        let reader = repository.odb();
         let pack = PackWriter::new(repository.dir()).unwrap();
         let put = |kind, bytes: &[u8]| {
             let oid = name_of(kind, bytes);

@@ -23,7 +23,7 @@ use super::{
     Job,
     store::{
         object::{Mode, Oid},
-        object_reader::ObjectReader,
+        odb::Odb,
     },
     worktree::snapshot::{Folder, Node as Seen, Stamp},
 };
@@ -64,16 +64,13 @@ impl Tree {
         }
     }
 
-    fn entries_of<'a>(
-        tree: Option<&'a Self>,
-        reader: &ObjectReader,
-    ) -> Result<Vec<NamedNode<'a>>, Error> {
+    fn entries_of<'a>(tree: Option<&'a Self>, reader: &Odb) -> Result<Vec<NamedNode<'a>>, Error> {
         tree.map_or_else(|| Ok(Vec::new()), |tree| tree.entries(reader))
     }
 
     /// Returns the entries sorted by name. git's own order would separate a file and a folder with
     /// the same name.
-    fn entries(&self, reader: &ObjectReader) -> Result<Vec<NamedNode<'_>>, Error> {
+    fn entries(&self, reader: &Odb) -> Result<Vec<NamedNode<'_>>, Error> {
         let mut entries: Vec<NamedNode<'_>> = match self {
             Self::Stored(Oid::EMPTY_TREE) => Vec::new(),
             Self::Stored(oid) => {
@@ -209,7 +206,7 @@ pub(super) struct Comparison {
 
 /// Compares the paths in `wanted` with everything below them, or everything if it is empty.
 pub(super) fn compare(
-    reader: &ObjectReader,
+    reader: &Odb,
     left: &Tree,
     right: &Tree,
     wanted: &[RelPath],
@@ -302,11 +299,7 @@ pub(super) fn is_within(path: &RelPath, folder: &RelPath) -> bool {
 }
 
 /// Finds the file or link at `path` in a tree object.
-pub(super) fn find(
-    reader: &ObjectReader,
-    tree: Oid,
-    path: &RelPath,
-) -> Result<Option<Leaf>, Error> {
+pub(super) fn find(reader: &Odb, tree: Oid, path: &RelPath) -> Result<Option<Leaf>, Error> {
     let mut tree = tree;
     let mut names = path.components().peekable();
     while let Some(name) = names.next() {
@@ -333,7 +326,7 @@ pub(super) fn find(
 }
 
 /// Returns whether a tree object has a folder at `path`.
-pub(super) fn has_folder(reader: &ObjectReader, tree: Oid, path: &RelPath) -> Result<bool, Error> {
+pub(super) fn has_folder(reader: &Odb, tree: Oid, path: &RelPath) -> Result<bool, Error> {
     let mut tree = tree;
     for name in path.components() {
         if tree == Oid::EMPTY_TREE {

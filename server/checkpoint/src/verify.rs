@@ -36,7 +36,7 @@ impl Checkpoints {
         let mut denied = DeniedPaths::new(job);
         let mut denies = |path: &[u8], is_dir| denied.denies(&below(path, b""), is_dir);
         let ids = repository.ids()?;
-        let reader = repository.reader();
+        let reader = repository.odb();
         let found = check_checkpoints(&reader, &ids, is_checkpoint, job.cancel, &mut denies)?;
         // Objects that were pruned during the check are not damaged.
         let is_same = generation == repository.generation().ok();

@@ -13,7 +13,7 @@ use crate::{
     Counts,
     store::{
         object::{Mode, Oid, TreeEntry, tree_order},
-        object_reader::ObjectReader,
+        odb::Odb,
     },
     worktree::snapshot::{Entry, Folder},
 };
@@ -40,7 +40,7 @@ pub(crate) struct MissingObjects<'a> {
 pub(crate) fn find_missing<'a>(
     tree: &'a Arc<Folder>,
     base: BaseTree<'a>,
-    reader: &ObjectReader,
+    reader: &Odb,
     cancel: &Cancel,
     has: impl Fn(Oid, bool) -> bool,
 ) -> Result<(Counts, MissingObjects<'a>), Error> {

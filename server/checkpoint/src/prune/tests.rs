@@ -267,7 +267,7 @@ fn many_small_packs_are_combined_under_an_open_reader() {
     some(30);
     let ids = scratch.ids();
     let generation = scratch.repository().generation().unwrap();
-    let reader = scratch.repository().reader();
+    let reader = scratch.repository().odb();
     reader.commit(ids[3]).unwrap();
     scratch.checkpoints.tidy(&Cancel::default()).unwrap();
     assert_eq!(pack_count(&scratch), 2);

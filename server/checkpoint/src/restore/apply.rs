@@ -32,7 +32,7 @@ use sightline_workspace::{
 use super::{
     super::{
         Job, Oid, Progress,
-        store::{object::Mode, object_reader::ObjectReader, repository::Repository},
+        store::{object::Mode, odb::Odb, repository::Repository},
         tree_diff::Leaf,
         worktree::{permissions::ReadPermissionMap, read_file, snapshot::Stamp},
     },
@@ -230,7 +230,7 @@ fn remove_folders(context: &ApplyContext<'_>, folders: &[RelPath]) {
 struct Worker<'a> {
     context: &'a ApplyContext<'a>,
     walker: DirWalker,
-    reader: ObjectReader,
+    reader: Odb,
 }
 
 impl<'a> Worker<'a> {
@@ -238,7 +238,7 @@ impl<'a> Worker<'a> {
         Self {
             context,
             walker: context.walker.clone_root(),
-            reader: context.repository.reader(),
+            reader: context.repository.odb(),
         }
     }
 
@@ -404,7 +404,7 @@ fn appeared_error() -> String {
 }
 
 /// Reads a blob. The reader verifies its hash.
-pub(super) fn read_blob(reader: &ObjectReader, oid: Oid) -> Result<Vec<u8>, String> {
+pub(super) fn read_blob(reader: &Odb, oid: Oid) -> Result<Vec<u8>, String> {
     reader.blob(oid).map_err(|error| error.message)
 }
 

@@ -37,7 +37,7 @@ impl Checkpoints {
         };
         let restored_paths: Vec<RelPath> = paths.iter().filter_map(NamedPath::to_path).collect();
         let (left, right) = (Tree::Seen(now.tree.clone()), Tree::Stored(restored.tree));
-        let reader = repository.reader();
+        let reader = repository.odb();
         let found = compare(&reader, &left, &right, &restored_paths, job.cancel)?;
         let later: HashMap<&RelPath, &str> = found
             .leaves

@@ -266,7 +266,7 @@ fn restore_while_saving(
 /// Returns whether the checkpoint has this content at the path.
 fn holds(fixture: &Fixture, id: Oid, path: &RelPath, content: &[u8]) -> bool {
     let tree = fixture.checkpoints.get(id).unwrap().tree;
-    let reader = fixture.checkpoints.repository().unwrap().unwrap().reader();
+    let reader = fixture.checkpoints.repository().unwrap().unwrap().odb();
     let leaf = find(&reader, tree, path).unwrap();
     leaf.is_some_and(|leaf| leaf.oid == name_of(Kind::Blob, content))
 }

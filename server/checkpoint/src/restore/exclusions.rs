@@ -7,7 +7,7 @@ use sightline_workspace::{error::Error, path::RelPath};
 use super::{
     super::{
         Checkpoint, CheckpointMetadata, Job, NamedPath,
-        store::object_reader::ObjectReader,
+        store::odb::Odb,
         tree_diff::{DeniedPaths, find, has_folder, is_within},
         worktree::{
             exclusions::{PathHash, SavedExclusions},
@@ -129,7 +129,7 @@ impl<'a> ExcludedThen<'a> {
 /// checkpoint does not contain: a restore would have to delete it without saving it.
 pub(super) fn unreadable_conflicts(
     job: &Job<'_>,
-    reader: &ObjectReader,
+    reader: &Odb,
     (now, target): (&Scan, &Checkpoint),
     wanted: &[RelPath],
     exclusions: &mut ExcludedThen<'_>,

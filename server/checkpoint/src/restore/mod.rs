@@ -270,7 +270,7 @@ impl Checkpoints {
     /// `notFound` for an unknown checkpoint; `storage`.
     pub fn holds_folder(&self, id: Oid, path: &RelPath) -> Result<bool, Error> {
         let tree = self.get(id)?.tree;
-        let reader = self.existing_repository()?.reader();
+        let reader = self.existing_repository()?.odb();
         has_folder(&reader, tree, path)
     }
 
@@ -337,7 +337,7 @@ impl Checkpoints {
         wanted: &RestoreTarget,
         unsaved: UnsavedDocuments<'_>,
     ) -> Result<Plan, Error> {
-        let reader = repository.reader();
+        let reader = repository.odb();
         // The scan used the path, so it may have scanned another folder.
         if !walker.is_same_dir(self.work_tree()) {
             return Err(Error::storage(format!(

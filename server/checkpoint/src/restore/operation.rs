@@ -159,7 +159,7 @@ impl RestoreOperation<'_> {
                 undo.id
             )));
         }
-        self.repository.reader().refresh();
+        self.repository.odb().refresh();
         let prepared = prepared.inspect_err(|_| {
             if !is_retry {
                 self.remove_undo_point(&undo);
@@ -290,7 +290,7 @@ impl RestoreOperation<'_> {
         undo: Option<Oid>,
     ) -> Result<Restored, Error> {
         let unsaved: HashSet<&RelPath> = self.unsaved.paths.iter().collect();
-        let reader = self.repository.reader();
+        let reader = self.repository.odb();
         let content = |leaf: Leaf| String::from_utf8(read_blob(&reader, leaf.oid).ok()?).ok();
         let mut texts = Vec::new();
         let mut outcomes = Vec::with_capacity(plan.steps.len());

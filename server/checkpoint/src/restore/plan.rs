@@ -22,7 +22,7 @@ use super::{
         Checkpoint, Job,
         store::{
             object::{Mode, Oid},
-            object_reader::ObjectReader,
+            odb::Odb,
         },
         tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
         worktree::{reserved_names, scan::Scan},
@@ -127,7 +127,7 @@ pub(super) struct UnsavedDocuments<'a> {
 /// paths in `wanted`. `target_tree` is the tree of `target`.
 pub(super) fn plan(
     job: &Job<'_>,
-    reader: &ObjectReader,
+    reader: &Odb,
     walker: &mut DirWalker,
     (now, target, target_tree): (&Scan, &Checkpoint, Tree),
     wanted: &[RelPath],
@@ -186,7 +186,7 @@ pub(super) fn plan(
 /// disk.
 fn same_on_disk(
     job: &Job<'_>,
-    reader: &ObjectReader,
+    reader: &Odb,
     target: &Checkpoint,
     found: &Comparison,
     wanted: &[RelPath],
@@ -554,7 +554,7 @@ pub(super) struct RecoverySteps {
 /// and another program may have written the trees.
 pub(super) fn recovery_steps(
     job: &Job<'_>,
-    reader: &ObjectReader,
+    reader: &Odb,
     (from, to): (Oid, Oid),
     wanted: &[RelPath],
     (left_alone, own_data): (&HashSet<RelPath>, Option<&RelPath>),

@@ -17,7 +17,7 @@ use super::{
         Oid,
         store::{
             object::{Kind, Mode, Unreadable},
-            object_reader::ObjectReader,
+            odb::Odb,
             repository::Repository,
         },
         tree_diff::Leaf,
@@ -49,7 +49,7 @@ pub(super) fn verify_contents(
 ) -> Result<BlobCache, Error> {
     let cache = Mutex::new((CACHE_BYTES, BlobCache::new()));
     let lock = || cache.lock().unwrap_or_else(PoisonError::into_inner);
-    let read = |reader: &ObjectReader, oid| {
+    let read = |reader: &Odb, oid| {
         let bytes = reader.try_read(Kind::Blob, oid)?;
         let (room, contents) = &mut *lock();
         if let Some(left) = room.checked_sub(bytes.len())
@@ -83,7 +83,7 @@ pub(super) fn verify_folders(
     cancel: &Cancel,
 ) -> Result<(), Error> {
     folders.par_iter().with_min_len(16).try_for_each_init(
-        || repository.reader(),
+        || repository.odb(),
         |reader, folder| {
             cancel.check()?;
             let unreadable = |why| reader.unreadable(Kind::Tree, *folder, why);
@@ -107,7 +107,7 @@ pub(super) fn undo_damage(
         Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
         checked => checked?,
     }
-    let check = |reader: &ObjectReader, oid| reader.try_read(Kind::Blob, oid).map(drop);
+    let check = |reader: &Odb, oid| reader.try_read(Kind::Blob, oid).map(drop);
     let bad = unreadable_paths(repository, steps, |step| step.before, check, cancel)?;
     Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", list_paths(&bad))))
 }
@@ -139,7 +139,7 @@ fn unreadable_paths(
     repository: &Repository,
     steps: &[Step],
     side: impl Fn(&Step) -> Option<Leaf> + Sync,
-    read: impl Fn(&ObjectReader, Oid) -> Result<(), Unreadable> + Sync,
+    read: impl Fn(&Odb, Oid) -> Result<(), Unreadable> + Sync,
     cancel: &Cancel,
 ) -> Result<Vec<RelPath>, Error> {
     let has_content = |step: &&Step| match (&step.before, &step.after) {
@@ -150,7 +150,7 @@ fn unreadable_paths(
     let bad: Vec<Option<RelPath>> = steps
         .into_par_iter()
         .map_init(
-            || repository.reader(),
+            || repository.odb(),
             |reader, step| {
                 cancel.check()?;
                 let leaf = side(step).filter(|leaf| leaf.mode != Mode::Folder);

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use super::{
     super::{
         Job, Oid,
-        store::object_reader::ObjectReader,
+        store::odb::Odb,
         tree_diff::{DeniedPaths, Leaf, find, is_within},
         worktree::reserved_names,
     },
@@ -24,7 +24,7 @@ pub(super) struct ProtectedPaths<'a> {
 }
 
 /// Returns the files below the root that contain access rules, now or in the tree `target`.
-pub(super) fn rule_files(job: &Job<'_>, reader: &ObjectReader, target: Oid) -> Vec<RelPath> {
+pub(super) fn rule_files(job: &Job<'_>, reader: &Odb, target: Oid) -> Vec<RelPath> {
     let text = |path: &RelPath| {
         let leaf = find(reader, target, path).ok()?.filter(Leaf::is_file)?;
         reader.blob(leaf.oid).ok()

@@ -25,9 +25,7 @@ use sightline_workspace::{
 use super::{
     super::{
         Checkpoint, Checkpoints, Job, Oid,
-        store::{
-            lock::StoreLock, object::Mode, object_reader::ObjectReader, repository::Repository,
-        },
+        store::{lock::StoreLock, object::Mode, odb::Odb, repository::Repository},
         tree_diff::Leaf,
         worktree::permissions::ReadPermissionMap,
     },
@@ -96,7 +94,7 @@ impl Checkpoints {
         (repository, walker): (&Repository, &mut DirWalker),
         (undo, target): (&Checkpoint, &Checkpoint),
     ) -> Result<(Recovered, bool), Error> {
-        let reader = repository.reader();
+        let reader = repository.odb();
         let paths = journal.paths().unwrap_or_default();
         let left_alone = journal.left_alone().unwrap_or_default();
         let own_data = self.own_data();
@@ -194,7 +192,7 @@ impl Checkpoints {
 /// partly written files that an earlier recovery has replaced.
 fn clean_up(
     walker: &mut DirWalker,
-    reader: &ObjectReader,
+    reader: &Odb,
     undo: Oid,
     steps: &[Step],
     kept: &mut BTreeMap<RelPath, OsString>,
@@ -281,7 +279,7 @@ fn find_installed(slot: &FileSlot<'_>, step: &Step) -> Option<Installed> {
 }
 
 /// Returns whether the temporary file is a new file that did not get its name yet.
-fn is_unused_temp_file(reader: &ObjectReader, slot: &FileSlot<'_>, step: &Step) -> bool {
+fn is_unused_temp_file(reader: &Odb, slot: &FileSlot<'_>, step: &Step) -> bool {
     let Some(after) = &step.after else {
         return false;
     };
@@ -305,7 +303,7 @@ fn is_unused_temp_file(reader: &ObjectReader, slot: &FileSlot<'_>, step: &Step) 
     leaf.is_file() && after.is_file() && is_not_exchanged && is_begun()
 }
 
-fn can_be_written(reader: &ObjectReader, steps: &[Step]) -> bool {
+fn can_be_written(reader: &Odb, steps: &[Step]) -> bool {
     let mut contents = steps.iter().filter_map(|step| step.after);
     contents.all(|after| after.mode == Mode::Folder || reader.contains(after.oid))
 }
@@ -341,7 +339,7 @@ fn recovery_message(error: Option<String>, kept: Option<OsString>) -> String {
 
 /// Returns whether `now` can be a file that was being written in place when the process was
 /// killed, in either direction.
-fn is_partly_written(reader: &ObjectReader, step: &Step, now: &[u8]) -> bool {
+fn is_partly_written(reader: &Odb, step: &Step, now: &[u8]) -> bool {
     let content = |side: Option<Leaf>| {
         let leaf = side.filter(|leaf| leaf.mode == Mode::File)?;
         read_blob(reader, leaf.oid).ok()
@@ -353,7 +351,7 @@ fn is_partly_written(reader: &ObjectReader, step: &Step, now: &[u8]) -> bool {
         || in_place::is_partly_written(now, &after, &before)
 }
 
-fn step_state(walker: &mut DirWalker, reader: &ObjectReader, step: &Step) -> StepState {
+fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> StepState {
     let (Some(parent), Some(name)) = (step.path.parent(), step.path.name()) else {
         return StepState::Done;
     };

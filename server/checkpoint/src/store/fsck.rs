@@ -14,7 +14,7 @@ use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line, limits
 
 use super::{
     object::{Commit, Kind, Mode, Oid, RawEntry, raw_entries, tree_order},
-    object_reader::ObjectReader,
+    odb::Odb,
 };
 
 /// Maximum depth of a tree. A path of 4096 bytes cannot be deeper.
@@ -36,7 +36,7 @@ pub(crate) type IsCheckpoint = fn(&Commit) -> bool;
 /// Verifies checkpoints. Returns the problems with the id of the checkpoint. Paths that `denies`
 /// rejects (given the path, and whether it is a folder) are not named.
 pub(crate) fn check_checkpoints(
-    reader: &ObjectReader,
+    reader: &Odb,
     ids: &[Oid],
     is_checkpoint: IsCheckpoint,
     cancel: &Cancel,
@@ -70,7 +70,7 @@ pub(crate) fn check_checkpoints(
 }
 
 /// Reads the tree of a checkpoint's commit.
-fn commit(reader: &ObjectReader, id: Oid, is_checkpoint: IsCheckpoint) -> Result<Oid, String> {
+fn commit(reader: &Odb, id: Oid, is_checkpoint: IsCheckpoint) -> Result<Oid, String> {
     let bytes = reader
         .try_read(Kind::Commit, id)
         .map_err(|why| format!("the commit {}", why.describe()))?;
@@ -102,7 +102,7 @@ enum Visit {
 }
 
 impl FsckState {
-    fn descend(&mut self, reader: &ObjectReader, tree: Oid, cancel: &Cancel) -> Result<(), Error> {
+    fn descend(&mut self, reader: &Odb, tree: Oid, cancel: &Cancel) -> Result<(), Error> {
         let mut steps = vec![Visit::Enter(tree)];
         while let Some(step) = steps.pop() {
             match step {
@@ -158,7 +158,7 @@ impl FsckState {
         self.order.push(oid);
     }
 
-    fn read_blobs(&mut self, reader: &ObjectReader, cancel: &Cancel) -> Result<(), Error> {
+    fn read_blobs(&mut self, reader: &Odb, cancel: &Cancel) -> Result<(), Error> {
         let blobs: Vec<Oid> = self.blobs.drain().collect();
         let one_large = Mutex::new(());
         let bad: Vec<Option<(Oid, String)>> = blobs
@@ -178,7 +178,7 @@ impl FsckState {
     }
 
     /// Marks every tree with a problem below it.
-    fn mark_tainted(&mut self, reader: &ObjectReader, cancel: &Cancel) -> Result<(), Error> {
+    fn mark_tainted(&mut self, reader: &Odb, cancel: &Cancel) -> Result<(), Error> {
         for oid in &self.order {
             cancel.check()?;
             let Ok(entries) = read_tree(reader, *oid) else {
@@ -195,7 +195,7 @@ impl FsckState {
     /// Describes the problems below a tree, with their paths.
     fn describe_problems(
         &self,
-        reader: &ObjectReader,
+        reader: &Odb,
         tree: Oid,
         cancel: &Cancel,
         denies: &mut dyn FnMut(&[u8], bool) -> bool,
@@ -257,7 +257,7 @@ impl FsckState {
 }
 
 /// Reads a tree. Returns a problem if the server could not have written it.
-fn read_tree(reader: &ObjectReader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
+fn read_tree(reader: &Odb, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
     if oid == Oid::EMPTY_TREE {
         return Ok(Vec::new());
     }
@@ -376,7 +376,7 @@ mod tests {
         let paths = ["keys/deep/one", "keys/two", "open/three"];
         let files = paths.map(|path| (path.as_bytes(), &large[..], Mode::File));
         let id = scratch.checkpoint(1, &files);
-        let reader = ObjectReader::new(&scratch.dir(), 1000);
+        let reader = Odb::new(&scratch.dir(), 1000);
         let findings = |rules: &str| -> Vec<String> {
             fs::write(scratch.folder.path().join("ws/.clineignore"), rules).unwrap();
             let cancel = Cancel::default();

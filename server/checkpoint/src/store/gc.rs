@@ -20,7 +20,7 @@ use sightline_workspace::{
 use super::{
     loose,
     object::{Kind, Oid},
-    object_reader::ObjectReader,
+    odb::Odb,
     pack::Pack,
     pack_writer::PackWriter,
     refs, remote_refs,
@@ -131,7 +131,7 @@ fn combine(
     only_if_smaller: bool,
     cancel: &Cancel,
 ) -> Result<bool, Error> {
-    let reader = repository.reader();
+    let reader = repository.odb();
     let writer = PackWriter::new(repository.dir())?;
     let mut wanted: Vec<Oid> = packs.iter().flat_map(Pack::objects).collect();
     wanted.retain(|oid| is_wanted(*oid));
@@ -163,7 +163,7 @@ fn combine(
 }
 
 /// Copies an object, and resolves deltas.
-pub(crate) fn copy(reader: &ObjectReader, writer: &PackWriter, oid: Oid) -> Result<(), Error> {
+pub(crate) fn copy(reader: &Odb, writer: &PackWriter, oid: Oid) -> Result<(), Error> {
     let (kind, bytes) = reader
         .read_any(oid)
         .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
@@ -176,7 +176,7 @@ fn remove_packs(repository: &Repository, packs: &[PathBuf]) -> Result<bool, Erro
     if packs.is_empty() {
         return Ok(true);
     }
-    repository.reader().close();
+    repository.odb().close();
     // Files that git derived from the previous packs.
     let objects = repository.dir().join("objects");
     let mut all_gone = is_gone(&objects.join("pack/multi-pack-index"))

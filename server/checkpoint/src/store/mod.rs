@@ -1,7 +1,7 @@
 //! The store of checkpoints: a bare git repository that git can read.
 //!
 //! [`repository`] is the place to start. Objects are encoded in [`object`], written as packs by
-//! [`pack_writer`], and read by [`object_reader`] from packs ([`pack`]) and [`loose`] files.
+//! [`pack_writer`], and read by [`odb`] from packs ([`pack`]) and [`loose`] files.
 //! [`refs`] names the checkpoints, and [`remote_refs`] lists the fetched ones. [`lock`] allows one
 //! writer at a time. [`fsck`] finds damage, [`repair`] opens a store and rebuilds a damaged one,
 //! and [`gc`] removes all objects except the [`reachable`] ones.
@@ -12,7 +12,7 @@ pub(crate) mod git_config;
 pub(crate) mod lock;
 mod loose;
 pub(crate) mod object;
-pub(crate) mod object_reader;
+pub(crate) mod odb;
 pub(crate) mod pack;
 mod pack_index;
 pub(crate) mod pack_writer;

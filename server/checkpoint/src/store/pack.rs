@@ -1,6 +1,7 @@
 //! Reads one pack and its index with `gix-pack`.
 
 use std::{
+    cell::RefCell,
     fs,
     ops::Range,
     path::{Path, PathBuf},
@@ -27,6 +28,11 @@ use super::object::{Kind, Oid, Unreadable, name_of};
 
 /// Maximum compression ratio of deflate.
 pub(crate) const MAX_RATIO: u64 = 1032;
+
+thread_local! {
+    /// Reused, because a new one allocates more than a small object.
+    static INFLATE: RefCell<Inflate> = RefCell::default();
+}
 
 /// A pack and its index.
 pub(crate) struct Pack {
@@ -134,7 +140,7 @@ impl Pack {
     /// does not have it.
     pub(crate) fn header(&self, oid: Oid) -> Option<Result<(Kind, u64), Unreadable>> {
         let at = self.find(oid)?;
-        Some(self.decode_header(at, &mut Inflate::default()))
+        Some(INFLATE.with_borrow_mut(|inflate| self.decode_header(at, inflate)))
     }
 
     /// Reads an object of at most `largest` bytes and verifies its id. Returns `None` if this pack
@@ -145,7 +151,8 @@ impl Pack {
         largest: u64,
     ) -> Option<Result<(Kind, Vec<u8>), Unreadable>> {
         let at = self.find(oid)?;
-        let verified = self.decode(at, largest).and_then(|(kind, bytes)| {
+        let read = INFLATE.with_borrow_mut(|inflate| self.decode(at, largest, inflate));
+        let verified = read.and_then(|(kind, bytes)| {
             if name_of(kind, &bytes) == oid {
                 Ok((kind, bytes))
             } else {
@@ -170,9 +177,13 @@ impl Pack {
         Ok((kind_of(found.kind), found.object_size))
     }
 
-    fn decode(&self, at: u32, largest: u64) -> Result<(Kind, Vec<u8>), Unreadable> {
-        let mut inflate = Inflate::default();
-        let (_, length) = self.decode_header(at, &mut inflate)?;
+    fn decode(
+        &self,
+        at: u32,
+        largest: u64,
+        inflate: &mut Inflate,
+    ) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let (_, length) = self.decode_header(at, inflate)?;
         if length > largest {
             return Err(Unreadable::TooLarge(length));
         }
@@ -181,7 +192,7 @@ impl Pack {
         let found = self.data.decode_entry(
             entry,
             &mut bytes,
-            &mut inflate,
+            inflate,
             &|base, _| {
                 let base = self.index.lookup(base);
                 let entry = base.map(|at| self.data.entry(self.index.pack_offset_at_index(at)));

@@ -6,17 +6,17 @@ use sightline_workspace::{cancel::Cancel, error::Error};
 
 use super::{
     object::{Kind, Mode, Oid, Unreadable, raw_entries},
-    object_reader::ObjectReader,
+    odb::Odb,
 };
 
 /// The objects found so far.
 pub(crate) struct ReachableSet<'a> {
-    reader: &'a ObjectReader,
+    reader: &'a Odb,
     objects: HashSet<Oid>,
 }
 
 impl<'a> ReachableSet<'a> {
-    pub(crate) fn new(reader: &'a ObjectReader) -> Self {
+    pub(crate) fn new(reader: &'a Odb) -> Self {
         Self {
             reader,
             objects: HashSet::new(),

@@ -173,7 +173,7 @@ fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String
     if let Some(problem) = repository.open_problem() {
         return Some(problem);
     }
-    let reader = repository.reader();
+    let reader = repository.odb();
     let tree = reader
         .commit(newest?)
         .and_then(|commit| reader.tree(commit.tree));
@@ -329,7 +329,7 @@ fn salvage(
         let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
         loose.into_iter().map(|(id, _)| id).collect()
     });
-    let reader = broken.reader();
+    let reader = broken.odb();
     reader.refresh();
     // Not cancellable: half a store is of no use.
     let cancel = Cancel::default();

@@ -20,7 +20,7 @@ use sightline_workspace::{
 use super::{
     git_config,
     object::{Commit, Oid},
-    object_reader::ObjectReader,
+    odb::Odb,
     pack::Pack,
     pack_writer::{self, PackWriter, UNFINISHED},
     refs,
@@ -47,7 +47,7 @@ const DAMAGE: &str = "damage";
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     dir: PathBuf,
-    reader: ObjectReader,
+    odb: Odb,
 }
 
 impl Repository {
@@ -68,7 +68,7 @@ impl Repository {
     pub(crate) fn at(dir: &Path) -> Self {
         Self {
             dir: dir.to_path_buf(),
-            reader: ObjectReader::new(dir, u64::MAX),
+            odb: Odb::new(dir, u64::MAX),
         }
     }
 
@@ -113,9 +113,9 @@ impl Repository {
         self.dir.join("objects/pack")
     }
 
-    /// Returns the object reader.
-    pub(crate) fn reader(&self) -> ObjectReader {
-        self.reader.clone()
+    /// Returns the objects.
+    pub(crate) fn odb(&self) -> Odb {
+        self.odb.clone()
     }
 
     /// Opens every pack.
@@ -164,11 +164,11 @@ impl Repository {
         let id = pack.put_commit(commit)?;
         let name = refs::PendingRef::write(&self.dir, id)?;
         let kept = pack.finish_with(|| name.flush())?;
-        self.reader.refresh();
+        self.odb.refresh();
         name.publish_with(&self.pack_dir())?;
         drop(kept);
         // A concurrent `git gc` may have removed objects before the ref existed.
-        self.reader.commit(id)?;
+        self.odb.commit(id)?;
         Ok(id)
     }
 

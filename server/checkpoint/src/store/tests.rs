@@ -51,7 +51,7 @@ fn git_reads_the_store_without_problems() {
     assert!(tree.contains("040000 tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\tempty"));
     assert!(tree.contains("120000 blob"), "{tree}");
 
-    let reader = scratch.repository().reader();
+    let reader = scratch.repository().odb();
     for content in [&big, &long] {
         let oid = name_of(Kind::Blob, content);
         assert!(reader.blob(oid).unwrap() == *content);
@@ -75,7 +75,7 @@ fn an_open_reader_sees_new_packs() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
-    let reader = repository.reader();
+    let reader = repository.odb();
     for turn in 0..50u8 {
         let content = [turn; 3];
         let oid = name_of(Kind::Blob, &content);
@@ -99,7 +99,7 @@ fn gc_keeps_objects_of_a_new_pack() {
     pack.put(Kind::Blob, oid, b"new").unwrap();
     let kept = pack.finish().unwrap().unwrap();
     git(repository.dir(), &["gc", "-q", "--prune=now"]);
-    let reader = repository.reader();
+    let reader = repository.odb();
     assert_eq!(reader.blob(oid).unwrap(), b"new");
     let keep = kept.path.with_extension("keep");
     let text = fs::read(&keep).unwrap();

@@ -18,9 +18,9 @@ use super::{
     pack::Pack,
 };
 
-/// Reads the objects of a store or of a foreign repository. Clones share the list of packs.
+/// The objects of a store or of a foreign repository. Clones share the list of packs.
 #[derive(Clone, Debug)]
-pub(crate) struct ObjectReader(Arc<Inner>);
+pub(crate) struct Odb(Arc<Inner>);
 
 struct Inner {
     /// Path of the folder `objects`.
@@ -35,7 +35,7 @@ type PackList = Option<Arc<Vec<Arc<ListedPack>>>>;
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ObjectReader").field(&self.objects).finish()
+        f.debug_tuple("Odb").field(&self.objects).finish()
     }
 }
 
@@ -45,9 +45,9 @@ struct ListedPack {
     pack: OnceLock<Option<Pack>>,
 }
 
-impl ObjectReader {
-    /// Creates a reader for the objects of a repository, without opening files. It refuses objects
-    /// of more than `largest` bytes.
+impl Odb {
+    /// Returns the objects of the repository `dir`, without opening files. Objects of more than
+    /// `largest` bytes are not read.
     pub(crate) fn new(dir: &Path, largest: u64) -> Self {
         Self(Arc::new(Inner {
             objects: dir.join("objects"),
@@ -227,5 +227,86 @@ impl ListedPack {
     fn open(&self, largest: u64) -> Option<&Pack> {
         let open = || Pack::open(&self.path, largest).ok();
         self.pack.get_or_init(open).as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        store::{
+            object::{Mode, name_of},
+            pack_writer::PackWriter,
+        },
+        testing::{Scratch, git, noise},
+    };
+
+    #[test]
+    fn an_intact_copy_replaces_a_damaged_one() {
+        let scratch = Scratch::new();
+        let content = noise(1, 5000);
+        let oid = name_of(Kind::Blob, &content);
+        scratch.checkpoint(1, &[]);
+        let repository = scratch.repository();
+        for other in [&b"first"[..], b"second"] {
+            let pack = PackWriter::new(repository.dir()).unwrap();
+            pack.put(Kind::Blob, oid, &content).unwrap();
+            pack.put(Kind::Blob, name_of(Kind::Blob, other), other)
+                .unwrap();
+            drop(pack.finish().unwrap());
+        }
+        let mut packs = repository.packs().unwrap();
+        packs.retain(|pack| pack.has(oid));
+        assert_eq!(packs.len(), 2);
+        for pack in packs {
+            let mut bytes = fs::read(pack.path()).unwrap();
+            let at = pack.entry_range(oid).unwrap().start as usize + 100;
+            bytes[at] ^= 1;
+            fs::write(pack.path(), &bytes).unwrap();
+            let damaged = Odb::new(repository.dir(), u64::MAX);
+            assert!(damaged.blob(oid).unwrap() == content);
+            bytes[at] ^= 1;
+            fs::write(pack.path(), &bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_repacked_object_is_found_again() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[(b"f", b"1", Mode::File)]);
+        scratch.checkpoint(2, &[(b"f", b"2", Mode::File)]);
+        let odb = scratch.repository().odb();
+        let oid = name_of(Kind::Blob, b"1");
+        assert!(odb.is_packed(oid));
+        let absent = name_of(Kind::Blob, b"absent");
+        assert_eq!(odb.read_any(absent), Err(Unreadable::Missing));
+        git(&scratch.dir(), &["repack", "-adfq"]);
+        let last = name_of(Kind::Blob, b"2");
+        assert_eq!(odb.blob(last).unwrap(), b"2");
+        assert_eq!(odb.blob(oid).unwrap(), b"1");
+    }
+
+    #[test]
+    fn alternates_and_links_are_not_followed() {
+        let other = Scratch::new();
+        let id = other.checkpoint(1, &[(b"f", b"1", Mode::File)]);
+        let theirs = other.dir().join("objects");
+        let scratch = Scratch::new();
+        scratch.checkpoint(2, &[]);
+        let ours = scratch.dir().join("objects");
+        let read = || Odb::new(&scratch.dir(), u64::MAX).read_any(id);
+        let alternates = format!("{}\n", theirs.display());
+        fs::write(ours.join("info/alternates"), alternates).unwrap();
+        assert_eq!(read(), Err(Unreadable::Missing));
+        #[cfg(unix)]
+        for name in ["objects/pack", "objects"] {
+            let dir = scratch.dir().join(name);
+            fs::rename(&dir, scratch.folder.path().join("aside")).unwrap();
+            std::os::unix::fs::symlink(other.dir().join(name), &dir).unwrap();
+            assert_eq!(read(), Err(Unreadable::Missing));
+            fs::remove_file(&dir).unwrap();
+            fs::rename(scratch.folder.path().join("aside"), &dir).unwrap();
+        }
+        assert!(Odb::new(&other.dir(), u64::MAX).read_any(id).is_ok());
     }
 }
