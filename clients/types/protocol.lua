@@ -1,5 +1,5 @@
 -- Generated from the types in server/protocol. Do not edit. Change the types, then run
---   UPDATE_GENERATED=1 cargo test -p sightline-protocol --test generated_files --test documents
+--   cargo xtask generate
 
 --- Access of an agent to a path.
 ---@alias sightline.AccessKind

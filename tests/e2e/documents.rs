@@ -16,16 +16,17 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline::lsp_client::LspClient;
-use sightline_protocol::{
-    emit::REWRITE_EXAMPLES_COMMAND,
-    method::{Direction, METHODS, Method},
-};
+use sightline_protocol::method::{Direction, METHODS, Method};
 
 use crate::{
     harness::{Workspace, spawn, wait},
     neovim::sample,
     nvim_plugin::repository,
 };
+
+/// Command that updates the results in the worked examples. `cargo xtask generate` then updates
+/// the documents.
+const REWRITE_COMMAND: &str = "UPDATE_GENERATED=1 cargo test -p sightline --test e2e documents";
 
 /// Name of the sample project's folder in the examples.
 const FOLDER: &str = "/home/me/shop";
@@ -217,7 +218,7 @@ fn the_examples_of_the_protocol_are_true() {
     assert_eq!(wait(&mut child, "the examples"), 0);
     assert!(
         wrong.is_empty(),
-        "{}\nTo take over what the server answers: {REWRITE_EXAMPLES_COMMAND}",
+        "{}\nTo take over what the server answers: {REWRITE_COMMAND}",
         wrong.join("\n")
     );
 }

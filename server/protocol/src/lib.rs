@@ -5,8 +5,7 @@
 //! types, so they address authors of clients.
 //!
 //! Start with [`method`], the table of methods, then read one module per subject.
-//! [`emit`] generates JSON Schema, TypeScript, Lua and Markdown from the types;
-//! `tests/generated_files.rs` checks that the generated files are up to date.
+//! `server/xtask` generates JSON Schema, TypeScript, Lua and Markdown from the types.
 //!
 //! Params use `#[serde(default)]`, so that absent fields, `null` and `[]` are
 //! equivalent. Results omit absent fields and never contain `null`.
@@ -16,7 +15,6 @@ pub mod checkpoint;
 pub mod compaction;
 pub mod conversation;
 pub mod editor;
-pub mod emit;
 pub mod environment;
 pub mod error;
 pub mod files;

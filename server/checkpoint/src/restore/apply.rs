@@ -388,7 +388,7 @@ fn check_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: FileInfo) -> R
     if before.seen == Some((found.stamp, true)) {
         return Ok(());
     }
-    let leaf = Leaf::read(&dir, name).map_err(|error| failure("read it", &error))?;
+    let leaf = Leaf::read(dir, name).map_err(|error| failure("read it", &error))?;
     match leaf {
         Some((leaf, _)) if leaf.is_same(before) => Ok(()),
         _ => Err(changed_error()),

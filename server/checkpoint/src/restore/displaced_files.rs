@@ -138,7 +138,7 @@ impl FileSlot<'_> {
         is_open: bool,
     ) -> Result<(), String> {
         crash_point();
-        let displaced = match Leaf::read(&self.dir, self.temp_name) {
+        let displaced = match Leaf::read(self.dir, self.temp_name) {
             // Another process removed it.
             Ok(None) if matches!(self.dir.stat(self.temp_name), Ok(None)) => return Ok(()),
             displaced => displaced,
@@ -195,7 +195,7 @@ impl FileSlot<'_> {
     fn still_holds(&self, name: &OsStr, installed: Installed) -> bool {
         let inode = |found: Option<FileInfo>| found.map(|found| found.stamp.inode);
         matches!(self.dir.stat(name), Ok(found) if inode(found) == Some(installed.inode))
-            && matches!(Leaf::read(&self.dir, name), Ok(Some((leaf, _))) if leaf.is_same(&installed.leaf))
+            && matches!(Leaf::read(self.dir, name), Ok(Some((leaf, _))) if leaf.is_same(&installed.leaf))
     }
 
     /// Renames the displaced file to a name that users can find, and returns it.

@@ -12,6 +12,7 @@ mod helix;
 mod man;
 mod offline;
 mod progress_bar;
+mod schema;
 
 use std::{
     borrow::Cow,
@@ -22,7 +23,7 @@ use std::{
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
-use sightline_protocol::{emit, error::ErrorKind};
+use sightline_protocol::error::ErrorKind;
 use sightline_workspace::error::Error;
 
 use crate::{logging, main_loop, signals, version};
@@ -368,7 +369,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Task(command) => conversations::task(command),
         Command::Compact(command) => conversations::compact(command),
         Command::Checkpoint(command) => checkpoints::run(command),
-        Command::Schema { name } => schema(name.as_deref()),
+        Command::Schema { name } => schema::run(name.as_deref()),
         Command::HelixConfig(arguments) => helix::run(&arguments),
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Demo { folder } => demo::run(folder.as_deref()),
@@ -380,23 +381,6 @@ fn run(command: Command) -> Result<i32, Error> {
         }
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),
     }
-}
-
-fn schema(name: Option<&str>) -> Result<i32, Error> {
-    let Some(name) = name else {
-        print(&format!(
-            "{}\n",
-            emit::schema_names().map_err(internal)?.join("\n")
-        ))?;
-        return Ok(DONE);
-    };
-    let Some(schema) = emit::schema(name).map_err(internal)? else {
-        return Err(Error::invalid(format!(
-            "no schema {name:?}; `sightline schema` lists the names"
-        )));
-    };
-    print(&schema)?;
-    Ok(DONE)
 }
 
 fn text_of(result: &serde_json::Value) -> &str {

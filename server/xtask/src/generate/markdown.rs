@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::shape::{Body, Definition, Field, Shape};
-use super::{EmitError, REWRITE_COMMAND, schema};
-use crate::error::ErrorKind;
-use crate::method::{ANY_REQUEST, Direction, METHODS, Method};
+use super::{COMMAND, GenerateError, schema};
+use sightline_protocol::error::ErrorKind;
+use sightline_protocol::method::{ANY_REQUEST, Direction, METHODS, Method};
 
 /// Worked examples, by the last component of the method name.
-pub type Examples = BTreeMap<String, Value>;
+pub(crate) type Examples = BTreeMap<String, Value>;
 
 /// Maximum line width of JSON values, in characters.
 const WIDTH: usize = 100;
@@ -22,7 +22,7 @@ const WIDTH: usize = 100;
 pub(super) fn protocol(
     definitions: &[Definition],
     examples: &Examples,
-) -> Result<String, EmitError> {
+) -> Result<String, GenerateError> {
     let mut out = head(include_str!("text/protocol.md"));
     let parts = [
         (
@@ -62,7 +62,7 @@ pub(super) fn protocol(
     Ok(out)
 }
 
-pub(super) fn settings(definitions: &[Definition]) -> Result<String, EmitError> {
+pub(super) fn settings(definitions: &[Definition]) -> Result<String, GenerateError> {
     let mut out = head(include_str!("text/settings.md"));
     let is_group = |field: &&Field| !fields_of_shape(&field.shape, definitions).is_empty();
     let fields = fields_of("Settings", definitions)?.iter();
@@ -88,7 +88,7 @@ pub(super) fn settings(definitions: &[Definition]) -> Result<String, EmitError> 
 
 fn head(text: &str) -> String {
     format!(
-        "<!-- Generated. Do not edit. Change the types, the examples or the text in server/protocol, then run\n     {REWRITE_COMMAND} -->\n\n{text}"
+        "<!-- Generated. Do not edit. Change the types, the examples or the text in server/xtask, then run\n     {COMMAND} -->\n\n{text}"
     )
 }
 
@@ -102,7 +102,7 @@ fn contents(out: &mut String, parts: &[(Direction, &str, &str)]) {
     }
 }
 
-fn errors(out: &mut String, definitions: &[Definition]) -> Result<(), EmitError> {
+fn errors(out: &mut String, definitions: &[Definition]) -> Result<(), GenerateError> {
     out.push_str(
         "\n## Errors\n\nErrors are JSON-RPC errors whose `data` is an [ErrorData](#errordata). Programs use the stable `kind`. The `message` \
          tells the user which value is wrong, why, and what to do. A failed request changes nothing, unless the message says otherwise.\n\n\
@@ -110,12 +110,14 @@ fn errors(out: &mut String, definitions: &[Definition]) -> Result<(), EmitError>
     );
     let kinds = find("ErrorKind", definitions)?;
     let Body::Choice(kinds) = &kinds.body else {
-        return Err(EmitError("`ErrorKind` is not an enumeration".to_owned()));
+        return Err(GenerateError(
+            "`ErrorKind` is not an enumeration".to_owned(),
+        ));
     };
     for kind in kinds {
         let value = Value::from(kind.value.as_str());
         let code = serde_json::from_value::<ErrorKind>(value)
-            .map_err(|error| EmitError(error.to_string()))?
+            .map_err(|error| GenerateError(error.to_string()))?
             .code();
         out.push_str(&format!(
             "| `{}` | {code} | {} |\n",
@@ -141,7 +143,7 @@ fn write_method(
     method: &Method,
     definitions: &[Definition],
     examples: &Examples,
-) -> Result<(), EmitError> {
+) -> Result<(), GenerateError> {
     out.push_str(&format!("\n### `{}`\n\n{}", method.name, method.summary));
     if let Some(command) = method.command() {
         out.push_str(&format!(" Command: `{command}`."));
@@ -157,7 +159,7 @@ fn write_method(
     }
     let verb = method.name.rsplit('/').next().unwrap_or(method.name);
     let example = examples.get(verb).ok_or_else(|| {
-        EmitError(format!(
+        GenerateError(format!(
             "`{}` has no worked example: docs/examples/{verb}.json",
             method.name
         ))
@@ -172,7 +174,7 @@ fn write_part(
     title: &str,
     name: &str,
     definitions: &[Definition],
-) -> Result<(), EmitError> {
+) -> Result<(), GenerateError> {
     let definition = find(name, definitions)?;
     if is_shared(definition) {
         out.push_str(&format!("\n{title}: {}.\n", link(name)));
@@ -370,17 +372,17 @@ fn is_shared(definition: &Definition) -> bool {
     uses.count() > 1 || !is_of_a_method
 }
 
-fn find<'a>(name: &str, definitions: &'a [Definition]) -> Result<&'a Definition, EmitError> {
+fn find<'a>(name: &str, definitions: &'a [Definition]) -> Result<&'a Definition, GenerateError> {
     let found = definitions
         .iter()
         .find(|definition| definition.name == name);
-    found.ok_or_else(|| EmitError(format!("no type is named `{name}`")))
+    found.ok_or_else(|| GenerateError(format!("no type is named `{name}`")))
 }
 
-fn fields_of<'a>(name: &str, definitions: &'a [Definition]) -> Result<&'a [Field], EmitError> {
+fn fields_of<'a>(name: &str, definitions: &'a [Definition]) -> Result<&'a [Field], GenerateError> {
     match &find(name, definitions)?.body {
         Body::Record { fields, .. } => Ok(fields),
-        _ => Err(EmitError(format!("`{name}` is not an object"))),
+        _ => Err(GenerateError(format!("`{name}` is not an object"))),
     }
 }
 

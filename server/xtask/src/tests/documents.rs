@@ -1,40 +1,13 @@
-//! Tests of the documents: links resolve, and included code equals its file.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Tests of the documents: links resolve, and every module is listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use sightline_protocol::emit::REWRITE_COMMAND;
+use crate::{generate::included_code, repository};
 
-/// Marks a code block that includes a whole file.
-const SHOWN: &str = "<!-- the file: ";
-
-fn repository() -> PathBuf {
-    fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
-}
-
-/// Returns every document with its text.
 fn documents() -> Vec<(PathBuf, String)> {
-    let mut open = vec![repository()];
-    let mut found = Vec::new();
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() && !path.is_symlink() {
-                // `text` contains parts of generated documents, with links relative to
-                // those.
-                let is_ours = !matches!(name.as_str(), "target" | "node_modules" | ".git" | "text");
-                open.extend(is_ours.then_some(path));
-            } else if name.ends_with(".md") {
-                let text = fs::read_to_string(&path).unwrap();
-                found.push((path, text));
-            }
-        }
-    }
-    found
+    included_code::documents(&repository()).unwrap()
 }
 
 /// Returns the lines outside code blocks.
@@ -189,36 +162,5 @@ fn architecture_lists_every_module_once() {
         assert_eq!(listed, modules, "server/{crate_name}/src");
         checked += 1;
     }
-    assert_eq!(checked, 3);
-}
-
-#[test]
-fn included_code_equals_its_file() {
-    let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
-    let mut shown = 0;
-    for (path, text) in documents() {
-        let mut parts = text.split(SHOWN);
-        let mut current = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            shown += 1;
-            let (name, rest) = part.split_once(" -->\n```").unwrap();
-            let (language, rest) = rest.split_once('\n').unwrap();
-            let (_, rest) = rest.split_once("\n```").unwrap();
-            let code = fs::read_to_string(repository().join(name)).unwrap();
-            let code = code.trim_end();
-            current.push_str(&format!(
-                "{SHOWN}{name} -->\n```{language}\n{code}\n```{rest}"
-            ));
-        }
-        if rewrite && current != text {
-            fs::write(&path, &current).unwrap();
-        } else {
-            let path = path.display();
-            assert!(
-                current == text,
-                "{path} includes an outdated file. To update it: {REWRITE_COMMAND}"
-            );
-        }
-    }
-    assert!(shown > 0, "found no included file");
+    assert_eq!(checked, 6);
 }

@@ -2,15 +2,15 @@
 //! module with the method names.
 
 use super::shape::{Body, Definition, Shape};
-use super::{EmitError, REWRITE_COMMAND};
-use crate::PROTOCOL_VERSION;
-use crate::method::{Direction, METHODS, Method};
+use super::{COMMAND, GenerateError};
+use sightline_protocol::PROTOCOL_VERSION;
+use sightline_protocol::method::{Direction, METHODS, Method};
 
 /// Returns the whole file.
-pub(super) fn write(definitions: &[Definition]) -> Result<String, EmitError> {
+pub(super) fn write(definitions: &[Definition]) -> Result<String, GenerateError> {
     let mut out = format!(
         "-- Generated from the types in server/protocol. Do not edit. Change the types, then run\n\
-         --   {REWRITE_COMMAND}\n\n"
+         --   {COMMAND}\n\n"
     );
     for definition in definitions {
         write_definition(&mut out, definition);
@@ -45,9 +45,9 @@ pub(super) fn write(definitions: &[Definition]) -> Result<String, EmitError> {
     Ok(out)
 }
 
-fn write_method(out: &mut String, method: &Method) -> Result<(), EmitError> {
+fn write_method(out: &mut String, method: &Method) -> Result<(), GenerateError> {
     let Some((_, short)) = method.name.split_once('/') else {
-        return Err(EmitError(format!(
+        return Err(GenerateError(format!(
             "The method `{}` has no `/`, so it has no key in the Lua table.",
             method.name
         )));

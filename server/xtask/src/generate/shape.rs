@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::EmitError;
+use super::GenerateError;
 use super::schema::Definitions;
 
 /// A named type.
@@ -65,7 +65,7 @@ pub(super) enum Shape {
 }
 
 /// Returns every definition, sorted by name.
-pub(super) fn all(definitions: &Definitions) -> Result<Vec<Definition>, EmitError> {
+pub(super) fn all(definitions: &Definitions) -> Result<Vec<Definition>, GenerateError> {
     definitions
         .iter()
         .map(|(name, schema)| {
@@ -79,7 +79,7 @@ pub(super) fn all(definitions: &Definitions) -> Result<Vec<Definition>, EmitErro
         .collect()
 }
 
-fn body(mut keywords: Keywords) -> Result<Body, EmitError> {
+fn body(mut keywords: Keywords) -> Result<Body, GenerateError> {
     if let Some(properties) = keywords.take("properties") {
         return record(keywords, &properties);
     }
@@ -91,7 +91,7 @@ fn body(mut keywords: Keywords) -> Result<Body, EmitError> {
     Ok(Body::Choice(choices))
 }
 
-fn choice(mut keywords: Keywords) -> Result<Choice, EmitError> {
+fn choice(mut keywords: Keywords) -> Result<Choice, GenerateError> {
     keywords.expect("type", "string")?;
     let value = keywords.text("const");
     let doc = keywords.text("description");
@@ -99,7 +99,7 @@ fn choice(mut keywords: Keywords) -> Result<Choice, EmitError> {
     Ok(Choice { value, doc })
 }
 
-fn record(mut keywords: Keywords, properties: &Value) -> Result<Body, EmitError> {
+fn record(mut keywords: Keywords, properties: &Value) -> Result<Body, GenerateError> {
     keywords.expect("type", "object")?;
     // `false` (settings reject unknown keys) and absent (methods ignore them) give the
     // same client type. `true` allows additional keys.
@@ -136,7 +136,7 @@ fn record(mut keywords: Keywords, properties: &Value) -> Result<Body, EmitError>
     Ok(Body::Record { fields, open })
 }
 
-fn shape(mut keywords: Keywords) -> Result<Shape, EmitError> {
+fn shape(mut keywords: Keywords) -> Result<Shape, GenerateError> {
     // The client types cannot hold the documentation of a part, such as a union
     // variant.
     keywords.take("description");
@@ -164,7 +164,7 @@ fn shape(mut keywords: Keywords) -> Result<Shape, EmitError> {
     Ok(shape)
 }
 
-fn typed(keywords: &mut Keywords) -> Result<Shape, EmitError> {
+fn typed(keywords: &mut Keywords) -> Result<Shape, GenerateError> {
     let name = keywords.text("type");
     match name.as_str() {
         "boolean" => Ok(Shape::Boolean),
@@ -200,7 +200,7 @@ struct Keywords {
 }
 
 impl Keywords {
-    fn of(schema: &Value, place: &str) -> Result<Self, EmitError> {
+    fn of(schema: &Value, place: &str) -> Result<Self, GenerateError> {
         let keywords = Self {
             place: place.to_owned(),
             left: schema.as_object().cloned().unwrap_or_default(),
@@ -233,7 +233,7 @@ impl Keywords {
         }
     }
 
-    fn expect(&mut self, keyword: &str, value: &str) -> Result<(), EmitError> {
+    fn expect(&mut self, keyword: &str, value: &str) -> Result<(), GenerateError> {
         match self.text(keyword) {
             found if found == value => Ok(()),
             found => Err(self.error(&format!("`{keyword}: {found}` instead of `{value}`"))),
@@ -241,7 +241,7 @@ impl Keywords {
     }
 
     /// Takes the shape of a required subschema.
-    fn part(&mut self, keyword: &str) -> Result<Shape, EmitError> {
+    fn part(&mut self, keyword: &str) -> Result<Shape, GenerateError> {
         let Some(schema) = self.take(keyword) else {
             return Err(self.error(&format!("no `{keyword}`")));
         };
@@ -251,8 +251,8 @@ impl Keywords {
     fn list<T>(
         &self,
         schemas: &Value,
-        read: fn(Self) -> Result<T, EmitError>,
-    ) -> Result<Vec<T>, EmitError> {
+        read: fn(Self) -> Result<T, GenerateError>,
+    ) -> Result<Vec<T>, GenerateError> {
         let Some(schemas) = schemas.as_array() else {
             return Err(self.error("an invalid list of variants"));
         };
@@ -263,15 +263,15 @@ impl Keywords {
     }
 
     /// Fails if a keyword was not parsed.
-    fn finish(self) -> Result<(), EmitError> {
+    fn finish(self) -> Result<(), GenerateError> {
         match self.left.keys().next() {
             Some(keyword) => Err(self.error(&format!("the keyword `{keyword}`"))),
             None => Ok(()),
         }
     }
 
-    fn error(&self, what: &str) -> EmitError {
-        EmitError(format!(
+    fn error(&self, what: &str) -> GenerateError {
+        GenerateError(format!(
             "The schema of `{}` has {what}, which the client types cannot express. Use another \
              type, or add support to `emit::shape` and every writer.",
             self.place
@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    fn one(schema: Value) -> Result<Definition, EmitError> {
+    fn one(schema: Value) -> Result<Definition, GenerateError> {
         let definitions = Definitions::from([("T".to_owned(), schema)]);
         all(&definitions).map(|mut all| all.remove(0))
     }

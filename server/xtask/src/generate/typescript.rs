@@ -1,15 +1,15 @@
 //! Generates `clients/types/protocol.ts`: the wire types in TypeScript.
 
-use super::REWRITE_COMMAND;
+use super::COMMAND;
 use super::shape::{Body, Definition, Shape};
-use crate::PROTOCOL_VERSION;
-use crate::method::{Direction, METHODS};
+use sightline_protocol::PROTOCOL_VERSION;
+use sightline_protocol::method::{Direction, METHODS};
 
 /// Returns the whole file.
 pub(super) fn write(definitions: &[Definition]) -> String {
     let mut out = format!(
         "// Generated from the types in server/protocol. Do not edit. Change the types, then run\n\
-         //   {REWRITE_COMMAND}\n\n\
+         //   {COMMAND}\n\n\
          /** Protocol version of these types. */\n\
          export const PROTOCOL_VERSION = {PROTOCOL_VERSION};\n"
     );

@@ -1,7 +1,5 @@
 //! Tests the dependency direction between crates.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::process::Command;
 
 use serde_json::Value;

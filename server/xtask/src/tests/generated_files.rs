@@ -1,23 +1,21 @@
 //! Tests of the generated files: they are up to date, references resolve, everything is
 //! documented, and Lua loads.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use sightline_protocol::emit::{self, Examples, REWRITE_COMMAND};
 use sightline_protocol::method::METHODS;
 use similar::TextDiff;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::{
+    generate::{self, COMMAND},
+    repository,
+};
 
 fn generated(path: &str) -> String {
-    let files = emit::files().unwrap();
+    let files = generate::files().unwrap();
     let file = files.into_iter().find(|(known, _)| *known == path);
     file.unwrap_or_else(|| panic!("{path} is not generated")).1
 }
@@ -26,42 +24,21 @@ fn generated_json(path: &str) -> Value {
     serde_json::from_str(&generated(path)).unwrap()
 }
 
-/// Returns the worked examples, by the last component of the method name.
-fn examples() -> Examples {
-    let folder = fs::read_dir(repository().join("docs/examples")).unwrap();
-    folder
-        .map(|file| {
-            let file = file.unwrap().path();
-            let verb = file.file_stem().unwrap().to_str().unwrap().to_owned();
-            let example = fs::read_to_string(&file).unwrap();
-            (verb, serde_json::from_str(&example).unwrap())
-        })
-        .collect()
-}
-
 #[test]
 fn generated_files_are_up_to_date() {
-    let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
     let mut differences = String::new();
-    let documents = emit::documents(&examples()).unwrap();
-    for (path, expected) in emit::files().unwrap().into_iter().chain(documents) {
-        let file = repository().join(path);
-        let found = fs::read_to_string(&file).unwrap_or_default();
-        if found == expected {
-            continue;
+    for (path, expected) in generate::repository_files(&repository()).unwrap() {
+        let found = fs::read_to_string(&path).unwrap_or_default();
+        if found != expected {
+            let diff = TextDiff::from_lines(found.as_str(), expected.as_str());
+            let mut diff = diff.unified_diff();
+            let path = path.display().to_string();
+            differences.push_str(&diff.header(&path, "generated").to_string());
         }
-        if rewrite {
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(&file, &expected).unwrap();
-            continue;
-        }
-        let diff = TextDiff::from_lines(found.as_str(), expected.as_str());
-        let mut diff = diff.unified_diff();
-        differences.push_str(&diff.header(path, "generated from the types").to_string());
     }
     assert!(
         differences.is_empty(),
-        "Generated files are out of date:\n\n{differences}\nTo update them:\n    {REWRITE_COMMAND}\n"
+        "Generated files are out of date:\n\n{differences}\nTo update them:\n    {COMMAND}\n"
     );
 }
 
@@ -84,13 +61,12 @@ fn references_resolve() {
             .expect("a reference into the protocol schema");
         check("methods", &protocol, local);
     }
-    for name in emit::schema_names().unwrap() {
-        if name == "methods" {
-            continue;
-        }
-        let document = serde_json::from_str(&emit::schema(&name).unwrap().unwrap()).unwrap();
-        for target in targets(&document) {
-            check(&name, &document, &target);
+    for (name, document) in [
+        ("protocol", &protocol),
+        ("settings", &generated_json("schemas/settings.schema.json")),
+    ] {
+        for target in targets(document) {
+            check(name, document, &target);
         }
     }
     assert!(checked > METHODS.len());
@@ -108,26 +84,6 @@ fn targets(value: &Value) -> Vec<String> {
         Value::Array(items) => items.iter().flat_map(targets).collect(),
         _ => Vec::new(),
     }
-}
-
-#[test]
-fn schemas_are_available_by_name() {
-    for name in ["CheckAccessParams", "SectionSettings", "ErrorData"] {
-        let schema: Value =
-            serde_json::from_str(&emit::schema(name).unwrap().expect(name)).unwrap();
-        assert_eq!(schema["title"], name);
-        assert_eq!(schema["type"], "object");
-    }
-    let text = emit::schema("sightline/readFile").unwrap().unwrap();
-    let method: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(
-        method["properties"]["params"]["$ref"],
-        "#/definitions/ReadFileParams"
-    );
-    let parts = method["definitions"].as_object().unwrap();
-    let parts: Vec<&str> = parts.keys().map(String::as_str).collect();
-    assert_eq!(parts, ["ReadFileParams", "ReadFileResult", "TextSource"]);
-    assert_eq!(emit::schema("NoSuchType"), Ok(None));
 }
 
 #[test]
@@ -172,7 +128,7 @@ fn lua_loads() {
         return;
     };
     let output = interpreter
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/list_methods.lua"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/list_methods.lua"))
         .arg(repository().join("clients/types/protocol.lua"))
         .output()
         .unwrap();

@@ -14,11 +14,11 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::EmitError;
-use crate::PROTOCOL_VERSION;
-use crate::error::ErrorData;
-use crate::method::{Direction, METHODS, Method};
-use crate::settings::Settings;
+use super::GenerateError;
+use sightline_protocol::PROTOCOL_VERSION;
+use sightline_protocol::error::ErrorData;
+use sightline_protocol::method::{Direction, METHODS};
+use sightline_protocol::settings::Settings;
 
 /// Schemas by type name.
 pub(super) type Definitions = BTreeMap<String, Value>;
@@ -27,7 +27,7 @@ const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 const LOCAL: &str = "#/definitions/";
 
 /// Returns `schemas/protocol.schema.json`: params and results of every method.
-pub(super) fn protocol() -> Result<String, EmitError> {
+pub(super) fn protocol() -> Result<String, GenerateError> {
     Ok(pretty(json!({
         "$schema": DRAFT,
         "title": "Sightline protocol",
@@ -40,8 +40,15 @@ pub(super) fn protocol() -> Result<String, EmitError> {
 }
 
 /// Returns `schemas/settings.schema.json`.
-pub(super) fn settings() -> Result<String, EmitError> {
-    type_document("Settings", &settings_definitions()?)
+pub(super) fn settings() -> Result<String, GenerateError> {
+    let mut all = settings_definitions()?;
+    let mut root = all
+        .remove("Settings")
+        .ok_or_else(|| GenerateError("no schema is named `Settings`".to_owned()))?;
+    root["$schema"] = json!(DRAFT);
+    root["title"] = json!("Settings");
+    root["definitions"] = json!(all);
+    Ok(pretty(root))
 }
 
 /// Returns `schemas/methods.json`.
@@ -77,85 +84,14 @@ pub(super) fn methods() -> String {
     pretty(rows.collect())
 }
 
-/// Returns the schema of a method or type, with the definitions it refers to.
-pub(super) fn standalone(name: &str) -> Result<Option<String>, EmitError> {
-    let all = all_definitions()?;
-    if let Some(method) = METHODS.iter().find(|method| method.name == name) {
-        return Ok(Some(method_document(method, &all)?));
-    }
-    if !all.contains_key(name) {
-        return Ok(None);
-    }
-    type_document(name, &all).map(Some)
-}
-
 /// Returns every named type of the protocol and the settings.
-pub(super) fn all_definitions() -> Result<Definitions, EmitError> {
+pub(super) fn all_definitions() -> Result<Definitions, GenerateError> {
     let mut all = protocol_definitions()?;
     merge(&mut all, settings_definitions()?)?;
     Ok(all)
 }
 
-/// Returns the schema of a method: an object with `params` and `result`.
-fn method_document(method: &Method, all: &Definitions) -> Result<String, EmitError> {
-    let mut properties = Map::new();
-    for (key, name) in [("params", Some(method.params)), ("result", method.result)] {
-        if let Some(name) = name {
-            properties.insert(key.to_owned(), json!({ "$ref": format!("{LOCAL}{name}") }));
-        }
-    }
-    document(
-        method.name,
-        json!({ "type": "object", "description": method.summary, "properties": properties }),
-        all,
-    )
-}
-
-fn type_document(name: &str, all: &Definitions) -> Result<String, EmitError> {
-    document(name, definition(name, all)?.clone(), all)
-}
-
-/// Returns `root` as a self-contained document with the definitions it refers to.
-fn document(title: &str, mut root: Value, all: &Definitions) -> Result<String, EmitError> {
-    let mut reached = Definitions::new();
-    let mut open = references(&root);
-    while let Some(name) = open.pop() {
-        if reached.contains_key(&name) {
-            continue;
-        }
-        let schema = definition(&name, all)?;
-        open.extend(references(schema));
-        reached.insert(name, schema.clone());
-    }
-    root["$schema"] = json!(DRAFT);
-    root["title"] = json!(title);
-    if !reached.is_empty() {
-        root["definitions"] = json!(reached);
-    }
-    Ok(pretty(root))
-}
-
-fn definition<'a>(name: &str, all: &'a Definitions) -> Result<&'a Value, EmitError> {
-    all.get(name)
-        .ok_or_else(|| EmitError(format!("no schema is named `{name}`")))
-}
-
-/// Returns the names of the definitions a schema refers to.
-fn references(schema: &Value) -> Vec<String> {
-    match schema {
-        Value::Object(map) => map
-            .iter()
-            .flat_map(|(key, value)| match (key.as_str(), value.as_str()) {
-                ("$ref", Some(target)) => vec![target.trim_start_matches(LOCAL).to_owned()],
-                _ => references(value),
-            })
-            .collect(),
-        Value::Array(items) => items.iter().flat_map(references).collect(),
-        _ => Vec::new(),
-    }
-}
-
-pub(super) fn protocol_definitions() -> Result<Definitions, EmitError> {
+pub(super) fn protocol_definitions() -> Result<Definitions, GenerateError> {
     let mut all = definitions(SchemaSettings::draft07().for_deserialize(), |generator| {
         for method in METHODS {
             if method.direction != Direction::ServerNotification {
@@ -178,7 +114,7 @@ pub(super) fn protocol_definitions() -> Result<Definitions, EmitError> {
     Ok(all)
 }
 
-pub(super) fn settings_definitions() -> Result<Definitions, EmitError> {
+pub(super) fn settings_definitions() -> Result<Definitions, GenerateError> {
     definitions(SchemaSettings::draft07().for_deserialize(), |generator| {
         generator.subschema_for::<Settings>();
     })
@@ -187,7 +123,7 @@ pub(super) fn settings_definitions() -> Result<Definitions, EmitError> {
 fn definitions(
     settings: SchemaSettings,
     add: impl FnOnce(&mut SchemaGenerator),
-) -> Result<Definitions, EmitError> {
+) -> Result<Definitions, GenerateError> {
     let mut generator = settings.into_generator();
     add(&mut generator);
     generator
@@ -201,11 +137,11 @@ fn definitions(
 }
 
 /// Merges `more` into `all`. Fails if a name has two different schemas.
-fn merge(all: &mut Definitions, more: Definitions) -> Result<(), EmitError> {
+fn merge(all: &mut Definitions, more: Definitions) -> Result<(), GenerateError> {
     for (name, schema) in more {
         match all.get(&name) {
             Some(known) if *known != schema => {
-                return Err(EmitError(format!(
+                return Err(GenerateError(format!(
                     "`{name}` has different schemas for params and results: {known} and {schema}. \
                      Make optional fields an `Option` with `skip_serializing_if`, or use two types."
                 )));
@@ -221,14 +157,14 @@ fn merge(all: &mut Definitions, more: Definitions) -> Result<(), EmitError> {
 
 /// Normalizes a generated schema: removes `null` from optional fields, and replaces
 /// Rust number formats, which validators do not know, with bounds.
-fn tidy(schema: &mut Value, place: &str) -> Result<(), EmitError> {
+fn tidy(schema: &mut Value, place: &str) -> Result<(), GenerateError> {
     match schema {
         Value::Array(items) => items.iter_mut().try_for_each(|item| tidy(item, place)),
         Value::Object(map) => {
             number_format_to_bounds(map, place)?;
             optional_without_null(map);
             if may_be_null(map) {
-                return Err(EmitError(format!(
+                return Err(GenerateError(format!(
                     "`{place}` may be null on the wire, which the protocol does not allow. Omit absent \
                      fields (`Option` with `skip_serializing_if`)."
                 )));
@@ -245,7 +181,7 @@ fn tidy(schema: &mut Value, place: &str) -> Result<(), EmitError> {
     }
 }
 
-fn number_format_to_bounds(map: &mut Map<String, Value>, place: &str) -> Result<(), EmitError> {
+fn number_format_to_bounds(map: &mut Map<String, Value>, place: &str) -> Result<(), GenerateError> {
     // A property may be named `format`. Its value is then a schema, not a string.
     let Some(format) = map.get("format").and_then(Value::as_str).map(str::to_owned) else {
         return Ok(());
@@ -256,9 +192,9 @@ fn number_format_to_bounds(map: &mut Map<String, Value>, place: &str) -> Result<
         }
         "uint64" | "int64" | "double" => {}
         other => {
-            return Err(EmitError(format!(
+            return Err(GenerateError(format!(
                 "`{place}` has the unsupported format `{other}`. Use `u32`, `u64`, `i64` or `f64`, or \
-                 add the format to `emit::schema`."
+                 add the format to `generate::schema`."
             )));
         }
     }
@@ -336,7 +272,7 @@ pub(super) fn sorted(value: Value) -> Value {
 mod tests {
     use super::*;
 
-    fn tidied(mut schema: Value) -> Result<Value, EmitError> {
+    fn tidied(mut schema: Value) -> Result<Value, GenerateError> {
         tidy(&mut schema, "T")?;
         Ok(schema)
     }

@@ -1,0 +1,5 @@
+//! Tests of the repository as a whole.
+
+mod dependencies;
+mod documents;
+mod generated_files;
