@@ -13,6 +13,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use gix_pack::data::entry::Header;
 use libdeflater::{CompressionLvl, Compressor};
 use sha1::{Digest, Sha1};
 use sightline_workspace::{
@@ -384,7 +385,8 @@ impl Compression {
     /// Encodes an object as a pack entry in `entry`.
     fn fill(&mut self, kind: Kind, bytes: &[u8]) {
         self.entry.clear();
-        push_header(&mut self.entry, kind, bytes.len() as u64);
+        // Writing to memory cannot fail.
+        let _ = header(kind).write_to(bytes.len() as u64, &mut self.entry);
         let deflate = may_be_compressible(kind, bytes) && self.is_compressible(bytes);
         let compressor = if deflate {
             &mut self.fast
@@ -420,24 +422,12 @@ fn may_be_compressible(kind: Kind, bytes: &[u8]) -> bool {
     kind != Kind::Tree || bytes.len() >= PROBE_THRESHOLD
 }
 
-/// Type code in an entry header.
-fn type_code(kind: Kind) -> u8 {
+/// Header of a pack entry.
+fn header(kind: Kind) -> Header {
     match kind {
-        Kind::Commit => 1,
-        Kind::Tree => 2,
-        Kind::Blob => 3,
-        Kind::Tag => 4,
+        Kind::Commit => Header::Commit,
+        Kind::Tree => Header::Tree,
+        Kind::Blob => Header::Blob,
+        Kind::Tag => Header::Tag,
     }
-}
-
-/// Appends kind and length in git's variable-length encoding.
-fn push_header(entry: &mut Vec<u8>, kind: Kind, length: u64) {
-    let mut rest = length >> 4;
-    let mut byte = (type_code(kind) << 4) | (length & 15) as u8;
-    while rest > 0 {
-        entry.push(byte | 0x80);
-        byte = (rest & 0x7f) as u8;
-        rest >>= 7;
-    }
-    entry.push(byte);
 }

@@ -3,7 +3,8 @@
 //! The name of a ref already states its commit. The content of its file is for git.
 //!
 //! Loose refs are found by listing folders, never through a link, so a name in `packed-refs` cannot
-//! lead out of the store. Neither libgit2 nor `gix-ref` flushes the refs it writes.
+//! lead out of the store. `gix-ref` never flushes what it writes, and libgit2 only with an option
+//! of the whole process, so both could lose refs in a power failure.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
