@@ -25,14 +25,16 @@ use sightline_workspace::{
 };
 
 use super::{
-    Checkpoint, CheckpointMetadata, Checkpoints, Counts, Filter, Job, Oid, Progress, Purpose,
-    Skipped,
-    metadata::commit_of,
+    checkpoints::Checkpoints,
+    job::{Job, Progress},
+    list::Filter,
+    metadata::{Checkpoint, CheckpointMetadata, Counts, Purpose, Skipped, commit_of},
     store::{
         fsck::{UNSAFE_NAME, UNSORTED, is_unsafe_name},
         git_config, lock,
         object::{
-            Commit, Kind, Mode, RawEntry, Unreadable, encode_tree, name_of, raw_entries, tree_order,
+            Commit, Kind, Mode, Oid, RawEntry, Unreadable, encode_tree, name_of, raw_entries,
+            tree_order,
         },
         odb::Odb,
         pack_writer::PackWriter,

@@ -18,12 +18,18 @@ use std::{
 };
 
 use rayon::prelude::*;
-use sightline_workspace::{clock::now_millis, error::Error, fs::dir::DirWalker, path::RelPath};
+use sightline_workspace::{
+    clock::now_millis, error::Error, fs::dir::DirWalker, path::RelPath, storage::TaskId,
+};
 
 use super::{
-    Checkpoint, CheckpointMetadata, Checkpoints, Counts, Filter, Job, Progress, Request, Skipped,
+    checkpoints::Checkpoints,
     create::missing_objects::{BaseTree, MissingObjects, find_missing},
-    metadata::commit_of,
+    job::{Job, Progress},
+    list::Filter,
+    metadata::{
+        Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Skipped, commit_of,
+    },
     refused_roots,
     store::{
         lock::{self, StoreLock},
@@ -36,7 +42,7 @@ use super::{
         dirty_set::{ChangeSource, Changes},
         read_file,
         scan::{self, Scan, ScanOptions},
-        walk::BlobSink,
+        walk::state::BlobSink,
     },
 };
 
@@ -49,6 +55,27 @@ const MAX_UNCHECKED_OBJECTS: usize = 128;
 const SMALL_OBJECT_BYTES: usize = 64 * 1024;
 /// How often files that change while they are stored are scanned again.
 const MAX_ATTEMPTS: usize = 5;
+
+/// Parameters of a new checkpoint.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Task it belongs to.
+    pub task: Option<TaskId>,
+    /// Label chosen by the user.
+    pub label: Option<String>,
+    /// Why it is created.
+    pub purpose: Purpose,
+    /// Position in the task's conversation.
+    pub messages: Option<ConversationMark>,
+    /// Identifier shared by checkpoints created together, one of each root.
+    pub group: Option<String>,
+    /// URIs of the roots in the group.
+    pub group_roots: Vec<String>,
+    /// Conversation rewind that restoring this checkpoint also undoes.
+    pub rewind: Option<String>,
+    /// Skips the confirmation for large work trees.
+    pub confirm_large: bool,
+}
 
 impl Checkpoints {
     /// Creates a checkpoint. With complete `changes`, the cost depends on the number of changes.
@@ -116,7 +143,7 @@ impl Checkpoints {
             opened()
         } else {
             // Both read files and are independent.
-            rayon::join(opened, || self.load_stat_cache(cache)).0
+            rayon::join(opened, || cache.load(&self.state_dir())).0
         };
         let (repository, generation, checkpoints) = opened?;
         // Fetched checkpoints do not count as the previous one.

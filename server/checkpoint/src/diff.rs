@@ -3,6 +3,7 @@
 //! Only covers files and links, as git does. Paths that the current access rules deny are left out,
 //! even if they were captured. They do not count as the old name of a renamed file either.
 
+mod file_diff;
 mod lines;
 mod patch;
 mod renames;
@@ -24,12 +25,15 @@ use sightline_workspace::{
     path::RelPath,
 };
 
+pub use file_diff::{DiffOptions, FileDiff, Status};
 pub use patch::patch;
 
 use super::{
-    Checkpoints, Job, Oid, Progress, Skipped,
+    checkpoints::Checkpoints,
+    job::{Job, Progress},
+    metadata::Skipped,
     store::{
-        object::{Kind, Mode, name_of},
+        object::{Kind, Mode, Oid, name_of},
         odb::Odb,
         repository::Repository,
     },
@@ -42,62 +46,6 @@ use renames::{ContentSide, Contents};
 const ATTEMPTS: usize = 3;
 /// Files per parallel work item.
 const CHUNK: usize = 16;
-
-/// Options of a diff.
-#[derive(Clone, Debug)]
-pub struct DiffOptions {
-    /// Only these paths and everything below them. Empty means all.
-    pub paths: Vec<RelPath>,
-    /// Whether to include contents.
-    pub contents: bool,
-    /// Maximum size of an included content, in bytes.
-    pub max_file_bytes: u64,
-    /// Maximum total size of the included contents, in bytes.
-    pub max_total_bytes: u64,
-}
-
-/// How a file differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Added.
-    Added,
-    /// Content or executable bit changed.
-    Modified,
-    /// Deleted.
-    Deleted,
-    /// Moved, with the same or similar content.
-    Renamed,
-    /// A file became a link, or a link a file.
-    TypeChanged,
-}
-
-/// A file that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileDiff {
-    /// New path, or the old one of a deleted file.
-    pub path: RelPath,
-    /// Old path of a renamed file.
-    pub old_path: Option<RelPath>,
-    /// How the file differs.
-    pub status: Status,
-    /// git modes ("100644") of the old and new side.
-    pub modes: (Option<&'static str>, Option<&'static str>),
-    /// Whether one of the sides is binary.
-    pub binary: bool,
-    /// Number of added lines; 0 for binary files.
-    pub additions: u64,
-    /// Number of deleted lines; 0 for binary files.
-    pub deletions: u64,
-    /// Old content, if requested, present, and within the limits.
-    pub before: Option<Vec<u8>>,
-    /// New content.
-    pub after: Option<Vec<u8>>,
-    /// Why requested contents are missing.
-    pub omitted: Option<String>,
-    /// Whether the file exists now, but checkpoints do not capture it. Its content was not read;
-    /// `omitted` states the reason.
-    pub uncaptured: bool,
-}
 
 impl Checkpoints {
     /// Compares two sides without changing the workspace or the store. Leaves out denied paths.

@@ -1,31 +1,161 @@
-//! Lists checkpoints, and reads and caches their metadata.
+//! The metadata of a checkpoint, stored in the message of its commit.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
-
-use rayon::prelude::*;
-use serde::Serialize;
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error, escape::one_line};
+use serde::{Deserialize, Serialize};
+use sightline_workspace::{access::AccessView, escape::one_line};
+use uuid::Uuid;
 
 use super::{
-    Checkpoint, CheckpointMetadata, Checkpoints, Filter, Oid,
-    store::{object::Commit, odb::Odb, refs, remote_refs, repository::Repository},
+    named_path::NamedPath,
+    store::object::{Commit, Oid},
+    worktree::{exclusions::SavedExclusions, permissions::RestrictedPath},
 };
 
 /// Maximum length of a commit subject, in characters. The metadata holds the whole label.
 const MAX_SUBJECT_CHARS: usize = 100;
-/// Maximum size of the cached metadata, in bytes.
-const MAX_CACHED_BYTES: usize = 16 << 20;
-/// Maximum clock difference between machines, in milliseconds.
-const CLOCK_SKEW: u64 = 24 * 3600 * 1000;
-/// Minimum number of commits one thread reads before rayon splits the work.
-const MIN_READS_PER_THREAD: usize = 8;
+
+/// Why a checkpoint was created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Purpose {
+    /// On request.
+    #[default]
+    Asked,
+    /// Before a restore, so that it can be undone.
+    Undo {
+        /// Checkpoint that was about to be restored.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restoring: Option<Oid>,
+        /// Restored paths, with everything below them. Empty means all.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        paths: Vec<NamedPath>,
+    },
+    /// Imported from another tool's store.
+    Imported,
+}
+
+/// Position in a task's conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationMark {
+    /// Number of messages since the last compaction.
+    pub messages: u64,
+    /// Number of compactions; each one restarts the message count.
+    pub compactions: u64,
+    /// Newest entry of the task's log, which identifies the conversation. `None` if the log is
+    /// empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Uuid>,
+}
+
+/// A workspace path that a checkpoint does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Path relative to the root, with `/`; percent-encoded if `encoded`.
+    pub path: String,
+    /// Whether `path` is percent-encoded because its bytes are not UTF-8.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub encoded: bool,
+    /// Human-readable reason.
+    pub reason: String,
+}
+
+impl Skipped {
+    pub(crate) fn named(&self) -> NamedPath {
+        NamedPath {
+            path: self.path.clone(),
+            encoded: self.encoded,
+        }
+    }
+
+    /// Returns whether `view` allows showing the path. The rules may have changed since, or the
+    /// checkpoint may come from another machine. The entry that counts unlisted paths has an empty
+    /// path.
+    pub fn may_be_shown(&self, view: &AccessView, root: usize) -> bool {
+        let Some(path) = self.named().to_path() else {
+            return false;
+        };
+        let denied = |is_dir| view.check_entry(root, &path, is_dir).is_some();
+        path.is_root() || !(denied(false) || denied(true))
+    }
+}
+
+/// Number of files that differ from the previous checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// New files.
+    pub added: u64,
+    /// Files with another content, mode or type.
+    pub modified: u64,
+    /// Removed files.
+    pub deleted: u64,
+}
+
+/// Metadata of a checkpoint, stored as JSON in the commit message.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CheckpointMetadata {
+    /// Creation time, in milliseconds since the epoch.
+    pub created: u64,
+    /// Orders checkpoints created in the same millisecond.
+    pub sequence: u64,
+    /// Task it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Label chosen by the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Why it was created.
+    pub purpose: Purpose,
+    /// Commit of another tool that it was imported from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
+    /// Position in the task's conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<ConversationMark>,
+    /// Identifier shared by checkpoints created together, one of each root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// URIs of the roots in the group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub group_roots: Vec<String>,
+    /// Conversation rewind that restoring this checkpoint also undoes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewind: Option<String>,
+    /// Differences to the previous checkpoint.
+    pub counts: Counts,
+    /// Number of files.
+    pub files: u64,
+    /// Total size of the files, in bytes.
+    pub bytes: u64,
+    /// Skipped paths, with reasons.
+    pub skipped: Vec<Skipped>,
+    /// Ignored and denied paths. `None` if they are unknown: there were too many, or an older
+    /// version or another tool created the checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclusions: Option<SavedExclusions>,
+    /// Files with restricted read permissions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub restricted: Vec<RestrictedPath>,
+    /// Time it took to create, in milliseconds.
+    pub duration_ms: u64,
+    /// Whether it was fetched from a remote. Known locally, not part of the commit.
+    #[serde(skip)]
+    pub fetched: bool,
+}
+
+/// A stored checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Commit id.
+    pub id: Oid,
+    /// Tree of the commit.
+    pub tree: Oid,
+    /// Its metadata.
+    pub metadata: CheckpointMetadata,
+}
 
 /// Builds the commit message: the label as subject, then the metadata as JSON.
-fn message(metadata: &CheckpointMetadata) -> String {
+pub(crate) fn message(metadata: &CheckpointMetadata) -> String {
     let label: String = metadata
         .label
         .iter()
@@ -63,7 +193,7 @@ struct UnknownRules {
 }
 
 /// Returns the commit of a checkpoint.
-pub(super) fn commit_of(tree: Oid, metadata: &CheckpointMetadata) -> Commit {
+pub(crate) fn commit_of(tree: Oid, metadata: &CheckpointMetadata) -> Commit {
     Commit {
         tree,
         time: metadata.created / 1000,
@@ -72,179 +202,15 @@ pub(super) fn commit_of(tree: Oid, metadata: &CheckpointMetadata) -> Commit {
 }
 
 /// Parses the metadata of a commit. Returns `None` if the commit is not a checkpoint.
-fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
+pub(crate) fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
     let (_, json) = commit.message.split_once("\n\n")?;
     let metadata: CheckpointMetadata = serde_json::from_str(json).ok()?;
     (metadata.created > 0).then_some(metadata)
 }
 
 /// Returns whether a commit has the metadata of a checkpoint.
-pub(super) fn is_checkpoint(commit: &Commit) -> bool {
+pub(crate) fn is_checkpoint(commit: &Commit) -> bool {
     metadata_of(commit).is_some()
-}
-
-/// Cache of metadata, which never changes.
-#[derive(Debug, Default)]
-pub(super) struct MetadataCache(Mutex<CachedMetadata>);
-
-#[derive(Debug, Default)]
-struct CachedMetadata {
-    /// Each checkpoint with the size of its metadata in bytes.
-    checkpoints: HashMap<Oid, (Arc<Checkpoint>, usize)>,
-    /// Total size of the cached metadata, in bytes.
-    bytes: usize,
-}
-
-impl MetadataCache {
-    fn lock(&self) -> MutexGuard<'_, CachedMetadata> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Drops all entries except `ids`.
-    fn retain(&self, ids: &[Oid]) {
-        let mut known = self.lock();
-        if known.checkpoints.len() <= ids.len() {
-            return;
-        }
-        let ids: HashSet<&Oid> = ids.iter().collect();
-        known.checkpoints.retain(|id, _| ids.contains(id));
-        known.bytes = known.checkpoints.values().map(|(_, bytes)| bytes).sum();
-    }
-
-    /// Adds a checkpoint that was just created.
-    pub(super) fn insert(&self, checkpoint: &Arc<Checkpoint>) {
-        let bytes = message(&checkpoint.metadata).len();
-        let mut known = self.lock();
-        if known.bytes + bytes <= MAX_CACHED_BYTES {
-            known.bytes += bytes;
-            known
-                .checkpoints
-                .insert(checkpoint.id, (Arc::clone(checkpoint), bytes));
-        }
-    }
-
-    /// Returns the checkpoints of `ids` that can be read, in no particular order.
-    fn of(&self, ids: &[Oid], repository: &Repository) -> Result<Vec<Arc<Checkpoint>>, Error> {
-        let mut checkpoints = Vec::with_capacity(ids.len());
-        let mut unknown = Vec::new();
-        {
-            let known = self.lock();
-            for id in ids {
-                match known.checkpoints.get(id) {
-                    Some((checkpoint, _)) => checkpoints.push(Arc::clone(checkpoint)),
-                    None => unknown.push(*id),
-                }
-            }
-        }
-        if unknown.is_empty() {
-            return Ok(checkpoints);
-        }
-        let fetched = remote_refs::all(repository.dir())?;
-        let read = unknown
-            .par_iter()
-            .with_min_len(MIN_READS_PER_THREAD)
-            .map_init(
-                || repository.odb(),
-                |reader, id| read(reader, *id, fetched.get(id).copied()),
-            );
-        let read: Vec<Option<(Arc<Checkpoint>, usize)>> = read.collect();
-        for (checkpoint, bytes) in read.into_iter().flatten() {
-            let mut known = self.lock();
-            if known.bytes + bytes <= MAX_CACHED_BYTES {
-                known.bytes += bytes;
-                known
-                    .checkpoints
-                    .insert(checkpoint.id, (Arc::clone(&checkpoint), bytes));
-            }
-            checkpoints.push(checkpoint);
-        }
-        Ok(checkpoints)
-    }
-}
-
-/// Reads a checkpoint and the size of its message. `fetched` is the time when it was fetched.
-fn read(reader: &Odb, id: Oid, fetched: Option<u64>) -> Option<(Arc<Checkpoint>, usize)> {
-    let commit = reader.commit(id).ok()?;
-    let mut metadata = metadata_of(&commit)?;
-    if let Some(when) = fetched {
-        clear_untrusted(&mut metadata, when);
-    }
-    let checkpoint = Checkpoint {
-        id,
-        tree: commit.tree,
-        metadata,
-    };
-    Some((Arc::new(checkpoint), commit.message.len()))
-}
-
-/// Removes claims that a fetched checkpoint may not make. `when` is the time it was fetched.
-fn clear_untrusted(metadata: &mut CheckpointMetadata, when: u64) {
-    metadata.fetched = true;
-    metadata.task = None;
-    metadata.group = None;
-    metadata.group_roots.clear();
-    metadata.rewind = None;
-    // A checkpoint cannot be newer than the fetch.
-    if metadata.created > when.saturating_add(CLOCK_SKEW) {
-        metadata.created = when.max(1);
-        metadata.sequence = 0;
-    }
-}
-
-impl Checkpoints {
-    /// Returns one checkpoint.
-    ///
-    /// # Errors
-    /// `notFound` if it does not exist; `storage`.
-    pub fn get(&self, id: Oid) -> Result<Arc<Checkpoint>, Error> {
-        let found = match self.repository()? {
-            Some(repository) if refs::exists(repository.dir(), id)? => {
-                self.metadata_cache.of(&[id], &repository)?.pop()
-            }
-            _ => None,
-        };
-        found.ok_or_else(|| self.not_found(id))
-    }
-
-    pub(super) fn not_found(&self, id: Oid) -> Error {
-        let message = format!(
-            "no checkpoint {id} in {}; list the checkpoints to see their ids",
-            self.root.path.display()
-        );
-        Error::new(ErrorKind::NotFound, message)
-    }
-
-    /// Lists checkpoints, newest first. Omits commits that are not checkpoints or cannot be read;
-    /// [`Self::verify`] reports those.
-    ///
-    /// # Errors
-    /// `storage`.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Arc<Checkpoint>>, Error> {
-        let Some(repository) = self.repository()? else {
-            return Ok(Vec::new());
-        };
-        let ids = repository.ids()?;
-        self.metadata_cache.retain(&ids);
-        let mut checkpoints = self.metadata_cache.of(&ids, &repository)?;
-        if let Some(task) = &filter.task {
-            checkpoints
-                .retain(|checkpoint| checkpoint.metadata.task.as_deref() == Some(task.as_str()));
-        }
-        sort(&mut checkpoints);
-        checkpoints.truncate(filter.limit.unwrap_or(usize::MAX));
-        Ok(checkpoints)
-    }
-}
-
-/// Sorts newest first.
-fn sort(checkpoints: &mut [Arc<Checkpoint>]) {
-    checkpoints.sort_unstable_by_key(|checkpoint| {
-        std::cmp::Reverse((
-            checkpoint.metadata.created,
-            checkpoint.metadata.sequence,
-            checkpoint.id,
-        ))
-    });
 }
 
 #[cfg(test)]

@@ -10,9 +10,12 @@ use std::{collections::HashSet, sync::Arc};
 use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
 
 use super::{
-    Checkpoint, Checkpoints, Filter, Oid, Purpose,
+    checkpoints::Checkpoints,
+    list::Filter,
+    metadata::{Checkpoint, Purpose},
     store::{
-        gc, lock, odb::Odb, pack::Pack, reachable::ReachableSet, refs, repository::Repository,
+        gc, lock, object::Oid, odb::Odb, pack::Pack, reachable::ReachableSet, refs,
+        repository::Repository,
     },
 };
 

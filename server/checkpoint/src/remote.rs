@@ -22,9 +22,13 @@ use sightline_workspace::{
 };
 
 use super::{
-    Checkpoints, Job, Oid,
+    checkpoints::Checkpoints,
+    job::Job,
     metadata::is_checkpoint,
-    store::{fsck::check_checkpoints, lock, odb::Odb, refs, remote_refs, repository::Repository},
+    store::{
+        fsck::check_checkpoints, lock, object::Oid, odb::Odb, refs, remote_refs,
+        repository::Repository,
+    },
     tree_diff::DeniedPaths,
     worktree::snapshot::below,
 };
@@ -339,8 +343,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        CheckpointMetadata, Keep, Purpose, Request,
-        metadata::commit_of,
+        create::Request,
+        metadata::{CheckpointMetadata, Purpose, commit_of},
+        prune::Keep,
         store::{
             object::{Kind, Mode, encode_tree, name_of},
             pack_writer::PackWriter,

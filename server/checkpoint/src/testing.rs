@@ -18,11 +18,12 @@ use sightline_workspace::{
 use tempfile::TempDir;
 
 use super::{
-    Checkpoint, CheckpointMetadata, Checkpoints, Job, Oid, Settings,
-    metadata::{commit_of, is_checkpoint},
+    checkpoints::Checkpoints,
+    job::{Job, Settings},
+    metadata::{Checkpoint, CheckpointMetadata, commit_of, is_checkpoint},
     store::{
         lock::{self, StoreLock},
-        object::{Kind, Mode, encode_tree, name_of, tree_order},
+        object::{Kind, Mode, Oid, encode_tree, name_of, tree_order},
         pack_writer::PackWriter,
         repair::{self, Rebuilt},
         repository::Repository,

@@ -20,7 +20,7 @@ use sightline_workspace::{
 };
 
 use super::{
-    Job,
+    job::Job,
     store::{
         object::{Mode, Oid},
         odb::Odb,

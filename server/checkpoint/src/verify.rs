@@ -1,7 +1,8 @@
 //! Verifies checkpoints for the user.
 
 use super::{
-    Checkpoints, Job,
+    checkpoints::Checkpoints,
+    job::Job,
     metadata::is_checkpoint,
     store::{fsck::check_checkpoints, refs, repair::find_problem},
     tree_diff::DeniedPaths,

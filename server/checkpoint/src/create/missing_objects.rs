@@ -10,7 +10,7 @@ use sightline_workspace::{
 };
 
 use crate::{
-    Counts,
+    metadata::Counts,
     store::{
         object::{Mode, Oid, TreeEntry, tree_order},
         odb::Odb,

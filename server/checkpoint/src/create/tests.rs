@@ -15,9 +15,17 @@ use sightline_workspace::{
 
 use super::MAX_SKIPPED;
 use crate::{
-    CheckpointMetadata, Checkpoints, Counts, Filter, Job, Keep, Oid, Request, Settings,
-    restore::{Options, RestoreTarget},
-    store::{object::Mode, remote_refs},
+    checkpoints::Checkpoints,
+    create::Request,
+    job::{Job, Settings},
+    list::Filter,
+    metadata::{CheckpointMetadata, Counts},
+    prune::Keep,
+    restore::types::{Options, RestoreTarget},
+    store::{
+        object::{Mode, Oid},
+        remote_refs,
+    },
     testing::{Scratch, git},
 };
 

@@ -6,7 +6,7 @@ use sightline_workspace::{access::pattern_matcher::bytes_of, escape::one_line, p
 
 use super::{
     super::store::object::{Kind, Oid, name_of},
-    FileDiff, Status,
+    file_diff::{FileDiff, Status},
     lines::{ChangedRange, changes, lines},
     renames::similarity,
 };

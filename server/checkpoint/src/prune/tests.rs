@@ -12,8 +12,9 @@ use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use crate::{
-    CheckpointMetadata, Keep, Oid, Purpose,
-    store::object::Mode,
+    metadata::{CheckpointMetadata, Purpose},
+    prune::Keep,
+    store::object::{Mode, Oid},
     testing::{Scratch, TestFile, fsck, git, noise},
 };
 

@@ -18,36 +18,39 @@ use std::{
     borrow::Cow,
     collections::HashSet,
     ffi::{OsStr, OsString},
-    fs::File,
     io,
     sync::atomic::{AtomicU64, Ordering},
 };
 
 use rayon::prelude::*;
 use sightline_workspace::{
-    fs::dir::{Access, Dir, DirWalker, FileInfo, FileType, is_absent, stat_file},
+    fs::dir::{Access, Dir, DirWalker, FileInfo, FileType, stat_file},
     path::RelPath,
 };
 
 use super::{
     super::{
-        Job, Oid, Progress,
-        store::{object::Mode, odb::Odb, repository::Repository},
+        job::{Job, Progress},
+        store::{
+            object::{Mode, Oid},
+            odb::Odb,
+            repository::Repository,
+        },
         tree_diff::Leaf,
-        worktree::{permissions::ReadPermissionMap, read_file, snapshot::Stamp},
+        worktree::{permissions::ReadPermissionMap, snapshot::Stamp},
     },
-    crash_point,
+    crash_point::crash_point,
     displaced_files::{FileSlot, Installed, temp_file_name, wait_until_closed},
     file_attributes::{self, set_permissions, with_executable},
+    file_content::{verify_content, write_content},
     in_place,
     plan::Step,
     preflight::BlobCache,
+    step_error::{StepError, appeared_error, changed_error, failure},
 };
 
 /// Number of steps that a thread takes at once. Small, as steps differ in cost.
 const CHUNK: usize = 8;
-/// Size of a write, in bytes; small in tests, so that a kill can come between two.
-const PIECE: usize = if cfg!(test) { 4 } else { 1024 * 1024 };
 
 /// Workspace and store that steps are applied with.
 pub(super) struct ApplyContext<'a> {
@@ -71,33 +74,6 @@ enum StepOutcome {
     /// The old file has a temporary name and must be discarded or put back. `installed` is the new
     /// file at its name, if there is one.
     Displaced { installed: Option<Installed> },
-}
-
-/// Why a step failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct StepError {
-    pub(super) message: String,
-    /// Whether the file may have neither its old nor its new content, so that the journal must be
-    /// kept.
-    pub(super) is_partly_written: bool,
-}
-
-impl StepError {
-    pub(super) fn partly_written(message: String) -> Self {
-        Self {
-            message,
-            is_partly_written: true,
-        }
-    }
-}
-
-impl From<String> for StepError {
-    fn from(message: String) -> Self {
-        Self {
-            message,
-            is_partly_written: false,
-        }
-    }
 }
 
 /// Applies the steps, which are sorted by path, and removes those of `folders` that are empty.
@@ -285,7 +261,7 @@ impl<'a> Worker<'a> {
             .before
             .as_ref()
             .filter(|_| !is_replaced_by_folder(todo));
-        let changes_mode = before.is_some_and(|before| differs_only_in_mode(before, after));
+        let changes_mode = before.is_some() && todo.changes_only_mode();
         // Read before anything is changed: this can fail.
         let content = match after.mode {
             Mode::Folder => Cow::default(),
@@ -326,11 +302,6 @@ impl<'a> Worker<'a> {
             None => Ok(new.create()?),
         }
     }
-}
-
-/// Returns whether only the executable bit differs.
-pub(super) fn differs_only_in_mode(before: &Leaf, after: &Leaf) -> bool {
-    before.is_file() && after.is_file() && before.oid == after.oid
 }
 
 /// Opens the folder of `path`, and creates it first if `make` is set. Returns the folder and the file
@@ -393,14 +364,6 @@ fn check_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: FileInfo) -> R
         Some((leaf, _)) if leaf.is_same(before) => Ok(()),
         _ => Err(changed_error()),
     }
-}
-
-pub(super) fn changed_error() -> String {
-    "changed during the restore; left as it is".to_owned()
-}
-
-fn appeared_error() -> String {
-    "created during the restore; left as it is".to_owned()
 }
 
 /// Reads a blob. The reader verifies its hash.
@@ -551,40 +514,4 @@ impl NewFile<'_> {
             .map(|()| StepOutcome::Done)
             .map_err(|error| failure("change its executable bit", &error))
     }
-}
-
-fn write_content(mut file: &File, content: &[u8]) -> io::Result<()> {
-    use std::io::Write;
-    for piece in content.chunks(PIECE) {
-        file.write_all(piece)?;
-        crash_point();
-    }
-    Ok(())
-}
-
-/// Reads the file back, and fails unless it contains `content`.
-pub(super) fn verify_content(mut file: &File, content: &[u8]) -> io::Result<()> {
-    let mut held = Vec::new();
-    io::Seek::rewind(&mut file)?;
-    // One byte more detects a longer file.
-    read_file::read_at_most(file, content.len() as u64 + 1, &mut held)?;
-    if held == content {
-        Ok(())
-    } else {
-        Err(io::Error::other(
-            "the content read back differs from what was written",
-        ))
-    }
-}
-
-pub(super) fn failure(what: &str, error: &io::Error) -> String {
-    let advice = match error.kind() {
-        io::ErrorKind::PermissionDenied => "; check its permissions and restore again",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "; free disk space and restore again"
-        }
-        _ if is_absent(error) => "; a file or folder was moved during the restore",
-        _ => "",
-    };
-    format!("cannot {what}: {error}{advice}")
 }

@@ -6,12 +6,15 @@ use sightline_workspace::{error::Error, path::RelPath};
 
 use super::{
     super::{
-        Checkpoint, Checkpoints, Job, NamedPath, Purpose,
+        checkpoints::Checkpoints,
+        job::Job,
+        metadata::{Checkpoint, Purpose},
+        named_path::NamedPath,
         store::repository::Repository,
         tree_diff::{Tree, compare, is_within},
         worktree::scan::Scan,
     },
-    Preview,
+    types::Preview,
 };
 
 impl Checkpoints {

@@ -21,8 +21,7 @@ use sightline_workspace::path::RelPath;
 
 use super::race_tests::Fixture;
 use crate::{
-    Oid,
-    store::object::{Kind, name_of},
+    store::object::{Kind, Oid, name_of},
     tree_diff::find,
 };
 

@@ -20,8 +20,16 @@ use sightline_workspace::{
 };
 use tempfile::TempDir;
 
-use super::{Options, Recovered, RestoreTarget};
-use crate::{Checkpoints, Filter, Job, Oid, Request, Settings, Side, diff::DiffOptions};
+use super::types::{Options, Recovered, RestoreTarget};
+use crate::{
+    checkpoints::Checkpoints,
+    create::Request,
+    diff::DiffOptions,
+    job::{Job, Settings},
+    list::Filter,
+    store::object::Oid,
+    tree_diff::Side,
+};
 
 /// Number of crash points that this process has passed.
 static PASSED: AtomicU64 = AtomicU64::new(0);

@@ -23,9 +23,10 @@ use sightline_workspace::{
 };
 
 use super::{
-    super::{Oid, tree_diff::Leaf},
-    apply::{changed_error, failure},
-    crash_point, open_by_processes,
+    super::{store::object::Oid, tree_diff::Leaf},
+    crash_point::crash_point,
+    open_by_processes,
+    step_error::{changed_error, failure},
 };
 
 /// Suffix of temporary names.

@@ -6,7 +6,9 @@ use sightline_workspace::{error::Error, path::RelPath};
 
 use super::{
     super::{
-        Checkpoint, CheckpointMetadata, Job, NamedPath,
+        job::Job,
+        metadata::{Checkpoint, CheckpointMetadata},
+        named_path::NamedPath,
         store::odb::Odb,
         tree_diff::{DeniedPaths, find, has_folder, is_within},
         worktree::{
@@ -15,7 +17,7 @@ use super::{
             snapshot::{ExclusionReason, Folder, below},
         },
     },
-    Conflict,
+    types::Conflict,
 };
 
 /// Why a path is missing from a checkpoint although it existed, or may have existed.

@@ -18,9 +18,10 @@ use super::{
         tree_diff::Leaf,
         worktree::read_file,
     },
-    apply::{StepError, changed_error, failure, verify_content},
-    crash_point_under_lease,
+    crash_point::crash_point_under_lease,
     displaced_files::FileSlot,
+    file_content::verify_content,
+    step_error::{StepError, changed_error, failure},
 };
 use sightline_workspace::fs::{
     dir::{Access, FileInfo, stat_file},

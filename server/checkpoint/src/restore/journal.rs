@@ -14,7 +14,7 @@ use sightline_workspace::{
     storage::atomic_file::{self, PreparedFile, aside, failed},
 };
 
-use super::super::{Checkpoints, NamedPath, Oid};
+use super::super::{checkpoints::Checkpoints, named_path::NamedPath, store::object::Oid};
 
 const VERSION: u32 = 1;
 

@@ -10,17 +10,22 @@ use sightline_workspace::{
 
 use super::{
     super::{
-        Checkpoint, Checkpoints, Job, NamedPath, Oid, Purpose, Request,
-        store::{lock::StoreLock, refs, repository::Repository},
+        checkpoints::Checkpoints,
+        create::Request,
+        job::Job,
+        metadata::{Checkpoint, Purpose},
+        named_path::NamedPath,
+        store::{lock::StoreLock, object::Oid, refs, repository::Repository},
         tree_diff::{Leaf, Tree},
         worktree::{permissions::ReadPermissionMap, scan::Scan, snapshot::Folder},
     },
-    Action, EditorText, Options, Outcome, RestoreTarget, Restored,
-    apply::{ApplyContext, StepError, apply, read_blob},
-    crash_point,
+    apply::{ApplyContext, apply, read_blob},
+    crash_point::crash_point,
     journal::Journal,
     plan::{Plan, UnsavedDocuments},
     preflight::{self, BlobCache},
+    step_error::StepError,
+    types::{Action, EditorText, Options, Outcome, RestoreTarget, Restored},
 };
 
 /// Restore in progress, by a thread that holds the lock of the store.

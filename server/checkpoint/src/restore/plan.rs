@@ -19,7 +19,8 @@ use sightline_workspace::{
 
 use super::{
     super::{
-        Checkpoint, Job,
+        job::Job,
+        metadata::Checkpoint,
         store::{
             object::{Mode, Oid},
             odb::Odb,
@@ -27,9 +28,9 @@ use super::{
         tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
         worktree::{reserved_names, scan::Scan},
     },
-    Action, Change, Conflict, Preview,
     exclusions::{ExcludedThen, unreadable_conflicts},
     protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
+    types::{Action, Change, Conflict, Preview},
 };
 
 /// Change of one path.
@@ -48,6 +49,12 @@ impl Step {
             Some(_) => Action::Write,
             None => Action::Delete,
         }
+    }
+
+    /// Returns whether only the executable bit differs.
+    pub(super) fn changes_only_mode(&self) -> bool {
+        matches!((&self.before, &self.after), (Some(before), Some(after))
+            if before.is_file() && after.is_file() && before.oid == after.oid)
     }
 
     fn reason(&self) -> &'static str {

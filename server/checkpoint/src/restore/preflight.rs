@@ -14,16 +14,14 @@ use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line, path::
 
 use super::{
     super::{
-        Oid,
         store::{
-            object::{Kind, Mode, Unreadable},
+            object::{Kind, Mode, Oid, Unreadable},
             odb::Odb,
             repository::Repository,
         },
         tree_diff::Leaf,
         worktree::snapshot::Folder,
     },
-    apply::differs_only_in_mode,
     plan::Step,
 };
 
@@ -142,11 +140,10 @@ fn unreadable_paths(
     read: impl Fn(&Odb, Oid) -> Result<(), Unreadable> + Sync,
     cancel: &Cancel,
 ) -> Result<Vec<RelPath>, Error> {
-    let has_content = |step: &&Step| match (&step.before, &step.after) {
-        (Some(before), Some(after)) => !differs_only_in_mode(before, after),
-        _ => true,
-    };
-    let steps: Vec<&Step> = steps.iter().filter(has_content).collect();
+    let steps: Vec<&Step> = steps
+        .iter()
+        .filter(|step| !step.changes_only_mode())
+        .collect();
     let bad: Vec<Option<RelPath>> = steps
         .into_par_iter()
         .map_init(

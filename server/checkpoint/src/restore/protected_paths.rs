@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 
 use super::{
     super::{
-        Job, Oid,
-        store::odb::Odb,
+        job::Job,
+        store::{object::Oid, odb::Odb},
         tree_diff::{DeniedPaths, Leaf, find, is_within},
         worktree::reserved_names,
     },
-    Conflict,
+    types::Conflict,
 };
 use sightline_workspace::path::RelPath;
 

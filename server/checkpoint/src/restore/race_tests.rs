@@ -12,10 +12,16 @@ use sightline_workspace::{
 };
 use tempfile::TempDir;
 
-use super::{Options, RestoreTarget, Restored, in_place::tests::FAILING_WRITES, journal::Journal};
+use super::{
+    in_place::tests::FAILING_WRITES,
+    journal::Journal,
+    types::{Options, RestoreTarget, Restored},
+};
 use crate::{
-    Checkpoints, Job, Oid, Progress, Request, Settings,
-    store::object::Mode,
+    checkpoints::Checkpoints,
+    create::Request,
+    job::{Job, Progress, Settings},
+    store::object::{Mode, Oid},
     testing::{Folder, Scratch, TestFile},
 };
 

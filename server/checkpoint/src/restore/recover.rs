@@ -24,12 +24,18 @@ use sightline_workspace::{
 
 use super::{
     super::{
-        Checkpoint, Checkpoints, Job, Oid,
-        store::{lock::StoreLock, object::Mode, odb::Odb, repository::Repository},
+        checkpoints::Checkpoints,
+        job::Job,
+        metadata::Checkpoint,
+        store::{
+            lock::StoreLock,
+            object::{Mode, Oid},
+            odb::Odb,
+            repository::Repository,
+        },
         tree_diff::Leaf,
         worktree::permissions::ReadPermissionMap,
     },
-    Conflict, Recovered,
     apply::{ApplyContext, apply, open_parent, read_blob},
     displaced_files::{
         FileSlot, Installed, find_kept_name, link_kept_name, spare_name, temp_file_name,
@@ -39,6 +45,7 @@ use super::{
     journal::Journal,
     plan::{RecoverySteps, Step, recovery_steps},
     preflight::BlobCache,
+    types::{Conflict, Recovered},
 };
 
 /// State of a step of an interrupted restore.
@@ -273,7 +280,7 @@ fn finish_exchange(slot: &FileSlot<'_>) -> Option<String> {
 /// Returns the new file of the step, if it is still at its name.
 fn find_installed(slot: &FileSlot<'_>, step: &Step) -> Option<Installed> {
     let after = step.after?;
-    let (leaf, _) = Leaf::read(slot.dir, slot.name).ok()??;
+    let (leaf, _) = Leaf::read(&slot.dir, slot.name).ok()??;
     let inode = slot.dir.stat(slot.name).ok()??.stamp.inode;
     leaf.is_same(&after).then_some(Installed { leaf, inode })
 }
@@ -283,7 +290,7 @@ fn is_unused_temp_file(reader: &Odb, slot: &FileSlot<'_>, step: &Step) -> bool {
     let Some(after) = &step.after else {
         return false;
     };
-    let Ok(Some((leaf, content))) = Leaf::read(slot.dir, slot.temp_name) else {
+    let Ok(Some((leaf, content))) = Leaf::read(&slot.dir, slot.temp_name) else {
         return false;
     };
     if leaf.oid == after.oid {
@@ -292,7 +299,7 @@ fn is_unused_temp_file(reader: &Odb, slot: &FileSlot<'_>, step: &Step) -> bool {
     let is_begun = || read_blob(reader, after.oid).is_ok_and(|whole| whole.starts_with(&content));
     let replaces = step.before.filter(|before| before.mode != Mode::Folder);
     // After the exchange, the temporary file is the displaced one.
-    let is_not_exchanged = match (replaces, Leaf::read(slot.dir, slot.name)) {
+    let is_not_exchanged = match (replaces, Leaf::read(&slot.dir, slot.name)) {
         (None, _) => true,
         (Some(before), Ok(Some((now, _)))) => {
             let is_kept = || matches!(find_kept_name(slot.dir, slot.name, slot.name), Ok(Some(_)));
@@ -391,7 +398,7 @@ fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> StepState {
 }
 
 fn read_entry(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {
-    match Leaf::read(dir, name) {
+    match Leaf::read(&dir, name) {
         Ok(Some(now)) => Ok(Some(now)),
         Ok(None) if matches!(dir.stat(name), Ok(Some(_))) => {
             Err("not a file, link or folder".to_owned())

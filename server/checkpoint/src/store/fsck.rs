@@ -301,8 +301,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        CheckpointMetadata,
-        metadata::{commit_of, is_checkpoint},
+        metadata::{CheckpointMetadata, commit_of, is_checkpoint},
         store::{
             object::{encode_tree, name_of},
             pack_writer::PackWriter,

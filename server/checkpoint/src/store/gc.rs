@@ -223,7 +223,7 @@ fn remove_orphans(repository: &Repository) {
 mod tests {
     use super::*;
     use crate::{
-        Keep,
+        prune::Keep,
         store::object::Mode,
         testing::{Scratch, git, noise},
     };

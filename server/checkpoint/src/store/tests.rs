@@ -10,7 +10,9 @@ use super::{
     pack_writer::PackWriter,
 };
 use crate::{
-    CheckpointMetadata, Filter, Oid, Rebuilt,
+    list::Filter,
+    metadata::CheckpointMetadata,
+    store::{object::Oid, repair::Rebuilt},
     testing::{Scratch, assert_private, fsck, git, noise},
 };
 

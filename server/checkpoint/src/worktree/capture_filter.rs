@@ -19,7 +19,7 @@ use super::{
     reserved_names,
     snapshot::{ExclusionReason, FolderRules},
 };
-use crate::Settings;
+use crate::job::Settings;
 
 /// The rules that apply to the whole work tree, without the ignore files in its folders.
 #[derive(Debug)]

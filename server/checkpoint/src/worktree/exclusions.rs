@@ -1,7 +1,7 @@
 //! Exclusions saved with a checkpoint: the paths that existed and that its tree does not hold.
 //!
 //! Only the topmost paths are saved: an excluded folder covers everything below it. A restore keeps
-//! these paths. Skipped paths are saved with their reasons, as [`super::super::Skipped`]; ignored
+//! these paths. Skipped paths are saved with their reasons, as `Skipped`; ignored
 //! and denied paths are saved here.
 //!
 //! The name of a denied path must not be readable in the store, so only its hash is saved, see
@@ -12,14 +12,13 @@ use sha2::{Digest, Sha256};
 use sightline_workspace::{access::pattern_matcher::bytes_of, path::RelPath};
 use uuid::Uuid;
 
-use super::snapshot::{ExclusionReason, Folder, below};
-use crate::NamedPath;
+use crate::named_path::NamedPath;
 
 /// Maximum total size of the saved paths, in bytes; small in tests. With more exclusions, nothing is
 /// saved, and a restore keeps every path that is not captured.
 pub(crate) const MAX_BYTES: usize = if cfg!(test) { 4096 } else { 512 * 1024 };
 /// Size of an entry in addition to its path, in bytes.
-const ENTRY_BYTES: usize = 16;
+pub(crate) const ENTRY_BYTES: usize = 16;
 
 /// The ignored and denied paths of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,39 +31,6 @@ pub struct SavedExclusions {
     pub(crate) denied: Vec<PathHash>,
     /// Salt of the hashes.
     pub(crate) salt: PathSalt,
-}
-
-impl SavedExclusions {
-    /// Collects the exclusions of a scanned tree. Returns `None` if there are too many.
-    pub(crate) fn of(tree: &Folder, salt: PathSalt) -> Option<Self> {
-        let mut ignored = Vec::new();
-        let mut denied = Vec::new();
-        let mut room = Some(MAX_BYTES);
-        tree.visit(Folder::has_exclusions, |path, folder| {
-            denied.extend_from_slice(&folder.denied);
-            room = room.and_then(|room| room.checked_sub(folder.denied.len() * ENTRY_BYTES));
-            let names = folder
-                .excluded
-                .iter()
-                .filter(|entry| entry.reason == ExclusionReason::Ignored);
-            for entry in names {
-                let size = path.len() + entry.name.len() + ENTRY_BYTES;
-                room = room.and_then(|room| room.checked_sub(size));
-                if room.is_none() {
-                    return;
-                }
-                ignored.push(NamedPath::of(&below(path, &entry.name)));
-            }
-        });
-        room?;
-        ignored.sort_unstable();
-        denied.sort_unstable();
-        Some(Self {
-            ignored,
-            denied,
-            salt,
-        })
-    }
 }
 
 /// Random number that is hashed together with denied paths. It is saved with the hashes, so that

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use sightline_workspace::{
     access::pattern_matcher::bytes_of,
     cancel::Cancel,
+    clock::now_nanos,
     error::Error,
     fs::dir::{FileInfo, FileType, stat_file},
     gitignore_stack,
@@ -24,7 +25,6 @@ use twox_hash::XxHash3_128;
 
 use super::{
     capture_filter::{CaptureFilter, Decision, with_own},
-    scan::now,
     snapshot::{ExclusionReason, Folder, FolderRules, Stamp},
 };
 
@@ -108,7 +108,7 @@ impl GitIndexState {
         last: &Arc<Self>,
         cancel: &Cancel,
     ) -> Result<Arc<Self>, Error> {
-        let started_at = now();
+        let started_at = now_nanos();
         let mut hash = Hash::new();
         hash.add(&filter.fingerprint().to_le_bytes());
         let base = filter.place(b"");

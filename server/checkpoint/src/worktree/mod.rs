@@ -13,6 +13,7 @@ pub(crate) mod leaf;
 pub(crate) mod permissions;
 pub(crate) mod read_file;
 pub(crate) mod reserved_names;
+pub(crate) mod saved_paths;
 pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod stat_cache;

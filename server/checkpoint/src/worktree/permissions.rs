@@ -4,14 +4,13 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::path::RelPath;
+use sightline_workspace::{fs::Stamp, path::RelPath};
 
-use super::snapshot::{File, Folder, below};
-use crate::{NamedPath, store::object::Mode};
+use crate::{named_path::NamedPath, store::object::Mode};
 
 /// Maximum number of paths saved with a checkpoint. If there are more, the others are readable only
 /// by their owner.
-const MAX_PATHS: usize = 10_000;
+pub(crate) const MAX_RESTRICTED: usize = 10_000;
 
 /// Which users besides the owner may read a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,12 +28,12 @@ pub enum ReadPermission {
 }
 
 impl ReadPermission {
-    /// Derives the permission from the mode bits.
-    pub(crate) fn of(file: &File) -> Self {
-        if !cfg!(unix) || file.mode == Mode::Link {
+    /// Derives the permission from the mode bits of a file or link.
+    pub(crate) fn of(mode: Mode, stamp: &Stamp) -> Self {
+        if !cfg!(unix) || mode == Mode::Link {
             return Self::All;
         }
-        match (file.stamp.mode & 0o040 != 0, file.stamp.mode & 0o004 != 0) {
+        match (stamp.mode & 0o040 != 0, stamp.mode & 0o004 != 0) {
             (true, true) => Self::All,
             (true, false) => Self::Group,
             (false, true) => Self::Others,
@@ -67,7 +66,7 @@ impl ReadPermissionSet {
     }
 
     /// Returns the permission if it is the same for all files.
-    fn only(self) -> Option<ReadPermission> {
+    pub(crate) fn only(self) -> Option<ReadPermission> {
         use ReadPermission::{All, Group, Others, Owner};
         let each = [All, Group, Others, Owner].into_iter();
         let mut seen = each.filter(|permission| self.0 & (1 << *permission as u8) != 0);
@@ -84,40 +83,6 @@ pub struct RestrictedPath {
     pub path: NamedPath,
     /// Read permissions of the entry.
     pub readers: ReadPermission,
-}
-
-/// Returns the restricted paths of a tree, combined by folder.
-pub(crate) fn restricted(tree: &Folder) -> Vec<RestrictedPath> {
-    let mut found = Vec::new();
-    let restricted = |path: &RelPath, readers| RestrictedPath {
-        path: NamedPath::of(path),
-        readers,
-    };
-    let mut rest = vec![(Vec::new(), tree)];
-    while let Some((path, folder)) = rest.pop() {
-        match folder.read_permissions.only() {
-            Some(ReadPermission::All) => continue,
-            Some(readers) => {
-                found.push(restricted(&below(&path, b""), readers));
-                continue;
-            }
-            None => {}
-        }
-        for entry in folder.entries() {
-            let readers = entry.file().map_or(ReadPermission::All, ReadPermission::of);
-            if let Some(folder) = entry.folder() {
-                rest.push(([&path, entry.name, b"/"].concat(), folder));
-            } else if readers != ReadPermission::All {
-                found.push(restricted(&below(&path, entry.name), readers));
-            }
-        }
-        if found.len() > MAX_PATHS {
-            found.truncate(MAX_PATHS);
-            found.push(restricted(&RelPath::default(), ReadPermission::Owner));
-            break;
-        }
-    }
-    found
 }
 
 /// Read permissions of the files of a checkpoint.
@@ -152,8 +117,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        Oid,
-        worktree::snapshot::{Node, Parts, Stamp},
+        store::object::Oid,
+        worktree::{
+            saved_paths::restricted,
+            snapshot::{File, Folder, Node, Parts, below},
+        },
     };
 
     fn file(mode: u32) -> Node {
@@ -217,10 +185,10 @@ mod tests {
 
     #[test]
     fn unlisted_files_are_readable_by_their_owner_only() {
-        let private = (0..MAX_PATHS + 5).map(|at| (format!("p{at:06}"), file(0o100_640)));
+        let private = (0..MAX_RESTRICTED + 5).map(|at| (format!("p{at:06}"), file(0o100_640)));
         let tree = folder(private.chain([("z".to_owned(), file(0o100_644))]));
         let kept = restricted(&tree);
-        assert_eq!(kept.len(), MAX_PATHS + 1);
+        assert_eq!(kept.len(), MAX_RESTRICTED + 1);
         assert_eq!(readers_of(&kept, "p000001"), ReadPermission::Group);
         assert_eq!(readers_of(&kept, "p010003"), ReadPermission::Owner);
         assert_eq!(readers_of(&kept, "z"), ReadPermission::Owner);

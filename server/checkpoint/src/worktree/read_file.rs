@@ -2,7 +2,11 @@
 
 use std::{ffi::OsStr, fs, io, io::Read};
 
-use sightline_workspace::fs::dir::{Access, Dir, FileInfo, FileType, stat_file};
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error,
+    fs::dir::{Access, Dir, FileInfo, FileType, stat_file},
+};
 
 use super::snapshot::{ExclusionReason, File, Stamp};
 use crate::store::object::{Kind, Mode, name_of};
@@ -153,6 +157,30 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
             | io::ErrorKind::NotADirectory
             | io::ErrorKind::IsADirectory
             | io::ErrorKind::Unsupported
+    )
+}
+
+/// Returns whether memory or open files ran out, which says nothing about the entry.
+pub(crate) fn is_resource_error(number: i32) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        [Errno::MFILE, Errno::NFILE, Errno::NOMEM]
+            .iter()
+            .any(|errno| errno.raw_os_error() == number)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = number;
+        false
+    }
+}
+
+pub(crate) fn resource_error(number: i32) -> Error {
+    let error = std::io::Error::from_raw_os_error(number);
+    Error::new(
+        ErrorKind::Internal,
+        format!("cannot scan the workspace: {error}; try again"),
     )
 }
 

@@ -1,22 +1,25 @@
 //! Scans the work tree, completely or only changed paths.
 
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error, fs::dir::Dir, gitignore_stack, path::RelPath};
+use sightline_workspace::{
+    clock::now_nanos, error::Error, fs::dir::Dir, gitignore_stack, path::RelPath,
+};
 
 use super::{
     capture_filter::CaptureFilter,
     exclusions::{PathSalt, SavedExclusions},
     git_index::{GitIndexState, TrackedPaths},
-    permissions::{RestrictedPath, restricted},
-    snapshot::{ExclusionReason, Folder, FolderRules, below},
-    walk::{BlobSink, ContentMode, Walk, WalkOptions, WalkOutcome, dir_task::PathTree},
+    permissions::RestrictedPath,
+    saved_paths,
+    snapshot::{Folder, FolderRules},
+    walk::{
+        dir_task::PathTree,
+        state::{BlobSink, ContentMode, Walk, WalkOptions, WalkOutcome},
+    },
 };
-use crate::{Job, Skipped};
+use crate::{job::Job, metadata::Skipped};
 
 /// Maximum number of walks until the tracked paths are stable. Each walk can discover a repository
 /// in what the previous one found.
@@ -44,6 +47,47 @@ pub(crate) struct Scan {
     pub(crate) git_index: Arc<GitIndexState>,
 }
 
+impl Scan {
+    /// Derives a scan from its tree.
+    pub(crate) fn of(
+        tree: Arc<Folder>,
+        git_index: Arc<GitIndexState>,
+        filter_fingerprint: u128,
+        salt: PathSalt,
+    ) -> Self {
+        Self {
+            skipped: Arc::new(saved_paths::skipped(&tree)),
+            files: tree.files,
+            bytes: tree.bytes,
+            exclusions: Arc::new(saved_paths::exclusions(&tree, salt)),
+            restricted: Arc::new(saved_paths::restricted(&tree)),
+            filter_fingerprint,
+            salt,
+            git_index,
+            tree,
+        }
+    }
+
+    /// Returns the scan that follows this one: the same if nothing changed.
+    fn next(
+        &self,
+        tree: Arc<Folder>,
+        git_index: Arc<GitIndexState>,
+        filter_fingerprint: u128,
+    ) -> Self {
+        let is_judged = self.filter_fingerprint == filter_fingerprint
+            && self.git_index.tracked == git_index.tracked;
+        if is_judged && Arc::ptr_eq(&self.tree, &tree) {
+            Self {
+                git_index,
+                ..self.clone()
+            }
+        } else {
+            Self::of(tree, git_index, filter_fingerprint, self.salt)
+        }
+    }
+}
+
 /// Options of a scan.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ScanOptions<'a> {
@@ -64,7 +108,7 @@ pub(crate) fn scan(
 ) -> Result<Scan, Error> {
     job.cancel.check()?;
     let filter_fingerprint = filter.fingerprint();
-    let started_at = now();
+    let started_at = now_nanos();
     let ScanOptions { last, sink, limits } = look;
     let salt = last.map_or_else(PathSalt::random, |last| last.salt);
     let mut known = last.map(|last| last.tree.clone());
@@ -114,13 +158,10 @@ pub(crate) fn scan(
         Walk::new(options).run(open(filter)?, last, None, reevaluate)
     })?;
     let (tree, git_index) = found.ok_or_else(|| too_large(job))?;
-    Ok(reuse_or_build(
-        filter_fingerprint,
-        salt,
-        tree,
-        git_index,
-        last,
-    ))
+    Ok(match last {
+        Some(last) => last.next(tree, git_index, filter_fingerprint),
+        None => Scan::of(tree, git_index, filter_fingerprint, salt),
+    })
 }
 
 /// A tree, and the tracked paths it was built with.
@@ -185,7 +226,7 @@ pub(crate) fn update(
         tracked,
         salt: last.salt,
         content_mode: ContentMode::Read(sink),
-        started_at: now(),
+        started_at: now_nanos(),
         total: Some(changed.len() as u64),
     });
     let last_tree = Some(&last.tree);
@@ -195,8 +236,7 @@ pub(crate) fn update(
     // New folders may contain rules or a repository.
     let git_index = GitIndexState::load(filter, &tree, &git_index, job.cancel)?;
     let is_judged = git_index.tracked == *tracked;
-    Ok(is_judged
-        .then(|| reuse_or_build(filter_fingerprint, last.salt, tree, git_index, Some(last))))
+    Ok(is_judged.then(|| last.next(tree, git_index, filter_fingerprint)))
 }
 
 fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {
@@ -220,14 +260,6 @@ fn too_large(job: &Job<'_>) -> Error {
             job.settings.max_files, job.settings.max_total_size
         ),
     )
-}
-
-/// Returns the time in nanoseconds since the epoch.
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-    })
 }
 
 /// Returns whether the path is inside `.git`, which is never captured.
@@ -259,62 +291,4 @@ fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
         }
     });
     hold
-}
-
-/// Returns the last scan if nothing changed, or builds a new one.
-fn reuse_or_build(
-    filter_fingerprint: u128,
-    salt: PathSalt,
-    tree: Arc<Folder>,
-    git_index: Arc<GitIndexState>,
-    last: Option<&Scan>,
-) -> Scan {
-    let same = last.filter(|last| {
-        let is_judged = last.filter_fingerprint == filter_fingerprint
-            && last.git_index.tracked == git_index.tracked;
-        is_judged && Arc::ptr_eq(&last.tree, &tree)
-    });
-    match same {
-        Some(last) => Scan {
-            git_index,
-            ..last.clone()
-        },
-        None => build_scan(filter_fingerprint, salt, tree, git_index),
-    }
-}
-
-/// Builds a scan from its tree.
-pub(crate) fn build_scan(
-    filter_fingerprint: u128,
-    salt: PathSalt,
-    tree: Arc<Folder>,
-    git_index: Arc<GitIndexState>,
-) -> Scan {
-    let mut skipped = Vec::new();
-    tree.visit(Folder::has_exclusions, |path, folder| {
-        let reported = folder
-            .excluded
-            .iter()
-            .filter(|entry| entry.reason != ExclusionReason::Ignored);
-        for entry in reported {
-            let (path, encoded) = below(path, &entry.name).to_wire();
-            skipped.push(Skipped {
-                path,
-                encoded,
-                reason: entry.reason.to_string(),
-            });
-        }
-    });
-    skipped.sort_unstable();
-    Scan {
-        skipped: Arc::new(skipped),
-        files: tree.files,
-        bytes: tree.bytes,
-        exclusions: Arc::new(SavedExclusions::of(&tree, salt)),
-        salt,
-        restricted: Arc::new(restricted(&tree)),
-        filter_fingerprint,
-        git_index,
-        tree,
-    }
 }

@@ -31,6 +31,12 @@ pub(crate) struct File {
     pub(crate) settled: bool,
 }
 
+impl File {
+    pub(crate) fn read_permission(&self) -> ReadPermission {
+        ReadPermission::of(self.mode, &self.stamp)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     File(File),
@@ -249,7 +255,7 @@ impl Folder {
                 Node::File(file) => {
                     files += 1;
                     bytes += file.stamp.size;
-                    read_permissions.add(ReadPermission::of(file));
+                    read_permissions.add(file.read_permission());
                 }
                 Node::Folder(folder) => {
                     files += folder.files;
@@ -386,6 +392,22 @@ impl Folder {
                 }
             }
         }
+    }
+
+    /// Returns the paths of all folders, this one first.
+    pub(crate) fn folders(&self) -> Vec<RelPath> {
+        let mut folders = vec![RelPath::default()];
+        let mut rest = vec![(RelPath::default(), self)];
+        while let Some((path, folder)) = rest.pop() {
+            for entry in folder.entries() {
+                if let Some(below) = entry.folder() {
+                    let path = path.child(os_name(entry.name));
+                    folders.push(path.clone());
+                    rest.push((path, below));
+                }
+            }
+        }
+        folders
     }
 
     /// Returns whether both are identical, including stamps.

@@ -23,8 +23,9 @@ use super::{
     snapshot::{File, Folder, Node, Parts, Stamp},
 };
 use crate::{
-    Job, NamedPath, Oid, Settings,
-    store::object::{Kind, name_of},
+    job::{Job, Settings},
+    named_path::NamedPath,
+    store::object::{Kind, Oid, name_of},
 };
 
 /// A work tree `ws` in a temporary folder.

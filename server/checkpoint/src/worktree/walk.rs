@@ -9,13 +9,14 @@
 
 pub(crate) mod dir_task;
 mod entries;
+pub(crate) mod state;
 
 use std::{
     ffi::OsStr,
     io::{self, Read as _},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
     },
 };
 
@@ -29,75 +30,19 @@ use sightline_workspace::{
 };
 
 use super::{
-    capture_filter::{CaptureFilter, IgnoreStack},
-    exclusions::PathSalt,
-    git_index::TrackedPaths,
-    read_file::{self, ReadOutcome},
+    capture_filter::IgnoreStack,
+    read_file::{self, ReadOutcome, is_resource_error, resource_error},
     reserved_names::GIT_DIRECTORY_ENTRIES,
     snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
     walk::{
         dir_task::{DirState, DirTask, EntryResult, PathTree, assemble},
-        entries::{DirContext, ListedName, is_resource_error, resource_error},
+        state::{DirContext, ListedName, Walk, WalkOutcome},
     },
 };
-use crate::{Job, Progress, store::object::Oid};
 
-/// Number of files between progress reports.
-const PROGRESS_STRIDE: u64 = 256;
 /// Depth below which folders are opened from a distant ancestor instead of their parent. Limits the
 /// number of open folders.
 const MAX_OPEN_LEVELS: usize = 64;
-
-/// Receives the content of files as they are read.
-pub(crate) trait BlobSink: Sync {
-    /// Called for each file whose content differs from the last scan.
-    fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error>;
-}
-
-/// What a walk does with files.
-#[derive(Clone, Copy)]
-pub(crate) enum ContentMode<'a> {
-    /// Only counts them. The resulting tree has no contents.
-    Measure { max_files: u64, max_bytes: u64 },
-    /// Reads files that may have changed.
-    Read(Option<&'a dyn BlobSink>),
-}
-
-/// Rules and limits of a walk.
-#[derive(Clone, Copy)]
-pub(crate) struct WalkOptions<'a> {
-    pub(crate) job: &'a Job<'a>,
-    pub(crate) filter: &'a CaptureFilter<'a>,
-    /// Paths that ignore rules do not exclude.
-    pub(crate) tracked: &'a TrackedPaths,
-    /// Salt of the hashes of denied paths.
-    pub(crate) salt: PathSalt,
-    pub(crate) content_mode: ContentMode<'a>,
-    /// Start time, in nanoseconds since the epoch.
-    pub(crate) started_at: i64,
-    /// Number of files, if known.
-    pub(crate) total: Option<u64>,
-}
-
-/// State of one walk.
-pub(crate) struct Walk<'a> {
-    options: WalkOptions<'a>,
-    done: AtomicU64,
-    files: AtomicU64,
-    bytes: AtomicU64,
-    is_stopped: AtomicBool,
-    outcome: Mutex<Option<Result<WalkOutcome, Error>>>,
-}
-
-/// Result of a walk.
-#[derive(Debug)]
-pub(crate) enum WalkOutcome {
-    Tree(Arc<Folder>),
-    /// The walk was limited to some paths, and rules for other paths changed.
-    RulesMoved,
-    /// The limits of [`ContentMode::Measure`] are exceeded.
-    TooLarge,
-}
 
 /// Result of opening a folder.
 enum Opened<'a> {
@@ -106,18 +51,7 @@ enum Opened<'a> {
     Excluded(EntryResult),
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(options: WalkOptions<'a>) -> Self {
-        Self {
-            options,
-            done: AtomicU64::new(0),
-            files: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            is_stopped: AtomicBool::new(false),
-            outcome: Mutex::default(),
-        }
-    }
-
+impl Walk<'_> {
     /// Runs the walk. `reevaluate` ignores the decisions of the last scan.
     pub(crate) fn run(
         &self,
@@ -144,20 +78,6 @@ impl<'a> Walk<'a> {
         self.outcome()
             .take()
             .unwrap_or_else(|| Err(Error::cancelled()))
-    }
-
-    fn outcome(&self) -> MutexGuard<'_, Option<Result<WalkOutcome, Error>>> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the walk. The first outcome counts.
-    fn stop(&self, outcome: Result<WalkOutcome, Error>) {
-        self.outcome().get_or_insert(outcome);
-        self.is_stopped.store(true, Ordering::Relaxed);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed) || self.options.job.cancel.is_cancelled()
     }
 
     fn visit<'s>(&'s self, scope: &Scope<'s>, task: Arc<DirTask<'s>>) {
@@ -331,17 +251,6 @@ impl<'a> Walk<'a> {
         });
         above.pending.fetch_add(1, Ordering::Relaxed);
         scope.spawn(|scope| self.visit(scope, task));
-    }
-
-    pub(crate) fn count_entry(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done.is_multiple_of(PROGRESS_STRIDE) {
-            (self.options.job.progress)(Progress {
-                stage: "scanning files",
-                done,
-                total: self.options.total,
-            });
-        }
     }
 
     /// Marks a part of a task as finished. With the last part, assembles the folder, which finishes

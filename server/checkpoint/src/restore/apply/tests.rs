@@ -21,9 +21,11 @@ use super::{
             at_crash_point_under_lease, at_crash_points, cancel_crash_point_under_lease,
         },
         displaced_files::{self, FileSlot, link_kept_name},
+        file_content::verify_content,
         in_place,
+        step_error::StepError,
     },
-    Installed, NewFile, StepError, StepOutcome, check_before, check_unchanged, verify_content,
+    Installed, NewFile, StepOutcome, check_before, check_unchanged,
 };
 use sightline_workspace::fs::{
     dir::{Dir, FileInfo},

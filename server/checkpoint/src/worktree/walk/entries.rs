@@ -7,23 +7,17 @@ use std::{
 };
 
 use rayon::Scope;
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
-    error::Error,
-    fs::dir::{Dir, FileType},
-    gitignore_stack,
-    path::os_name,
-};
+use sightline_workspace::{fs::dir::FileType, gitignore_stack, path::os_name};
 
 use super::{
-    ContentMode, Walk, WalkOptions, WalkOutcome,
     dir_task::{DirTask, EntryResult, PathTree},
+    state::{ContentMode, DirContext, ListedName, Walk, WalkOptions, WalkOutcome},
 };
 use crate::{
     store::object::{Mode, Oid},
     worktree::{
-        capture_filter::{Decision, IgnoreStack},
-        read_file::{self, ReadOutcome},
+        capture_filter::Decision,
+        read_file::{self, ReadOutcome, is_resource_error, resource_error},
         snapshot::{ExclusionReason, File, Folder, Node},
     },
 };
@@ -39,24 +33,6 @@ const MAX_RETAINED_BYTES: usize = 1 << 20;
 thread_local! {
     /// Buffer for file contents.
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-pub(crate) struct ListedName {
-    pub(crate) name: Box<[u8]>,
-    /// Type, if the listing returned it.
-    pub(crate) kind: Option<FileType>,
-}
-
-/// An open folder, shared by its work items.
-pub(crate) struct DirContext<'a> {
-    pub(crate) task: Arc<DirTask<'a>>,
-    pub(crate) dir: Arc<Dir>,
-    /// Rules in force in it.
-    pub(crate) ignore_stack: IgnoreStack,
-    /// Whether the decisions of the last scan no longer hold.
-    pub(crate) reevaluate: bool,
-    /// Its names, if they were listed.
-    pub(crate) names: Option<Vec<ListedName>>,
 }
 
 /// Filters the entries of one folder.
@@ -379,28 +355,4 @@ impl Walk<'_> {
             settled: false,
         })))
     }
-}
-
-/// Returns whether memory or open files ran out, which says nothing about the entry.
-pub(crate) fn is_resource_error(number: i32) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::io::Errno;
-        [Errno::MFILE, Errno::NFILE, Errno::NOMEM]
-            .iter()
-            .any(|errno| errno.raw_os_error() == number)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = number;
-        false
-    }
-}
-
-pub(crate) fn resource_error(number: i32) -> Error {
-    let error = std::io::Error::from_raw_os_error(number);
-    Error::new(
-        ErrorKind::Internal,
-        format!("cannot scan the workspace: {error}; try again"),
-    )
 }

@@ -1,0 +1,73 @@
+//! The context of an operation: access rules, settings, cancellation and progress.
+
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{access::AccessView, cancel::Cancel, error::Error};
+
+/// Which files are captured, and the limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Maximum size of a captured file, in bytes. Larger files are skipped.
+    pub max_file_size: u64,
+    /// Names of folders that are skipped at any depth.
+    pub exclude: Vec<String>,
+    /// Number of files above which the first checkpoint needs a confirmation.
+    pub max_files: u64,
+    /// Total size above which the first checkpoint needs a confirmation, in bytes.
+    pub max_total_size: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_file_size: 20 * 1024 * 1024,
+            exclude: ["node_modules", ".venv", "__pycache__"]
+                .map(str::to_owned)
+                .into(),
+            max_files: 500_000,
+            max_total_size: 10 * 1024 * 1024 * 1024,
+        }
+    }
+}
+
+/// Progress of a long operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Current stage: "scanning files", "storing", "restoring", …
+    pub stage: &'static str,
+    /// Items processed so far.
+    pub done: u64,
+    /// Total number of items, if known.
+    pub total: Option<u64>,
+}
+
+/// Context of one operation on the checkpoints of a root.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// Access rules in force.
+    pub view: &'a AccessView,
+    /// Index of the root in the view.
+    pub root: usize,
+    /// Capture settings.
+    pub settings: &'a Settings,
+    /// Checked in every loop.
+    pub cancel: &'a Cancel,
+    /// Called often and from several threads; the listener throttles.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl Job<'_> {
+    /// Returns an error if the access rules cannot be used. Everything would be denied: a
+    /// checkpoint would be empty, and no difference would be found.
+    ///
+    /// # Errors
+    /// `accessDenied` names the rules and the problem.
+    pub(crate) fn require_rules(&self) -> Result<(), Error> {
+        match self.view.unusable(self.root) {
+            None => Ok(()),
+            Some(why) => Err(Error::new(
+                ErrorKind::AccessDenied,
+                format!("{why}; checkpoints cannot be created, compared or restored until then"),
+            )),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Parameters and results of restores.
+
+use sightline_workspace::{path::RelPath, storage::TaskId};
+
+use super::super::{metadata::ConversationMark, store::object::Oid};
+
+/// Checkpoint and paths to restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoreTarget {
+    /// The checkpoint to restore.
+    pub id: Oid,
+    /// Only these paths and everything below them; empty means all.
+    pub paths: Vec<RelPath>,
+}
+
+/// Kind of change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Sets content, mode or type to those of the checkpoint.
+    Write,
+    /// Deletes the path.
+    Delete,
+}
+
+/// Planned change of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Path to change.
+    pub path: RelPath,
+    /// Kind of change.
+    pub action: Action,
+    /// Why the path is changed, as user-visible text.
+    pub reason: String,
+    /// Whether the path changed after the restore that this restore would undo.
+    pub changed_since: bool,
+}
+
+/// Path that differs, but is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Path that is left as it is; the root for denied paths, which are only counted.
+    pub path: RelPath,
+    /// Why the path is left as it is, as user-visible text.
+    pub reason: String,
+}
+
+/// Changes that a restore would make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// Planned changes, sorted by path.
+    pub changes: Vec<Change>,
+    /// Differences that would be left as they are: unsaved text, skipped or ignored files in the
+    /// way, and denied paths, which are only counted.
+    pub conflicts: Vec<Conflict>,
+    /// Identifies this preview. A restore with this token makes exactly these changes, or none.
+    pub token: String,
+}
+
+/// Options of a restore.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Token of a preview. The restore fails if the preview is out of date.
+    pub token: Option<String>,
+    /// Whether to replace unsaved editor text instead of reporting a conflict. The caller replaces
+    /// it, see [`Restored::texts`]. A token must be from a preview with the same unsaved documents.
+    pub force: bool,
+    /// Task that the undo point belongs to.
+    pub task: Option<TaskId>,
+    /// Position in the conversation of the task, stored with the undo point.
+    pub messages: Option<ConversationMark>,
+    /// Identifies the undo points of one restore of several roots.
+    pub group: Option<String>,
+    /// Root folders of that restore, as URIs.
+    pub group_roots: Vec<String>,
+    /// Rewind of the conversation that belongs to this restore, stored with the undo point.
+    pub rewind: Option<String>,
+}
+
+/// Result for one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Path of the planned change.
+    pub path: RelPath,
+    /// Kind of change.
+    pub action: Action,
+    /// Why the path was not changed; `None` on success.
+    pub error: Option<String>,
+}
+
+/// Open document with unsaved text whose file was restored. The client must replace the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditorText {
+    /// Path of the document.
+    pub path: RelPath,
+    /// New text; `None` if the file was deleted or is not text.
+    pub content: Option<String>,
+}
+
+/// Result of a restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Result of each planned change, sorted by path.
+    pub outcomes: Vec<Outcome>,
+    /// Differences that were left as they are, as in a preview.
+    pub conflicts: Vec<Conflict>,
+    /// The undo point. `None` if there was nothing to do, so that the undo point of an earlier
+    /// restore remains the last one.
+    pub undo: Option<Oid>,
+    /// Documents whose unsaved text must be replaced.
+    pub texts: Vec<EditorText>,
+}
+
+/// Interrupted restore that was completed or rolled back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The checkpoint that was being restored.
+    pub restoring: Oid,
+    /// The undo point of that restore.
+    pub undo: Oid,
+    /// Whether the restore was completed. Otherwise it was rolled back.
+    pub completed: bool,
+    /// Paths that were left as they are, with the reason. Paths that access rules deny now are only
+    /// counted, in one conflict for the root.
+    pub problems: Vec<Conflict>,
+}
