@@ -24,7 +24,7 @@ use std::{
 use ignore::Match;
 
 use crate::{
-    access::pattern_matcher::{self, PatternSet, bytes_of},
+    access::gitignore::{self, PatternSet, bytes_of},
     fs::dir::{Access, Dir},
     limits,
 };
@@ -78,7 +78,7 @@ impl IgnoreRules {
 
     /// Adds a rule file whose patterns are relative to `base`.
     pub fn with_file(self, base: &Path, text: &[u8]) -> Self {
-        if pattern_matcher::lines(text).all(|(_, line)| pattern_matcher::is_blank(line)) {
+        if gitignore::lines(text).all(|(_, line)| gitignore::is_blank(line)) {
             return self;
         }
         Self(Some(Arc::new(Layer {

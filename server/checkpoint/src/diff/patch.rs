@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io::Write};
 
-use sightline_workspace::{access::pattern_matcher::bytes_of, escape::one_line, path::RelPath};
+use sightline_workspace::{access::gitignore::bytes_of, escape::one_line, path::RelPath};
 
 use super::{
     super::store::object::{Kind, Oid, name_of},

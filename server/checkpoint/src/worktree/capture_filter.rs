@@ -8,7 +8,7 @@ use std::{
 };
 
 use sightline_workspace::{
-    access::{AccessView, RuleBase, pattern_matcher::bytes_of},
+    access::{AccessView, RuleBase, gitignore::bytes_of},
     gitignore_stack::{self, IgnoreFile},
     path::{RelPath, os_name},
 };

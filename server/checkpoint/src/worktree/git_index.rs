@@ -13,7 +13,7 @@ use std::{
 
 use rayon::prelude::*;
 use sightline_workspace::{
-    access::pattern_matcher::bytes_of,
+    access::gitignore::bytes_of,
     cancel::Cancel,
     clock::now_nanos,
     error::Error,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::store::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
 #[cfg(test)]
-use sightline_workspace::access::pattern_matcher::bytes_of;
+use sightline_workspace::access::gitignore::bytes_of;
 pub(crate) use sightline_workspace::fs::{Stamp, dir::SpecialFile};
 use sightline_workspace::path::{RelPath, os_name};
 

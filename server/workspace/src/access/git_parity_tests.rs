@@ -9,7 +9,7 @@ use sightline_testing::git;
 
 use super::{
     git_glob::Case,
-    pattern_matcher::{PatternSet, Rule, rule_lines},
+    gitignore::{PatternSet, Rule, rule_lines},
 };
 
 /// Rule files for each alphabet and each kind of case, and paths for each of them.

@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     git_glob::NoGlob,
-    pattern_matcher::{self, CompileError, PatternSet, RuleLine, bytes_of},
+    gitignore::{self, CompileError, PatternSet, RuleLine, bytes_of},
     rule_file::{
         Content, RULE_FILE, RulePart, Source, include_of, include_path, includes_of, rule_parts,
     },
@@ -90,7 +90,7 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
         let path = include_path(folder, name)?;
         includes.iter().find(|source| source.path == path)
     };
-    pattern_matcher::lines(text)
+    gitignore::lines(text)
         .map(|(_, line)| {
             if let Some(name) = include_of(line) {
                 let problem = match content(&name).map(|source| &source.content) {
@@ -105,10 +105,10 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
                 };
                 return Line::Include { name, problem };
             }
-            if pattern_matcher::is_blank(line) {
+            if gitignore::is_blank(line) {
                 return Line::Nothing;
             }
-            match pattern_matcher::is_negated(line) {
+            match gitignore::is_negated(line) {
                 Ok(negated) => Line::Pattern { negated },
                 Err(NoGlob::NeverMatches) => Line::Unmatchable,
                 Err(NoGlob::TooLarge) => Line::TooLarge,
@@ -187,7 +187,7 @@ fn compile(folder: &AbsPath, text: &[u8], includes: &[Source]) -> Result<Pattern
             RulePart::Line(number, text) => (number, vec![text]),
             RulePart::Include(number, _, text) => (
                 number,
-                pattern_matcher::lines(text).map(|(_, line)| line).collect(),
+                gitignore::lines(text).map(|(_, line)| line).collect(),
             ),
         };
         rule_lines.extend(texts.into_iter().map(|text| RuleLine {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{open, pattern_matcher};
+use super::{gitignore, open};
 use crate::{
     fs::dir::{Access, Dir},
     limits::{self, MAX_INCLUDES, MAX_RULE_BYTES},
@@ -221,7 +221,7 @@ pub(super) fn rule_parts<'a>(
 ) -> Vec<RulePart<'a>> {
     let mut rule_parts = Vec::new();
     let mut is_included = vec![false; includes.len()];
-    let lines: Vec<(u32, &[u8])> = pattern_matcher::lines(text).collect();
+    let lines: Vec<(u32, &[u8])> = gitignore::lines(text).collect();
     for (number, line) in lines.into_iter().rev() {
         let Some(written) = include_of(line) else {
             rule_parts.push(RulePart::Line(number, line));
@@ -247,7 +247,7 @@ pub(super) fn rule_parts<'a>(
 /// Returns the names of the included files, in order and without duplicates.
 fn included_names(text: &[u8]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (_, line) in pattern_matcher::lines(text) {
+    for (_, line) in gitignore::lines(text) {
         if let Some(name) = include_of(line)
             && !names.contains(&name)
         {

@@ -12,7 +12,7 @@ use std::{
 
 pub use super::rule_file::RULE_FILE;
 use super::{
-    pattern_matcher::{self, CompileError, PatternSet, RuleLine},
+    gitignore::{self, CompileError, PatternSet, RuleLine},
     rule_file::{Content, FileState, RulePart, Source, read_rule_files, rule_parts},
 };
 use crate::{
@@ -76,7 +76,7 @@ impl Rules {
         let Some(rest) = now.lines.strip_prefix(before) else {
             return false;
         };
-        let mut lines = pattern_matcher::lines(rest);
+        let mut lines = gitignore::lines(rest);
         // The first line is the rest of the last line of `before`.
         lines.next().is_some_and(|(_, line)| line.is_empty())
             && lines.all(|(_, line)| !line.starts_with(b"!"))
@@ -343,7 +343,7 @@ fn compile(folder: &AbsPath, naming: SourceNaming, sources: &[Source]) -> Rules 
                 text,
             }),
             RulePart::Include(_, path, text) => {
-                rule_lines.extend(pattern_matcher::rule_lines(&name(path), text));
+                rule_lines.extend(gitignore::rule_lines(&name(path), text));
             }
         }
     }

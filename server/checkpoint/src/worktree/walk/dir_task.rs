@@ -7,7 +7,7 @@ use std::{
 };
 
 use sightline_workspace::{
-    access::pattern_matcher::bytes_of,
+    access::gitignore::bytes_of,
     fs::dir::Dir,
     path::{RelPath, os_name},
 };

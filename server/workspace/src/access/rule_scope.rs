@@ -1,0 +1,121 @@
+//! The rules of one directory, and the paths by which the directory is known.
+
+use std::{
+    cell::LazyCell,
+    fs, io,
+    sync::{Arc, OnceLock},
+};
+
+use ignore::Match;
+use sightline_protocol::access::AccessRule;
+
+use super::{
+    Denial,
+    gitignore::{Decision, bytes_of},
+    rules::Rules,
+    symlinks,
+};
+use crate::{
+    fs::dir::Dir,
+    path::{AbsPath, RelPath, Root},
+};
+
+/// A directory with rules: a root, the directory of an open file, or one above these.
+#[derive(Debug)]
+pub(super) struct RuleScope {
+    /// All known paths of the directory, without duplicates: the written one first, the one without symlinks last.
+    pub(super) paths: Vec<AbsPath>,
+    /// Device and inode number.
+    pub(super) identity: Option<(u64, u64)>,
+    pub(super) is_root: bool,
+    /// Whether it contains another scope or is contained in one.
+    pub(super) overlaps: bool,
+    pub(super) rules: Rules,
+    /// The directory at the path without symlinks. Opened on first use.
+    pub(super) dir: OnceLock<Result<Arc<Dir>, io::ErrorKind>>,
+}
+
+impl RuleScope {
+    pub(super) fn new(path: &AbsPath, root: Option<&Root>, rules: Rules) -> Self {
+        let real = fs::canonicalize(path.as_path())
+            .ok()
+            .and_then(|real| AbsPath::new(&real));
+        let mut paths = vec![path.clone()];
+        for other in root
+            .map(|root| root.canonical.clone())
+            .into_iter()
+            .chain(real)
+        {
+            // The path added last stays last.
+            paths.retain(|known| *known != other || *known == *path);
+            if !paths.contains(&other) {
+                paths.push(other);
+            }
+        }
+        Self {
+            identity: symlinks::file_id(path.as_path()),
+            is_root: root.is_some(),
+            overlaps: false,
+            paths,
+            rules,
+            dir: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &AbsPath {
+        &self.paths[0]
+    }
+
+    pub(super) fn real(&self) -> &AbsPath {
+        self.paths.last().unwrap_or(&self.paths[0])
+    }
+
+    pub(super) fn relative(&self, path: &AbsPath) -> Option<RelPath> {
+        self.paths.iter().find_map(|base| path.relative_to(base))
+    }
+
+    pub(super) fn touches(&self, other: &RuleScope) -> bool {
+        self.paths.iter().any(|path| other.relative(path).is_some())
+            || other.paths.iter().any(|path| self.relative(path).is_some())
+    }
+
+    /// Checks `rel` against the rules of this scope. `is_dir` is called only if the result depends on it.
+    pub(super) fn denial(&self, rel: &RelPath, is_dir: impl FnOnce() -> bool) -> Option<Denial> {
+        let versions = match &self.rules {
+            Rules::None => return None,
+            Rules::Broken(why) => {
+                return Some(Denial {
+                    reason: why.to_string(),
+                    rule: None,
+                });
+            }
+            Rules::Patterns(versions) => versions,
+        };
+        let path = bytes_of(rel.as_path());
+        let is_dir = LazyCell::new(is_dir);
+        let rule = versions.iter().find_map(|version| {
+            let Decision { as_file, as_dir } = version.patterns.deciding(&path);
+            let depends_on_kind = as_file.is_ignore() != as_dir.is_ignore();
+            match if depends_on_kind && *is_dir {
+                as_dir
+            } else {
+                as_file
+            } {
+                Match::Ignore(rule) => Some(rule),
+                Match::Whitelist(_) | Match::None => None,
+            }
+        })?;
+        Some(Denial {
+            reason: if rule.line == 0 {
+                "rule files are hidden".to_owned()
+            } else {
+                format!("{} line {} denies it", rule.source, rule.line)
+            },
+            rule: Some(AccessRule {
+                source: rule.source.to_string(),
+                line: rule.line,
+                pattern: rule.pattern.clone(),
+            }),
+        })
+    }
+}

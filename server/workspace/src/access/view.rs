@@ -1,0 +1,424 @@
+//! Checks paths against the rules at one point in time.
+
+use std::{
+    cell::OnceCell,
+    fs,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use rayon::prelude::*;
+use sightline_protocol::access::{AccessKind, PathAccess};
+
+use super::{
+    Denial, Verdict,
+    rule_file::included_paths,
+    rule_scope::RuleScope,
+    rules::{RULE_FILE, Rules},
+    symlinks::{ParentCache, ResolvedPath},
+    through_link,
+};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, Location, RelPath, Roots},
+    thread_pool,
+};
+
+/// Number of paths from which on several threads check them.
+const MIN_PARALLEL_PATHS: usize = 1024;
+/// Number of paths in one unit of parallel work.
+const PATHS_PER_CHUNK: usize = 512;
+
+/// Rules that deny entries of a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryRules {
+    /// The directory to which the patterns are relative.
+    pub base: RuleBase,
+    /// The lines of the rules, or the reason why everything is denied.
+    pub content: Result<Vec<u8>, String>,
+}
+
+/// The directory of rules, relative to a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleBase {
+    /// The root or a directory above it. Contains the path from there to the root.
+    Above(RelPath),
+    /// A directory below the root, at this path.
+    Below(RelPath),
+}
+
+/// The rules at one point in time. Holds the directories of the rules open once they were used, so a view must not
+/// outlive its request. The default view has no roots; every path is outside.
+#[derive(Clone, Debug, Default)]
+pub struct AccessView {
+    pub(super) roots: Arc<Roots>,
+    pub(super) open_files: Arc<[AbsPath]>,
+    /// The roots in their order, then the directories of open files and those above.
+    pub(super) scopes: Arc<[RuleScope]>,
+    /// The files that contain the rules. Some may not exist.
+    pub(super) rule_files: Arc<[PathBuf]>,
+}
+
+impl AccessView {
+    /// Returns the roots of these rules.
+    pub fn roots(&self) -> &Arc<Roots> {
+        &self.roots
+    }
+
+    /// Checks a location: its written path and everything it resolves to.
+    pub fn check(&self, location: &Location) -> Verdict {
+        self.check_next(location, &mut ParentCache::default(), 1)
+    }
+
+    /// [`Self::check`] for the first of `remaining` paths in the same directory.
+    fn check_next(&self, location: &Location, last: &mut ParentCache, remaining: usize) -> Verdict {
+        let path = self.roots.absolute(location);
+        let followed = OnceCell::new();
+        let is_dir = || {
+            let followed = followed.get_or_init(|| self.resolve(&path));
+            followed.as_ref().is_ok_and(ResolvedPath::is_folder)
+        };
+        if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
+            return Verdict::Denied(denial);
+        }
+        let inside = matches!(location, Location::Inside { .. }) || self.is_inside(&path);
+        if inside && followed.get().is_none() {
+            match self.has_no_links(&path, last, remaining) {
+                Ok(true) => return Verdict::Allowed,
+                Ok(false) => {}
+                Err(denial) => return Verdict::Denied(denial),
+            }
+        }
+        match followed.into_inner().unwrap_or_else(|| self.resolve(&path)) {
+            Ok(place) => self.check_target(&path, &place),
+            Err(denial) => Verdict::Denied(denial),
+        }
+    }
+
+    /// Checks a location and returns its resolved path unless it is denied.
+    pub(super) fn check_resolved(&self, location: &Location) -> (Verdict, Option<ResolvedPath>) {
+        let path = self.roots.absolute(location);
+        let followed = self.resolve(&path);
+        let is_dir = || followed.as_ref().is_ok_and(ResolvedPath::is_folder);
+        if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
+            return (Verdict::Denied(denial), None);
+        }
+        match followed {
+            Err(denial) => (Verdict::Denied(denial), None),
+            Ok(place) => match self.check_target(&path, &place) {
+                Verdict::Denied(denial) => (Verdict::Denied(denial), None),
+                verdict => (verdict, Some(place)),
+            },
+        }
+    }
+
+    /// Checks a path as a client wrote it. A path that cannot be parsed is denied.
+    pub fn check_written(&self, written: &str) -> (Option<Location>, PathAccess) {
+        self.check_next_written(1, written, &mut ParentCache::default())
+    }
+
+    /// [`Self::check_written`] for the first of `remaining` paths in the same directory.
+    fn check_next_written(
+        &self,
+        remaining: usize,
+        written: &str,
+        last: &mut ParentCache,
+    ) -> (Option<Location>, PathAccess) {
+        let answer = |access, denial: Option<Denial>| {
+            let (reason, rule) = match denial {
+                Some(Denial {
+                    rule: Some(rule), ..
+                }) => (None, Some(rule)),
+                Some(Denial { reason, rule: None }) => (Some(reason), None),
+                None => (None, None),
+            };
+            PathAccess {
+                path: written.to_owned(),
+                access,
+                rule,
+                reason,
+            }
+        };
+        let location = match self.roots.locate(written) {
+            Ok(location) => location,
+            Err(error) => {
+                let denial = Denial {
+                    reason: error.message,
+                    rule: None,
+                };
+                return (None, answer(AccessKind::Denied, Some(denial)));
+            }
+        };
+        let mut verdict = self.check_next(&location, last, remaining);
+        if !matches!(verdict, Verdict::Denied(_))
+            && names_folder(written)
+            && let Some(denial) = self.denial_as_folder(&location)
+        {
+            verdict = Verdict::Denied(denial);
+        }
+        let access = match verdict {
+            Verdict::Allowed => answer(AccessKind::Allowed, None),
+            Verdict::Outside => answer(AccessKind::Outside, None),
+            Verdict::Denied(denial) => answer(AccessKind::Denied, Some(denial)),
+        };
+        (Some(location), access)
+    }
+
+    /// [`Self::check_written`] for many paths, on several threads. Calls `collect` with each result and the
+    /// collection of its chunk of paths. Returns the collections in the order of the paths.
+    ///
+    /// # Errors
+    /// `cancelled`, and the errors of `collect`.
+    pub fn check_all<P: AsRef<str> + Sync, T: Default + Send>(
+        &self,
+        written: &[P],
+        cancel: &Cancel,
+        collect: impl Fn(&mut T, PathAccess) -> Result<(), Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let check = |written: &[P]| {
+            let mut collected = T::default();
+            let mut last = ParentCache::default();
+            let in_folders =
+                written.chunk_by(|a, b| folder_of(a.as_ref()) == folder_of(b.as_ref()));
+            for paths in in_folders {
+                for (at, path) in paths.iter().enumerate() {
+                    cancel.check()?;
+                    let left = paths.len() - at;
+                    collect(
+                        &mut collected,
+                        self.check_next_written(left, path.as_ref(), &mut last).1,
+                    )?;
+                }
+            }
+            Ok(collected)
+        };
+        // Waking other threads would take longer.
+        if written.len() < MIN_PARALLEL_PATHS {
+            return Ok(vec![check(written)?]);
+        }
+        let parts = written.par_chunks(PATHS_PER_CHUNK);
+        thread_pool::in_request_pool(|| parts.map(check).collect())
+    }
+
+    /// Checks an entry found by a walk below `root`, by name only. The caller knows its kind and did not follow
+    /// symlinks.
+    pub fn check_entry(&self, root: usize, rel: &RelPath, is_dir: bool) -> Option<Denial> {
+        let Some(scope) = self.scopes.get(root) else {
+            return Some(Denial {
+                reason: format!("no workspace folder has the number {root}"),
+                rule: None,
+            });
+        };
+        if !scope.overlaps {
+            return scope.denial(rel, || is_dir);
+        }
+        // Other roots may contain it by its written path or by its path without symlinks.
+        let denial = self.denial_of(&scope.path().join(rel), || is_dir);
+        denial.or_else(|| self.denial_of(&scope.real().join(rel), || is_dir))
+    }
+
+    /// Returns why everything in `root` is denied: rules that cannot be used, of the root itself or of a directory
+    /// inside it or above it.
+    pub fn unusable(&self, root: usize) -> Option<&str> {
+        let own = self.scopes.get(root)?;
+        let mut scopes = self.scopes.iter();
+        scopes.find_map(|scope| match &scope.rules {
+            Rules::Broken(why) if std::ptr::eq(scope, own) || own.touches(scope) => Some(&**why),
+            _ => None,
+        })
+    }
+
+    /// Returns the files below `root` that contain access rules, including symlinks to them: now, and when each
+    /// rule file has the text that `then` returns.
+    pub fn rule_files(
+        &self,
+        root: usize,
+        then: &dyn Fn(&RelPath) -> Option<Vec<u8>>,
+    ) -> Vec<RelPath> {
+        let Some(own) = self.scopes.get(root) else {
+            return Vec::new();
+        };
+        let mut paths: Vec<PathBuf> = self.rule_files.to_vec();
+        for folder in self.scopes.iter().flat_map(|scope| &scope.paths) {
+            if let Some(below) = own.relative(folder) {
+                paths.push(folder.as_path().join(RULE_FILE));
+                let text = then(&below.child(RULE_FILE.as_ref()));
+                paths.extend(
+                    text.into_iter()
+                        .flat_map(|text| included_paths(folder, text)),
+                );
+            }
+        }
+        let real = paths.iter().filter_map(|path| fs::canonicalize(path).ok());
+        let real: Vec<PathBuf> = real.collect();
+        let all = paths.into_iter().chain(real);
+        let below = all.filter_map(|path| own.relative(&AbsPath::new(&path)?));
+        let mut files: Vec<RelPath> = below.collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Returns the texts of the rules that [`Self::check_entry`] applies to `root`. Equal texts give equal results.
+    pub fn entry_rules(&self, root: usize) -> Vec<EntryRules> {
+        let Some(own) = self.scopes.get(root) else {
+            return Vec::new();
+        };
+        let scopes = self
+            .scopes
+            .iter()
+            .filter(|scope| std::ptr::eq(*scope, own) || own.overlaps);
+        let mut rules = Vec::new();
+        for scope in scopes {
+            let contents: Vec<Result<Vec<u8>, String>> = match &scope.rules {
+                Rules::None => continue,
+                Rules::Broken(why) => vec![Err(why.to_string())],
+                Rules::Patterns(versions) => versions
+                    .iter()
+                    .map(|version| Ok(version.lines.to_vec()))
+                    .collect(),
+            };
+            // As in `check_entry`: the written path of the root, and the one without symlinks.
+            let mut bases: Vec<RuleBase> = Vec::new();
+            for root in [own.path(), own.real()] {
+                let base = if let Some(rel) = scope.relative(root) {
+                    Some(RuleBase::Above(rel))
+                } else {
+                    scope
+                        .paths
+                        .iter()
+                        .find_map(|base| base.relative_to(root))
+                        .map(RuleBase::Below)
+                };
+                bases.extend(base.filter(|base| !bases.contains(base)));
+            }
+            for base in bases {
+                rules.extend(contents.iter().map(|content| EntryRules {
+                    base: base.clone(),
+                    content: content.clone(),
+                }));
+            }
+        }
+        rules
+    }
+
+    /// [`Self::check`] for an absolute path.
+    pub(super) fn check_absolute(&self, path: &AbsPath) -> Verdict {
+        self.check(&self.roots.place(path.clone()))
+    }
+
+    /// Checks the written name of a location and its alternative reading. `is_dir` is called only if the result
+    /// depends on it.
+    fn denial_of_name(
+        &self,
+        location: &Location,
+        path: &AbsPath,
+        is_dir: impl Fn() -> bool,
+    ) -> Option<Denial> {
+        let denial = match location {
+            Location::Inside { root, rel } => match self.scopes.get(*root) {
+                Some(scope) if !scope.overlaps => scope.denial(rel, &is_dir),
+                _ => self.denial_of(path, &is_dir),
+            },
+            Location::Outside(_) => self.denial_of(path, &is_dir),
+        };
+        denial.or_else(|| {
+            let other = alternative_reading(path)?;
+            let denial = self.denial_of(&other, || false);
+            denial.or_else(|| self.denial_of(&other, || true))
+        })
+    }
+
+    /// Checks a location as a directory, which need not exist yet.
+    fn denial_as_folder(&self, location: &Location) -> Option<Denial> {
+        let path = self.roots.absolute(location);
+        if let Some(denial) = self.denial_of_name(location, &path, || true) {
+            return Some(denial);
+        }
+        match self.resolve(&path) {
+            Ok(place) if place.linked => {
+                let denial = self.denial_of(&AbsPath::new(&place.real)?, || true);
+                denial.map(through_link)
+            }
+            Ok(_) => None,
+            Err(denial) => Some(denial),
+        }
+    }
+
+    /// Checks what a path resolves to. Its written name was checked before.
+    fn check_target(&self, path: &AbsPath, place: &ResolvedPath) -> Verdict {
+        if let Some(denial) = self.denial_of_links(place) {
+            return Verdict::Denied(denial);
+        }
+        let allowed_if = |is_inside: bool| {
+            if is_inside {
+                Verdict::Allowed
+            } else {
+                Verdict::Outside
+            }
+        };
+        if !place.linked {
+            return allowed_if(self.is_inside(path) || self.open_files.contains(path));
+        }
+        let Some(real) = AbsPath::new(&place.real) else {
+            return Verdict::Outside;
+        };
+        if let Some(denial) = self.denial_of(&real, || place.is_folder()) {
+            return Verdict::Denied(through_link(denial));
+        }
+        let is_open = [path, &real]
+            .iter()
+            .any(|path| self.open_files.contains(path));
+        allowed_if(is_open || self.is_inside(&real))
+    }
+
+    pub(super) fn is_inside(&self, path: &AbsPath) -> bool {
+        self.scopes
+            .iter()
+            .any(|scope| scope.is_root && scope.relative(path).is_some())
+    }
+
+    /// Checks the name of a path against all rules.
+    pub(super) fn denial_of(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {
+        self.scopes
+            .iter()
+            .find_map(|scope| scope.denial(&scope.relative(path)?, &is_dir))
+    }
+}
+
+/// Returns the directory part of a written path.
+fn folder_of(written: &str) -> &[u8] {
+    let bytes = written.as_bytes();
+    &bytes[..memchr::memrchr(b'/', bytes).unwrap_or(0)]
+}
+
+/// Returns whether a written path can only mean a directory.
+fn names_folder(written: &str) -> bool {
+    let last = written.rsplit(['/', '\\']).next();
+    matches!(last, Some("" | "." | ".."))
+}
+
+/// Returns another path that the written one could mean. Windows, its tools on other systems and agents use
+/// backslashes as separators. Windows also drops dots and spaces at the end of a name, and reads the text after
+/// a colon as the name of a stream.
+fn alternative_reading(path: &AbsPath) -> Option<AbsPath> {
+    if !cfg!(windows) {
+        let bytes = path.as_path().as_os_str().as_encoded_bytes();
+        memchr::memchr(b'\\', bytes)?;
+        let text = path.as_path().to_str()?;
+        return AbsPath::new(Path::new(&text.replace('\\', "/")));
+    }
+    let mut plain = PathBuf::new();
+    for part in path.as_path().components() {
+        match part {
+            Component::Normal(name) => {
+                let name = name.to_str()?.split(':').next()?;
+                plain.push(name.trim_end_matches(['.', ' ']));
+            }
+            start => plain.push(start),
+        }
+    }
+    let plain = AbsPath::new(&plain)?;
+    (plain != *path).then_some(plain)
+}
