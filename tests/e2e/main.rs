@@ -27,6 +27,7 @@ mod faults;
 mod files;
 mod harness;
 mod helix;
+mod hook;
 mod ipc;
 mod lifecycle;
 mod limits;

@@ -9,6 +9,7 @@ mod conversations;
 mod demo;
 mod doctor;
 mod helix;
+mod hook;
 mod man;
 mod offline;
 mod progress_bar;
@@ -172,6 +173,9 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
     },
+    /// Answer an event of a coding agent, given as JSON on standard input. Configured as a
+    /// hook of the agent. The exit code is always 0; a refusal is part of the answer.
+    Hook(hook::Hook),
     /// Run a demo session with the real server.
     Demo {
         /// Folder to use, read-only; by default, a temporary copy of a small sample
@@ -211,6 +215,13 @@ enum ModeArgument {
 /// Runs the program. Returns its exit code.
 pub fn main() -> i32 {
     signals::ignore_file_size_signal();
+    // Agents take an exit code of the argument parser as a refusal.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|command| command == "hook")
+        && !std::env::args_os().any(|argument| argument == "--help" || argument == "-h")
+    {
+        return hook::main(arguments);
+    }
     // Editors append this to any other configured arguments.
     if std::env::args_os()
         .skip(1)
@@ -371,6 +382,8 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Checkpoint(command) => checkpoints::run(command),
         Command::Schema { name } => schema::run(name.as_deref()),
         Command::HelixConfig(arguments) => helix::run(&arguments),
+        // Runs before the arguments are parsed.
+        Command::Hook(_) => Ok(DONE),
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Demo { folder } => demo::run(folder.as_deref()),
         Command::Completions { shell } => {

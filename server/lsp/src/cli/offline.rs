@@ -170,15 +170,19 @@ pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
         }
         return Ok(Root::new(path, None));
     }
-    let here = current()?;
-    let start = here.as_path();
+    Ok(root_above(&current()?))
+}
+
+/// Returns the nearest ancestor of a folder with rules or a repository, else the folder.
+pub(super) fn root_above(folder: &AbsPath) -> Root {
+    let start = folder.as_path();
     // A dangling symlink counts, because it denies everything.
     let has_rules = |folder: &Path| folder.join(RULE_FILE).symlink_metadata().is_ok();
     let found = start
         .ancestors()
         .find(|folder| has_rules(folder) || folder.join(".git").exists());
-    let path = found.and_then(AbsPath::new).unwrap_or(here);
-    Ok(Root::new(path, None))
+    let path = found.and_then(AbsPath::new);
+    Root::new(path.unwrap_or_else(|| folder.clone()), None)
 }
 
 /// Makes a path argument absolute. URIs are unchanged.

@@ -1,0 +1,296 @@
+//! `sightline hook`, with the events that the agents send.
+
+use std::{
+    io::Write,
+    process::{Output, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Workspace, program};
+
+/// Runs a hook. Returns what it prints. The exit code must be 0.
+fn hook(workspace: &Workspace, event: &str, agent: &str, input: &str) -> String {
+    let mut child = program()
+        .args(["hook", event, "--agent", agent, "--storage"])
+        .arg(workspace.data())
+        .current_dir(workspace.root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A hook that ignores its event may not read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output: Output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{event} {agent}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn answer(workspace: &Workspace, event: &str, agent: &str, input: &Value) -> Value {
+    let text = hook(workspace, event, agent, &input.to_string());
+    serde_json::from_str(&text).unwrap_or(Value::Null)
+}
+
+/// An agent: names of its prompt and tool events, and of its input fields.
+struct Names {
+    agent: &'static str,
+    prompt: &'static str,
+    tool: &'static str,
+    session: &'static str,
+    tool_name: &'static str,
+    tool_input: &'static str,
+    /// Pointers to the added text and to the reason of a refused tool.
+    context: &'static str,
+    reason: &'static str,
+}
+
+const CLAUDE: Names = Names {
+    agent: "claude",
+    prompt: "UserPromptSubmit",
+    tool: "PreToolUse",
+    session: "session_id",
+    tool_name: "tool_name",
+    tool_input: "tool_input",
+    context: "/hookSpecificOutput/additionalContext",
+    reason: "/hookSpecificOutput/permissionDecisionReason",
+};
+
+const AGENTS: [Names; 7] = [
+    CLAUDE,
+    Names {
+        agent: "codex",
+        ..CLAUDE
+    },
+    Names {
+        agent: "qwen",
+        ..CLAUDE
+    },
+    Names {
+        agent: "opencode",
+        ..CLAUDE
+    },
+    Names {
+        agent: "gemini",
+        prompt: "BeforeAgent",
+        tool: "BeforeTool",
+        reason: "/reason",
+        ..CLAUDE
+    },
+    Names {
+        agent: "copilot",
+        prompt: "userPromptSubmitted",
+        tool: "preToolUse",
+        session: "sessionId",
+        tool_name: "toolName",
+        tool_input: "toolArgs",
+        context: "/additionalContext",
+        reason: "/permissionDecisionReason",
+    },
+    Names {
+        agent: "cline",
+        context: "/contextModification",
+        reason: "/errorMessage",
+        ..CLAUDE
+    },
+];
+
+impl Names {
+    fn prompt(&self, workspace: &Workspace, session: &str, prompt: &str) -> Value {
+        let input = json!({
+            self.session: session, "cwd": workspace.root(), "prompt": prompt,
+        });
+        answer(workspace, self.prompt, self.agent, &input)
+    }
+
+    fn block(&self, workspace: &Workspace, session: &str) -> Option<String> {
+        let answer = self.prompt(workspace, session, "Q");
+        Some(answer.pointer(self.context)?.as_str()?.to_owned())
+    }
+
+    /// Returns the reason if the tool is refused.
+    fn tool(&self, workspace: &Workspace, tool: &str, arguments: &Value) -> Option<String> {
+        let input = json!({
+            self.session: "s", "cwd": workspace.root(),
+            self.tool_name: tool, self.tool_input: arguments,
+        });
+        let answer = answer(workspace, self.tool, self.agent, &input);
+        Some(answer.pointer(self.reason)?.as_str()?.to_owned())
+    }
+}
+
+const FILES: &[(&str, &str)] = &[
+    (".clineignore", "# rules\nsecret.txt\n"),
+    ("secret.txt", "TOPSECRET\n"),
+    ("notes.txt", "on disk\n"),
+    ("sub/a.txt", "a\n"),
+];
+
+fn tools_are_refused_by_rules(workspace: &Workspace) {
+    for names in &AGENTS {
+        let agent = names.agent;
+        for arguments in [
+            json!({ "file_path": workspace.path("secret.txt") }),
+            json!({ "path": "secret.txt" }),
+            json!({ "files": [{ "path": "./sub/../secret.txt" }] }),
+            json!({ "command": "cat secret.txt" }),
+            json!({ "commands": ["ls", "cat secret.txt"] }),
+        ] {
+            let reason = names.tool(workspace, "any", &arguments).unwrap_or_default();
+            assert!(
+                reason.contains(".clineignore:2"),
+                "{agent} {arguments}: {reason}"
+            );
+            assert!(
+                reason.contains("secret.txt"),
+                "{agent} {arguments}: {reason}"
+            );
+            assert!(!reason.contains("TOPSECRET"), "{agent} {reason}");
+        }
+        for arguments in [
+            json!({ "file_path": workspace.path("notes.txt") }),
+            json!({ "path": "/etc/hostname" }),
+            json!({ "command": "cat notes.txt" }),
+            json!({}),
+        ] {
+            let reason = names.tool(workspace, "any", &arguments);
+            assert_eq!(reason, None, "{agent} {arguments}");
+        }
+    }
+}
+
+#[test]
+fn denied_files_are_refused_without_a_server() {
+    tools_are_refused_by_rules(&Workspace::new(FILES));
+}
+
+#[test]
+fn denied_files_are_refused_with_a_running_server() {
+    let workspace = Workspace::new(FILES);
+    let mut server = Server::start(&workspace);
+    server.call("sightline/listTasks", json!({}));
+    tools_are_refused_by_rules(&workspace);
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_prompt_gets_the_block_once_and_then_the_changes() {
+    let workspace = Workspace::new(FILES);
+    let mut server = Server::start(&workspace);
+    server.call("sightline/listTasks", json!({}));
+    server.open(&workspace.uri("notes.txt"), "unsaved\n");
+    server.open(&workspace.uri("secret.txt"), "TOPSECRET\n");
+    server.call("sightline/checkAccess", json!({}));
+    for names in &AGENTS {
+        let agent = names.agent;
+        let block = names.block(&workspace, "one").unwrap_or_default();
+        assert!(block.contains("notes.txt"), "{agent}: {block}");
+        assert!(!block.contains("secret.txt"), "{agent}: {block}");
+        let has_tag = block.starts_with("<environment_details>");
+        assert_eq!(has_tag, agent != "gemini", "{block}");
+        assert_eq!(names.block(&workspace, "one"), None, "{agent}");
+        assert!(names.block(&workspace, "two").is_some(), "{agent}");
+    }
+    server.open(&workspace.uri("sub/a.txt"), "a\n");
+    server.call("sightline/checkAccess", json!({}));
+    for names in &AGENTS {
+        let block = names.block(&workspace, "one").unwrap_or_default();
+        assert!(block.contains("a.txt"), "{block}");
+        assert!(!block.contains("# Current Mode"), "{block}");
+    }
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_session_whose_context_was_compacted_gets_the_whole_block() {
+    let workspace = Workspace::new(FILES);
+    assert!(CLAUDE.block(&workspace, "s").is_some());
+    for (source, whole) in [("startup", false), ("compact", true), ("clear", true)] {
+        let input = json!({
+            "session_id": "s", "cwd": workspace.root(), "source": source,
+        });
+        let said = hook(&workspace, "SessionStart", "claude", &input.to_string());
+        assert_eq!(said, "");
+        assert_eq!(CLAUDE.block(&workspace, "s").is_some(), whole, "{source}");
+    }
+}
+
+#[test]
+fn a_mentioned_denied_file_stops_the_prompt() {
+    let workspace = Workspace::new(FILES);
+    for names in &AGENTS {
+        let answer = names.prompt(&workspace, "s", "explain @secret.txt.");
+        let refused = match names.agent {
+            "claude" | "qwen" => answer["decision"] == "block",
+            "gemini" => answer["decision"] == "deny",
+            // Only the name reaches the model, or a prompt cannot be refused.
+            _ => {
+                assert!(answer.pointer(names.context).is_some(), "{answer}");
+                continue;
+            }
+        };
+        assert!(refused, "{}: {answer}", names.agent);
+        let reason = answer["reason"].as_str().unwrap();
+        assert!(reason.contains(".clineignore:2"), "{reason}");
+        let answer = names.prompt(&workspace, "s", "explain @notes.txt and @nobody");
+        assert!(answer.pointer(names.context).is_some(), "{answer}");
+    }
+}
+
+#[test]
+fn paths_and_commands_are_relative_to_the_folder_of_the_session() {
+    let workspace = Workspace::new(&[(".clineignore", "/sub/key\n"), ("sub/key", "K\n")]);
+    for arguments in [json!({ "path": "key" }), json!({ "command": "cat key" })] {
+        let input = |cwd| json!({ "cwd": cwd, "tool_name": "x", "tool_input": arguments });
+        let inside = answer(
+            &workspace,
+            "PreToolUse",
+            "claude",
+            &input(workspace.path("sub")),
+        );
+        assert_ne!(inside, Value::Null, "{arguments}");
+        let outside = answer(&workspace, "PreToolUse", "claude", &input(workspace.root()));
+        assert_eq!(outside, Value::Null, "{arguments}");
+    }
+}
+
+#[test]
+fn unknown_events_agents_and_options_are_ignored() {
+    let workspace = Workspace::new(FILES);
+    for (event, agent) in [("Stop", "claude"), ("PreToolUse", "other"), ("", "")] {
+        assert_eq!(hook(&workspace, event, agent, "{}"), "");
+    }
+    for arguments in [
+        &["hook"][..],
+        &["hook", "--what"],
+        &["hook", "PreToolUse", "--agent"],
+    ] {
+        let output = program()
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(output.stdout, b"", "{arguments:?}");
+    }
+}
+
+#[test]
+fn malformed_input_refuses_a_tool_where_rules_exist() {
+    let (with_rules, without) = (Workspace::new(FILES), Workspace::new(&[]));
+    for names in &AGENTS {
+        for input in ["", "{", "[]", "{}"] {
+            let said = hook(&with_rules, names.tool, names.agent, input);
+            let answer: Value = serde_json::from_str(&said).unwrap_or_default();
+            let reason = answer.pointer(names.reason).and_then(Value::as_str);
+            assert!(
+                reason.is_some_and(|reason| reason.contains("could not check")),
+                "{said}"
+            );
+            assert_eq!(hook(&without, names.tool, names.agent, input), "");
+        }
+        for input in ["", "{", "[]"] {
+            assert_eq!(hook(&with_rules, names.prompt, names.agent, input), "");
+        }
+    }
+}
