@@ -14,7 +14,7 @@ use sightline_workspace::{
     path::{Root, Roots, uri_to_path},
 };
 
-use crate::{editor_features, version};
+use crate::version;
 
 /// Properties of the client, from the params of `initialize`.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +132,11 @@ pub fn commands() -> Vec<String> {
     METHODS
         .iter()
         .filter_map(|method| method.command())
-        .chain(editor_features::command_names())
+        .chain(
+            crate::dispatch::COMMANDS
+                .iter()
+                .map(|route| route.name.replacen('/', ".", 1)),
+        )
         .collect()
 }
 

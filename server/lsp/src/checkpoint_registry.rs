@@ -27,7 +27,7 @@ use crate::{
     dirty_tracker::DirtyTracker,
     editor_features::diagnostics,
     mutex::lock,
-    scheduler::{Queue, TaskOrdering},
+    scheduler::{Keys, root_keys},
     session::Snapshot,
     shared_state::Server,
 };
@@ -147,25 +147,18 @@ impl CheckpointRegistry {
         let snapshot = server.snapshot();
         for root in all_roots(&snapshot) {
             let (worker, snapshot) = (server.clone(), snapshot.clone());
-            let queue = queue_for_roots([&root]);
-            server
-                .scheduler()
-                .run_in_background(queue, "recover checkpoints", move || {
-                    try_recover(&worker, &snapshot, &root);
-                });
+            let keys = keys_of_roots([&root]);
+            server.jobs().run(keys, "recover checkpoints", move || {
+                try_recover(&worker, &snapshot, &root);
+            });
         }
     }
 }
 
-/// Returns the queue for jobs that change these roots.
-pub fn queue_for_roots<'a>(roots: impl IntoIterator<Item = &'a Root>) -> Queue {
+/// Returns the keys of jobs that change these roots.
+pub fn keys_of_roots<'a>(roots: impl IntoIterator<Item = &'a Root>) -> Keys {
     let roots = roots.into_iter();
-    Queue::Roots {
-        roots: roots
-            .map(|root| root.canonical.as_path().to_owned())
-            .collect(),
-        tasks: TaskOrdering::Unordered,
-    }
+    root_keys(roots.map(|root| root.canonical.as_path().to_owned()))
 }
 
 /// Returns the open roots.
@@ -238,8 +231,8 @@ impl RootCheckpoints {
                 .store(false, Ordering::Release);
             let root = checkpoints.store.root().canonical.as_path().to_owned();
             server
-                .scheduler()
-                .run_idle(&root, "checkpoint maintenance", move |cancel| {
+                .jobs()
+                .run_idle(root, "checkpoint maintenance", move |cancel| {
                     checkpoints.maintain(cancel)
                 });
         });

@@ -6,7 +6,6 @@
 
 use std::{
     collections::HashMap,
-    iter,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -17,45 +16,10 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{mutex::lock, response_body::ResponseBody, writer::FrameWriter};
+use crate::{mutex::lock, writer::FrameWriter};
 
 /// Timeout for responses of the client. Helix itself gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Body of an outgoing message. The result may be megabytes and is written without
-/// copying.
-pub struct OutgoingMessage {
-    head: Vec<u8>,
-    result: Option<ResponseBody>,
-}
-
-impl OutgoingMessage {
-    /// Builds a success response.
-    pub fn response(id: &Value, result: ResponseBody) -> Self {
-        Self {
-            head: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).into_bytes(),
-            result: Some(result),
-        }
-    }
-
-    /// Returns the parts of the body, in order.
-    pub fn parts(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        let result = self.result.iter().flat_map(ResponseBody::pieces);
-        let end = self.result.iter().map(|_| &b"}"[..]);
-        iter::once(&self.head[..]).chain(result).chain(end)
-    }
-
-    /// Returns the length of the body, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.parts().map(<[u8]>::len).sum()
-    }
-}
-
-impl From<Vec<u8>> for OutgoingMessage {
-    fn from(head: Vec<u8>) -> Self {
-        Self { head, result: None }
-    }
-}
 
 /// A response of the client: a result or an error object.
 pub type ClientAnswer = Result<Value, Value>;
@@ -101,8 +65,8 @@ impl Client {
     }
 
     /// Sends a message.
-    pub fn send(&self, body: impl Into<OutgoingMessage>) {
-        self.output.send(body.into());
+    pub fn send(&self, body: Vec<u8>) {
+        self.output.send(body);
     }
 
     /// Sends a notification.
@@ -117,7 +81,7 @@ impl Client {
     pub fn notify_latest(&self, method: &str, subject: &str, params: &impl Serialize) {
         if let Some(body) = body_of(&notification(method, params)) {
             let key = format!("{method} {subject}");
-            self.output.send_latest(key, body.into());
+            self.output.send_latest(key, body);
         }
     }
 

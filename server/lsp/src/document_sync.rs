@@ -1,19 +1,23 @@
 //! The standard LSP methods, routed by tower-lsp.
 //!
-//! Each handler changes the session and returns without awaiting, so changes take effect
-//! in arrival order.
+//! [`StandardMethods`] calls its service directly on the main loop. Each handler changes
+//! the session and returns without awaiting, so changes take effect in arrival order.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sightline_protocol::editor::{Position, Range};
+use sightline_protocol::{
+    editor::{Position, Range},
+    error::ErrorKind,
+};
 use sightline_workspace::{
     access::{Origin, RULE_FILE},
     document::{Change, PositionEncoding},
     path::{Root, uri_to_path},
 };
+use tokio::runtime::Handle;
 use tower_lsp::{
-    LanguageServer, async_trait, jsonrpc,
+    ExitedError, LanguageServer, LspService, async_trait, jsonrpc,
     lsp_types::{
         self, DidChangeConfigurationParams, DidChangeTextDocumentParams,
         DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
@@ -21,26 +25,117 @@ use tower_lsp::{
         InitializedParams,
     },
 };
+use tower_service::Service;
 
 use crate::{
     capabilities::{folder, initialize_result},
     editor_features::diagnostics,
+    error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
     handlers,
     ipc::IpcServer,
+    params_compat,
     session::{Phase, normalize_uri},
     settings::Source,
     shared_state::Server,
 };
 
-/// Handlers of the standard methods.
-pub struct LspHandlers(Arc<Server>);
+/// The service of the standard methods.
+pub struct StandardMethods {
+    service: LspService<LspHandlers>,
+    runtime: Handle,
+    server: Arc<Server>,
+}
 
-impl LspHandlers {
-    /// Handlers that work on `server`.
-    pub fn new(server: Arc<Server>) -> Self {
-        Self(server)
+impl StandardMethods {
+    /// Methods that work on `server`.
+    pub fn new(server: &Arc<Server>, runtime: Handle) -> Self {
+        let (service, _socket) = LspService::new(|_| LspHandlers(server.clone()));
+        Self {
+            service,
+            runtime,
+            server: server.clone(),
+        }
     }
 
+    /// Calls a method. Returns the response, if it is a request.
+    pub fn call(
+        &mut self,
+        method: &str,
+        id: Option<&Value>,
+        params: Option<&str>,
+    ) -> Option<Vec<u8>> {
+        let called = catch_panic(method, || {
+            let mut params = params_compat::parse(method, params)?;
+            params_compat::fill_defaults(method, &mut params);
+            Ok(self.call_service(method, id, params))
+        });
+        match (called, id) {
+            (Ok(Ok(response)), id) => response.map(|response| body(method, id, &response)),
+            (Ok(Err(_exited)), Some(id)) => {
+                let message = format!("{method}: the server is exiting");
+                let kind = ErrorKind::InvalidParams;
+                Some(protocol_error(id, INVALID_REQUEST, kind, &message))
+            }
+            (Err(error), Some(id)) => Some(error_body(id, &error)),
+            (Ok(Err(_)), None) => None,
+            (Err(_), None) => {
+                tracing::warn!(method, "dropped");
+                None
+            }
+        }
+    }
+
+    fn call_service(
+        &mut self,
+        method: &str,
+        id: Option<&Value>,
+        params: Value,
+    ) -> Result<Option<jsonrpc::Response>, ExitedError> {
+        let params = match method {
+            // tower-lsp rejects any params here, even `null`.
+            "shutdown" => None,
+            "initialized" => Some(json!({})),
+            // Parsed leniently by `capabilities` instead.
+            "initialize" => {
+                self.server.store_initialize_params(params);
+                Some(json!({ "capabilities": {} }))
+            }
+            _ if params.is_null() => None,
+            _ => Some(params),
+        };
+        let mut request = jsonrpc::Request::build(method.to_owned());
+        if let Some(params) = params {
+            request = request.params(params);
+        }
+        request = match id {
+            Some(Value::String(id)) => request.id(id.clone()),
+            Some(id) => request.id(id.as_i64().unwrap_or_default()),
+            None => request,
+        };
+        self.runtime.block_on(self.service.call(request.finish()))
+    }
+}
+
+fn body(method: &str, id: Option<&Value>, response: &jsonrpc::Response) -> Vec<u8> {
+    let Some(error) = response.error() else {
+        return serde_json::to_vec(response).unwrap_or_default();
+    };
+    // tower-lsp's errors contain neither the method nor a kind.
+    let code = error.code.code();
+    let kind = match code {
+        METHOD_NOT_FOUND => ErrorKind::Unsupported,
+        -32002 => ErrorKind::NotInitialized,
+        -32800 => ErrorKind::Cancelled,
+        INVALID_REQUEST | -32602 => ErrorKind::InvalidParams,
+        _ => ErrorKind::Internal,
+    };
+    let message = format!("{method}: {}", error.message);
+    protocol_error(id.unwrap_or(&Value::Null), code, kind, &message)
+}
+
+struct LspHandlers(Arc<Server>);
+
+impl LspHandlers {
     /// Requests the `sightline` configuration section and applies the response.
     fn pull_configuration(&self) {
         let server = self.0.clone();

@@ -1,61 +1,58 @@
-//! The main loop: reads frames in order and dispatches their messages.
+//! The main loop: one thread applies notifications to the session, dispatches requests,
+//! and sends responses.
 //!
-//! Threads: two reader threads take turns running the loop ([`crate::reader_threads`]).
-//! The reading thread applies notifications to the session, takes a snapshot for each
-//! request, and runs short jobs itself; others go to the [`crate::scheduler`]. The writer
-//! thread ([`crate::writer`]) writes what the sender could not write at once. The caller
-//! of [`serve`] waits for the end.
+//! The reader thread ([`crate::reader`]) sends messages in arrival order. The loop takes a
+//! snapshot of the session for each request and starts it where [`crate::dispatch`] says:
+//! on the loop itself, or in the thread pool once earlier requests with the same keys have
+//! ended. A request is in flight until the loop answers it: when its job is done, or when
+//! it is cancelled (`$/cancelRequest`, or the token of its progress). Only the loop
+//! removes requests from the map, so each is answered once.
 //!
-//! tower-lsp serves the standard LSP methods. Its futures are polled once on the reading
-//! thread, so everything before their first `await` happens in arrival order; the rest is
-//! spawned. Requests of our own protocol go to [`crate::handlers`] directly.
-//!
-//! Only `exit` and the end of input end the server. While too much output is unsent, no
-//! input is read ([`FrameWriter::wait_for_room`]): `exit` and cancellations are seen once
-//! the client reads again or closes its end.
+//! Only `exit` and the end of input end the server.
 
 use std::{
-    future::Future,
+    collections::{HashMap, hash_map::Entry},
     io::{PipeReader, PipeWriter},
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
     sync::{
-        Arc,
-        mpsc::{self, Receiver, Sender},
+        Arc, Mutex,
+        mpsc::{self, Receiver},
     },
-    task::{Context, Poll, Waker},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use serde_json::{Value, json, value::RawValue};
-use sightline_protocol::error::ErrorKind;
+use crossbeam_channel::{Sender, select_biased, unbounded};
+use serde_json::{Value, value::RawValue};
+use sightline_protocol::{error::ErrorKind, files::ProgressToken};
 use sightline_workspace::{cancel::Cancel, error::Error, limits};
-use tower_lsp::{LspService, jsonrpc};
-use tower_service::Service;
 
 use crate::{
-    client::{Client, OutgoingMessage},
-    document_sync::LspHandlers,
-    editor_features,
-    frame::{BadFrame, FrameReader},
-    handlers, params_compat, parent_watch,
-    raw_message::{Envelope, Params, RawMessage},
-    reader_threads::{self, Next},
-    response_body::ResponseBody,
-    scheduler::root_queues::Job,
-    scheduler::{INVALID_REQUEST, error_body, panic_text, protocol_error},
-    session::Phase,
+    client::Client,
+    dispatch::{Call, Place, Scope},
+    document_sync::StandardMethods,
+    error_response::{
+        INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, catch_panic, error_body, protocol_error,
+    },
+    execute_command::{self, Origin},
+    frame::BadFrame,
+    handlers::notifications,
+    ipc::SocketRequest,
+    message::{InvalidMessage, Message},
+    mutex::lock,
+    parent_watch,
+    reader::{self, Input},
+    request_context::{OnDelivered, RequestContext},
+    scheduler::{Job, JobId, JobSender, Key, KeyedQueue, Keys},
+    session::{Phase, Snapshot},
     shared_state::{FaultHook, Server},
-    start_request::{self, ParsedRequest},
     writer::FrameWriter,
 };
 
 /// Time for running jobs to finish after `exit` or the end of input.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(300);
 
-/// Interval between checks for a closed input while reading is paused.
-const END_POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Additional time at the end of a session for jobs that are storing data.
+const STORING_GRACE: Duration = Duration::from_secs(2);
 
 /// Why the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,34 +91,46 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
             return 1;
         }
     };
-    let (ends, end) = mpsc::channel();
+    let (ends, end) = unbounded();
+    let (job_sender, jobs) = unbounded();
+    let (socket_sender, sockets) = unbounded();
+    let (done_sender, done) = unbounded();
     let output = Arc::new(FrameWriter::new(output));
     let client = Arc::new(Client::new(output.clone()));
-    let server = Server::new(client.clone(), runtime.handle().clone(), options.fault);
-
+    let server = Server::new(
+        client,
+        runtime.handle().clone(),
+        JobSender::new(job_sender),
+        socket_sender,
+        options.fault,
+    );
     let writer = start_writer(output.clone(), ends.clone());
     if options.watch_parent {
-        parent_watch::watch_parent(ends.clone());
+        parent_watch::watch_parent(move || {
+            let _ = ends.send(End::ParentGone);
+        });
     }
-    let (service, _socket) = {
-        let server = server.clone();
-        LspService::new(move |_| LspHandlers::new(server))
-    };
-    let main_loop = MainLoop {
-        frames: FrameReader::new(input),
-        output: output.clone(),
+    let mut main_loop = MainLoop {
+        standard: StandardMethods::new(&server, runtime.handle().clone()),
         server: server.clone(),
-        service,
         runtime: runtime.handle().clone(),
+        in_flight: HashMap::new(),
+        queue: KeyedQueue::default(),
+        idle_work: HashMap::new(),
+        done: done_sender,
+        events: Events {
+            input: reader::start(input, output.clone()),
+            done,
+            jobs,
+            sockets,
+            end,
+        },
     };
-    let scheduler = server.scheduler().clone();
-    reader_threads::start(main_loop.into_next(ends), move |work| scheduler.spawn(work));
-
-    let reason = end.recv().unwrap_or(End::EndOfInput);
+    let reason = main_loop.run();
     tracing::info!(?reason, "session ended");
     output.end_waits();
     server.ipc_server().close();
-    server.scheduler().shut_down(SHUTDOWN_GRACE);
+    main_loop.shut_down();
     let is_orderly = server.session(|session| session.phase) == Phase::ShutDown;
     output.close();
     if reason != End::OutputClosed {
@@ -135,8 +144,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
 fn start_writer(output: Arc<FrameWriter>, ends: Sender<End>) -> Receiver<()> {
     let (done, finished) = mpsc::channel();
     thread::spawn(move || {
-        let written = output.write();
-        if written.is_err() {
+        if output.write().is_err() {
             let _ = ends.send(End::OutputClosed);
             return;
         }
@@ -145,305 +153,431 @@ fn start_writer(output: Arc<FrameWriter>, ends: Sender<End>) -> Receiver<()> {
     finished
 }
 
+/// What the main loop reacts to.
+enum Event {
+    /// Input of the client.
+    Input(Input),
+    /// A job has ended.
+    TaskDone(TaskDone),
+    /// Work without a request: after a delay, a notification, or a change of a file.
+    Job(Job),
+    /// A request of the command line.
+    Socket(SocketRequest),
+    /// The session ends.
+    End(End),
+}
+
+/// The sources of events.
+struct Events {
+    input: crossbeam_channel::Receiver<Input>,
+    done: crossbeam_channel::Receiver<TaskDone>,
+    jobs: crossbeam_channel::Receiver<Job>,
+    sockets: crossbeam_channel::Receiver<SocketRequest>,
+    end: crossbeam_channel::Receiver<End>,
+}
+
+impl Events {
+    /// Returns the next event. Jobs come first, because they belong to messages that were
+    /// handled before.
+    fn next(&self) -> Event {
+        let event = select_biased! {
+            recv(self.jobs) -> job => job.map(Event::Job),
+            recv(self.end) -> end => end.map(Event::End),
+            recv(self.done) -> done => done.map(Event::TaskDone),
+            recv(self.input) -> input => input.map(Event::Input),
+            recv(self.sockets) -> request => request.map(Event::Socket),
+        };
+        event.unwrap_or(Event::End(End::EndOfInput))
+    }
+
+    /// Returns the next event of a job within `left`.
+    fn next_of_jobs(&self, left: Duration) -> Option<Event> {
+        let event = select_biased! {
+            recv(self.jobs) -> job => job.map(Event::Job),
+            recv(self.done) -> done => done.map(Event::TaskDone),
+            default(left) => return None,
+        };
+        event.ok()
+    }
+}
+
+/// A request that has not been answered.
+struct InFlight {
+    cancel: Cancel,
+    /// Token of its progress reports.
+    token: Option<ProgressToken>,
+}
+
+/// A job that has ended.
+struct TaskDone {
+    job: JobId,
+    /// The response, if it was a request.
+    answer: Option<(ReplyTo, Answer)>,
+}
+
+/// Who gets the response of a request.
+enum ReplyTo {
+    /// The client; the id of the request.
+    Client(Value),
+    /// A connection of the command line; the id of the request.
+    Socket(Value, mpsc::Sender<Vec<u8>>),
+}
+
+/// A response, ready to be sent.
+struct Answer {
+    body: Vec<u8>,
+    on_delivered: Option<OnDelivered>,
+}
+
+/// Work to run on any thread. Returns the response if it is a request.
+type Work = Box<dyn FnOnce() -> Option<(ReplyTo, Answer)> + Send>;
+
 struct MainLoop {
-    frames: FrameReader<PipeReader>,
-    output: Arc<FrameWriter>,
     server: Arc<Server>,
-    service: LspService<LspHandlers>,
+    standard: StandardMethods,
     runtime: tokio::runtime::Handle,
+    /// The requests of the client, by id as JSON.
+    in_flight: HashMap<String, InFlight>,
+    queue: KeyedQueue<Key, Work>,
+    /// Work that is cancelled when another job needs its keys.
+    idle_work: HashMap<JobId, (Keys, Cancel)>,
+    done: Sender<TaskDone>,
+    events: Events,
 }
 
 impl MainLoop {
-    /// Returns the function that reads and dispatches one message. It sends the reason to
-    /// `ends` when the input ends.
-    fn into_next(mut self, ends: Sender<End>) -> impl FnMut() -> Next {
-        move || {
-            while !self.output.wait_for_room(END_POLL_INTERVAL) {
-                if self.is_input_closed() {
-                    // Little input is left, and the end of input follows it.
-                    self.output.end_waits();
-                }
-            }
-            // The session cannot continue without its reader, so a panic ends it.
-            let read = catch_unwind(AssertUnwindSafe(|| self.read()));
-            match read.unwrap_or(Err(End::EndOfInput)) {
-                Ok(Some(work)) => Next::Job {
-                    work,
-                    more: self.frames.has_more(),
-                },
-                Ok(None) => Next::Done,
-                Err(end) => {
-                    let _ = ends.send(end);
-                    Next::End
-                }
+    fn run(&mut self) -> End {
+        loop {
+            let event = self.events.next();
+            if let Some(end) = self.handle_event(event) {
+                return end;
             }
         }
     }
 
-    /// Returns whether the client has closed its end, even if there is unread input.
-    #[cfg(unix)]
-    fn is_input_closed(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let at_once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let closed = PollFlags::HUP | PollFlags::ERR;
-        // Sockets can be closed in one direction only.
-        #[cfg(target_os = "linux")]
-        let closed = closed | PollFlags::RDHUP;
-        let mut polled_fds = [PollFd::new(self.frames.stream(), closed)];
-        poll(&mut polled_fds, Some(&at_once)).is_ok() && polled_fds[0].revents().intersects(closed)
+    /// Handles an event. Returns the reason if the session ends.
+    fn handle_event(&mut self, event: Event) -> Option<End> {
+        match event {
+            Event::Input(Input::Message(message)) => return self.handle_message(message),
+            Event::Input(Input::Invalid(InvalidMessage { code, message })) => {
+                self.reject(&Value::Null, code, ErrorKind::InvalidParams, &message);
+            }
+            Event::Input(Input::BadFrame(bad)) => self.reject_frame(&bad),
+            Event::Input(Input::End) => return Some(End::EndOfInput),
+            Event::TaskDone(done) => self.handle_done(done),
+            Event::Job(job) => self.start_job(job),
+            Event::Socket(request) => self.handle_socket_request(request),
+            Event::End(end) => return Some(end),
+        }
+        None
     }
 
-    /// On other systems, a closed client is noticed on write.
-    #[cfg(not(unix))]
-    fn is_input_closed(&self) -> bool {
+    fn handle_message(&mut self, message: Message) -> Option<End> {
+        match message {
+            Message::Call { id, method, call } => {
+                if self.accepts_request(&id, &method) {
+                    self.handle_call(id, &method, call);
+                }
+            }
+            Message::Request { id, method, params } => {
+                if self.accepts_request(&id, &method) {
+                    self.handle_standard(&method, Some(id), params);
+                }
+            }
+            Message::Notification { method, params } => {
+                return self.handle_notification(&method, params);
+            }
+            Message::Response { id, answer } => {
+                if !self.server.client().deliver_response(&id, answer) {
+                    tracing::debug!(%id, "unexpected response");
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns whether a request can be handled. Answers it if not.
+    fn accepts_request(&self, id: &Value, method: &str) -> bool {
+        let kind = ErrorKind::InvalidParams;
+        if !(id.is_string() || id.is_i64()) {
+            let message = format!("{method}: the id must be an integer or a string, not {id}");
+            self.reject(&Value::Null, INVALID_REQUEST, kind, &message);
+        } else if method == "exit" {
+            let message = "exit is a notification; send it without an id";
+            self.reject(id, INVALID_REQUEST, kind, message);
+        } else if method.starts_with("$/") {
+            let message = format!("unknown request {method}");
+            self.reject(id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
+        } else {
+            return true;
+        }
         false
     }
 
-    /// Reads one frame and applies what must happen in arrival order. Returns the job
-    /// that is left to run, if any.
-    fn read(&mut self) -> Result<Option<Job>, End> {
-        match self.frames.next_frame() {
-            Ok(Some(Ok(body))) => return self.handle_message(body),
-            Ok(Some(Err(bad))) => self.reject_frame(&bad),
-            Ok(None) => return Err(End::EndOfInput),
-            Err(error) => {
-                tracing::info!(%error, "cannot read input");
-                return Err(End::EndOfInput);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Handles one message.
-    fn handle_message(&mut self, body: Vec<u8>) -> Result<Option<Job>, End> {
-        let text = match String::from_utf8(body) {
-            Ok(text) => text,
-            Err(error) => {
-                let why = format!(", byte {}", error.utf8_error().valid_up_to());
-                self.reject_body(error.as_bytes().len(), PARSE_ERROR, "is not UTF-8", &why);
-                return Ok(None);
-            }
-        };
-        let received = match RawMessage::read(text) {
-            Ok(received) => Arc::new(received),
-            Err((text, error)) => {
-                let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
-                let (code, what) = if is_json {
-                    (INVALID_REQUEST, "is not a JSON-RPC message")
-                } else {
-                    (PARSE_ERROR, "is not JSON")
-                };
-                // For non-objects, serde reports no position.
-                let at = match error.column() {
-                    0 => String::new(),
-                    column => format!(", line {} column {column}", error.line()),
-                };
-                self.reject_body(text.len(), code, what, &at);
-                return Ok(None);
-            }
-        };
-        let envelope = received.envelope();
-        match (&envelope.method, &envelope.id) {
-            (Some(method), id) => {
-                tracing::trace!(%method, bytes = received.text().len(), "received");
-                let Some(id) = id.clone() else {
-                    let params = envelope.params.as_ref().map(Params::text);
-                    return if self.handle_notification(method, params) {
-                        Err(End::Exit)
-                    } else {
-                        Ok(None)
-                    };
-                };
-                if let Some((id, cancel, parsed)) = self.handle_request(method, id, &received) {
-                    let call = parsed.bind(received.clone());
-                    return Ok(start_request::start(&self.server, id, cancel, call));
-                }
-            }
-            (None, Some(id)) => self.handle_response(id, envelope),
-            (None, None) => {
-                let message = "a message needs a method or an id";
-                self.reject(
-                    &Value::Null,
-                    INVALID_REQUEST,
-                    ErrorKind::InvalidParams,
-                    message,
-                );
-            }
-        }
-        Ok(None)
-    }
-
-    /// Handles a request. Returns it if it is one of our own protocol, to be started.
-    fn handle_request(
-        &mut self,
-        method: &str,
-        id: Value,
-        message: &RawMessage,
-    ) -> Option<(Value, Cancel, ParsedRequest)> {
-        if !(id.is_string() || id.is_i64()) {
-            let message = format!("{method}: the id must be an integer or a string, not {id}");
-            let kind = ErrorKind::InvalidParams;
-            self.reject(&Value::Null, INVALID_REQUEST, kind, &message);
-            return None;
-        }
-        if method == "exit" {
-            let message = "exit is a notification; send it without an id";
-            self.reject(&id, INVALID_REQUEST, ErrorKind::InvalidParams, message);
-            return None;
-        }
-        if method.starts_with("$/") {
-            let message = format!("unknown request {method}");
-            self.reject(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
-            return None;
-        }
-        if method == "experimental/runnables" {
-            // Zed sends this to every server of a Rust file, and shows `null` as an
-            // error.
-            let none = ResponseBody::from_pieces(vec![b"[]".to_vec()]);
-            self.server
-                .client()
-                .send(OutgoingMessage::response(&id, none));
-            return None;
-        }
-        let parsed = if method == "workspace/executeCommand" {
-            match ParsedRequest::from_command(message) {
-                Ok(parsed) => Some(parsed),
-                Err(error) => {
-                    self.server.client().send(error_body(&id, &error));
-                    return None;
-                }
-            }
-        } else {
-            let handler = handlers::method(method).or_else(|| editor_features::request(method));
-            handler.map(|handler| ParsedRequest::from_request(handler, message))
-        };
-        let Some(parsed) = parsed else {
-            let params = message.envelope().params.as_ref();
-            self.call_standard(method, Some(id), params.map(Params::text));
-            return None;
-        };
+    /// Handles a request of our own.
+    fn handle_call(&mut self, id: Value, method: &str, call: Result<(Call, Origin), Error>) {
+        let client = self.server.client();
         match self.server.session(|session| session.phase) {
             Phase::Running => {}
             Phase::Starting => {
                 let why = format!("{method}: send `initialize` first");
                 let error = Error::new(ErrorKind::NotInitialized, why);
-                self.server.client().send(error_body(&id, &error));
-                return None;
+                return client.send(error_body(&id, &error));
             }
             Phase::ShutDown => {
                 let message = format!("{method}: the server has been shut down");
                 let kind = ErrorKind::InvalidParams;
-                self.reject(&id, INVALID_REQUEST, kind, &message);
-                return None;
+                return self.reject(&id, INVALID_REQUEST, kind, &message);
             }
         }
-        let cancel = self.server.scheduler().register(&id, parsed.token())?;
-        Some((id, cancel, parsed))
+        let (call, origin) = match call {
+            Ok(parsed) => parsed,
+            Err(error) => return client.send(error_body(&id, &error)),
+        };
+        let count = self.in_flight.len();
+        let cancel = match self.in_flight.entry(id.to_string()) {
+            Entry::Occupied(_) => {
+                let why = format!("a request with id {id} is already in flight");
+                let kind = ErrorKind::InvalidParams;
+                return client.send(protocol_error(&id, INVALID_REQUEST, kind, &why));
+            }
+            Entry::Vacant(_) if count >= limits::MAX_IN_FLIGHT => {
+                let why =
+                    format!("{count} requests are in flight, which is the limit; retry later");
+                return client.send(error_body(&id, &Error::new(ErrorKind::Busy, why)));
+            }
+            Entry::Vacant(free) => {
+                let cancel = Cancel::default();
+                free.insert(InFlight {
+                    cancel: cancel.clone(),
+                    token: call.token.clone(),
+                });
+                cancel
+            }
+        };
+        self.start_call(call, origin, cancel, ReplyTo::Client(id));
     }
 
-    /// Handles a notification. Returns true for `exit`.
-    fn handle_notification(&mut self, method: &str, params: Option<&str>) -> bool {
+    fn handle_socket_request(&mut self, request: SocketRequest) {
+        if self.server.session(|session| session.phase) != Phase::Running {
+            let why = format!("{}: the server is not running", request.call.method);
+            let error = Error::new(ErrorKind::NotInitialized, why);
+            let _ = request.reply.send(error_body(&request.id, &error));
+            return;
+        }
+        let SocketRequest { id, call, reply } = request;
+        let reply = ReplyTo::Socket(id, reply);
+        self.start_call(call, Origin::Request, Cancel::default(), reply);
+    }
+
+    /// Takes a snapshot of the session and runs the request where its route says.
+    fn start_call(&mut self, call: Call, origin: Origin, cancel: Cancel, reply: ReplyTo) {
+        let snapshot = self.server.snapshot();
+        let place = call.place(&Scope {
+            snapshot: &snapshot,
+            checkpoints: self.server.checkpoints(),
+        });
+        let server = self.server.clone();
+        let run = move || {
+            let answer = run_call(&server, call, origin, snapshot, cancel, &reply);
+            Some((reply, answer))
+        };
+        let keys = match place {
+            Place::Inline => {
+                if let Some((reply, answer)) = run() {
+                    self.answer(reply, answer);
+                }
+                return;
+            }
+            Place::Pool => Keys::new(),
+            Place::Queue(keys) => keys,
+        };
+        let server = self.server.clone();
+        let work = move || {
+            server.client().wait_for_room();
+            run()
+        };
+        self.push(keys, None, Box::new(work));
+    }
+
+    /// Starts work without a request.
+    fn start_job(&mut self, job: Job) {
+        let Job {
+            name,
+            keys,
+            is_idle_work,
+            work,
+        } = job;
+        if is_idle_work && keys.iter().any(|(key, _)| !self.queue.is_free(key)) {
+            return;
+        }
+        let cancel = Cancel::default();
+        let raised = cancel.clone();
+        let work = move || {
+            let _ = catch_panic(name, || {
+                work(&cancel);
+                Ok(())
+            });
+            None
+        };
+        self.push(keys, is_idle_work.then_some(raised), Box::new(work));
+    }
+
+    fn push(&mut self, keys: Keys, idle_cancel: Option<Cancel>, work: Work) {
+        for (idle_keys, cancel) in self.idle_work.values() {
+            let is_needed = |(key, _): &(Key, _)| keys.iter().any(|(other, _)| other == key);
+            if idle_keys.iter().any(is_needed) {
+                cancel.cancel();
+            }
+        }
+        let idle = idle_cancel.map(|cancel| (keys.clone(), cancel));
+        let (job, work) = self.queue.push(keys, work);
+        if let Some(idle) = idle {
+            self.idle_work.insert(job, idle);
+        }
+        if let Some(work) = work {
+            self.spawn(job, work);
+        }
+    }
+
+    /// Runs a job in the pool.
+    fn spawn(&self, job: JobId, work: Work) {
+        let done = self.done.clone();
+        let run = move || {
+            let answer = work();
+            let _ = done.send(TaskDone { job, answer });
+        };
+        let run = Arc::new(Mutex::new(Some(run)));
+        let here = run.clone();
+        let take = move |run: &Mutex<Option<_>>| lock(run).take();
+        // `spawn_blocking` panics when the system cannot create a thread.
+        let spawned = catch_panic("a job", || {
+            self.runtime
+                .spawn_blocking(move || take(&run).into_iter().for_each(|run| run()));
+            Ok(())
+        });
+        if spawned.is_err() {
+            take(&here).into_iter().for_each(|run| run());
+        }
+    }
+
+    fn handle_done(&mut self, done: TaskDone) {
+        self.idle_work.remove(&done.job);
+        if let Some((reply, answer)) = done.answer {
+            self.answer(reply, answer);
+        }
+        for (job, work) in self.queue.done(done.job) {
+            self.spawn(job, work);
+        }
+    }
+
+    /// Sends a response, unless the request has been cancelled.
+    fn answer(&mut self, reply: ReplyTo, answer: Answer) {
+        match reply {
+            ReplyTo::Client(id) => {
+                if self.in_flight.remove(&id.to_string()).is_none() {
+                    return;
+                }
+                if let Some(on_delivered) = answer.on_delivered {
+                    self.server.session(on_delivered);
+                }
+                self.server.client().send(answer.body);
+            }
+            ReplyTo::Socket(_, sender) => {
+                // The connection may have been closed.
+                let _ = sender.send(answer.body);
+            }
+        }
+    }
+
+    /// Handles a notification. Returns the reason if the session ends.
+    fn handle_notification(&mut self, method: &str, params: Option<Box<RawValue>>) -> Option<End> {
+        let field = |name: &str| {
+            let params: Value = serde_json::from_str(params.as_ref()?.get()).ok()?;
+            params.get(name).cloned()
+        };
         match method {
-            "exit" => return true,
+            "exit" => return Some(End::Exit),
             "$/cancelRequest" => {
-                let id = params
-                    .and_then(|params| serde_json::from_str::<Value>(params).ok())
-                    .and_then(|params| params.get("id").cloned());
-                if let Some(id) = id {
-                    self.server.scheduler().cancel(&id);
+                if let Some(id) = field("id") {
+                    self.cancel(&id);
                 }
             }
             "window/workDoneProgress/cancel" => {
-                let token = params
-                    .and_then(|params| serde_json::from_str::<Value>(params).ok())
-                    .and_then(|params| params.get("token").cloned())
-                    .and_then(|token| serde_json::from_value(token).ok());
+                let token = field("token").and_then(|token| serde_json::from_value(token).ok());
                 if let Some(token) = token {
-                    self.server.scheduler().cancel_progress(&token);
+                    self.cancel_progress(&token);
                 }
             }
             _ if method.starts_with("$/") => {}
-            _ if handlers::notifications::handles(method) => {
-                let outcome = catch_unwind(AssertUnwindSafe(|| {
-                    handlers::notifications::handle(&self.server, method, params)
-                }));
-                match outcome {
-                    Ok(Ok(())) => {}
-                    Ok(Err(_)) => tracing::warn!(method, "dropped: malformed params"),
-                    Err(panic) => {
-                        tracing::error!(method, why = panic_text(&*panic), "a handler panicked");
-                    }
+            _ if notifications::handles(method) => {
+                let params = params.as_deref().map(RawValue::get);
+                let handled = catch_panic(method, || {
+                    notifications::handle(&self.server, method, params)
+                });
+                if handled.is_err() {
+                    tracing::warn!(method, "dropped: malformed params");
                 }
             }
-            _ => self.call_standard(method, None, params),
+            _ => self.handle_standard(method, None, params),
         }
-        false
+        None
     }
 
-    /// Passes a standard LSP message to tower-lsp.
-    fn call_standard(&mut self, method: &str, id: Option<Value>, params: Option<&str>) {
-        let mut params = match params_compat::parse(method, params) {
-            Ok(params) => params,
-            Err(error) => {
-                tracing::warn!(method, "dropped: malformed params");
-                return id.map_or((), |id| {
-                    self.server.client().send(error_body(&id, &error));
-                });
-            }
-        };
-        params_compat::fill_defaults(method, &mut params);
-        let params = match method {
-            // tower-lsp rejects any params here, even `null`.
-            "shutdown" => None,
-            "initialized" => Some(json!({})),
-            // Parsed leniently by `capabilities` instead.
-            "initialize" => {
-                self.server.store_initialize_params(params);
-                Some(json!({ "capabilities": {} }))
-            }
-            _ if params.is_null() => None,
-            _ => Some(params),
-        };
-        let mut request = jsonrpc::Request::build(method.to_owned());
-        if let Some(params) = params {
-            request = request.params(params);
-        }
-        if let Some(id) = id.as_ref().and_then(to_id) {
-            request = request.id(id);
-        }
-        let called = catch_unwind(AssertUnwindSafe(|| self.service.call(request.finish())));
-        let server = self.server.clone();
-        let method = method.to_owned();
-        let respond = move |outcome: Outcome| respond(&server, &method, id.as_ref(), outcome);
-        let mut future = match called {
-            Ok(future) => Box::pin(CatchPanic(future)),
-            Err(panic) => return respond(Err(panic_text(&*panic).to_owned())),
-        };
-        let entered = self.runtime.enter();
-        let polled = future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()));
-        drop(entered);
-        match polled {
-            Poll::Ready(outcome) => respond(outcome),
-            Poll::Pending => {
-                self.runtime.spawn(async move { respond(future.await) });
-            }
+    fn handle_standard(&mut self, method: &str, id: Option<Value>, params: Option<Box<RawValue>>) {
+        let params = params.as_deref().map(RawValue::get);
+        if let Some(body) = self.standard.call(method, id.as_ref(), params) {
+            self.server.client().send(body);
         }
     }
 
-    /// Delivers the client's response to one of our requests.
-    fn handle_response(&self, id: &Value, envelope: &Envelope<'_>) {
-        let value = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
-        let answer = match (envelope.result, envelope.error) {
-            (_, Some(error)) => Err(value(error)),
-            (result, None) => Ok(result.map(value).unwrap_or_default()),
+    /// Cancels a request, and answers it at once.
+    fn cancel(&mut self, id: &Value) {
+        let key = id.to_string();
+        let Some(request) = self.in_flight.get(&key) else {
+            return;
         };
-        if !self.server.client().deliver_response(id, answer) {
-            tracing::debug!(%id, "unexpected response");
+        // A request that has started to store data is answered when it is done.
+        if request.cancel.cancel() {
+            self.in_flight.remove(&key);
+            let cancelled = error_body(id, &Error::cancelled());
+            self.server.client().send(cancelled);
+        }
+    }
+
+    fn cancel_progress(&mut self, token: &ProgressToken) {
+        let named: Vec<Value> = self
+            .in_flight
+            .iter()
+            .filter(|(_, request)| request.token.as_ref() == Some(token))
+            .filter_map(|(id, _)| serde_json::from_str(id).ok())
+            .collect();
+        for id in named {
+            self.cancel(&id);
+        }
+    }
+
+    /// Waits for all jobs to end, then cancels the rest and waits a little longer for
+    /// those that are storing data.
+    fn shut_down(&mut self) {
+        for (_, cancel) in self.idle_work.values() {
+            cancel.cancel();
+        }
+        self.finish_jobs(SHUTDOWN_GRACE);
+        for request in self.in_flight.values() {
+            request.cancel.cancel();
+        }
+        self.finish_jobs(STORING_GRACE);
+    }
+
+    fn finish_jobs(&mut self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        while !self.queue.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.events.next_of_jobs(left) {
+                Some(event) => drop(self.handle_event(event)),
+                None => return,
+            }
         }
     }
 
@@ -451,12 +585,8 @@ impl MainLoop {
         match bad {
             BadFrame::Header(why) => {
                 let message = format!("malformed message header: {why}");
-                self.reject(
-                    &Value::Null,
-                    PARSE_ERROR,
-                    ErrorKind::InvalidParams,
-                    &message,
-                );
+                let kind = ErrorKind::InvalidParams;
+                self.reject(&Value::Null, PARSE_ERROR, kind, &message);
             }
             BadFrame::TooLarge(bytes) => {
                 let limit = limits::MAX_FRAME_BYTES;
@@ -467,84 +597,50 @@ impl MainLoop {
         }
     }
 
-    /// Rejects a body that is not a message. The error contains the position, but no
-    /// content.
-    fn reject_body(&self, bytes: usize, code: i64, what: &str, at: &str) {
-        let message = format!("a message of {bytes} bytes {what}{at}");
-        self.reject(&Value::Null, code, ErrorKind::InvalidParams, &message);
-    }
-
     /// Sends a protocol error. The message may quote the client, so it is not logged.
     fn reject(&self, id: &Value, code: i64, kind: ErrorKind, message: &str) {
         tracing::warn!(code, "answered with a protocol error");
-        self.server
-            .client()
-            .send(protocol_error(id, code, kind, message));
+        let body = protocol_error(id, code, kind, message);
+        self.server.client().send(body);
     }
 }
 
-/// JSON-RPC: parse error.
-const PARSE_ERROR: i64 = -32700;
-/// JSON-RPC: method not found.
-const METHOD_NOT_FOUND: i64 = -32601;
-
-type Outcome = Result<Result<Option<jsonrpc::Response>, tower_lsp::ExitedError>, String>;
-
-fn respond(server: &Server, method: &str, id: Option<&Value>, outcome: Outcome) {
-    let body = match (outcome, id) {
-        (Ok(Ok(Some(response))), id) => match response.error() {
-            // tower-lsp's errors contain neither the method nor a kind.
-            Some(error) => {
-                let code = error.code.code();
-                let kind = match code {
-                    METHOD_NOT_FOUND => ErrorKind::Unsupported,
-                    -32002 => ErrorKind::NotInitialized,
-                    -32800 => ErrorKind::Cancelled,
-                    INVALID_REQUEST | -32602 => ErrorKind::InvalidParams,
-                    _ => ErrorKind::Internal,
-                };
-                let message = format!("{method}: {}", error.message);
-                protocol_error(id.unwrap_or(&Value::Null), code, kind, &message)
-            }
-            None => serde_json::to_vec(&response).unwrap_or_default(),
-        },
-        (Ok(Ok(None)), _) | (Ok(Err(_)), None) => return,
-        (Ok(Err(_exited)), Some(id)) => {
-            let message = format!("{method}: the server is exiting");
-            protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &message)
-        }
-        (Err(why), id) => {
-            tracing::error!(method, why, "a handler panicked");
-            let Some(id) = id else { return };
-            let message = format!(
-                "{method}: internal error: {why}. This is a bug; the server is still running."
-            );
-            error_body(id, &Error::new(ErrorKind::Internal, message))
-        }
+/// Runs a request and serializes its response.
+fn run_call(
+    server: &Arc<Server>,
+    call: Call,
+    origin: Origin,
+    snapshot: Snapshot,
+    cancel: Cancel,
+    reply: &ReplyTo,
+) -> Answer {
+    let method = call.method;
+    let id = match reply {
+        ReplyTo::Client(id) | ReplyTo::Socket(id, _) => id,
     };
-    server.client().send(body);
-}
-
-fn to_id(id: &Value) -> Option<jsonrpc::Id> {
-    match id {
-        Value::String(text) => Some(jsonrpc::Id::String(text.clone())),
-        Value::Number(number) => number.as_i64().map(jsonrpc::Id::Number),
-        _ => None,
-    }
-}
-
-/// Turns a panic of the future into an error.
-struct CatchPanic<F>(F);
-
-impl<F: Future + Unpin> Future for CatchPanic<F> {
-    type Output = Result<F::Output, String>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let inner = Pin::new(&mut self.0);
-        match catch_unwind(AssertUnwindSafe(|| inner.poll(context))) {
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(panic) => Poll::Ready(Err(panic_text(&*panic).to_owned())),
-        }
-    }
+    let started = Instant::now();
+    let outcome = catch_panic(method, || {
+        cancel.check()?;
+        let context = RequestContext {
+            server,
+            snapshot,
+            cancel,
+            token: call.token.clone(),
+        };
+        let outcome = call.run(&context);
+        execute_command::show(&context, origin, method, &outcome);
+        let response = outcome?;
+        let body = response.result.to_response(id).map_err(|error| {
+            Error::storage(format!("{method}: cannot serialize the result: {error}"))
+        })?;
+        Ok(Answer {
+            body,
+            on_delivered: response.on_delivered,
+        })
+    });
+    tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
+    outcome.unwrap_or_else(|error| Answer {
+        body: error_body(id, &error),
+        on_delivered: None,
+    })
 }

@@ -4,6 +4,7 @@
 //! missing versions and names, so that an edit is never dropped because of them. Anything
 //! else is an error.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{error::Error, json_repair, limits, path::uri_to_path};
@@ -55,6 +56,29 @@ pub fn parse_object(method: &str, text: Option<&str>) -> Result<Value, Error> {
             type_name(&other)
         ))),
     }
+}
+
+/// Parses the params of our own methods. Well-formed params are parsed directly from the
+/// text.
+///
+/// # Errors
+/// `invalidParams`, with the name of the field.
+pub fn typed<P: DeserializeOwned>(method: &str, text: &str) -> Result<P, Error> {
+    // serde would accept an array of the fields in order.
+    if text.trim_start().starts_with('{')
+        && let Ok(params) = serde_json::from_str(text)
+    {
+        return Ok(params);
+    }
+    let params = parse_object(method, Some(text))?;
+    serde_path_to_error::deserialize(params).map_err(|error| {
+        let field = error.path().to_string();
+        let why = error.into_inner();
+        match field.as_str() {
+            "." => Error::invalid(format!("{method}: {why}")),
+            field => Error::invalid(format!("{method}: `{field}`: {why}")),
+        }
+    })
 }
 
 /// Adds missing fields to the params of a standard notification, so that they

@@ -5,23 +5,21 @@
 //! process id changes. `initialize.processId` is not used, because it may belong to
 //! another process namespace.
 
-use std::{sync::mpsc::Sender, thread, time::Duration};
-
-use crate::main_loop::End;
+use std::{thread, time::Duration};
 
 /// Interval between checks for the parent.
 const INTERVAL: Duration = Duration::from_secs(3);
 
-/// Sends [`End::ParentGone`] when the parent process exits.
-pub fn watch_parent(ends: Sender<End>) {
+/// Calls `on_exit` when the parent process exits.
+pub fn watch_parent(on_exit: impl FnOnce() + Send + 'static) {
     #[cfg(unix)]
     thread::spawn(move || {
         let parent = std::os::unix::process::parent_id();
         while std::os::unix::process::parent_id() == parent {
             thread::sleep(INTERVAL);
         }
-        let _ = ends.send(End::ParentGone);
+        on_exit();
     });
     #[cfg(not(unix))]
-    drop((ends, INTERVAL, thread::current()));
+    drop((on_exit, INTERVAL, thread::current()));
 }

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use crossbeam_channel::Sender;
 use serde_json::Value;
 use sightline_conversation::{
     task::{RetentionLimits, TaskStore},
@@ -40,11 +41,11 @@ use crate::{
     },
     file_watcher::FileWatcher,
     handlers::{self, compaction::PlannedCompaction},
-    ipc::IpcServer,
+    ipc::{IpcServer, SocketRequest},
     logging,
     mutex::lock,
     progress::ProgressListener,
-    scheduler::{Queue, Scheduler},
+    scheduler::{JobSender, all_task_keys},
     session::{Session, Snapshot},
     settings::Problem,
 };
@@ -59,7 +60,7 @@ const NOTIFY_AFTER: Duration = Duration::from_millis(50);
 pub struct Server {
     session: Mutex<Session>,
     client: Arc<Client>,
-    scheduler: Arc<Scheduler>,
+    jobs: JobSender,
     runtime: tokio::runtime::Handle,
     initialize: Mutex<Value>,
     storage: Mutex<Option<Storage>>,
@@ -85,9 +86,13 @@ impl Server {
     pub fn new(
         client: Arc<Client>,
         runtime: tokio::runtime::Handle,
+        jobs: JobSender,
+        sockets: Sender<SocketRequest>,
         fault: Option<FaultHook>,
     ) -> Arc<Self> {
-        Self::with_session(Session::default(), client, runtime, fault, None)
+        let ipc_server = IpcServer::new(sockets);
+        let session = Session::default();
+        Self::with_session(session, client, runtime, jobs, ipc_server, fault, None)
     }
 
     /// Creates a server without a client, on one root, for the command line.
@@ -101,6 +106,8 @@ impl Server {
             Session::offline(root),
             client,
             runtime,
+            JobSender::closed(),
+            IpcServer::default(),
             None,
             progress_listener,
         )
@@ -110,12 +117,14 @@ impl Server {
         session: Session,
         client: Arc<Client>,
         runtime: tokio::runtime::Handle,
+        jobs: JobSender,
+        ipc_server: IpcServer,
         fault: Option<FaultHook>,
         progress_listener: Option<ProgressListener>,
     ) -> Arc<Self> {
         Arc::new(Self {
             session: Mutex::new(session),
-            scheduler: Arc::new(Scheduler::new(client.clone(), runtime.clone())),
+            jobs,
             client,
             runtime,
             initialize: Mutex::default(),
@@ -129,7 +138,7 @@ impl Server {
             checkpoints: CheckpointRegistry::default(),
             context_change_pending: AtomicBool::new(false),
             confirmations: Confirmations::default(),
-            ipc_server: IpcServer::default(),
+            ipc_server,
             published_diagnostics: PublishedDiagnostics::default(),
             fault,
             progress_listener,
@@ -151,9 +160,9 @@ impl Server {
         &self.client
     }
 
-    /// Returns the scheduler.
-    pub fn scheduler(&self) -> &Arc<Scheduler> {
-        &self.scheduler
+    /// Returns the sender of jobs to the main loop.
+    pub fn jobs(&self) -> &JobSender {
+        &self.jobs
     }
 
     /// Returns the token counter, which caches its counts.
@@ -377,23 +386,22 @@ impl Server {
             return;
         }
         let server = self.clone();
-        self.scheduler
-            .run_in_background(Queue::Tasks, "tasks", move || {
-                let store = server.task_store(&server.snapshot());
-                let pruned = store.and_then(|store| {
-                    let tasks = server.active_tasks();
-                    let is_in_use = |task: &TaskId| tasks.contains(task.as_str());
-                    let now = now_millis();
-                    store.prune(&limits, &is_in_use, now, &Cancel::default())
-                });
-                match pruned {
-                    Ok(pruned) => {
-                        tracing::info!(removed = pruned.removed.len(), "tasks pruned");
-                        handlers::checkpoints::forget_tasks(&server, pruned.removed);
-                    }
-                    Err(error) => tracing::warn!(%error, "cannot delete old tasks"),
-                }
+        self.jobs.run(all_task_keys(), "tasks", move || {
+            let store = server.task_store(&server.snapshot());
+            let pruned = store.and_then(|store| {
+                let tasks = server.active_tasks();
+                let is_in_use = |task: &TaskId| tasks.contains(task.as_str());
+                let now = now_millis();
+                store.prune(&limits, &is_in_use, now, &Cancel::default())
             });
+            match pruned {
+                Ok(pruned) => {
+                    tracing::info!(removed = pruned.removed.len(), "tasks pruned");
+                    handlers::checkpoints::forget_tasks(&server, pruned.removed);
+                }
+                Err(error) => tracing::warn!(%error, "cannot delete old tasks"),
+            }
+        });
     }
 
     /// Sends `window/showMessage`, on one line.

@@ -21,7 +21,7 @@ use std::{
 
 use sightline_workspace::limits::MAX_UNSENT_BYTES;
 
-use crate::{client::OutgoingMessage, frame::write_parts, mutex::lock};
+use crate::{frame::write_frame, mutex::lock};
 
 /// Maximum size of a frame that is written without handing over, in bytes. A writable
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and
@@ -50,11 +50,11 @@ pub struct FrameWriter {
 
 struct State {
     /// Frames for the writer thread, oldest first.
-    queue: Vec<OutgoingMessage>,
+    queue: Vec<Vec<u8>>,
     /// Bytes queued or being written.
     unsent: usize,
     /// Latest frame per key, sent once there is room.
-    latest: BTreeMap<String, OutgoingMessage>,
+    latest: BTreeMap<String, Vec<u8>>,
     /// Waits for room return immediately.
     is_ending: bool,
     /// `None` while the writer thread writes, and after the stream is closed.
@@ -128,13 +128,13 @@ impl FrameWriter {
     }
 
     /// Sends a frame without blocking.
-    pub fn send(&self, body: OutgoingMessage) {
+    pub fn send(&self, body: Vec<u8>) {
         self.send_in(lock(&self.state), body);
     }
 
     /// Sends a frame that replaces earlier ones with the same key. While the queue is
     /// full, only the latest is kept.
-    pub fn send_latest(&self, key: String, body: OutgoingMessage) {
+    pub fn send_latest(&self, key: String, body: Vec<u8>) {
         let mut state = lock(&self.state);
         if state.is_open && state.is_full() {
             state.latest.insert(key, body);
@@ -143,7 +143,7 @@ impl FrameWriter {
         }
     }
 
-    fn send_in(&self, mut state: MutexGuard<'_, State>, body: OutgoingMessage) {
+    fn send_in(&self, mut state: MutexGuard<'_, State>, body: Vec<u8>) {
         if !state.is_open {
             return;
         }
@@ -159,7 +159,7 @@ impl FrameWriter {
             state.is_open = false;
             state.failed = Some(error);
         } else {
-            state.unsent += body.bytes();
+            state.unsent += body.len();
             state.queue.push(body);
         }
         drop(state);
@@ -207,11 +207,11 @@ impl FrameWriter {
         }
     }
 
-    fn write_all(&self, stream: &PipeWriter, frames: Vec<OutgoingMessage>) -> io::Result<()> {
+    fn write_all(&self, stream: &PipeWriter, frames: Vec<Vec<u8>>) -> io::Result<()> {
         let mut output = BufWriter::new(stream);
         for frame in frames {
-            write_parts(&mut output, frame.parts())?;
-            let bytes = frame.bytes();
+            write_frame(&mut output, &frame)?;
+            let bytes = frame.len();
             drop(frame);
             self.record_written(bytes);
         }
@@ -227,7 +227,7 @@ impl FrameWriter {
             return;
         }
         for body in mem::take(&mut state.latest).into_values() {
-            state.unsent += body.bytes();
+            state.unsent += body.len();
             state.queue.push(body);
         }
         drop(state);
@@ -242,13 +242,13 @@ impl State {
 }
 
 /// Encodes a frame that is small enough to be written by the sender.
-fn encode_small(body: &OutgoingMessage) -> Option<Vec<u8>> {
-    let bytes = body.bytes() + HEADER_BYTES;
+fn encode_small(body: &[u8]) -> Option<Vec<u8>> {
+    let bytes = body.len() + HEADER_BYTES;
     if bytes > ATOMIC_WRITE_BYTES {
         return None;
     }
     let mut frame = Vec::with_capacity(bytes);
-    write_parts(&mut frame, body.parts()).ok()?;
+    write_frame(&mut frame, body).ok()?;
     Some(frame)
 }
 
@@ -311,10 +311,10 @@ mod tests {
         (client, output, writer)
     }
 
-    fn body(number: usize, bytes: usize) -> OutgoingMessage {
+    fn body(number: usize, bytes: usize) -> Vec<u8> {
         let number = number.to_string();
         let zeros = "0".repeat(bytes - number.len());
-        (zeros + &number).into_bytes().into()
+        (zeros + &number).into_bytes()
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::{
     DONE, NEGATIVE, Workspace, ask_running_server::Attached, conversations::ExportFormat, print,
     print_message, print_result, progress_bar,
 };
-use crate::{handlers, session::Session, settings::Source, shared_state::Server};
+use crate::{dispatch, handlers, session::Session, settings::Source, shared_state::Server};
 
 /// Runs a request on the workspace, from disk.
 ///
@@ -54,10 +54,10 @@ pub(super) fn call_text(
 /// # Errors
 /// The request's errors.
 pub(super) fn answer(server: &Arc<Server>, method: &str, params: &str) -> Result<String, Error> {
-    let handler = handlers::method(method)
+    let route = dispatch::request(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    let result = context(server).run_to_completion(handler, params.to_owned())?;
-    Ok(result.into_text())
+    let response = (route.parse)(params).run(&context(server))?;
+    response.result.to_json().map_err(super::internal)
 }
 
 /// Creates a request context without a client.

@@ -13,7 +13,6 @@ use sightline_protocol::{
         PreviewRestoreResult, RestoreChange, RestoreCheckpointParams, UndoRestoreParams,
     },
     error::ErrorKind,
-    method::{Request, UndoRestore},
 };
 use sightline_workspace::{
     cancel::Cancel,
@@ -23,29 +22,41 @@ use sightline_workspace::{
 };
 use tower_lsp::lsp_types::MessageType;
 
-use super::{command_result, confirm, document_arg::DocumentArg};
+use super::{
+    command_result::{self, CommandResult},
+    confirm,
+    document_arg::DocumentArg,
+};
 use crate::{
-    checkpoint_registry::queue_for_roots,
-    handlers::{self, HandlerResult, RequestContext, restore},
-    scheduler::queue_rule::roots_queue,
+    checkpoint_registry::keys_of_roots,
+    handlers::{self, restore},
+    request_context::RequestContext,
+    scheduler::all_task_keys,
     session::normalize_uri,
     shared_state::Server,
 };
 
 /// Creates a checkpoint of every folder.
-pub(super) fn create(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let target = DocumentArg::read("sightline.checkpointNow", params)?;
+///
+/// # Errors
+/// The errors of the requests it uses.
+pub fn create(context: &RequestContext<'_>, target: DocumentArg) -> Result<CommandResult, Error> {
     let params = CreateCheckpointParams {
         label: target.label,
         ..CreateCheckpointParams::default()
     };
-    handlers::checkpoints::create(context, params)?;
-    command_result::message(context, context.summary().unwrap_or_default())
+    let created = handlers::checkpoints::create(context, params)?;
+    command_result::message(context, created.summary.unwrap_or_default())
 }
 
 /// Shows the changes since a checkpoint, by default the latest.
-pub(super) fn show_changes(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let target = DocumentArg::read("sightline.showChanges", params)?;
+///
+/// # Errors
+/// The errors of the requests it uses.
+pub fn show_changes(
+    context: &RequestContext<'_>,
+    target: DocumentArg,
+) -> Result<CommandResult, Error> {
     let view = context.view();
     let from = match &target.id {
         Some(id) => BaseCheckpoint::named(id),
@@ -103,8 +114,13 @@ fn line_counts(file: &FileDifference) -> String {
 }
 
 /// Restores one file, after confirmation.
-pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let target = DocumentArg::read("sightline.restoreFile", params)?;
+///
+/// # Errors
+/// The errors of the requests it uses.
+pub fn restore_file(
+    context: &RequestContext<'_>,
+    target: DocumentArg,
+) -> Result<CommandResult, Error> {
     let document = target.document(context)?;
     let view = context.view();
     let location = view.roots().locate(&document)?;
@@ -195,9 +211,8 @@ impl FileRestore {
             let edit = restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
             return self.restore_in_editor(server, &edit);
         }
-        let (worker, queue) = (server.clone(), queue_for_roots([&self.root]));
-        let scheduler = server.scheduler();
-        scheduler.run_in_background(queue, "restore a file", move || {
+        let (worker, keys) = (server.clone(), keys_of_roots([&self.root]));
+        server.jobs().run(keys, "restore a file", move || {
             let context = RequestContext::new(&worker, snapshot, Cancel::default());
             match self.restore_on_disk(&context) {
                 Ok(done) => worker.show_message(MessageType::INFO, &format!("sightline: {done}")),
@@ -234,7 +249,7 @@ impl FileRestore {
             force: true,
             ..RestoreCheckpointParams::default()
         };
-        let restored = restore::restore(context, params)?;
+        let restored = restore::restore(context, params)?.result;
         let show_error = restored.outcomes.iter().find_map(|o| o.error.as_deref());
         match show_error {
             Some(why) => Err(Error::storage(format!(
@@ -250,8 +265,13 @@ impl FileRestore {
 }
 
 /// Undoes the latest restore, after confirmation.
-pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let target = DocumentArg::read("sightline.undoLastRestore", params)?;
+///
+/// # Errors
+/// The errors of the requests it uses.
+pub fn undo_last_restore(
+    context: &RequestContext<'_>,
+    target: DocumentArg,
+) -> Result<CommandResult, Error> {
     let params = PreviewRestoreParams {
         id: target.id.unwrap_or_else(|| "last".to_owned()),
         undo: true,
@@ -329,20 +349,19 @@ fn named(all: &[String]) -> String {
 
 fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
     let snapshot = server.snapshot();
-    let queue = roots_queue(UndoRestore::NAME, &snapshot, server.checkpoints(), None);
+    let mut keys = keys_of_roots(snapshot.access.roots().as_slice());
+    keys.extend(all_task_keys());
     let worker = server.clone();
-    server
-        .scheduler()
-        .run_in_background(queue, "undo a restore", move || {
-            let context = RequestContext::new(&worker, snapshot, Cancel::default());
-            match restore::undo(&context, params) {
-                Ok(_) => {
-                    let done = context.summary().unwrap_or_default();
-                    worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
-                }
-                Err(error) => command_result::show_error(&context, &error),
+    server.jobs().run(keys, "undo a restore", move || {
+        let context = RequestContext::new(&worker, snapshot, Cancel::default());
+        match restore::undo(&context, params) {
+            Ok(undone) => {
+                let done = undone.summary.unwrap_or_default();
+                worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
             }
-        });
+            Err(error) => command_result::show_error(&context, &error),
+        }
+    });
 }
 
 /// The checkpoint to compare with.

@@ -7,15 +7,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sightline_workspace::{access::Verdict, error::Error, path::Location};
 
-use crate::{
-    capabilities::CODE_ACTION_KIND,
-    handlers::{self, HandlerResult, RequestContext},
-    params_compat,
-};
+use crate::{capabilities::CODE_ACTION_KIND, params_compat, request_context::RequestContext};
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Params {
+/// Params of `textDocument/codeAction`.
+pub struct Params {
     text_document: Document,
     context: ActionContext,
 }
@@ -32,19 +29,28 @@ struct ActionContext {
     only: Option<Vec<String>>,
 }
 
-/// Returns the actions for a document.
-pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let mut params = params_compat::parse_object("textDocument/codeAction", Some(params))?;
+/// Parses the params.
+///
+/// # Errors
+/// `invalidParams`.
+pub fn read(method: &str, params: &str) -> Result<Params, Error> {
+    let mut params = params_compat::parse_object(method, Some(params))?;
     params_compat::drop_nulls(&mut params);
-    let params: Params = serde_json::from_value(params)
-        .map_err(|error| Error::invalid(format!("textDocument/codeAction: {error}")))?;
+    serde_json::from_value(params).map_err(|error| Error::invalid(format!("{method}: {error}")))
+}
+
+/// Returns the actions for a document.
+///
+/// # Errors
+/// None.
+pub fn run(context: &RequestContext<'_>, params: Params) -> Result<Vec<Value>, Error> {
     let actions = if params.context.only.as_deref().is_none_or(accepts_kind) {
         actions_for(context, &params.text_document.uri)
     } else {
         Vec::new()
     };
     let literals = context.snapshot.client_info.action_literals;
-    let actions: Vec<Value> = actions
+    let actions = actions
         .into_iter()
         .map(|(title, command, argument)| {
             let arguments = argument.map(|argument| vec![argument]);
@@ -60,7 +66,7 @@ pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
             }
         })
         .collect();
-    handlers::to_body("textDocument/codeAction", &actions)
+    Ok(actions)
 }
 
 /// Returns whether our kind is one of these kinds or a descendant of one.

@@ -5,11 +5,11 @@ use serde_json::json;
 use sightline_workspace::{error::Error, escape, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
-use crate::handlers::{self, HandlerResult, RequestContext, result_documents};
+use crate::{handlers::result_documents, request_context::RequestContext};
 
 /// The result of every command.
 #[derive(Serialize)]
-pub(super) struct CommandResult {
+pub struct CommandResult {
     /// What happened, in one line.
     message: String,
     /// The document with the details.
@@ -18,18 +18,21 @@ pub(super) struct CommandResult {
 }
 
 /// Shows and returns a message.
-pub(super) fn message(context: &RequestContext<'_>, text: impl Into<String>) -> HandlerResult {
+pub(super) fn message(
+    context: &RequestContext<'_>,
+    text: impl Into<String>,
+) -> Result<CommandResult, Error> {
     let message = text.into();
     context
         .server
         .show_message(MessageType::INFO, &format!("sightline: {message}"));
-    to_body(CommandResult { message, uri: None })
+    without_message(message)
 }
 
 /// Returns a message without showing it.
-pub(super) fn without_message(message: impl Into<String>) -> HandlerResult {
-    to_body(CommandResult {
-        message: message.into(),
+pub(super) fn without_message(message: impl Into<String>) -> Result<CommandResult, Error> {
+    Ok(CommandResult {
+        message: escape::printable(&message.into()).into_owned(),
         uri: None,
     })
 }
@@ -41,7 +44,7 @@ pub(super) fn document(
     message: impl Into<String>,
     (name, ending): (&str, &str),
     text: &str,
-) -> HandlerResult {
+) -> Result<CommandResult, Error> {
     let message = message.into();
     let uri = result_documents::write_as(context, name, ending, text)?;
     let params = json!({ "uri": uri, "external": false, "takeFocus": true });
@@ -59,15 +62,10 @@ pub(super) fn document(
             };
             server.show_message(MessageType::INFO, &message);
         });
-    to_body(CommandResult {
-        message,
+    Ok(CommandResult {
+        message: escape::printable(&message).into_owned(),
         uri: Some(uri),
     })
-}
-
-fn to_body(outcome: CommandResult) -> HandlerResult {
-    let message = escape::printable(&outcome.message).into_owned();
-    handlers::to_body("a command", &CommandResult { message, ..outcome })
 }
 
 /// Shows an error that no response carries.

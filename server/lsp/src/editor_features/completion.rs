@@ -8,22 +8,24 @@ use std::{borrow::Cow, fs};
 use serde_json::{Value, json};
 use sightline_workspace::{
     access::RULE_FILE,
+    error::Error,
     escape::one_line,
     path::{AbsPath, RelPath},
 };
 
-use super::rule_file::{RuleFile, at, text_before, text_units};
-use crate::handlers::{self, HandlerResult, RequestContext};
+use super::rule_file::{At, RuleFile, text_before, text_units};
+use crate::request_context::RequestContext;
 
 /// Maximum number of completions.
 const MAX_COMPLETIONS: usize = 500;
 
 /// `textDocument/completion`: existing paths, and `!include`.
-pub(super) fn completion(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let method = "textDocument/completion";
-    let at = at(method, params)?;
+///
+/// # Errors
+/// None.
+pub fn completion(context: &RequestContext<'_>, at: At) -> Result<Value, Error> {
     let Some(file) = RuleFile::open(&context.snapshot, &at.text_document.uri) else {
-        return handlers::to_body(method, &Value::Null);
+        return Ok(Value::Null);
     };
     let line = file.text.split('\n').nth(at.position.line as usize);
     let encoding = context.snapshot.client_info.encoding;
@@ -59,10 +61,7 @@ pub(super) fn completion(context: &RequestContext<'_>, params: &str) -> HandlerR
         let label = format!("{}{end}", one_line(&name.text));
         items.push(item(&label, kind, keep, &format!("{text}{end}")));
     }
-    handlers::to_body(
-        method,
-        &json!({ "isIncomplete": !complete, "items": items }),
-    )
+    Ok(json!({ "isIncomplete": !complete, "items": items }))
 }
 
 /// LSP's kinds of completion items.

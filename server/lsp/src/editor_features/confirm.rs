@@ -14,14 +14,14 @@ use std::{
 };
 
 use serde_json::json;
+use sightline_workspace::error::Error;
 use tower_lsp::lsp_types::MessageType;
 
-use super::command_result;
-use crate::{
-    handlers::{HandlerResult, RequestContext},
-    mutex::lock,
-    shared_state::Server,
+use super::{
+    NoParams,
+    command_result::{self, CommandResult},
 };
+use crate::{mutex::lock, request_context::RequestContext, shared_state::Server};
 
 /// Time the user has to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
@@ -151,7 +151,10 @@ fn report_denied(server: &Server, what: &str, why: &str) {
 }
 
 /// `sightline.allow`: confirms the open question.
-pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
+///
+/// # Errors
+/// None.
+pub fn allow(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult, Error> {
     match context.server.confirmations().take(None) {
         Some(decision) => {
             (decision.allowed)(context.server);
@@ -162,7 +165,10 @@ pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
 }
 
 /// `sightline.deny`: denies the open question.
-pub(super) fn deny(context: &RequestContext<'_>, _: &str) -> HandlerResult {
+///
+/// # Errors
+/// None.
+pub fn deny(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult, Error> {
     match context.server.confirmations().take(None) {
         Some(decision) => command_result::message(context, format!("denied: {}", decision.what)),
         None => command_result::message(context, "nothing to deny"),

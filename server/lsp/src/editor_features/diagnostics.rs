@@ -33,7 +33,7 @@ use super::{
 use crate::{
     handlers::{self, RequestContext},
     mutex::lock,
-    scheduler::Queue,
+    scheduler::Keys,
     session::{Phase, normalize_uri},
     shared_state::Server,
 };
@@ -65,18 +65,16 @@ pub fn schedule(server: &Arc<Server>) {
     }
     server.run_after(SETTLE, |server| {
         let worker = server.clone();
-        server
-            .scheduler()
-            .run_in_background(Queue::Pool, "diagnostics", move || {
-                // Later changes schedule another check.
-                worker
-                    .published_diagnostics()
-                    .scheduled
-                    .store(false, Ordering::Release);
-                if let Err(error) = check(&worker) {
-                    tracing::info!(%error, "cannot compute diagnostics");
-                }
-            });
+        server.jobs().run(Keys::new(), "diagnostics", move || {
+            // Later changes schedule another check.
+            worker
+                .published_diagnostics()
+                .scheduled
+                .store(false, Ordering::Release);
+            if let Err(error) = check(&worker) {
+                tracing::info!(%error, "cannot compute diagnostics");
+            }
+        });
     });
 }
 

@@ -14,7 +14,7 @@ use crate::{handlers::RequestContext, params_compat};
 /// The argument of a command.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct DocumentArg {
+pub struct DocumentArg {
     /// A document, by URI or path.
     uri: Option<String>,
     path: Option<String>,
@@ -30,7 +30,8 @@ impl DocumentArg {
     ///
     /// # Errors
     /// `invalidParams`.
-    pub(super) fn read(command: &str, params: &str) -> Result<Self, Error> {
+    pub fn read(method: &str, params: &str) -> Result<Self, Error> {
+        let command = &method.replacen('/', ".", 1);
         if let Value::String(path) = params_compat::parse(command, Some(params))? {
             return Ok(Self {
                 path: Some(path),

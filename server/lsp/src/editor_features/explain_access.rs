@@ -1,14 +1,20 @@
 //! `sightline.explainAccess`.
 
 use sightline_protocol::access::AccessKind;
-use sightline_workspace::{access::AccessView, escape::one_line};
+use sightline_workspace::{access::AccessView, error::Error, escape::one_line};
 
-use super::{command_result, document_arg::DocumentArg};
-use crate::handlers::{HandlerResult, RequestContext};
+use super::{
+    command_result::{self, CommandResult},
+    document_arg::DocumentArg,
+};
+use crate::request_context::RequestContext;
 
 /// Tells whether agents may see a file, and which rule decides.
-pub(super) fn access(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let document = DocumentArg::read("sightline.explainAccess", params)?.document(context)?;
+///
+/// # Errors
+/// `invalidParams` without a document.
+pub fn access(context: &RequestContext<'_>, target: DocumentArg) -> Result<CommandResult, Error> {
+    let document = target.document(context)?;
     command_result::message(context, explain_access(&context.view(), &document))
 }
 

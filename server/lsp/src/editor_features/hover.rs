@@ -6,22 +6,24 @@
 use serde_json::{Value, json};
 use sightline_workspace::{
     access::lint::{self, Effect, Line},
+    error::Error,
     escape::one_line,
 };
 
-use super::rule_file::{RuleFile, at};
-use crate::handlers::{self, HandlerResult, RequestContext};
+use super::rule_file::{At, RuleFile};
+use crate::request_context::RequestContext;
 
 /// `textDocument/hover`: describes what a line does.
-pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let method = "textDocument/hover";
-    let at = at(method, params)?;
+///
+/// # Errors
+/// `cancelled`.
+pub fn hover(context: &RequestContext<'_>, at: At) -> Result<Value, Error> {
     let Some(file) = RuleFile::open(&context.snapshot, &at.text_document.uri) else {
-        return handlers::to_body(method, &Value::Null);
+        return Ok(Value::Null);
     };
     let lines = lint::lines(&file.folder, file.text.as_bytes());
     let description = match lines.get(at.position.line as usize) {
-        None | Some(Line::Nothing) => return handlers::to_body(method, &Value::Null),
+        None | Some(Line::Nothing) => return Ok(Value::Null),
         Some(Line::Unmatchable) => "This pattern can never match.".to_owned(),
         Some(Line::TooLarge) => "This pattern is too large, so everything is denied.".to_owned(),
         Some(line) => {
@@ -36,10 +38,7 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
     } else {
         "plaintext"
     };
-    handlers::to_body(
-        method,
-        &json!({ "contents": { "kind": kind, "value": description } }),
-    )
+    Ok(json!({ "contents": { "kind": kind, "value": description } }))
 }
 
 /// Describes the effect of a line.

@@ -50,18 +50,31 @@ impl RuleFile {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct At {
+/// A position in a document.
+pub struct At {
     pub(super) text_document: Document,
     pub(super) position: Position,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Document {
+/// A document.
+pub struct Document {
     pub(super) uri: String,
 }
 
-pub(super) fn at(method: &str, params: &str) -> Result<At, Error> {
+impl At {
+    /// Returns whether the document may be a rule file.
+    pub fn is_in_rule_file(&self) -> bool {
+        self.text_document.uri.ends_with(RULE_FILE)
+    }
+}
+
+/// Parses the params of a request about a position.
+///
+/// # Errors
+/// `invalidParams`.
+pub fn at(method: &str, params: &str) -> Result<At, Error> {
     let params = params_compat::parse_object(method, Some(params))?;
     serde_json::from_value(params).map_err(|error| Error::invalid(format!("{method}: {error}")))
 }

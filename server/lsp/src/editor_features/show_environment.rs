@@ -1,19 +1,26 @@
 //! `sightline.showEnvironment`.
 
 use sightline_protocol::environment::EnvironmentDetailsParams;
+use sightline_workspace::error::Error;
 
-use super::command_result;
-use crate::handlers::{HandlerResult, RequestContext, environment_details};
+use super::{
+    NoParams,
+    command_result::{self, CommandResult},
+};
+use crate::{handlers::environment_details, request_context::RequestContext};
 
 /// Opens a document with the block an agent would get now, without marking anything as
 /// delivered.
-pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResult {
+///
+/// # Errors
+/// The errors of `sightline/environmentDetails`.
+pub fn environment(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult, Error> {
     let params = EnvironmentDetailsParams {
         include_files: true,
         consume: false,
         ..EnvironmentDetailsParams::default()
     };
-    let block = environment_details::run(context, params)?;
+    let block = environment_details::run(context, params)?.result;
     let text = format!("{}\n", block.text);
     command_result::document(
         context,

@@ -29,9 +29,9 @@ use sightline_workspace::{
     storage::TaskId,
 };
 
-use super::{RequestContext, checkpoint_context::CheckpointContext};
+use super::{RequestContext, Response, checkpoint_context::CheckpointContext};
 use crate::{
-    checkpoint_registry::{all_roots, named_root, queue_for_roots, try_recover},
+    checkpoint_registry::{all_roots, keys_of_roots, named_root, try_recover},
     plural::plural,
     shared_state::Server,
 };
@@ -48,7 +48,7 @@ fn selected_roots(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error
 pub fn create(
     context: &RequestContext<'_>,
     params: CreateCheckpointParams,
-) -> Result<Checkpoint, Error> {
+) -> Result<Response<Checkpoint>, Error> {
     let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
     let label = params.label.as_ref().map_or(0, String::len);
     if label > limits::MAX_LABEL_BYTES {
@@ -95,7 +95,7 @@ pub fn create(
     let first = checkpoints.into_iter().next();
     let first = first
         .ok_or_else(|| Error::invalid("no folder is open; checkpoints need an open folder"))?;
-    context.summarize(format!(
+    let summary = format!(
         "checkpoint {}: {} added, {} modified, {} deleted{}",
         first.id.get(..8).unwrap_or(&first.id),
         first.added,
@@ -105,8 +105,8 @@ pub fn create(
             0 => String::new(),
             count => format!(", {count} skipped"),
         }
-    ));
-    Ok(first)
+    );
+    Ok(Response::from(first).with_summary(summary))
 }
 
 /// Creates the checkpoint of one root.
@@ -456,7 +456,7 @@ pub fn stats(
 pub fn prune(
     context: &RequestContext<'_>,
     params: PruneCheckpointsParams,
-) -> Result<PruneCheckpointsResult, Error> {
+) -> Result<Response<PruneCheckpointsResult>, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Removing checkpoints")?;
     let keep = Keep {
         newest: params.keep.map(|keep| keep as usize),
@@ -469,7 +469,7 @@ pub fn prune(
     let mut total = PruneCheckpointsResult::default();
     let roots = selected_roots(cx.roots(), params.root.as_deref())?;
     if keep == Keep::default() {
-        return Ok(total);
+        return Ok(total.into());
     }
     for root in roots {
         let (known, checkpoints) = cx.root_checkpoints(root)?;
@@ -490,12 +490,12 @@ pub fn prune(
     }
     let count = plural(total.removed, "checkpoint");
     let bytes = plural(total.freed_bytes, "byte");
-    context.summarize(if params.dry_run {
+    let summary = if params.dry_run {
         format!("{count} would be removed, about {bytes} freed")
     } else {
         format!("{count} removed, {bytes} freed")
-    });
-    Ok(total)
+    };
+    Ok(Response::from(total).with_summary(summary))
 }
 
 /// `sightline/verifyCheckpoints`.
@@ -614,15 +614,13 @@ pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
     let snapshot = server.snapshot();
     let roots = all_roots(&snapshot);
     let worker = server.clone();
-    let queue = queue_for_roots(&roots);
-    server
-        .scheduler()
-        .run_in_background(queue, "prune checkpoints", move || {
-            let context = RequestContext::new(&worker, snapshot, Cancel::default());
-            for task in tasks {
-                if let Err(error) = remove_task_checkpoints(&context, &task) {
-                    tracing::warn!(%error, "cannot remove the checkpoints of a deleted task");
-                }
+    let keys = keys_of_roots(&roots);
+    server.jobs().run(keys, "prune checkpoints", move || {
+        let context = RequestContext::new(&worker, snapshot, Cancel::default());
+        for task in tasks {
+            if let Err(error) = remove_task_checkpoints(&context, &task) {
+                tracing::warn!(%error, "cannot remove the checkpoints of a deleted task");
             }
-        });
+        }
+    });
 }

@@ -12,11 +12,12 @@ use sightline_conversation::{
     tokens::{Calibration, Encoding, Family},
 };
 use sightline_protocol::{
-    compaction::{ApplyCompactionParams, PlanCompactionParams},
+    compaction::{
+        ApplyCompactionParams, ApplyCompactionResult, PlanCompactionParams, PlanCompactionResult,
+    },
     environment::ModelRef,
     error::ErrorKind,
     files::ReadFileParams,
-    method::{ApplyCompaction, PlanCompaction, Request},
     task::MessageMeta,
     tracker::FileMetadataEntry,
 };
@@ -24,14 +25,16 @@ use sightline_workspace::{
     error::Error, model_info::DEFAULT_CONTEXT_WINDOW, path::Location, storage::TaskId,
 };
 
-use super::{HandlerResult, RequestContext, read_file, tasks, to_body, tracking};
+use super::{RequestContext, raw, read_file, tasks, tracking};
 
 /// `sightline/planCompaction`.
 pub fn plan(
     context: &RequestContext<'_>,
-    params: PlanCompactionParams,
-    messages: Option<&[&RawValue]>,
-) -> HandlerResult {
+    mut params: PlanCompactionParams,
+) -> Result<PlanCompactionResult, Error> {
+    let messages = params.messages.take();
+    let messages = messages.as_deref().map(raw);
+    let messages = messages.as_deref();
     let options = PlanOptions::from_params(&params);
     let task = stored_task(params.task_id.as_deref(), messages)?;
     let stored = match &task {
@@ -52,7 +55,7 @@ pub fn plan(
         };
         context.server.set_planned_compaction(task, plan);
     }
-    to_body(PlanCompaction::NAME, &plan)
+    Ok(plan)
 }
 
 /// Number of attempts while other requests write to the task.
@@ -61,9 +64,11 @@ const ATTEMPTS: usize = 5;
 /// `sightline/applyCompaction`.
 pub fn apply(
     context: &RequestContext<'_>,
-    params: ApplyCompactionParams,
-    messages: Option<&[&RawValue]>,
-) -> HandlerResult {
+    mut params: ApplyCompactionParams,
+) -> Result<ApplyCompactionResult, Error> {
+    let messages = params.messages.take();
+    let messages = messages.as_deref().map(raw);
+    let messages = messages.as_deref();
     let options = ApplyOptions::from_params(&params);
     let apply = |conversation: &CompactionInput<'_>| {
         let applied = compaction::apply(conversation, &options, &context.cancel)?;
@@ -80,10 +85,7 @@ pub fn apply(
         let model = params.model.as_ref();
         return with_conversation(context, messages, None, model, |conversation| {
             let (applied, _) = apply(conversation)?;
-            to_body(
-                ApplyCompaction::NAME,
-                &applied.into_result(conversation.items),
-            )
+            Ok(applied.into_result(conversation.items))
         });
     };
     let store = context.server.task_store(&context.snapshot)?;
@@ -104,10 +106,7 @@ pub fn apply(
         let model = model.or(stored.model.as_ref());
         let outcome = with_conversation(context, None, Some(&stored), model, |conversation| {
             let (applied, indexes) = apply(conversation)?;
-            let answer = to_body(
-                ApplyCompaction::NAME,
-                &applied.clone().into_result(conversation.items),
-            )?;
+            let answer = applied.clone().into_result(conversation.items);
             let Some(first) = &applied.first else {
                 // Nothing was removed, so there is nothing to store.
                 return Ok((answer, CommitResult::Stored(())));

@@ -1,15 +1,13 @@
 //! `sightline/countTokens`.
 
-use serde_json::value::RawValue;
 use sightline_conversation::tokens::{self, Calibration};
 use sightline_protocol::{
     environment::Usage,
-    method::{CountTokens, Request},
     tokens::{CountTokensParams, CountTokensResult},
 };
 use sightline_workspace::{error::Error, storage::TaskId};
 
-use super::{HandlerResult, RequestContext, tasks, to_body};
+use super::{RequestContext, raw, tasks};
 
 /// Upper bound for reported usage, in tokens.
 const MOST_TOKENS: f64 = 1e9;
@@ -18,11 +16,11 @@ const MOST_TOKENS: f64 = 1e9;
 /// what would be sent of its stored conversation.
 pub fn run(
     context: &RequestContext<'_>,
-    params: CountTokensParams,
-    messages: Option<&[&RawValue]>,
-) -> HandlerResult {
-    let stored = match (&params.task_id, messages) {
-        (Some(task_id), None) if params.texts.is_empty() => {
+    mut params: CountTokensParams,
+) -> Result<CountTokensResult, Error> {
+    let messages = std::mem::take(&mut params.messages);
+    let stored = match &params.task_id {
+        Some(task_id) if messages.is_empty() && params.texts.is_empty() => {
             let task = TaskId::new(task_id)?;
             let store = context.server.task_store(&context.snapshot)?;
             Some(store.load(&task, &context.cancel)?)
@@ -36,7 +34,7 @@ pub fn run(
     };
     let sent = match (&outcome, &all) {
         (Some(outcome), Some(all)) => outcome.messages(all),
-        _ => messages.unwrap_or_default().to_vec(),
+        _ => raw(&messages),
     };
     let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
         let counter = context.server.counter();
@@ -61,7 +59,7 @@ pub fn run(
             }
         }
     };
-    to_body(CountTokens::NAME, &count(&calibration)?)
+    count(&calibration)
 }
 
 /// Returns the tokens of the request, without the response.

@@ -15,14 +15,14 @@ use sightline_workspace::{
     tracker,
 };
 
-use super::{RequestContext, tracking};
-use crate::mutex::lock;
+use super::{RequestContext, Response, tracking};
+use crate::{mutex::lock, request_context::OnDelivered};
 
 /// Builds the block and marks its contents as delivered.
 pub fn run(
     context: &RequestContext<'_>,
     mut params: EnvironmentDetailsParams,
-) -> Result<EnvironmentDetailsResult, Error> {
+) -> Result<Response<EnvironmentDetailsResult>, Error> {
     check_numbers(&params)?;
     let snapshot = &context.snapshot;
     let conversation = &snapshot.settings.conversation;
@@ -77,23 +77,28 @@ pub fn run(
         cli_tools: tools,
     };
     let block = environment::build(&inputs, &context.cancel)?;
+    let mut on_delivered: Option<OnDelivered> = None;
     if params.consume {
+        // From here on, the request is not cancelled, so the block is delivered.
+        context.cancel.commit()?;
         let delivered: Vec<tracker::UndeliveredChange> = modified
             .into_iter()
             .filter(|modified| block.delivered_files.contains(&modified.file.path))
             .collect();
         let terminals = block.delivered_terminals.clone();
-        let server = context.server.clone();
-        context.on_delivered(move || {
-            server.session(|session| session.consume_terminals(&terminals));
-            if let Some(Err(error)) = tracker.map(|tracker| tracker.acknowledge(&delivered)) {
-                // They will be delivered again, which is harmless.
-                tracing::warn!(%error, "cannot mark modified files as delivered");
-            }
-        });
+        on_delivered = Some(Box::new(move |session| {
+            session.consume_terminals(&terminals);
+        }));
+        if let Some(Err(error)) = tracker.map(|tracker| tracker.acknowledge(&delivered)) {
+            // They will be delivered again, which is harmless.
+            tracing::warn!(%error, "cannot mark modified files as delivered");
+        }
     }
     let answer = lock(&snapshot.revisions).answer(block, params.since_revision, params.consume);
-    Ok(answer)
+    Ok(Response {
+        on_delivered,
+        ..answer.into()
+    })
 }
 
 /// Rejects negative and non-finite numbers.

@@ -26,7 +26,7 @@ use sightline_protocol::{
 use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
 
 use super::{
-    RequestContext,
+    RequestContext, Response,
     checkpoint_context::{CheckpointContext, FoundCheckpoint},
     checkpoints::{
         conversation_mark, group_root_uris, grouped_checkpoints, notify_created, to_wire,
@@ -198,7 +198,7 @@ fn action(action: Action) -> RestoreAction {
 pub fn restore(
     context: &RequestContext<'_>,
     params: RestoreCheckpointParams,
-) -> Result<RestoreCheckpointResult, Error> {
+) -> Result<Response<RestoreCheckpointResult>, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Restoring")?;
     let paths = params.paths.as_deref();
     let parts = parts(&cx, &params.id, paths, params.all_roots)?;
@@ -249,8 +249,7 @@ pub fn restore(
                 messages: messages(context, &task),
                 task_id: task.as_str().to_owned(),
             });
-            summarize(context, &result);
-            Ok(result)
+            Ok(with_summary(result))
         }
         (Err(error), None) => Err(error),
         (Err(mut error), Some((task, id))) => {
@@ -440,7 +439,7 @@ fn undo_point(
 pub fn undo(
     context: &RequestContext<'_>,
     params: UndoRestoreParams,
-) -> Result<RestoreCheckpointResult, Error> {
+) -> Result<Response<RestoreCheckpointResult>, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Undoing a restore")?;
     let UndoPlan {
         parts,
@@ -481,8 +480,7 @@ pub fn undo(
                 messages: messages(context, &task),
                 task_id: task.as_str().to_owned(),
             });
-            summarize(context, &result);
-            Ok(result)
+            Ok(with_summary(result))
         }
         (Err(error), None) => Err(error),
         (Err(error), Some((task, id))) => {
@@ -585,7 +583,7 @@ fn last_undo(cx: &CheckpointContext<'_>) -> Result<FoundCheckpoint, Error> {
     last.ok_or_else(|| Error::new(ErrorKind::NotFound, "no restore to undo"))
 }
 
-fn summarize(context: &RequestContext<'_>, result: &RestoreCheckpointResult) {
+fn with_summary(result: RestoreCheckpointResult) -> Response<RestoreCheckpointResult> {
     let failed = result.outcomes.iter().filter(|outcome| !outcome.ok).count();
     let done = result.outcomes.len() - failed;
     let failed = match failed {
@@ -601,10 +599,11 @@ fn summarize(context: &RequestContext<'_>, result: &RestoreCheckpointResult) {
         format!(", task {} has {messages}", task.task_id)
     });
     let Some(undo) = &result.undo_id else {
-        return context.summarize(format!("already up to date{kept}"));
+        return Response::from(result).with_summary(format!("already up to date{kept}"));
     };
-    context.summarize(format!(
+    let summary = format!(
         "{} restored{failed}{kept}{task}; undo with {undo}",
         plural(done as u64, "path")
-    ));
+    );
+    Response::from(result).with_summary(summary)
 }

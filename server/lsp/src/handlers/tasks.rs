@@ -11,7 +11,6 @@ use sightline_conversation::{
 use sightline_protocol::{
     conversation::Message,
     error::ErrorKind,
-    method::{AppendMessages, DeleteTask, Request},
     task::{
         AppendMessagesParams, AppendMessagesResult, DeleteTaskParams, DeleteTaskResult,
         ListTasksParams, ListTasksResult, LoadTaskParams, LoadTaskResult, MessageMeta,
@@ -22,32 +21,30 @@ use sightline_workspace::{
     clock::now_millis, error::Error, git::Repository, path::AbsPath, storage::TaskId,
 };
 
-use super::{HandlerResult, RequestContext, checkpoints, to_body, tracking};
-use crate::checkpoint_registry::{all_roots, queue_for_roots};
+use super::{RequestContext, checkpoints, raw, tracking};
 
 /// `sightline/appendMessages`.
 pub fn append(
     context: &RequestContext<'_>,
     params: AppendMessagesParams,
-    messages: Option<&[&RawValue]>,
-) -> HandlerResult {
+) -> Result<AppendMessagesResult, Error> {
     let task = TaskId::new(&params.task_id)?;
     context.server.touch_task(&task);
     let store = context.server.task_store(&context.snapshot)?;
     let meta = meta(context, params.meta.unwrap_or_default());
-    let messages = messages.unwrap_or_default();
+    let messages = raw(&params.messages);
     let count = if messages.is_empty() {
         stored_count(context, &store, &task)?
     } else {
-        let appended = store.append(&task, messages, &meta, &context.cancel)?;
-        context.answer_when_durable(appended.written);
+        let appended = store.append(&task, &messages, &meta, &context.cancel)?;
+        appended.written.sync()?;
         appended.count
     };
     if count == messages.len() as u64 {
         // A new task may exceed the limit.
         context.server.prune_tasks();
     }
-    to_body(AppendMessages::NAME, &AppendMessagesResult { count })
+    Ok(AppendMessagesResult { count })
 }
 
 fn stored_count(
@@ -180,8 +177,7 @@ fn newest(context: &RequestContext<'_>, store: &TaskStore) -> Result<TaskId, Err
     })
 }
 
-/// `sightline/deleteTask`. Deletes the task at once, and its checkpoints on the queues of
-/// their roots, which may be busy for a while.
+/// `sightline/deleteTask`. Deletes the task and its checkpoints.
 pub fn delete(
     context: &RequestContext<'_>,
     params: DeleteTaskParams,
@@ -194,18 +190,14 @@ pub fn delete(
         deleted => deleted,
     };
     context.server.forget_task(&task);
-    let queue = queue_for_roots(&all_roots(&context.snapshot));
-    context.continue_on(queue, move |context| {
-        let removed = checkpoints::remove_task_checkpoints(context, &task);
-        let freed_bytes = match (deleted, removed) {
-            // A task may have nothing but checkpoints left.
-            (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,
-            (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
-            (Ok(freed), Ok(removed)) => freed + removed.freed_bytes,
-        };
-        to_body(DeleteTask::NAME, &DeleteTaskResult { freed_bytes })
-    });
-    Ok(DeleteTaskResult::default())
+    let removed = checkpoints::remove_task_checkpoints(context, &task);
+    let freed_bytes = match (deleted, removed) {
+        // A task may have nothing but checkpoints left.
+        (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,
+        (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+        (Ok(freed), Ok(removed)) => freed + removed.freed_bytes,
+    };
+    Ok(DeleteTaskResult { freed_bytes })
 }
 
 /// Returns what would be sent of a stored conversation.

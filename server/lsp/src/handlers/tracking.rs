@@ -21,7 +21,7 @@ use sightline_workspace::{
 };
 
 use super::{RequestContext, read_file::open_document};
-use crate::{scheduler::Queue, session::Snapshot, shared_state::Server};
+use crate::{scheduler::all_task_keys, session::Snapshot, shared_state::Server};
 
 /// `sightline/trackFile`.
 pub fn track_file(
@@ -162,10 +162,9 @@ pub fn saved(server: &Arc<Server>, uri: &str) {
     };
     let text = open.document.text().clone();
     let worker = server.clone();
-    let queue = Queue::Tasks;
     server
-        .scheduler()
-        .run_in_background(queue, "textDocument/didSave", move || {
+        .jobs()
+        .run(all_task_keys(), "textDocument/didSave", move || {
             // Evaluated in the job, after reads that arrived before the save.
             let tasks = worker.active_tasks();
             if tasks.is_empty() {

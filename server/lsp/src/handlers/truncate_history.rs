@@ -13,41 +13,59 @@ use sightline_conversation::{
 };
 use sightline_protocol::{
     conversation::{
-        ClassifyErrorParams, ClassifyErrorResult, RollbackHistoryParams, RollbackHistoryResult,
-        TokenChange, TruncateHistoryParams,
+        ClassifyErrorParams, ClassifyErrorResult, Message, RollbackHistoryParams,
+        RollbackHistoryResult, TokenChange, TruncateHistoryParams, TruncateHistoryResult,
+        TruncateReply,
     },
-    method::{Request as _, TruncateHistory},
     task::MessageMeta,
 };
 use sightline_workspace::{clock::now_millis, error::Error, storage::TaskId};
 
-use super::{HandlerResult, RequestContext, tasks, to_body, to_body_borrowing};
+use super::{RequestContext, raw, tasks};
 
 /// `sightline/truncateHistory`.
 pub fn truncate(
     context: &RequestContext<'_>,
-    params: TruncateHistoryParams,
-    messages: Option<&[&RawValue]>,
-) -> HandlerResult {
-    let Some(messages) = messages else {
+    mut params: TruncateHistoryParams,
+) -> Result<TruncateHistoryResult, Error> {
+    let Some(messages) = params.messages.take() else {
         return truncate_stored(context, params);
     };
+    let given = raw(&messages);
     let history = match &params.context_history {
         Some(value) => ContextHistory::from_value(value.clone())?,
         None => ContextHistory::default(),
     };
     let range = params.deleted_range.map(DeletedRange);
-    let outcome = decide(context, &params, (messages, None), range, history.clone())?;
-    let mut answer = outcome.response(messages, params.reply);
+    let outcome = decide(context, &params, (&given, None), range, history.clone())?;
+    let mut result = outcome.response(&given, params.reply).result;
     if params.count_tokens {
-        let tokens = token_change(context, &params, messages, range, history, &outcome)?;
-        answer.result.tokens = Some(tokens);
+        let tokens = token_change(context, &params, &given, range, history, &outcome)?;
+        result.tokens = Some(tokens);
     }
-    to_body_borrowing(context, TruncateHistory::NAME, &answer)
+    if params.reply == TruncateReply::Messages {
+        result.messages = Some(sent_messages(outcome, messages));
+    }
+    Ok(result)
+}
+
+/// Returns the messages to send. Unchanged ones are moved, because a conversation is
+/// megabytes.
+fn sent_messages(outcome: TruncateOutcome, messages: Vec<Message>) -> Vec<Message> {
+    let mut messages: Vec<Option<Message>> = messages.into_iter().map(Some).collect();
+    let sent = outcome.sent.into_iter();
+    sent.filter_map(|sent| match sent.edited {
+        Some(edited) => Some(Message(edited)),
+        None => messages.get_mut(sent.index)?.take(),
+    })
+    .collect()
 }
 
 /// Truncates a stored conversation and stores the decision.
-fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) -> HandlerResult {
+fn truncate_stored(
+    context: &RequestContext<'_>,
+    params: TruncateHistoryParams,
+) -> Result<TruncateHistoryResult, Error> {
     let Some(task_id) = &params.task_id else {
         return Err(Error::invalid(
             "sightline/truncateHistory: messages or taskId is required",
@@ -84,13 +102,15 @@ fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) 
             seen = now;
             continue;
         }
-        let mut answer = outcome.response(&messages, params.reply);
+        let answer = outcome.response(&messages, params.reply);
+        let mut result = answer.result;
+        result.messages = answer.messages.as_deref().map(tasks::owned);
         if params.count_tokens {
             let range = deleted_range;
             let tokens = token_change(context, &params, &messages, range, history, &outcome)?;
-            answer.result.tokens = Some(tokens);
+            result.tokens = Some(tokens);
         }
-        return to_body(TruncateHistory::NAME, &answer);
+        return Ok(result);
     }
 }
 

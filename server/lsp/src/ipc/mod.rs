@@ -15,28 +15,54 @@ mod transport;
 #[path = "windows.rs"]
 mod transport;
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
-use crate::shared_state::Server;
+use crossbeam_channel::Sender;
+use serde_json::Value;
+
+use crate::{dispatch::Call, scheduler::all_task_keys, shared_state::Server};
 
 /// The sockets of a server.
 #[derive(Default)]
 pub struct IpcServer {
     open: std::sync::Mutex<server::Listeners>,
+    requests: Option<Sender<SocketRequest>>,
+}
+
+/// A request of a connection, to be run by the main loop.
+pub struct SocketRequest {
+    /// The id of the request.
+    pub id: Value,
+    /// The request.
+    pub call: Call,
+    /// Gets the response.
+    pub reply: mpsc::Sender<Vec<u8>>,
 }
 
 impl IpcServer {
+    /// Creates a server that sends its requests to `requests`.
+    pub fn new(requests: Sender<SocketRequest>) -> Self {
+        Self {
+            requests: Some(requests),
+            ..Self::default()
+        }
+    }
+
+    /// Sends a request to the main loop. Without one, the request is dropped.
+    fn send(&self, request: SocketRequest) {
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(request);
+        }
+    }
+
     /// Schedules an update: listens for the roots that are open then, and no others.
-    /// Updates run in order.
+    /// Updates run in order, before later requests that use a task.
     pub fn update(server: &Arc<Server>) {
         let worker = server.clone();
-        let queue = crate::scheduler::Queue::Tasks;
-        server
-            .scheduler()
-            .run_in_background(queue, "sockets", move || {
-                let snapshot = worker.snapshot();
-                crate::mutex::lock(&worker.ipc_server().open).update(&worker, &snapshot);
-            });
+        server.jobs().run(all_task_keys(), "sockets", move || {
+            let snapshot = worker.snapshot();
+            crate::mutex::lock(&worker.ipc_server().open).update(&worker, &snapshot);
+        });
     }
 
     /// Closes and removes all sockets, permanently.

@@ -15,19 +15,19 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{cancel::Cancel, error::Error, limits, path::Root, storage::Storage};
+use sightline_workspace::{error::Error, limits, path::Root, storage::Storage};
 
 use super::{
+    SocketRequest,
     client::find_sockets,
     transport::{self, Listener, ServerStream},
 };
 use crate::{
-    client::OutgoingMessage,
-    frame::{FrameReader, write_parts},
-    handlers::{self, HandlerResult, RequestContext},
+    dispatch,
+    error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
+    frame::{FrameReader, write_frame},
     params_compat,
-    scheduler::{Queue, error_body, protocol_error},
-    session::{Phase, Snapshot},
+    session::Snapshot,
     shared_state::Server,
 };
 
@@ -44,8 +44,6 @@ const METHODS: &[&str] = &[
 
 /// Time after which a silent connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// JSON-RPC: method not found.
-const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The open sockets, by root.
 #[derive(Default)]
@@ -207,50 +205,34 @@ fn serve_connection(server: &Weak<Server>, stream: &ServerStream) -> io::Result<
         let method = message["method"].as_str().unwrap_or_default();
         let reply = reply(&server, id, method, &message["params"]);
         drop(server);
-        write_parts(&mut &*stream, reply.parts())?;
+        write_frame(&mut &*stream, &reply)?;
     }
     Ok(())
 }
 
-fn reply(server: &Arc<Server>, id: &Value, method: &str, params: &Value) -> OutgoingMessage {
-    if !METHODS.contains(&method) {
+/// Returns the response to a request, which the main loop runs.
+fn reply(server: &Arc<Server>, id: &Value, method: &str, params: &Value) -> Vec<u8> {
+    let route = dispatch::request(method).filter(|_| METHODS.contains(&method));
+    let Some(route) = route else {
         let why = format!(
             "{method:?} is not available on this socket; available: {}",
             METHODS.join(", ")
         );
-        return protocol_error(id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &why).into();
-    }
-    match answer(server, method, params) {
-        Ok(result) => OutgoingMessage::response(id, result),
-        Err(error) => error_body(id, &error).into(),
-    }
-}
-
-fn answer(server: &Arc<Server>, method: &str, params: &Value) -> HandlerResult {
-    if server.session(|session| session.phase) != Phase::Running {
-        let why = format!("{method}: the server is not running");
-        return Err(Error::new(ErrorKind::NotInitialized, why));
-    }
-    let params = read_only_params(method, params)?;
-    let handler = handlers::method(method)
-        .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    // A task's records are read in order with its other requests.
-    let queue = match params.get("taskId") {
-        Some(_) => Queue::Tasks,
-        None => Queue::Pool,
+        return protocol_error(id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &why);
     };
-    let (done, outcome) = mpsc::channel();
-    let worker = server.clone();
-    let snapshot = server.snapshot();
-    server
-        .scheduler()
-        .run_in_background(queue, handler.name, move || {
-            let context = RequestContext::new(&worker, snapshot, Cancel::default());
-            let _ = done.send(context.run_to_completion(handler, params.to_string()));
-        });
-    outcome.recv().unwrap_or_else(|_| {
-        let why = format!("{method}: the request failed; see the server's log");
-        Err(Error::new(ErrorKind::Internal, why))
+    let params = match read_only_params(method, params) {
+        Ok(params) => params,
+        Err(error) => return error_body(id, &error),
+    };
+    let (reply, response) = mpsc::channel();
+    server.ipc_server().send(SocketRequest {
+        id: id.clone(),
+        call: (route.parse)(&params.to_string()),
+        reply,
+    });
+    response.recv().unwrap_or_else(|_| {
+        let why = format!("{method}: the server is exiting");
+        error_body(id, &Error::new(ErrorKind::NotInitialized, why))
     })
 }
 
@@ -280,13 +262,11 @@ fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::queue_rule::QueueRule;
 
     #[test]
-    fn supported_methods_exist_and_are_read_only() {
+    fn supported_methods_exist_and_params_are_read_only() {
         for method in METHODS {
-            let handler = handlers::method(method).unwrap();
-            assert_ne!(handler.queue, QueueRule::Roots, "{method}");
+            assert!(dispatch::request(method).is_some(), "{method}");
         }
         let environment = "sightline/environmentDetails";
         let params = json!({ "consume": true });

@@ -1,0 +1,368 @@
+//! Every request: its params, its handler, and where it runs.
+//!
+//! [`REQUESTS`] are the requests of the protocol, as custom requests and as commands of
+//! `workspace/executeCommand`. [`COMMANDS`] are commands for users, and
+//! [`STANDARD_REQUESTS`] are LSP requests. `document_sync` has all other LSP methods.
+
+use serde::{Deserialize, Deserializer, de};
+use serde_json::Value;
+use sightline_checkpoint::Oid;
+use sightline_protocol::{
+    checkpoint::{RestoreCheckpointParams, RestoreMode},
+    files::ProgressToken,
+    method::{self, Request},
+};
+use sightline_workspace::error::Error;
+
+use crate::{
+    checkpoint_registry::{CheckpointRegistry, named_root},
+    editor_features::{
+        self, NoParams, checkpoint_commands, code_actions, completion, confirm,
+        document_arg::DocumentArg, explain_access, hover, rule_file, show_environment,
+    },
+    handlers::{
+        check_access, checkpoints, compaction, count_tokens, environment_details, list_files,
+        read_file, restore, tasks, tracking, truncate_history,
+    },
+    params_compat,
+    request_context::{AnyResult, Outcome, RequestContext, Response},
+    scheduler::{Access, Key, Keys, all_task_keys, root_keys, task_keys},
+    session::Snapshot,
+};
+
+/// Where a request runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On the main loop: its work is bounded and needs no disk.
+    Inline,
+    /// In the thread pool.
+    Pool,
+    /// In the thread pool, after earlier requests with the same keys.
+    Queue(Keys),
+}
+
+use Place::{Inline, Pool, Queue};
+
+/// A request of the protocol: its method, its handler, where it runs, and whether its
+/// params have a `workDoneToken`.
+macro_rules! request {
+    ($method:ident, $run:path, $place:expr $(, $token:ident)?) => {{
+        type Params = <method::$method as Request>::Params;
+        const NAME: &str = method::$method::NAME;
+        fn typed(params: Params) -> Call {
+            let token = request!(@token params $($token)?);
+            call::<_, <method::$method as Request>::Result>(
+                NAME, params, token, $place, |context, params| Ok($run(context, params)?.into()),
+            )
+        }
+        Route {
+            name: NAME,
+            parse: |text| match params_compat::typed(NAME, text) {
+                Ok(params) => typed(params),
+                Err(error) => Call::invalid(NAME, error),
+            },
+            parse_message: |text| {
+                let message: TypedMessage<Params> = serde_json::from_str(text).ok()?;
+                Some((message.id, typed(message.params.0)))
+            },
+        }
+    }};
+    (@token $params:ident) => { None };
+    (@token $params:ident with_token) => { $params.work_done_token.clone() };
+}
+
+/// Any other request: its name, the function that reads its params, its handler, and
+/// where it runs.
+macro_rules! other {
+    ($name:literal, $read:path, $run:path, $place:expr) => {
+        Route {
+            name: $name,
+            parse: |text| match $read($name, text) {
+                Ok(params) => call($name, params, None, $place, |context, params| {
+                    Ok(Response::from($run(context, params)?))
+                }),
+                Err(error) => Call::invalid($name, error),
+            },
+            parse_message: |_| None,
+        }
+    };
+}
+
+/// The requests of the protocol.
+#[rustfmt::skip]
+pub const REQUESTS: &[Route] = &[
+    request!(EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id)),
+    request!(CheckAccess, check_access::run, |_, _| Pool),
+    request!(ListFiles, list_files::run, |_, _| Pool, with_token),
+    request!(ReadFile, read_file::run, |p, _| any_task(&p.task_id)),
+    request!(TrackFile, tracking::track_file, |p, _| task(&p.task_id)),
+    request!(RecordModel, tracking::record_model, |p, _| task(&p.task_id)),
+    request!(RecordEnvironment, tracking::record_environment, |p, _| task(&p.task_id)),
+    request!(TaskContext, tracking::task_context, |p, _| task(&p.task_id)),
+    request!(CountTokens, count_tokens::run, |p, _| any_task(&p.task_id)),
+    request!(TruncateHistory, truncate_history::truncate, |p, _| any_task(&p.task_id)),
+    request!(RollbackHistory, truncate_history::rollback, |p, _| any_task(&p.task_id)),
+    request!(ClassifyError, truncate_history::classify_error, |_, _| Pool),
+    request!(AppendMessages, tasks::append, |p, _| task(&p.task_id)),
+    request!(LoadTask, tasks::load, |p, _| task(&p.task_id)),
+    request!(ListTasks, tasks::list, |_, _| Queue(all_task_keys())),
+    request!(ResumeTask, tasks::resume, |p, _| one_or_all_tasks(&p.task_id)),
+    request!(DeleteTask, tasks::delete, |p, scope| task_and_roots(&p.task_id, scope)),
+    request!(PlanCompaction, compaction::plan, |p, _| any_task(&p.task_id)),
+    request!(ApplyCompaction, compaction::apply, |p, _| any_task(&p.task_id)),
+    request!(CreateCheckpoint, checkpoints::create, |p, scope| roots(&p.root, &p.task_id, scope), with_token),
+    request!(ListCheckpoints, checkpoints::list, |_, _| Pool),
+    request!(DiffCheckpoints, checkpoints::diff, |_, _| Pool, with_token),
+    request!(PreviewRestore, restore::preview, |_, _| Pool, with_token),
+    request!(RestoreCheckpoint, restore::restore, restored_roots, with_token),
+    request!(UndoRestore, restore::undo, |_, scope| all_roots_and_tasks(scope), with_token),
+    request!(CheckpointStats, checkpoints::stats, |_, _| Pool),
+    request!(PruneCheckpoints, checkpoints::prune, |p, scope| roots(&p.root, &None, scope), with_token),
+    request!(VerifyCheckpoints, checkpoints::verify, |_, _| Pool, with_token),
+];
+
+/// Commands for users of any editor.
+#[rustfmt::skip]
+pub const COMMANDS: &[Route] = &[
+    other!("sightline/showEnvironment", NoParams::read, show_environment::environment, |_, _| Pool),
+    other!("sightline/explainAccess", DocumentArg::read, explain_access::access, |_, _| Pool),
+    other!("sightline/checkpointNow", DocumentArg::read, checkpoint_commands::create, |_, scope| roots(&None, &None, scope)),
+    other!("sightline/showChanges", DocumentArg::read, checkpoint_commands::show_changes, |_, _| Pool),
+    other!("sightline/restoreFile", DocumentArg::read, checkpoint_commands::restore_file, |_, _| Pool),
+    other!("sightline/undoLastRestore", DocumentArg::read, checkpoint_commands::undo_last_restore, |_, _| Pool),
+    other!("sightline/allow", NoParams::read, confirm::allow, |_, _| Inline),
+    other!("sightline/deny", NoParams::read, confirm::deny, |_, _| Inline),
+];
+
+/// LSP requests. Hover and completion only read the disk for rule files.
+#[rustfmt::skip]
+pub const STANDARD_REQUESTS: &[Route] = &[
+    other!("textDocument/codeAction", code_actions::read, code_actions::run, |_, _| Pool),
+    other!("experimental/runnables", NoParams::read, editor_features::runnables, |_, _| Inline),
+    other!("textDocument/hover", rule_file::at, hover::hover, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
+    other!("textDocument/completion", rule_file::at, completion::completion, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
+];
+
+/// Returns the request of the protocol with this name.
+pub fn request(method: &str) -> Option<&'static Route> {
+    find(REQUESTS, method)
+}
+
+/// Returns the custom or standard request with this name.
+pub fn any_request(method: &str) -> Option<&'static Route> {
+    request(method).or_else(|| find(STANDARD_REQUESTS, method))
+}
+
+/// Returns the command for users with this name.
+pub fn command(method: &str) -> Option<&'static Route> {
+    find(COMMANDS, method)
+}
+
+fn find(routes: &'static [Route], method: &str) -> Option<&'static Route> {
+    routes.iter().find(|route| route.name == method)
+}
+
+/// What determines the keys of a request, besides its params.
+pub struct Scope<'a> {
+    /// The session when the request arrived.
+    pub snapshot: &'a Snapshot,
+    /// Knows the root of a checkpoint without reading the disk.
+    pub checkpoints: &'a CheckpointRegistry,
+}
+
+fn task(task: &str) -> Place {
+    Queue(task_keys(task))
+}
+
+fn any_task(named: &Option<String>) -> Place {
+    named.as_deref().map_or(Pool, task)
+}
+
+fn one_or_all_tasks(named: &Option<String>) -> Place {
+    named
+        .as_deref()
+        .map_or_else(|| Queue(all_task_keys()), task)
+}
+
+fn task_and_roots(task: &str, scope: &Scope<'_>) -> Place {
+    let mut keys = task_keys(task);
+    keys.extend(all_roots(scope));
+    Queue(keys)
+}
+
+/// The named root or all, after earlier requests of the task.
+fn roots(root: &Option<String>, task: &Option<String>, scope: &Scope<'_>) -> Place {
+    let open = scope.snapshot.access.roots();
+    let named = root.as_deref().and_then(|name| named_root(open, name).ok());
+    let named = named.and_then(|index| open.get(index));
+    let mut keys = match named {
+        Some(root) => root_keys([root.canonical.as_path().to_owned()]),
+        None => all_roots(scope),
+    };
+    keys.extend(after_task(task));
+    Queue(keys)
+}
+
+/// The root of the checkpoint, or all. A restore that rewinds a conversation uses all
+/// tasks, because the checkpoint may name it.
+fn restored_roots(params: &RestoreCheckpointParams, scope: &Scope<'_>) -> Place {
+    let id = params.id.parse::<Oid>().ok();
+    let known = id.and_then(|id| scope.checkpoints.known_root(&id));
+    let open = scope.snapshot.access.roots().as_slice();
+    let is_open = |path: &std::path::PathBuf| {
+        let mut open = open.iter();
+        open.any(|root| root.canonical.as_path() == path)
+    };
+    let mut keys = match known.filter(is_open) {
+        Some(root) if !params.all_roots => root_keys([root]),
+        _ => all_roots(scope),
+    };
+    keys.extend(match params.mode {
+        RestoreMode::Files => after_task(&params.task_id),
+        RestoreMode::Task | RestoreMode::FilesAndTask => all_task_keys(),
+    });
+    Queue(keys)
+}
+
+/// The restore to undo may have rewound any conversation.
+pub fn all_roots_and_tasks(scope: &Scope<'_>) -> Place {
+    let mut keys = all_roots(scope);
+    keys.extend(all_task_keys());
+    Queue(keys)
+}
+
+fn all_roots(scope: &Scope<'_>) -> Keys {
+    let roots = scope.snapshot.access.roots().as_slice().iter();
+    root_keys(roots.map(|root| root.canonical.as_path().to_owned()))
+}
+
+fn after_task(task: &Option<String>) -> Keys {
+    let task = task.as_ref();
+    task.map(|task| (Key::Task(task.clone()), Access::After))
+        .into_iter()
+        .collect()
+}
+
+/// How the requests of one method are read and run.
+pub struct Route {
+    /// The method's name.
+    pub name: &'static str,
+    /// Parses params. Errors are returned when the call is run.
+    pub parse: fn(&str) -> Call,
+    /// Parses the id and the params of a whole message in one pass. Returns `None` if the
+    /// message needs compatibility handling.
+    pub parse_message: fn(&str) -> Option<(Value, Call)>,
+}
+
+/// A request with its params.
+pub struct Call {
+    /// The method's name.
+    pub method: &'static str,
+    /// Token for progress reports, by which the request can be cancelled.
+    pub token: Option<ProgressToken>,
+    /// The handler with its params, or the error in the params.
+    typed: Result<Box<dyn AnyCall>, Error>,
+}
+
+impl Call {
+    fn invalid(method: &'static str, error: Error) -> Self {
+        Self {
+            method,
+            token: None,
+            typed: Err(error),
+        }
+    }
+
+    /// Returns whether the params are valid.
+    pub fn is_valid(&self) -> bool {
+        self.typed.is_ok()
+    }
+
+    /// Returns where the request runs.
+    pub fn place(&self, scope: &Scope<'_>) -> Place {
+        self.typed
+            .as_ref()
+            .map_or(Inline, |typed| typed.place(scope))
+    }
+
+    /// Runs the handler.
+    ///
+    /// # Errors
+    /// The errors of the method.
+    pub fn run(self, context: &RequestContext<'_>) -> Outcome {
+        context.server.inject_fault(self.method);
+        self.typed?.run(context)
+    }
+}
+
+trait AnyCall: Send {
+    fn place(&self, scope: &Scope<'_>) -> Place;
+    fn run(self: Box<Self>, context: &RequestContext<'_>) -> Outcome;
+}
+
+struct TypedCall<P, R> {
+    params: P,
+    place: fn(&P, &Scope<'_>) -> Place,
+    run: fn(&RequestContext<'_>, P) -> Result<Response<R>, Error>,
+}
+
+impl<P: Send, R: AnyResult + 'static> AnyCall for TypedCall<P, R> {
+    fn place(&self, scope: &Scope<'_>) -> Place {
+        (self.place)(&self.params, scope)
+    }
+
+    fn run(self: Box<Self>, context: &RequestContext<'_>) -> Outcome {
+        let Response {
+            result,
+            on_delivered,
+            summary,
+        } = (self.run)(context, self.params)?;
+        Ok(Response {
+            result: Box::new(result),
+            on_delivered,
+            summary,
+        })
+    }
+}
+
+fn call<P: Send + 'static, R: AnyResult + 'static>(
+    method: &'static str,
+    params: P,
+    token: Option<ProgressToken>,
+    place: fn(&P, &Scope<'_>) -> Place,
+    run: fn(&RequestContext<'_>, P) -> Result<Response<R>, Error>,
+) -> Call {
+    Call {
+        method,
+        token,
+        typed: Ok(Box::new(TypedCall { params, place, run })),
+    }
+}
+
+/// A message with typed params.
+#[derive(Deserialize)]
+struct TypedMessage<P> {
+    id: Value,
+    params: Object<P>,
+}
+
+/// A value read from an object. A struct alone could also be read from an array.
+struct Object<P>(P);
+
+impl<'de, P: Deserialize<'de>> Deserialize<'de> for Object<P> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<P>(std::marker::PhantomData<P>);
+        impl<'de, P: Deserialize<'de>> de::Visitor<'de> for Visitor<P> {
+            type Value = Object<P>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Object<P>, A::Error> {
+                P::deserialize(de::value::MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
+    }
+}

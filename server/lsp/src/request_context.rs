@@ -1,0 +1,119 @@
+//! What a handler gets besides its params, and what it returns.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use sightline_protocol::files::ProgressToken;
+use sightline_workspace::{access::AccessView, cancel::Cancel, error::Error};
+
+use crate::{
+    progress::Progress,
+    session::{Session, Snapshot},
+    shared_state::Server,
+};
+
+/// The context of one request.
+pub struct RequestContext<'a> {
+    /// The shared state, for effects that outlive the request.
+    pub server: &'a Arc<Server>,
+    /// The session when the request arrived.
+    pub snapshot: Snapshot,
+    /// Raised when the client cancels.
+    pub cancel: Cancel,
+    /// Token for progress reports.
+    pub token: Option<ProgressToken>,
+}
+
+impl<'a> RequestContext<'a> {
+    /// Creates the context of a request without a progress token.
+    pub fn new(server: &'a Arc<Server>, snapshot: Snapshot, cancel: Cancel) -> Self {
+        Self {
+            server,
+            snapshot,
+            cancel,
+            token: None,
+        }
+    }
+
+    /// Begins progress, under the token of the params or of the request. `title` is shown
+    /// to the user.
+    pub fn progress(&self, token: Option<ProgressToken>, title: &str) -> Progress {
+        Progress::begin(self.server, token.or_else(|| self.token.clone()), title)
+    }
+
+    /// Returns the current access rules.
+    pub fn view(&self) -> AccessView {
+        self.server.view(&self.snapshot)
+    }
+}
+
+/// Changes the session when a response is sent.
+pub type OnDelivered = Box<dyn FnOnce(&mut Session) + Send>;
+
+/// The result of a handler.
+pub struct Response<R> {
+    /// The result.
+    pub result: R,
+    /// Runs only if the response is sent.
+    pub on_delivered: Option<OnDelivered>,
+    /// The result in one line, for the user.
+    pub summary: Option<String>,
+}
+
+impl<R> Response<R> {
+    /// Sets the summary.
+    #[must_use]
+    pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
+        self.summary = Some(summary.into());
+        self
+    }
+}
+
+impl<R> From<R> for Response<R> {
+    fn from(result: R) -> Self {
+        Self {
+            result,
+            on_delivered: None,
+            summary: None,
+        }
+    }
+}
+
+/// A result of any type.
+pub trait AnyResult: Send {
+    /// Serializes the response to request `id`.
+    ///
+    /// # Errors
+    /// A map whose keys are not strings.
+    fn to_response(&self, id: &Value) -> serde_json::Result<Vec<u8>>;
+
+    /// Serializes the result.
+    ///
+    /// # Errors
+    /// As [`Self::to_response`].
+    fn to_json(&self) -> serde_json::Result<String>;
+}
+
+impl<R: Serialize + Send> AnyResult for R {
+    fn to_response(&self, id: &Value) -> serde_json::Result<Vec<u8>> {
+        #[derive(Serialize)]
+        struct Message<'a, R> {
+            jsonrpc: &'static str,
+            id: &'a Value,
+            result: &'a R,
+        }
+        serde_json::to_vec(&Message {
+            jsonrpc: "2.0",
+            id,
+            result: self,
+        })
+    }
+
+    fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+/// The response of any request, or its error.
+pub type Outcome = Result<Response<Box<dyn AnyResult>>, Error>;
