@@ -9,6 +9,7 @@
 pub mod files;
 pub mod fixtures;
 pub mod git;
+pub mod process;
 #[cfg(unix)]
 pub mod special_files;
 pub mod watchdog;

@@ -1,0 +1,24 @@
+//! Tests of checkpoints with real workspaces and git. They need Unix permissions and links.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails by panicking, and one that is skipped says so"
+)]
+
+mod capture;
+mod capture_support;
+mod changes;
+mod concurrent_prune;
+mod damage;
+mod denied;
+mod diff;
+mod git_directories;
+mod loose;
+mod old_store;
+mod properties;
+mod restore;
+mod restore_support;
+mod special_files;
+mod tracked;

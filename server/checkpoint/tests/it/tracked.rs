@@ -1,0 +1,455 @@
+//! Like git, checkpoints do not apply ignore rules to tracked files.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use crate::capture_support::{Bench, exclusions, git_in};
+use crate::restore_support::{Ground, all};
+use proptest::prelude::*;
+use sightline_checkpoint::{ChangeSource, DirtySet, Oid, Request, Side};
+use sightline_workspace::path::RelPath;
+
+fn rel(path: &str) -> RelPath {
+    RelPath::new(Path::new(path)).unwrap()
+}
+
+/// Lists the files of a checkpoint with only `paths` reported as changed.
+fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {
+    let set = DirtySet::default();
+    set.take();
+    paths.iter().for_each(|path| set.mark(rel(path)));
+    let checkpoint = bench.try_create(&Request::default(), Some(&set));
+    bench.files(&checkpoint.unwrap())
+}
+
+#[test]
+fn tracked_files_are_captured_despite_ignore_rules() {
+    let mut bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.settings.max_file_size = 100;
+    bench.write(".gitignore", "*.log\nbuild/\n!build/keep.log\n");
+    bench.write(".clineignore", "secret*\n");
+    for path in [
+        "keep.log",
+        "junk.log",
+        "src/main.rs",
+        "src/keep.log",
+        "src/junk.log",
+        "build/keep.txt",
+        "build/junk.txt",
+        "build/keep.log",
+        "build/deep/er/keep.txt",
+        "build/deep/junk.txt",
+        "build/junk/junk.txt",
+        "build/secret",
+        "secret.log",
+        "node_modules/keep.log",
+        "build/node_modules/keep.txt",
+    ] {
+        bench.write(path, path);
+    }
+    bench.write("large.log", "x".repeat(101));
+    let tracked = [
+        "keep.log",
+        "large.log",
+        "src",
+        "build/keep.txt",
+        "build/deep/er/keep.txt",
+        "build/secret",
+        "secret.log",
+        "node_modules",
+        "build/node_modules",
+    ];
+    git_in(&bench.ws, &[&["add", "-f"], &tracked[..]].concat());
+    git_in(&bench.ws, &["rm", "-q", "--cached", "src/junk.log"]);
+    let checkpoint = bench.create();
+    let expected = [
+        ".gitignore",
+        "build/deep/er/keep.txt",
+        "build/keep.txt",
+        "keep.log",
+        "src/keep.log",
+        "src/main.rs",
+    ];
+    assert_eq!(bench.files(&checkpoint), expected);
+    let skipped = checkpoint
+        .metadata
+        .skipped
+        .iter()
+        .map(|skipped| &skipped.path);
+    assert_eq!(
+        Vec::from_iter(skipped),
+        ["build/node_modules", "large.log", "node_modules"]
+    );
+    bench.fsck();
+}
+
+#[test]
+fn tracking_changes_are_noticed() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(".git/info/exclude", "*.log\n/out\n");
+    for path in ["a", "x.log", "out/x", "out/y", "out/deep/z"] {
+        bench.write(path, path);
+    }
+    let index = fs::read(bench.ws.join(".git/HEAD")).unwrap();
+    assert_eq!(bench.files(&bench.create()), ["a"]);
+    git_in(&bench.ws, &["add", "-f", "x.log", "out/x"]);
+    let stamp = crate::capture_support::fingerprint(&bench.ws.join(".git"));
+    assert_eq!(told(&bench, &[]), ["a", "out/x", "x.log"]);
+    // Other files in the folder are still ignored.
+    bench.write("out/y", "changed");
+    bench.write("out/x", "changed");
+    bench.write("out/new/file", "");
+    let checkpoint = bench.create();
+    assert_eq!(bench.files(&checkpoint), ["a", "out/x", "x.log"]);
+    assert_eq!(bench.content(&checkpoint, "out/x"), b"changed");
+    assert_eq!(
+        told(&bench, &["out/y", "out/new", "out/deep/z"]),
+        ["a", "out/x", "x.log"]
+    );
+    fs::remove_file(bench.ws.join("out/x")).unwrap();
+    assert_eq!(told(&bench, &["out/x"]), ["a", "x.log"]);
+    bench.write("out/x", "again");
+    assert_eq!(told(&bench, &["out/x"]), ["a", "out/x", "x.log"]);
+    // git's own files are unchanged.
+    assert_eq!(
+        crate::capture_support::fingerprint(&bench.ws.join(".git")),
+        stamp
+    );
+    assert_eq!(fs::read(bench.ws.join(".git/HEAD")).unwrap(), index);
+    git_in(&bench.ws, &["rm", "-q", "--cached", "x.log"]);
+    git_in(&bench.ws, &["add", "-f", "out/deep/z"]);
+    assert_eq!(told(&bench, &[]), ["a", "out/deep/z", "out/x"]);
+    // Rules added and removed after the file was tracked.
+    bench.write("sub/b", "");
+    git_in(&bench.ws, &["add", "sub/b"]);
+    assert_eq!(
+        told(&bench, &["sub"]),
+        ["a", "out/deep/z", "out/x", "sub/b"]
+    );
+    bench.write("sub/c", "");
+    bench.write("sub/.gitignore", "*\n");
+    assert_eq!(
+        told(&bench, &["sub/c", "sub/.gitignore"]),
+        ["a", "out/deep/z", "out/x", "sub/b"]
+    );
+    git_in(&bench.ws, &["rm", "-rfq", "--cached", "."]);
+    assert_eq!(told(&bench, &[]), ["a"]);
+    fs::remove_file(bench.ws.join("sub/.gitignore")).unwrap();
+    assert_eq!(told(&bench, &["sub/.gitignore"]), ["a", "sub/b", "sub/c"]);
+    bench.fsck();
+}
+
+#[test]
+fn every_repository_applies_to_its_own_folders() {
+    let bench = Bench::at("repo/ws");
+    let repo = bench.parent.join("repo");
+    git_in(&repo, &["init", "-q"]);
+    fs::write(repo.join(".gitignore"), "*.log\n/ws/out/\nws/mod*\n").unwrap();
+    bench.write("above.log", "");
+    bench.write("junk.log", "");
+    bench.write("out/above", "");
+    fs::write(repo.join("other.log"), "").unwrap();
+    let paths = ["ws/above.log", "ws/out/above", "other.log"];
+    git_in(&repo, &[&["add", "-f"], &paths[..]].concat());
+
+    // A nested repository with a worktree; each has its own index.
+    for path in ["nested/n.log", "nested/w.log", "nested/.gitignore"] {
+        bench.write(path, "*.log\n");
+    }
+    let nested = bench.ws.join("nested");
+    git_in(&nested, &["init", "-q"]);
+    git_in(&nested, &["add", "-f", "."]);
+    git_in(&nested, &["commit", "-qm", "one"]);
+    git_in(&nested, &["worktree", "add", "-q", "../tree", "-b", "b"]);
+    git_in(&nested, &["rm", "-q", "--cached", "w.log"]);
+    git_in(&bench.ws.join("tree"), &["rm", "-q", "--cached", "n.log"]);
+
+    // A submodule that outer rules ignore has its own rules.
+    let source = bench.parent.join("source");
+    fs::create_dir(&source).unwrap();
+    git_in(&source, &["init", "-q"]);
+    for path in ["s.log", "s.txt", ".gitignore"] {
+        fs::write(source.join(path), "*.log\n").unwrap();
+    }
+    git_in(&source, &["add", "-f", "."]);
+    git_in(&source, &["commit", "-qm", "one"]);
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet"];
+    let place = ["add", "-f", source.to_str().unwrap(), "ws/mods/m"];
+    git_in(&repo, &[&add[..], &place[..]].concat());
+    bench.write("mods/m/new.txt", "");
+    bench.write("mods/m/new.log", "");
+    bench.write("mods/junk", "");
+
+    let expected = [
+        "above.log",
+        "mods/m/.gitignore",
+        "mods/m/new.txt",
+        "mods/m/s.log",
+        "mods/m/s.txt",
+        "nested/.gitignore",
+        "nested/n.log",
+        "out/above",
+        "tree/.gitignore",
+        "tree/w.log",
+    ];
+    assert_eq!(bench.files(&bench.create()), expected);
+    assert_eq!(told(&bench, &["mods/junk", "mods/m/new.log"]), expected);
+    git_in(&bench.ws.join("mods/m"), &["rm", "-q", "--cached", "s.log"]);
+    git_in(&nested, &["rm", "-q", "--cached", "n.log"]);
+    let files = told(&bench, &[]);
+    assert!(
+        !files
+            .iter()
+            .any(|file| file.ends_with("m/s.log") || file == "nested/n.log")
+    );
+    assert_eq!(files.len(), expected.len() - 2);
+}
+
+#[test]
+fn an_unusable_index_tracks_nothing() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(".gitignore", "*.log\n");
+    bench.write("keep.log", "");
+    git_in(&bench.ws, &["add", "-f", "keep.log"]);
+    let index = bench.ws.join(".git/index");
+    let good = fs::read(&index).unwrap();
+    assert_eq!(bench.files(&bench.create()), [".gitignore", "keep.log"]);
+    fs::write(&index, &good[..good.len() - 10]).unwrap();
+    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    fs::write(&index, "").unwrap();
+    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    fs::remove_file(&index).unwrap();
+    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    fs::create_dir(&index).unwrap();
+    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    fs::remove_dir(&index).unwrap();
+    // A named pipe without a writer does not block.
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&index)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    fs::remove_file(&index).unwrap();
+    fs::write(&index, &good).unwrap();
+    assert_eq!(bench.files(&bench.create()), [".gitignore", "keep.log"]);
+}
+
+#[test]
+fn a_saved_stat_cache_includes_tracked_paths() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(".gitignore", "*.log\nout\n");
+    for path in ["x.log", "y.log", "out/x", "out/y"] {
+        bench.write(path, "");
+    }
+    git_in(&bench.ws, &["add", "-f", "x.log", "out/x"]);
+    let files = [".gitignore", "out/x", "x.log"];
+    assert_eq!(bench.files(&bench.create()), files);
+    bench.checkpoints.save_stat_cache().unwrap();
+    let other = bench.reopened();
+    let checkpoint = bench.create_by(&other, &Request::default(), None).unwrap();
+    assert_eq!(bench.files(&checkpoint), files);
+    // Changes while no process was running.
+    other.save_stat_cache().unwrap();
+    git_in(&bench.ws, &["rm", "-q", "--cached", "x.log"]);
+    git_in(&bench.ws, &["add", "-f", "y.log"]);
+    bench.write("out/z", "");
+    let other = bench.reopened();
+    let checkpoint = bench.create_by(&other, &Request::default(), None).unwrap();
+    assert_eq!(bench.files(&checkpoint), [".gitignore", "out/x", "y.log"]);
+}
+
+fn ground() -> Ground {
+    let ground = Ground::new(&[
+        (".gitignore", "*.log\nout/\n"),
+        ("keep.log", "1"),
+        ("junk.log", "1"),
+        ("out/keep", "1"),
+        ("out/junk", "1"),
+    ]);
+    ground.git(&["init", "-q"]);
+    ground.git(&["add", "-f", "keep.log", "out/keep"]);
+    ground
+}
+
+/// Returns the paths left alone, and the undo point.
+fn restore(ground: &Ground, id: Oid) -> (Vec<String>, Option<Oid>) {
+    let conflicts = ground.preview(&all(id), &[]).conflicts;
+    let paths = conflicts.iter().map(|conflict| conflict.path.to_string());
+    (paths.collect(), ground.restore(id).undo)
+}
+
+#[test]
+fn a_restore_covers_tracked_files_only() {
+    let ground = ground();
+    let id = ground.create();
+    ground.write(&[("keep.log", "2"), ("junk.log", "2"), ("out/junk", "2")]);
+    ground.remove("out/keep");
+    let diff = ground.diff(&Side::Checkpoint(id), &Side::WorkTree);
+    let paths: Vec<String> = diff.iter().map(|diff| diff.path.to_string()).collect();
+    assert_eq!(paths, ["keep.log", "out/keep"]);
+    let changed = ground.tree();
+    let (conflicts, undo) = restore(&ground, id);
+    assert!(conflicts.is_empty(), "{conflicts:?}");
+    assert_eq!(
+        (ground.read("keep.log"), ground.read("out/keep")),
+        ("1".into(), "1".into())
+    );
+    assert_eq!(
+        (ground.read("junk.log"), ground.read("out/junk")),
+        ("2".into(), "2".into())
+    );
+    // The undo removes the files that were known to be missing.
+    assert!(restore(&ground, undo.unwrap()).0.is_empty());
+    assert_eq!(ground.tree(), changed);
+}
+
+#[test]
+fn ignored_untracked_files_are_never_overwritten_or_deleted() {
+    let ground = ground();
+    let before = ground.create();
+    // Tracked since: it is unknown whether the file existed before.
+    ground.git(&["add", "-f", "junk.log", "out/junk"]);
+    let after = ground.create();
+    assert_eq!(restore(&ground, before).0, ["junk.log", "out/junk"]);
+    // No longer tracked, so an undo point would not contain the current content.
+    ground.git(&["rm", "-q", "--cached", "-r", "."]);
+    ground.write(&[("keep.log", "mine"), ("out/keep", "mine")]);
+    let unchanged = ground.tree();
+    let four = ["junk.log", "keep.log", "out/junk", "out/keep"];
+    assert_eq!(restore(&ground, after).0, four);
+    assert_eq!(ground.tree(), unchanged);
+    // It is written where nothing is in the way.
+    ground.remove("keep.log");
+    ground.remove("out");
+    assert_eq!(restore(&ground, after).0, ["junk.log"]);
+    assert_eq!(ground.read("out/keep"), "1");
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Write(usize),
+    Remove(usize),
+    Ignore(usize, usize),
+    Track(usize),
+    Untrack(usize),
+}
+
+const PATHS: [&str; 12] = [
+    "a",
+    "b.log",
+    "out/a",
+    "out/b.log",
+    "out/deep/a",
+    "src/a",
+    "src/out/a",
+    "src/b.log",
+    "src/c/d",
+    "out",
+    "src/out",
+    "x\ty",
+];
+const RULES: [&str; 7] = [
+    "*.log\n",
+    "out/\n",
+    "/a\n",
+    "*\n",
+    "",
+    "*\n!*/\n!a\n",
+    "out\n!out/a\n",
+];
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let path = 0..PATHS.len();
+    prop_oneof![
+        4 => path.clone().prop_map(Edit::Write),
+        1 => path.clone().prop_map(Edit::Remove),
+        2 => (path.clone(), 0..RULES.len()).prop_map(|(at, rules)| Edit::Ignore(at, rules)),
+        3 => path.clone().prop_map(Edit::Track),
+        1 => path.prop_map(Edit::Untrack),
+    ]
+}
+
+impl Edit {
+    /// Applies the edit as far as possible, and marks what a watcher would report.
+    fn apply(&self, ws: &Path, set: &DirtySet) {
+        let write = |path: &str, text: &str| {
+            let mut at = std::path::PathBuf::new();
+            for name in Path::new(path).parent().unwrap() {
+                at.push(name);
+                if fs::create_dir(ws.join(&at)).is_ok() {
+                    set.mark(rel(at.to_str().unwrap()));
+                }
+            }
+            if fs::write(ws.join(path), text).is_ok() {
+                set.mark(rel(path));
+            }
+        };
+        let git = |arguments: &[&str]| {
+            let mut git = crate::capture_support::git(ws.parent().unwrap());
+            let _ = git.current_dir(ws).args(arguments).output().unwrap();
+        };
+        match self {
+            Self::Write(at) => write(PATHS[*at], PATHS[*at]),
+            Self::Remove(at) => {
+                let path = ws.join(PATHS[*at]);
+                if fs::remove_file(&path).is_ok() || fs::remove_dir_all(&path).is_ok() {
+                    set.mark(rel(PATHS[*at]));
+                }
+            }
+            Self::Ignore(at, rules) => {
+                let folder = Path::new(PATHS[*at]).parent().unwrap();
+                if folder.as_os_str().is_empty() || ws.join(folder).is_dir() {
+                    write(folder.join(".gitignore").to_str().unwrap(), RULES[*rules]);
+                }
+            }
+            Self::Track(at) => git(&["add", "-f", "--", PATHS[*at]]),
+            Self::Untrack(at) => git(&["rm", "-rfq", "--cached", "--", PATHS[*at]]),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// For random edits, a checkpoint of reported changes, a full scan, a new process and git
+    /// agree.
+    #[test]
+    fn a_checkpoint_holds_what_git_tracks_or_would_add(
+        storms in prop::collection::vec(prop::collection::vec(edit(), 1..10), 1..6)
+    ) {
+        let bench = Bench::new();
+        git_in(&bench.ws, &["init", "-q"]);
+        let set = DirtySet::default();
+        bench.try_create(&Request::default(), Some(&set)).unwrap();
+        for storm in storms {
+            for edit in &storm {
+                edit.apply(&bench.ws, &set);
+            }
+            let listed = git_in(&bench.ws, &["ls-files", "-coz", "--exclude-standard"]);
+            let there = |path: &&str| {
+                fs::symlink_metadata(bench.ws.join(path)).is_ok_and(|found| !found.is_dir())
+            };
+            let listed: BTreeSet<String> = listed
+                .split('\0')
+                .filter(|path| !path.is_empty())
+                .filter(there)
+                .map(str::to_owned)
+                .collect();
+            let told = bench.try_create(&Request::default(), Some(&set)).unwrap();
+            let files: BTreeSet<String> = bench.files(&told).into_iter().collect();
+            prop_assert_eq!(files, listed, "{:?}", storm);
+            let restarted = bench.reopened();
+            let anew = bench.create_by(&restarted, &Request::default(), None).unwrap();
+            prop_assert_eq!(anew.tree, told.tree);
+            prop_assert_eq!(exclusions(&bench.ws, &anew), exclusions(&bench.ws, &told));
+            prop_assert_eq!(bench.create().tree, told.tree);
+            bench.checkpoints.save_stat_cache().unwrap();
+        }
+    }
+}

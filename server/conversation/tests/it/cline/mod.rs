@@ -1,0 +1,4 @@
+//! Comparisons with recordings of Cline.
+
+mod conversation;
+mod rules;

@@ -1,0 +1,17 @@
+//! Tests of conversations: truncation, compaction and stored tasks.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails by panicking, and one that is skipped says so"
+)]
+
+mod cline;
+mod compaction;
+mod compaction_support;
+mod conversation;
+mod conversation_properties;
+#[cfg(unix)]
+mod special_files;
+mod task;
+mod task_support;

@@ -1,0 +1,5 @@
+//! Comparisons with recordings of Cline.
+
+mod file_tracker;
+mod files_list;
+mod ignore;
