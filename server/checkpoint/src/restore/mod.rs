@@ -33,6 +33,7 @@ mod plan;
 mod preflight;
 mod protected_paths;
 mod recover;
+mod recovery_steps;
 mod step_error;
 pub(crate) mod types;
 

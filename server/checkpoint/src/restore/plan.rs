@@ -221,7 +221,7 @@ fn same_on_disk(
 
 /// Returns the folders to remove. Folders that are empty now are not included, as they have
 /// steps.
-fn removed_folders(found: &Comparison, left_alone: &HashSet<RelPath>) -> Vec<RelPath> {
+pub(super) fn removed_folders(found: &Comparison, left_alone: &HashSet<RelPath>) -> Vec<RelPath> {
     let empty: HashSet<&RelPath> = found
         .leaves
         .iter()
@@ -539,66 +539,8 @@ fn is_git_directory(dir: &Dir) -> bool {
 }
 
 /// Returns whether one side is an empty folder.
-fn involves_empty_folder(difference: &Difference) -> bool {
+pub(super) fn involves_empty_folder(difference: &Difference) -> bool {
     let sides = [&difference.left, &difference.right];
     let mut leaves = sides.into_iter().flatten();
     leaves.any(|leaf| leaf.mode == Mode::Folder)
-}
-
-/// Remaining steps of an interrupted restore.
-#[derive(Debug, Default)]
-pub(super) struct RecoverySteps {
-    pub(super) steps: Vec<Step>,
-    /// Folders to remove if they are empty after the steps.
-    pub(super) folders: Vec<RelPath>,
-    /// Protected paths, which are left as they are. Denied paths are only counted.
-    pub(super) protected: Vec<Conflict>,
-}
-
-/// Returns the steps from one stored tree to another, without the paths in `left_alone`.
-///
-/// Protected paths are checked again: the access rules may have changed since the restore began,
-/// and another program may have written the trees.
-pub(super) fn recovery_steps(
-    job: &Job<'_>,
-    reader: &Odb,
-    (from, to): (Oid, Oid),
-    wanted: &[RelPath],
-    (left_alone, own_data): (&HashSet<RelPath>, Option<&RelPath>),
-) -> Result<RecoverySteps, Error> {
-    let (left, right) = (Tree::Stored(from), Tree::Stored(to));
-    let found = compare(reader, &left, &right, wanted, job.cancel)?;
-    let mut protected = ProtectedPaths {
-        denied: DeniedPaths::new(job),
-        own_data,
-        rule_files: &rule_files(job, reader, to),
-    };
-    let mut recovery = RecoverySteps {
-        folders: removed_folders(&found, left_alone),
-        ..RecoverySteps::default()
-    };
-    recovery
-        .folders
-        .retain(|folder| protected.check(folder, true).is_none());
-    let mut denied_count = 0_u64;
-    for difference in found.leaves {
-        job.cancel.check()?;
-        if left_alone.contains(&difference.path) {
-            continue;
-        }
-        match protected.check(&difference.path, involves_empty_folder(&difference)) {
-            Some(Protection::Denied) => denied_count += 1,
-            Some(Protection::Reported(why)) => recovery.protected.push(Conflict {
-                path: difference.path,
-                reason: why.to_owned(),
-            }),
-            None => recovery.steps.push(Step {
-                path: difference.path,
-                before: difference.left,
-                after: difference.right,
-            }),
-        }
-    }
-    recovery.protected.extend(denied_conflict(denied_count));
-    Ok(recovery)
 }

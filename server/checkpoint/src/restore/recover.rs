@@ -43,8 +43,9 @@ use super::{
     },
     in_place,
     journal::Journal,
-    plan::{RecoverySteps, Step, recovery_steps},
+    plan::Step,
     preflight::BlobCache,
+    recovery_steps::{RecoverySteps, recovery_steps},
     types::{Conflict, Recovered},
 };
 
@@ -280,7 +281,7 @@ fn finish_exchange(slot: &FileSlot<'_>) -> Option<String> {
 /// Returns the new file of the step, if it is still at its name.
 fn find_installed(slot: &FileSlot<'_>, step: &Step) -> Option<Installed> {
     let after = step.after?;
-    let (leaf, _) = Leaf::read(&slot.dir, slot.name).ok()??;
+    let (leaf, _) = Leaf::read(slot.dir, slot.name).ok()??;
     let inode = slot.dir.stat(slot.name).ok()??.stamp.inode;
     leaf.is_same(&after).then_some(Installed { leaf, inode })
 }
@@ -290,7 +291,7 @@ fn is_unused_temp_file(reader: &Odb, slot: &FileSlot<'_>, step: &Step) -> bool {
     let Some(after) = &step.after else {
         return false;
     };
-    let Ok(Some((leaf, content))) = Leaf::read(&slot.dir, slot.temp_name) else {
+    let Ok(Some((leaf, content))) = Leaf::read(slot.dir, slot.temp_name) else {
         return false;
     };
     if leaf.oid == after.oid {
@@ -299,7 +300,7 @@ fn is_unused_temp_file(reader: &Odb, slot: &FileSlot<'_>, step: &Step) -> bool {
     let is_begun = || read_blob(reader, after.oid).is_ok_and(|whole| whole.starts_with(&content));
     let replaces = step.before.filter(|before| before.mode != Mode::Folder);
     // After the exchange, the temporary file is the displaced one.
-    let is_not_exchanged = match (replaces, Leaf::read(&slot.dir, slot.name)) {
+    let is_not_exchanged = match (replaces, Leaf::read(slot.dir, slot.name)) {
         (None, _) => true,
         (Some(before), Ok(Some((now, _)))) => {
             let is_kept = || matches!(find_kept_name(slot.dir, slot.name, slot.name), Ok(Some(_)));
@@ -398,7 +399,7 @@ fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> StepState {
 }
 
 fn read_entry(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {
-    match Leaf::read(&dir, name) {
+    match Leaf::read(dir, name) {
         Ok(Some(now)) => Ok(Some(now)),
         Ok(None) if matches!(dir.stat(name), Ok(Some(_))) => {
             Err("not a file, link or folder".to_owned())
