@@ -20,6 +20,7 @@ pub mod execute_command;
 pub mod file_watcher;
 pub mod frame;
 pub mod handlers;
+pub mod in_flight;
 pub mod ipc;
 pub mod logging;
 pub mod lsp_client;

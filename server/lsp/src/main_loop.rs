@@ -11,7 +11,7 @@
 //! Only `exit` and the end of input end the server.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     io::{PipeReader, PipeWriter},
     sync::{
         Arc, Mutex,
@@ -23,7 +23,7 @@ use std::{
 
 use crossbeam_channel::{Sender, select_biased, unbounded};
 use serde_json::{Value, value::RawValue};
-use sightline_protocol::{error::ErrorKind, files::ProgressToken};
+use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{cancel::Cancel, error::Error, limits};
 
 use crate::{
@@ -36,6 +36,7 @@ use crate::{
     execute_command::{self, Origin},
     frame::BadFrame,
     handlers::notifications,
+    in_flight::InFlightRequests,
     ipc::SocketRequest,
     message::{InvalidMessage, Message},
     mutex::lock,
@@ -114,7 +115,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
         standard: StandardMethods::new(&server, runtime.handle().clone()),
         server: server.clone(),
         runtime: runtime.handle().clone(),
-        in_flight: HashMap::new(),
+        in_flight: InFlightRequests::default(),
         queue: KeyedQueue::default(),
         idle_work: HashMap::new(),
         done: done_sender,
@@ -201,13 +202,6 @@ impl Events {
     }
 }
 
-/// A request that has not been answered.
-struct InFlight {
-    cancel: Cancel,
-    /// Token of its progress reports.
-    token: Option<ProgressToken>,
-}
-
 /// A job that has ended.
 struct TaskDone {
     job: JobId,
@@ -236,8 +230,7 @@ struct MainLoop {
     server: Arc<Server>,
     standard: StandardMethods,
     runtime: tokio::runtime::Handle,
-    /// The requests of the client, by id as JSON.
-    in_flight: HashMap<String, InFlight>,
+    in_flight: InFlightRequests,
     queue: KeyedQueue<Key, Work>,
     /// Work that is cancelled when another job needs its keys.
     idle_work: HashMap<JobId, (Keys, Cancel)>,
@@ -334,26 +327,9 @@ impl MainLoop {
             Ok(parsed) => parsed,
             Err(error) => return client.send(error_body(&id, &error)),
         };
-        let count = self.in_flight.len();
-        let cancel = match self.in_flight.entry(id.to_string()) {
-            Entry::Occupied(_) => {
-                let why = format!("a request with id {id} is already in flight");
-                let kind = ErrorKind::InvalidParams;
-                return client.send(protocol_error(&id, INVALID_REQUEST, kind, &why));
-            }
-            Entry::Vacant(_) if count >= limits::MAX_IN_FLIGHT => {
-                let why =
-                    format!("{count} requests are in flight, which is the limit; retry later");
-                return client.send(error_body(&id, &Error::new(ErrorKind::Busy, why)));
-            }
-            Entry::Vacant(free) => {
-                let cancel = Cancel::default();
-                free.insert(InFlight {
-                    cancel: cancel.clone(),
-                    token: call.token.clone(),
-                });
-                cancel
-            }
+        let cancel = match self.in_flight.insert(&id, call.token.clone()) {
+            Ok(cancel) => cancel,
+            Err(refused) => return client.send(refused),
         };
         self.start_call(call, origin, cancel, ReplyTo::Client(id));
     }
@@ -475,7 +451,7 @@ impl MainLoop {
     fn answer(&mut self, reply: ReplyTo, answer: Answer) {
         match reply {
             ReplyTo::Client(id) => {
-                if self.in_flight.remove(&id.to_string()).is_none() {
+                if !self.in_flight.remove(&id) {
                     return;
                 }
                 if let Some(on_delivered) = answer.on_delivered {
@@ -499,14 +475,17 @@ impl MainLoop {
         match method {
             "exit" => return Some(End::Exit),
             "$/cancelRequest" => {
-                if let Some(id) = field("id") {
-                    self.cancel(&id);
-                }
+                let cancelled = field("id").and_then(|id| self.in_flight.cancel(&id));
+                cancelled
+                    .into_iter()
+                    .for_each(|body| self.server.client().send(body));
             }
             "window/workDoneProgress/cancel" => {
                 let token = field("token").and_then(|token| serde_json::from_value(token).ok());
                 if let Some(token) = token {
-                    self.cancel_progress(&token);
+                    for body in self.in_flight.cancel_progress(&token) {
+                        self.server.client().send(body);
+                    }
                 }
             }
             _ if method.starts_with("$/") => {}
@@ -531,32 +510,6 @@ impl MainLoop {
         }
     }
 
-    /// Cancels a request, and answers it at once.
-    fn cancel(&mut self, id: &Value) {
-        let key = id.to_string();
-        let Some(request) = self.in_flight.get(&key) else {
-            return;
-        };
-        // A request that has started to store data is answered when it is done.
-        if request.cancel.cancel() {
-            self.in_flight.remove(&key);
-            let cancelled = error_body(id, &Error::cancelled());
-            self.server.client().send(cancelled);
-        }
-    }
-
-    fn cancel_progress(&mut self, token: &ProgressToken) {
-        let named: Vec<Value> = self
-            .in_flight
-            .iter()
-            .filter(|(_, request)| request.token.as_ref() == Some(token))
-            .filter_map(|(id, _)| serde_json::from_str(id).ok())
-            .collect();
-        for id in named {
-            self.cancel(&id);
-        }
-    }
-
     /// Waits for all jobs to end, then cancels the rest and waits a little longer for
     /// those that are storing data.
     fn shut_down(&mut self) {
@@ -564,9 +517,7 @@ impl MainLoop {
             cancel.cancel();
         }
         self.finish_jobs(SHUTDOWN_GRACE);
-        for request in self.in_flight.values() {
-            request.cancel.cancel();
-        }
+        self.in_flight.stop();
         self.finish_jobs(STORING_GRACE);
     }
 

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use sightline_protocol::files::ProgressToken;
 
-use crate::shared_state::Server;
+use crate::client::Client;
 
 /// Minimum interval between reports.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -38,7 +38,8 @@ pub type ProgressListener = Box<dyn Fn(ProgressEvent<'_>) + Send + Sync>;
 /// Progress of one request: begins when created, ends when dropped. Any thread may
 /// report; reports within 100 ms of the last one are dropped.
 pub struct Progress {
-    server: Arc<Server>,
+    client: Arc<Client>,
+    listener: Option<Arc<ProgressListener>>,
     token: Option<ProgressToken>,
     begun: Instant,
     /// Milliseconds from `begun` to the last report.
@@ -47,9 +48,15 @@ pub struct Progress {
 
 impl Progress {
     /// Begins, with a title for the user. Without a token, nothing is sent to the client.
-    pub fn begin(server: &Arc<Server>, token: Option<ProgressToken>, title: &str) -> Self {
+    pub fn begin(
+        client: Arc<Client>,
+        listener: Option<Arc<ProgressListener>>,
+        token: Option<ProgressToken>,
+        title: &str,
+    ) -> Self {
         let progress = Self {
-            server: server.clone(),
+            client,
+            listener,
             token,
             begun: Instant::now(),
             reported: AtomicU64::new(0),
@@ -62,7 +69,7 @@ impl Progress {
     /// Sends a report with the items done and total, unless the last report was less than
     /// 100 ms ago.
     pub fn report(&self, amount: Option<(u64, u64)>, message: impl FnOnce() -> String) {
-        let is_heard = self.token.is_some() || self.server.progress_listener().is_some();
+        let is_heard = self.token.is_some() || self.listener.is_some();
         if !is_heard || !self.is_due() {
             return;
         }
@@ -73,7 +80,7 @@ impl Progress {
         }
         if let Some(token) = &self.token {
             let params = json!({ "token": token, "value": value });
-            self.server.client().notify_if_room("$/progress", &params);
+            self.client.notify_if_room("$/progress", &params);
         }
         let message = &message;
         self.notify_listener(ProgressEvent::Report { message, amount });
@@ -93,12 +100,12 @@ impl Progress {
     fn send(&self, value: &Value) {
         if let Some(token) = &self.token {
             let params = json!({ "token": token, "value": value });
-            self.server.client().notify("$/progress", &params);
+            self.client.notify("$/progress", &params);
         }
     }
 
     fn notify_listener(&self, heard: ProgressEvent<'_>) {
-        if let Some(listener) = self.server.progress_listener() {
+        if let Some(listener) = &self.listener {
             listener(heard);
         }
     }

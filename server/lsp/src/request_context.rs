@@ -39,7 +39,8 @@ impl<'a> RequestContext<'a> {
     /// Begins progress, under the token of the params or of the request. `title` is shown
     /// to the user.
     pub fn progress(&self, token: Option<ProgressToken>, title: &str) -> Progress {
-        Progress::begin(self.server, token.or_else(|| self.token.clone()), title)
+        let token = token.or_else(|| self.token.clone());
+        self.server.begin_progress(token, title)
     }
 
     /// Returns the current access rules.

@@ -18,6 +18,8 @@ use sightline_conversation::{
 };
 use sightline_protocol::{
     editor::{DidChangeAccessRulesParams, DidChangeContextParams},
+    environment::ModelRef,
+    files::ProgressToken,
     method::{DidChangeAccessRules, DidChangeContext, Notification},
 };
 use sightline_workspace::{
@@ -40,11 +42,11 @@ use crate::{
         diagnostics::{self, PublishedDiagnostics},
     },
     file_watcher::FileWatcher,
-    handlers::{self, compaction::PlannedCompaction},
+    handlers,
     ipc::{IpcServer, SocketRequest},
     logging,
     mutex::lock,
-    progress::ProgressListener,
+    progress::{Progress, ProgressListener},
     scheduler::{JobSender, all_task_keys},
     session::{Session, Snapshot},
     settings::Problem,
@@ -52,6 +54,15 @@ use crate::{
 
 /// Called with a method's name before its handler runs. Tests use it to inject panics.
 pub type FaultHook = fn(&str);
+
+/// A planned compaction.
+#[derive(Clone, Debug)]
+pub struct PlannedCompaction {
+    /// The model it was planned for.
+    pub model: ModelRef,
+    /// Number of compactions before it.
+    pub compactions: u64,
+}
 
 /// Minimum interval between context change notifications.
 const NOTIFY_AFTER: Duration = Duration::from_millis(50);
@@ -78,7 +89,7 @@ pub struct Server {
     ipc_server: IpcServer,
     published_diagnostics: PublishedDiagnostics,
     fault: Option<FaultHook>,
-    progress_listener: Option<ProgressListener>,
+    progress_listener: Option<Arc<ProgressListener>>,
 }
 
 impl Server {
@@ -141,7 +152,7 @@ impl Server {
             ipc_server,
             published_diagnostics: PublishedDiagnostics::default(),
             fault,
-            progress_listener,
+            progress_listener: progress_listener.map(Arc::new),
         })
     }
 
@@ -210,9 +221,10 @@ impl Server {
         });
     }
 
-    /// Returns the progress listener of this process.
-    pub fn progress_listener(&self) -> Option<&ProgressListener> {
-        self.progress_listener.as_ref()
+    /// Begins progress, with a title for the user.
+    pub fn begin_progress(&self, token: Option<ProgressToken>, title: &str) -> Progress {
+        let listener = self.progress_listener.clone();
+        Progress::begin(self.client.clone(), listener, token, title)
     }
 
     /// Stores the params of `initialize` for its handler, which tower-lsp passes none.

@@ -26,6 +26,7 @@ use sightline_workspace::{
 };
 
 use super::{RequestContext, raw, read_file, tasks, tracking};
+use crate::shared_state::PlannedCompaction;
 
 /// `sightline/planCompaction`.
 pub fn plan(
@@ -147,15 +148,6 @@ pub fn apply(
         ErrorKind::Busy,
         format!("task {task} is being written to; try again later"),
     ))
-}
-
-/// A planned compaction.
-#[derive(Clone, Debug)]
-pub struct PlannedCompaction {
-    /// The model it was planned for.
-    pub model: ModelRef,
-    /// Number of compactions before it.
-    pub compactions: u64,
 }
 
 /// Returns the stored task to use, if no messages are given.
