@@ -142,7 +142,9 @@ fn architecture_lists_every_module_once() {
     let text = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
     let mut checked = 0;
     for part in text.split("\n`server/").skip(1) {
-        let (crate_name, table) = part.split_once("/src`\n\n").unwrap();
+        let Some((crate_name, table)) = part.split_once("/src`\n\n") else {
+            continue;
+        };
         let rows = table.lines().take_while(|line| line.starts_with('|'));
         let cells = rows.filter_map(|row| row.split('|').nth(1));
         let names = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
@@ -162,5 +164,6 @@ fn architecture_lists_every_module_once() {
         assert_eq!(listed, modules, "server/{crate_name}/src");
         checked += 1;
     }
-    assert_eq!(checked, 6);
+    let crates = fs::read_dir(repository().join("server")).unwrap().count();
+    assert_eq!(checked, crates);
 }
