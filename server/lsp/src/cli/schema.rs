@@ -41,7 +41,7 @@ pub(super) fn run(name: Option<&str>) -> Result<i32, Error> {
 fn names() -> Result<Vec<String>, Error> {
     let files = FILES.map(|(name, _)| name.to_owned());
     let methods = METHODS.iter().map(|method| method.name.to_owned());
-    let types = definitions()?.into_iter().map(|(name, _)| name);
+    let types = definitions()?.into_keys();
     Ok(files.into_iter().chain(methods).chain(types).collect())
 }
 
