@@ -335,14 +335,10 @@ fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
     );
     for (count, [git, scan, watcher, command]) in &measured.changed {
         let (by_scan, by_watcher) = match count {
-            // The target is little growth with the size of the tree.
-            1 => (
-                Goal::None,
-                Goal::Ratio {
-                    must: Some(0.05),
-                    aim: None,
-                },
-            ),
+            // The target is little growth with the size of the tree; a small tree pays a
+            // fixed cost of about 2 ms.
+            1 if tree.count <= 10_000 => (Goal::None, Goal::must(0.08)),
+            1 => (Goal::None, Goal::must(0.05)),
             100 => (Goal::ratio(0.4, 0.2), Goal::ratio(0.2, 0.1)),
             _ => (Goal::None, Goal::None),
         };

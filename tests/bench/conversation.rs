@@ -158,10 +158,7 @@ fn rows(m: &Measured, messages: usize, bytes: usize, judged: bool) -> Vec<Row> {
         )
     };
     let stateless = Goal::ratio(0.5, 0.35);
-    let on_stored = Goal::Ratio {
-        must: Some(0.05),
-        aim: None,
-    };
+    let on_stored = Goal::must(0.05);
     let recount = Goal::ratio(0.01, 0.005);
     let count = |peer: &str, theirs: &Series| {
         row("count tokens", &m.code_ours, peer, theirs, Goal::None).on("1 MB of code")

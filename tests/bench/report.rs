@@ -95,6 +95,14 @@ impl Goal {
         }
     }
 
+    /// A required ratio.
+    pub(crate) fn must(must: f64) -> Self {
+        Self::Ratio {
+            must: Some(must),
+            aim: None,
+        }
+    }
+
     /// Returns this target if `judged`, else none.
     pub(crate) fn only_if(self, judged: bool) -> Self {
         if judged { self } else { Self::None }

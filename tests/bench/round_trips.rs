@@ -88,7 +88,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
         row(
             "checkAccess of a path against an echo, median",
             [&own_ours[0], &own_node[0]],
-            Goal::ratio(1.0, 0.5),
+            Goal::must(1.0),
         ),
         row(
             "checkAccess of a path against an echo, 99 %",
@@ -98,7 +98,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
         row(
             "hover that says nothing, median",
             [&standard_ours[0], &standard_node[0]],
-            Goal::ratio(1.0, 0.5),
+            Goal::must(1.0),
         ),
         row(
             "hover that says nothing, 99 %",
