@@ -1,7 +1,7 @@
 //! Hooks: parses the event that an agent sends, and renders the answer.
 //!
 //! Each agent has its own event names, field names and answers; one file per agent describes them
-//! as a [`Format`]. Everything else works on [`HookInput`] and [`HookAnswer`].
+//! as a `Format`. Everything else works on [`HookInput`] and [`HookAnswer`].
 
 mod block;
 mod claude_code;

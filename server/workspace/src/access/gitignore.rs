@@ -2,7 +2,7 @@
 //!
 //! Used for access rules and for `.gitignore`. Answers equal those of `git check-ignore`: the last matching
 //! line wins, paths are checked from the first component down, and nothing below an ignored directory can be
-//! re-included. [`super::git_glob`] translates the patterns.
+//! re-included. `git_glob` translates the patterns.
 
 use std::{
     borrow::Cow,

@@ -99,14 +99,14 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     prepare(path, content)?.commit()
 }
 
-/// Like [`write`], in two steps.
+/// Like [`write()`], in two steps.
 pub fn prepare(path: &Path, content: &[u8]) -> Result<PreparedFile, Error> {
     // A file over the limit could not be read back.
     check_size(path, content.len())?;
     PreparedFile::write(path, content)
 }
 
-/// Like [`write`], without the size limit, for files that are read in parts.
+/// Like [`write()`], without the size limit, for files that are read in parts.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     PreparedFile::write(path, content)?.commit()
 }
