@@ -1,7 +1,6 @@
 //! Word expansion: the possible values of a shell word.
 //!
-//! [`super::lexer`] and [`super::brace_expansion`] split a word into parts. Each combination of
-//! their possible values is an [`ExpandedWord`]. Its characters record whether they were quoted;
+//! [`super::words`] splits a word into parts. Each combination of their possible values is an [`ExpandedWord`]. Its characters record whether they were quoted;
 //! unknown parts are marked. The work is linear in the input, with caps on the number of
 //! combinations.
 
@@ -9,9 +8,8 @@ use std::collections::HashSet;
 
 use super::{
     CommandChecker,
-    brace_expansion::expand_braces,
-    lexer::{Part, here_document_parts, parts},
     shell::ShellState,
+    words::{Part, expand_braces, here_document_parts, parts},
 };
 
 /// Maximum alternatives of one word.
@@ -247,12 +245,12 @@ impl CommandChecker<'_> {
     /// Expands a word. Queues its command substitutions as scripts.
     pub(super) fn expand(&mut self, raw: &str, state: &ShellState) -> Vec<ExpandedWord> {
         let mut fields = Vec::new();
-        for word in expand_braces(raw) {
+        for word in self.words(raw) {
             if self.is_exhausted() {
                 break;
             }
             let with_backslashes = word.contains('\\').then(|| word.replace(['"', '\''], ""));
-            for mut field in self.expand_parts(&parts(&word), state) {
+            for mut field in self.expand_parts(parts(&word), &word, state) {
                 field.with_backslashes.clone_from(&with_backslashes);
                 if fields.len() < MAX_BRACE_ALTERNATIVES && !fields.contains(&field) {
                     fields.push(field);
@@ -264,14 +262,46 @@ impl CommandChecker<'_> {
 
     /// Expands a word with braces into words, each with its possible values.
     pub(super) fn expand_all(&mut self, raw: &str, state: &ShellState) -> Vec<Vec<ExpandedWord>> {
-        let words = expand_braces(raw);
+        let words = self.words(raw);
         words.iter().map(|word| self.expand(word, state)).collect()
     }
 
-    /// Returns the combinations of the possible values of the parts.
-    pub(super) fn expand_parts(&mut self, parts: &[Part], state: &ShellState) -> Vec<ExpandedWord> {
+    /// Expands the braces of a word.
+    fn words(&mut self, raw: &str) -> Vec<String> {
+        expand_braces(raw).unwrap_or_else(|| {
+            self.refuse_word(raw);
+            vec![raw.to_owned()]
+        })
+    }
+
+    /// Denies a command with a word that cannot be parsed.
+    fn refuse_word(&mut self, raw: &str) {
+        self.check_rough_words(raw, &self.initial_state(), "a word cannot be parsed");
+        let reason =
+            "a word of the command cannot be parsed, or is too complex to check; simplify it";
+        if self.denied.iter().all(|denied| denied.reason != reason) {
+            self.refuse("", reason.to_owned());
+        }
+    }
+
+    /// Expands the body of a here-document, an arithmetic expression or a similar text.
+    pub(super) fn expand_text(&mut self, text: &str, state: &ShellState) -> Vec<ExpandedWord> {
+        self.expand_parts(here_document_parts(text), text, state)
+    }
+
+    /// Returns the combinations of the possible values of the parts of `raw`.
+    pub(super) fn expand_parts(
+        &mut self,
+        parts: Option<Vec<Part>>,
+        raw: &str,
+        state: &ShellState,
+    ) -> Vec<ExpandedWord> {
+        let Some(parts) = parts else {
+            self.refuse_word(raw);
+            return vec![ExpandedWord::unquoted(raw)];
+        };
         let mut fields = vec![ExpandedWord::default()];
-        for part in parts {
+        for part in &parts {
             if self.is_exhausted() {
                 break;
             }
@@ -307,6 +337,7 @@ impl CommandChecker<'_> {
                 "+" => dirs(state),
                 _ => vec![vec![WordChar::Unknown]],
             },
+            Part::Unknown => vec![vec![WordChar::Unknown]],
             Part::Variable(inside, quoted) => self.variable(inside, *quoted, state),
             Part::Command(body, quoted) => match self.printed(body, state) {
                 Some(text) => values(&[text], *quoted),
@@ -360,7 +391,7 @@ impl CommandChecker<'_> {
         match test.chars().next() {
             Some('-' | '=' | '+') => {
                 let word = &test[1..];
-                for field in self.expand_parts(&parts(word), state) {
+                for field in self.expand_parts(parts(word), word, state) {
                     options.push(field.units);
                 }
             }
@@ -373,7 +404,7 @@ impl CommandChecker<'_> {
                 options.extend(values(&cut.map(str::to_owned).collect::<Vec<_>>(), quoted));
             }
             Some(_) => {
-                self.expand_parts(&here_document_parts(rest), state);
+                self.expand_text(rest, state);
                 let changed: Vec<String> = known
                     .iter()
                     .filter_map(|value| changed(value, rest))

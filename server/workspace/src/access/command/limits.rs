@@ -114,9 +114,111 @@ fn is_number_place(bytes: &[u8], at: usize) -> bool {
         || matches!(after, Some(b'<' | b'>' | b'.'))
 }
 
+/// Maximum of braces in a word whose braces are expanded. Each may double the time.
+pub(super) const MAX_BRACES: usize = 12;
+/// Maximum constructs of a word that contain other constructs. Each may double the time of the word parser.
+const MAX_NESTED: usize = 8;
+/// Maximum subscripts in such constructs. Each may be parsed 25 times.
+const MAX_SUBSCRIPTS: usize = 2;
+/// Maximum digits of a number in a word: those of an `i64`.
+const MAX_WORD_DIGITS: usize = 18;
+/// Number of levels of well-formed constructs that a word may have.
+const MAX_LEVELS: usize = 4;
+/// Maximum bytes of a word with nested constructs.
+const MAX_NESTED_BYTES: usize = 16 * 1024;
+
+/// Returns whether the parser takes reasonable time for a word.
+///
+/// It parses constructs again if the text around them is not what it expected, so nested ones take exponential time.
+/// Closed constructs with plain content are ignored, up to [`MAX_LEVELS`]; all others are counted without regard to
+/// quotes, so that none can be hidden.
+pub(super) fn is_parsable_word(raw: &str) -> bool {
+    // The parser panics on numbers that overflow.
+    let mut numbers = raw.split(|c: char| !c.is_ascii_digit());
+    if (raw.contains('~') || count_braces(raw) > 0)
+        && numbers.any(|number| number.len() > MAX_WORD_DIGITS)
+    {
+        return false;
+    }
+    let mut text = raw.to_owned();
+    for _ in 0..MAX_LEVELS {
+        text = without_plain_constructs(&text);
+    }
+    let count = |pattern: &str| text.matches(pattern).count();
+    let dollars = count("$(") + count("${") + count("$[");
+    if dollars == 0 {
+        return true;
+    }
+    dollars + count("(") <= MAX_NESTED
+        && count("[") <= MAX_SUBSCRIPTS
+        && raw.len() <= MAX_NESTED_BYTES
+}
+
+/// Replaces each construct that contains no other one.
+fn without_plain_constructs(text: &str) -> String {
+    let is_special = |c: char| "\"'`(){}[]$\\".contains(c);
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_special) {
+        plain.push_str(&rest[..at]);
+        let opener = rest[at..].chars().next().unwrap_or_default();
+        rest = &rest[at + 1..];
+        if opener == '\\' {
+            // An escaped character opens nothing.
+            rest = rest.strip_prefix(|_: char| true).unwrap_or(rest);
+            plain.push('x');
+            continue;
+        }
+        let closer = match opener {
+            '(' => ')',
+            '{' => '}',
+            other => other,
+        };
+        let is_construct = "\"'`({".contains(opener);
+        match rest
+            .find(is_special)
+            .filter(|end| is_construct && rest[*end..].starts_with(closer))
+        {
+            Some(end) => {
+                if opener != '"' && plain.ends_with('$') {
+                    plain.pop();
+                }
+                plain.push('x');
+                rest = &rest[end + 1..];
+            }
+            None if opener == '$' && !rest.starts_with(['(', '{', '[', '\'']) => plain.push('x'),
+            None => plain.push(opener),
+        }
+    }
+    plain + rest
+}
+
+/// Counts the opening braces of a word that may be brace expressions.
+pub(super) fn count_braces(raw: &str) -> usize {
+    let mut quote = None;
+    let mut count = 0;
+    let mut chars = raw.chars();
+    let mut last = ' ';
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => {
+                chars.next();
+            }
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '{') if last != '$' => count += 1,
+            _ => {}
+        }
+        last = c;
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
-    use super::stack_for;
+    use super::{count_braces, is_parsable_word, stack_for};
 
     #[test]
     fn ordinary_commands_pass() {
@@ -127,6 +229,34 @@ mod tests {
             "case $x in a) echo b;; *) echo c;; esac",
         ] {
             assert!(stack_for(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_words_pass() {
+        for word in [
+            "\"$(git log --format=\"%H $(date)\" \"$a\")\"",
+            &"${a:-b} $(c \"$d\") $((1 + (2 * 3))) \\$(x) ".repeat(100),
+            "'{\"a\": [{\"b\": [1, 12345678901234567890]}]}'",
+        ] {
+            assert!(is_parsable_word(word), "{word}");
+        }
+        assert_eq!(count_braces("a{b,c}'{'\"{\"\\{${x}"), 1);
+    }
+
+    #[test]
+    fn words_over_the_limits_are_refused() {
+        for word in [
+            "${a:-".repeat(20),
+            "$(".repeat(20),
+            "\"$(".repeat(20),
+            "$(( ".repeat(20),
+            "$(\"".to_owned() + &"(".repeat(20),
+            "${a[\"${a[\"${a[\"".to_owned(),
+            "~99999999999999999999".to_owned(),
+            "{1..99999999999999999999}".to_owned(),
+        ] {
+            assert!(!is_parsable_word(&word), "{word}");
         }
     }
 

@@ -5,17 +5,14 @@
 //! directory. What a program does internally (a script, an encoded string) is not checked.
 //!
 //! [`mod@limits`] refuses input that the parser cannot handle. [`shell`] walks the parsed command.
-//! [`expansion`] expands words, with [`lexer`], [`brace_expansion`] and [`mod@printf`];
-//! [`wildcard`] expands patterns. [`simple_command`] checks an [`invocation`] of a program:
+//! [`expansion`] expands words, with [`words`] and [`mod@printf`]; [`wildcard`] expands patterns. [`simple_command`] checks an [`invocation`] of a program:
 //! [`options`] splits its words by the data in [`program_table`], and [`recursive_readers`] walks
 //! the directories that it reads, with [`name_filter`], [`find`] and [`sed`] for what it skips.
 //! This module contains the [`CommandChecker`] with the state that they share.
 
-mod brace_expansion;
 mod expansion;
 mod find;
 mod invocation;
-mod lexer;
 mod limits;
 mod name_filter;
 mod options;
@@ -26,6 +23,7 @@ mod sed;
 mod shell;
 mod simple_command;
 mod wildcard;
+mod words;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

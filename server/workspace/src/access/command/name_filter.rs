@@ -1,10 +1,10 @@
 //! Include and exclude options of programs that read directories.
 
 use super::{
-    brace_expansion::expand_braces,
     invocation::Invocation,
     options::{ProgramUse, excluded_path},
     program_table::{FolderReader, PatternStyle, Precedence, has},
+    words::expand_braces,
 };
 use crate::access::git_glob::{Case, Matcher, NoGlob, Subject, Syntax};
 
@@ -160,7 +160,7 @@ impl NameFilter {
                 text = text.split_once('!').map_or("", |(_, text)| text);
             }
             let texts = match reader.style {
-                PatternStyle::Gitignore => expand_braces(text),
+                PatternStyle::Gitignore => expand_braces(text).unwrap_or_default(),
                 _ => vec![text.to_owned()],
             };
             rules.extend(texts.iter().map(|text| FilterRule {

@@ -1,6 +1,6 @@
 //! Predicts the output of `echo` and `printf`.
 
-use super::{CommandChecker, lexer::parts, shell::ShellState};
+use super::{CommandChecker, shell::ShellState, words::parts};
 
 impl CommandChecker<'_> {
     /// Returns the output of a substitution that is a plain `echo` or `printf`.
@@ -9,7 +9,7 @@ impl CommandChecker<'_> {
         let (name, operands) = words.split_first()?;
         let mut texts = Vec::new();
         for operand in operands {
-            let fields = self.expand_parts(&parts(operand), state);
+            let fields = self.expand_parts(parts(operand), operand, state);
             let [field] = fields.as_slice() else {
                 return None;
             };

@@ -20,7 +20,7 @@ use brush_parser::{
 };
 
 use super::{
-    CommandChecker, expansion::ExpandedWord, invocation::Invocation, lexer, program_table,
+    CommandChecker, expansion::ExpandedWord, invocation::Invocation, program_table,
     simple_command::LIST_READERS,
 };
 use crate::path::AbsPath;
@@ -284,7 +284,7 @@ impl CommandChecker<'_> {
 
     /// Arithmetic reads no file, but may contain command substitutions.
     fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr, state: &ShellState) {
-        self.expand_parts(&lexer::here_document_parts(&expression.value), state);
+        self.expand_text(&expression.value, state);
     }
 
     /// A test reads no file, but may contain command substitutions.
@@ -370,7 +370,7 @@ impl CommandChecker<'_> {
         if !document.requires_expansion {
             return body.clone();
         }
-        self.expand_parts(&lexer::here_document_parts(body), state)
+        self.expand_text(body, state)
             .first()
             .map_or_else(String::new, ExpandedWord::text)
     }
@@ -432,7 +432,7 @@ impl CommandChecker<'_> {
         let name = match &assignment.name {
             AssignmentName::VariableName(name) => name,
             AssignmentName::ArrayElementName(name, index) => {
-                self.expand_parts(&lexer::here_document_parts(index), state);
+                self.expand_text(index, state);
                 name
             }
         };
@@ -471,7 +471,7 @@ impl CommandChecker<'_> {
         {
             self.script(value.trim_start_matches(['|', '!', '-', ' ']), state);
         } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
-            self.expand_parts(&lexer::here_document_parts(value), state);
+            self.expand_text(value, state);
         } else {
             self.check_embedded(value, state);
         }
