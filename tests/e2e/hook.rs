@@ -232,7 +232,7 @@ fn a_mentioned_denied_file_stops_the_prompt() {
         assert!(refused, "{}: {answer}", names.agent);
         let reason = answer["reason"].as_str().unwrap();
         assert!(reason.contains(".clineignore:2"), "{reason}");
-        let answer = names.prompt(&workspace, "s", "explain @notes.txt and @nobody");
+        let answer = names.prompt(&workspace, "s", "explain @notes.txt and @missing");
         assert!(answer.pointer(names.context).is_some(), "{answer}");
     }
 }

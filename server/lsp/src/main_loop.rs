@@ -209,7 +209,7 @@ struct TaskDone {
     answer: Option<(ReplyTo, Answer)>,
 }
 
-/// Who gets the response of a request.
+/// Receiver of a response.
 enum ReplyTo {
     /// The client; the id of the request.
     Client(Value),

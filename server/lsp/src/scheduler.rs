@@ -28,7 +28,7 @@ pub enum Key {
 /// How a job uses a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// No other job uses the key meanwhile.
+    /// No other job uses the key at the same time.
     Exclusive,
     /// Other jobs may share the key.
     Shared,

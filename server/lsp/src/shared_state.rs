@@ -409,7 +409,7 @@ impl Server {
             match pruned {
                 Ok(pruned) => {
                     tracing::info!(removed = pruned.removed.len(), "tasks pruned");
-                    handlers::checkpoints::forget_tasks(&server, pruned.removed);
+                    handlers::checkpoint::prune_checkpoints::forget_tasks(&server, pruned.removed);
                 }
                 Err(error) => tracing::warn!(%error, "cannot delete old tasks"),
             }

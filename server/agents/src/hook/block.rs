@@ -24,7 +24,7 @@ const OPTIONAL: &[SectionId] = &[
     SectionId::RunningTerminals,
 ];
 
-/// The sections that a session was told, by a hash of their text.
+/// Hashes of the sections that a session has received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownSections(BTreeMap<SectionId, u64>);
 

@@ -24,7 +24,10 @@ use super::{
 use crate::{
     handlers::{
         RequestContext,
-        checkpoints::{Direction, import, patch, transfer},
+        checkpoint::{
+            diff_checkpoints::patch,
+            transfer::{Direction, import, transfer},
+        },
     },
     plural::plural,
     shared_state::Server,

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     checkpoint_registry::keys_of_roots,
-    handlers::{self, restore},
+    handlers::{self, checkpoint},
     request_context::RequestContext,
     scheduler::all_task_keys,
     session::normalize_uri,
@@ -45,7 +45,7 @@ pub fn create(context: &RequestContext<'_>, target: DocumentArg) -> Result<Comma
         label: target.label,
         ..CreateCheckpointParams::default()
     };
-    let created = handlers::checkpoints::create(context, params)?;
+    let created = handlers::checkpoint::create_checkpoint::run(context, params)?;
     command_result::message(context, created.summary.unwrap_or_default())
 }
 
@@ -68,7 +68,7 @@ pub fn show_changes(
         patch: true,
         ..DiffCheckpointsParams::default()
     };
-    let difference = handlers::checkpoints::diff(context, params)?;
+    let difference = handlers::checkpoint::diff_checkpoints::run(context, params)?;
     if difference.files.is_empty() {
         return command_result::message(context, format!("nothing changed since {from}"));
     }
@@ -142,7 +142,7 @@ pub fn restore_file(
         contents: true,
         ..DiffCheckpointsParams::default()
     };
-    let mut files = handlers::checkpoints::diff(context, params)?.files;
+    let mut files = handlers::checkpoint::diff_checkpoints::run(context, params)?.files;
     files.retain(|file| normalize_uri(&file.uri) == uri);
     let Some(file) = files.pop() else {
         return command_result::message(
@@ -155,7 +155,7 @@ pub fn restore_file(
         paths: Some(vec![uri.clone()]),
         ..PreviewRestoreParams::default()
     };
-    let preview = restore::preview(context, params)?;
+    let preview = checkpoint::preview_restore::run(context, params)?;
     let what = format!("restore {name}");
     let mut question = match file.status {
         DifferenceStatus::Added => format!("Delete {name}? It does not exist in {from}."),
@@ -208,7 +208,8 @@ impl FileRestore {
             && open.document.text() != text
         {
             let edits = [(self.uri.as_str(), open, text)];
-            let edit = restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
+            let edit =
+                checkpoint::restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
             return self.restore_in_editor(server, &edit);
         }
         let (worker, keys) = (server.clone(), keys_of_roots([&self.root]));
@@ -249,7 +250,7 @@ impl FileRestore {
             force: true,
             ..RestoreCheckpointParams::default()
         };
-        let restored = restore::restore(context, params)?.result;
+        let restored = checkpoint::restore_checkpoint::run(context, params)?.result;
         let show_error = restored.outcomes.iter().find_map(|o| o.error.as_deref());
         match show_error {
             Some(why) => Err(Error::storage(format!(
@@ -277,7 +278,7 @@ pub fn undo_last_restore(
         undo: true,
         ..PreviewRestoreParams::default()
     };
-    let preview = restore::preview(context, params)?;
+    let preview = checkpoint::preview_restore::run(context, params)?;
     let kept = preview.conflicts.iter();
     let kept: Vec<String> = kept
         .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
@@ -354,7 +355,7 @@ fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
     let worker = server.clone();
     server.jobs().run(keys, "undo a restore", move || {
         let context = RequestContext::new(&worker, snapshot, Cancel::default());
-        match restore::undo(&context, params) {
+        match checkpoint::undo_restore::run(&context, params) {
             Ok(undone) => {
                 let done = undone.summary.unwrap_or_default();
                 worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
@@ -395,7 +396,7 @@ pub(super) fn latest(context: &RequestContext<'_>, root: &Root) -> Result<BaseCh
         root: Some(root.path.to_uri()),
         ..ListCheckpointsParams::default()
     };
-    let listed = handlers::checkpoints::list(context, params)?.checkpoints;
+    let listed = handlers::checkpoint::list_checkpoints::run(context, params)?.checkpoints;
     let is_asked = |one: &Checkpoint| one.purpose != Some(CheckpointPurpose::Undo);
     let latest = listed.into_iter().find(is_asked).ok_or_else(|| {
         let why = format!("no checkpoint of {} yet; create one first", root.name);

@@ -220,7 +220,7 @@ fn changed_in_root(
         paths: Some(uris.to_vec()),
         ..DiffCheckpointsParams::default()
     };
-    let files = handlers::checkpoints::diff(context, params)?.files;
+    let files = handlers::checkpoint::diff_checkpoints::run(context, params)?.files;
     let published = files.into_iter().filter_map(|file| {
         let uri = normalize_uri(&file.uri);
         let message = format!("{} since {since}", describe_change(&file));

@@ -10,15 +10,13 @@
 )]
 
 pub mod check_access;
-mod checkpoint_context;
-pub mod checkpoints;
+pub mod checkpoint;
 pub mod compaction;
 pub mod count_tokens;
 pub mod environment_details;
 pub mod list_files;
 pub mod notifications;
 pub mod read_file;
-pub mod restore;
 pub mod result_documents;
 pub mod tasks;
 pub mod tracking;

@@ -21,7 +21,9 @@ use sightline_workspace::{
     clock::now_millis, error::Error, git::Repository, path::AbsPath, storage::TaskId,
 };
 
-use super::{RequestContext, checkpoints, raw, tracking};
+use super::{
+    RequestContext, checkpoint::prune_checkpoints::remove_task_checkpoints, raw, tracking,
+};
 
 /// `sightline/appendMessages`.
 pub fn append(
@@ -190,7 +192,7 @@ pub fn delete(
         deleted => deleted,
     };
     context.server.forget_task(&task);
-    let removed = checkpoints::remove_task_checkpoints(context, &task);
+    let removed = remove_task_checkpoints(context, &task);
     let freed_bytes = match (deleted, removed) {
         // A task may have nothing but checkpoints left.
         (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,

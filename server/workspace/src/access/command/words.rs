@@ -70,8 +70,12 @@ struct Collector<'a> {
 impl Collector<'_> {
     fn add(&mut self, pieces: &[WordPieceWithSource], is_quoted: bool) {
         for piece in pieces {
-            let source = &self.raw[piece.start_index..piece.end_index];
-            let rest = &self.raw[piece.end_index..];
+            let source = self.raw.get(piece.start_index..piece.end_index);
+            let rest = self.raw.get(piece.end_index..);
+            let (Some(source), Some(rest)) = (source, rest) else {
+                self.parts.push(Part::Unknown);
+                continue;
+            };
             let part = match &piece.piece {
                 // A construct that the parser does not understand.
                 WordPiece::Text(text) if text == "$" && rest.starts_with(['(', '{', '[']) => {
@@ -92,7 +96,7 @@ impl Collector<'_> {
                     self.add(inner, true);
                     continue;
                 }
-                WordPiece::EscapeSequence(text) => match &text[1..] {
+                WordPiece::EscapeSequence(text) => match text.strip_prefix('\\').unwrap_or(text) {
                     "\n" => continue,
                     escaped => Part::Text(escaped.to_owned(), true),
                 },

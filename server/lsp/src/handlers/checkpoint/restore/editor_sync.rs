@@ -5,7 +5,7 @@ use sightline_checkpoint::restore::EditorText;
 use sightline_workspace::{editor::OpenDocument, escape::one_line, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
-use crate::{handlers::RequestContext, shared_state::Server};
+use crate::{request_context::RequestContext, shared_state::Server};
 
 /// Maximum number of changed files listed in a message.
 const MAX_NAMED: usize = 5;

@@ -13,7 +13,7 @@ use sightline_workspace::{
     path::{Location, RelPath, Root, Roots, uri_to_path},
 };
 
-use super::RequestContext;
+use crate::request_context::RequestContext;
 use crate::{
     checkpoint_registry::{RootCheckpoints, report_recovered, try_recover},
     progress::Progress,

@@ -9,21 +9,21 @@ use sightline_workspace::{
 
 use super::super::{
     checkpoint_context::{CheckpointContext, FoundCheckpoint},
-    checkpoints::with_root_name,
+    shared::with_root_name,
 };
 
 /// The files to restore in one root.
-pub(super) struct RootRestore {
-    pub(super) found: FoundCheckpoint,
-    pub(super) wanted: RestoreTarget,
+pub(in super::super) struct RootRestore {
+    pub(in super::super) found: FoundCheckpoint,
+    pub(in super::super) wanted: RestoreTarget,
     /// Open documents with unsaved text, by path and URI.
-    pub(super) unsaved: Vec<(RelPath, String)>,
+    pub(in super::super) unsaved: Vec<(RelPath, String)>,
     /// Open documents without unsaved text.
-    pub(super) clean: Vec<RelPath>,
+    pub(in super::super) clean: Vec<RelPath>,
 }
 
 impl RootRestore {
-    pub(super) fn new(
+    pub(in super::super) fn new(
         cx: &CheckpointContext<'_>,
         found: FoundCheckpoint,
         paths: Vec<RelPath>,
@@ -73,7 +73,7 @@ impl RootRestore {
         self.unsaved.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    pub(super) fn preview(&self, cx: &CheckpointContext<'_>) -> Result<Preview, Error> {
+    pub(in super::super) fn preview(&self, cx: &CheckpointContext<'_>) -> Result<Preview, Error> {
         let cancel = &cx.request.cancel;
         cx.with_job(self.found.root, cancel, |job| {
             self.found
@@ -84,7 +84,7 @@ impl RootRestore {
         .map_err(|error| self.name_error(cx, error))
     }
 
-    pub(super) fn restore(
+    pub(in super::super) fn restore(
         &self,
         cx: &CheckpointContext<'_>,
         cancel: &Cancel,
@@ -137,7 +137,7 @@ fn documents_in_root<'a>(
 }
 
 /// Removes roots that are restored as part of an outer root.
-pub(super) fn without_nested(
+pub(in super::super) fn without_nested(
     cx: &CheckpointContext<'_>,
     parts: Vec<RootRestore>,
 ) -> Result<Vec<RootRestore>, Error> {

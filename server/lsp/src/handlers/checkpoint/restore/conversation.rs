@@ -5,10 +5,11 @@ use sightline_conversation::task::{RewindId, RewindPoint};
 use sightline_protocol::task::MessageMeta;
 use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
 
-use crate::handlers::{RequestContext, checkpoints::conversation_mark, tasks};
+use super::super::shared::conversation_mark;
+use crate::{handlers::tasks, request_context::RequestContext};
 
 /// Rewinds the conversation of a task to its position at a checkpoint.
-pub(super) fn rewind(
+pub(in super::super) fn rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
     checkpoint: &Checkpoint,
@@ -33,7 +34,7 @@ pub(super) fn rewind(
 }
 
 /// Reverts a rewind. Returns the id of the new rewind.
-pub(super) fn undo_rewind(
+pub(in super::super) fn undo_rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
     id: RewindId,
@@ -43,6 +44,6 @@ pub(super) fn undo_rewind(
     store.undo_rewind(task, id, &meta, &Cancel::default())
 }
 
-pub(super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {
+pub(in super::super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {
     conversation_mark(context, task).map_or(0, |conversation_mark| conversation_mark.messages)
 }

@@ -1,0 +1,119 @@
+//! `sightline/createCheckpoint`.
+
+use super::{
+    checkpoint_context::CheckpointContext,
+    shared::{
+        conversation_mark, group_root_uris, members, notify_created, selected_roots, to_wire,
+        with_root_name,
+    },
+};
+use crate::request_context::{RequestContext, Response};
+use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Keep, Purpose, Request};
+use sightline_protocol::{
+    checkpoint::{Checkpoint, CreateCheckpointParams},
+    error::ErrorKind,
+};
+use sightline_workspace::{cancel::Cancel, error::Error, limits, storage::TaskId};
+use std::sync::Arc;
+
+/// `sightline/createCheckpoint`.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: CreateCheckpointParams,
+) -> Result<Response<Checkpoint>, Error> {
+    let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
+    let label = params.label.as_ref().map_or(0, String::len);
+    if label > limits::MAX_LABEL_BYTES {
+        let limit = limits::MAX_LABEL_BYTES;
+        let why = format!("a label of {label} bytes exceeds the limit of {limit}; shorten it");
+        return Err(Error::new(ErrorKind::TooLarge, why));
+    }
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Creating a checkpoint")?;
+    let roots = selected_roots(cx.roots(), params.root.as_deref())?;
+    let messages = match &task {
+        Some(task) => conversation_mark(context, task),
+        None => None,
+    };
+    let request = Request {
+        task,
+        label: params.label,
+        purpose: Purpose::Asked,
+        messages,
+        confirm_large: params.confirm_large,
+        group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
+        group_roots: group_root_uris(cx.roots(), roots.iter().copied()),
+        ..Request::default()
+    };
+    let mut taken = Vec::new();
+    for root in roots {
+        match create_in_root(&cx, root, &request) {
+            Ok(stored) => taken.push((root, stored)),
+            Err(error) => {
+                remove_created(&cx, &taken);
+                return Err(error);
+            }
+        }
+    }
+    let members = members(cx.roots(), &taken);
+    let mut checkpoints = taken.iter().map(|(root, stored)| {
+        let mut checkpoint = to_wire(&cx.view, *root, stored);
+        checkpoint.group = (members.len() > 1).then(|| members.clone());
+        checkpoint
+    });
+    let checkpoints: Vec<Checkpoint> = checkpoints.by_ref().collect();
+    for checkpoint in &checkpoints {
+        notify_created(context, checkpoint);
+    }
+    let first = checkpoints.into_iter().next();
+    let first = first
+        .ok_or_else(|| Error::invalid("no folder is open; checkpoints need an open folder"))?;
+    let summary = format!(
+        "checkpoint {}: {} added, {} modified, {} deleted{}",
+        first.id.get(..8).unwrap_or(&first.id),
+        first.added,
+        first.modified,
+        first.deleted,
+        match first.skipped.len() {
+            0 => String::new(),
+            count => format!(", {count} skipped"),
+        }
+    );
+    Ok(Response::from(first).with_summary(summary))
+}
+
+/// Creates the checkpoint of one root.
+fn create_in_root(
+    cx: &CheckpointContext<'_>,
+    root: usize,
+    request: &Request,
+) -> Result<Arc<StoredCheckpoint>, Error> {
+    let context = cx.request;
+    let (known, checkpoints) = cx.root_checkpoints(root)?;
+    let taken = cx.with_job(root, &context.cancel, |job| {
+        checkpoints
+            .store
+            .create(job, request, Some(&checkpoints.changes))
+    });
+    let stored = taken.map_err(|error| with_root_name(cx.roots(), known, error))?;
+    context.server.checkpoints().remember(stored.id, known);
+    checkpoints.scanned(context.server);
+    checkpoints.schedule_maintenance(context.server);
+    Ok(stored)
+}
+
+/// Removes the created members of a group that failed. Restoring one would look like
+/// restoring the whole group.
+fn remove_created(cx: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpoint>)]) {
+    for (root, stored) in taken {
+        let keep = Keep {
+            without: Some(stored.id),
+            ..Keep::default()
+        };
+        let pruned = cx
+            .root_checkpoints(*root)
+            .and_then(|(_, checkpoints)| checkpoints.store.prune(&keep, &Cancel::default()));
+        if let Err(error) = pruned {
+            tracing::warn!(%error, "cannot remove a checkpoint of a failed group");
+        }
+    }
+}

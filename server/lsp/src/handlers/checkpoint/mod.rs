@@ -1,0 +1,15 @@
+//! The requests about checkpoints, one file per method.
+
+mod checkpoint_context;
+pub mod checkpoint_stats;
+pub mod create_checkpoint;
+pub mod diff_checkpoints;
+pub mod list_checkpoints;
+pub mod preview_restore;
+pub mod prune_checkpoints;
+pub mod restore;
+pub mod restore_checkpoint;
+mod shared;
+pub mod transfer;
+pub mod undo_restore;
+pub mod verify_checkpoints;

@@ -1,0 +1,56 @@
+//! `sightline/previewRestore`.
+
+use super::{
+    checkpoint_context::CheckpointContext,
+    restore::{TOKEN_SEPARATOR, action, parts, to_conflict},
+    undo_restore::UndoPlan,
+};
+use crate::request_context::RequestContext;
+use sightline_protocol::checkpoint::{PreviewRestoreParams, PreviewRestoreResult, RestoreChange};
+use sightline_workspace::error::Error;
+
+/// `sightline/previewRestore`.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: PreviewRestoreParams,
+) -> Result<PreviewRestoreResult, Error> {
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Comparing")?;
+    let mut result = PreviewRestoreResult::default();
+    let parts = if params.undo {
+        if params.paths.is_some() {
+            return Err(Error::invalid(
+                "an undo reverts the whole restore; omit `paths`, or preview a restore of the undo point",
+            ));
+        }
+        let id = Some(params.id.as_str()).filter(|id| *id != "last");
+        let undone = UndoPlan::find(&cx, id)?;
+        result.undo_id = Some(undone.named.to_string());
+        result.task_id = undone.rewound.map(|(task, _)| task);
+        undone.parts
+    } else {
+        parts(&cx, &params.id, params.paths.as_deref(), params.all_roots)?
+    };
+    let mut tokens = Vec::new();
+    for part in &parts {
+        let preview = part.preview(&cx)?;
+        let root = part.found.root;
+        for change in preview.changes {
+            let (path, path_encoded, uri) = cx.name(root, &change.path);
+            result.changes.push(RestoreChange {
+                path,
+                action: action(change.action),
+                reason: change.reason,
+                changed_since: change.changed_since,
+                uri,
+                path_encoded,
+            });
+        }
+        let conflicts = preview.conflicts.into_iter();
+        result
+            .conflicts
+            .extend(conflicts.map(|conflict| to_conflict(&cx, root, conflict)));
+        tokens.push(preview.token);
+    }
+    result.token = tokens.join(TOKEN_SEPARATOR);
+    Ok(result)
+}

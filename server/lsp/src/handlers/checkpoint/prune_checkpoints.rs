@@ -1,0 +1,112 @@
+//! `sightline/pruneCheckpoints`, and the removal of a deleted task's checkpoints.
+
+use super::{
+    checkpoint_context::CheckpointContext,
+    shared::{selected_roots, with_root_name},
+};
+use crate::{
+    checkpoint_registry::{all_roots, keys_of_roots, try_recover},
+    plural::plural,
+    request_context::{RequestContext, Response},
+    shared_state::Server,
+};
+use sightline_checkpoint::{Keep, Oid};
+use sightline_protocol::checkpoint::{PruneCheckpointsParams, PruneCheckpointsResult};
+use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
+use std::sync::Arc;
+
+/// `sightline/pruneCheckpoints`.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: PruneCheckpointsParams,
+) -> Result<Response<PruneCheckpointsResult>, Error> {
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Removing checkpoints")?;
+    let keep = Keep {
+        newest: params.keep.map(|keep| keep as usize),
+        since: params
+            .older_than
+            .map(|time| u64::try_from(time).unwrap_or(0)),
+        max_bytes: params.max_bytes,
+        ..Keep::default()
+    };
+    let mut total = PruneCheckpointsResult::default();
+    let roots = selected_roots(cx.roots(), params.root.as_deref())?;
+    if keep == Keep::default() {
+        return Ok(total.into());
+    }
+    for root in roots {
+        let (known, checkpoints) = cx.root_checkpoints(root)?;
+        let pruned = if params.dry_run {
+            checkpoints.store.would_prune(&keep, &context.cancel)
+        } else {
+            checkpoints.store.prune(&keep, &context.cancel)
+        };
+        let pruned = pruned.map_err(|error| with_root_name(cx.roots(), known, error))?;
+        total.removed += pruned.removed.len() as u64;
+        total.freed_bytes += pruned.freed_bytes;
+        if params.dry_run {
+            let removed = pruned.removed.iter();
+            total.checkpoints.extend(removed.map(Oid::to_string));
+        } else {
+            checkpoints.schedule_maintenance(context.server);
+        }
+    }
+    let count = plural(total.removed, "checkpoint");
+    let bytes = plural(total.freed_bytes, "byte");
+    let summary = if params.dry_run {
+        format!("{count} would be removed, about {bytes} freed")
+    } else {
+        format!("{count} removed, {bytes} freed")
+    };
+    Ok(Response::from(total).with_summary(summary))
+}
+
+/// Removes a task's checkpoints in all open roots.
+pub(in crate::handlers) fn remove_task_checkpoints(
+    context: &RequestContext<'_>,
+    task: &TaskId,
+) -> Result<PruneCheckpointsResult, Error> {
+    let mut total = PruneCheckpointsResult::default();
+    for root in all_roots(&context.snapshot) {
+        let server = context.server;
+        let checkpoints = server
+            .checkpoints()
+            .open(server, &context.snapshot, &root)?;
+        if !checkpoints.store.git_dir().exists() {
+            continue;
+        }
+        try_recover(server, &context.snapshot, &root);
+        let pruned = checkpoints
+            .store
+            .prune(&all_but_task(task), &context.cancel)?;
+        total.removed += pruned.removed.len() as u64;
+        total.freed_bytes += pruned.freed_bytes;
+    }
+    Ok(total)
+}
+
+fn all_but_task(task: &TaskId) -> Keep {
+    Keep {
+        without_task: Some(task.clone()),
+        ..Keep::default()
+    }
+}
+
+/// Schedules removal of the checkpoints of deleted tasks.
+pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
+    if tasks.is_empty() {
+        return;
+    }
+    let snapshot = server.snapshot();
+    let roots = all_roots(&snapshot);
+    let worker = server.clone();
+    let keys = keys_of_roots(&roots);
+    server.jobs().run(keys, "prune checkpoints", move || {
+        let context = RequestContext::new(&worker, snapshot, Cancel::default());
+        for task in tasks {
+            if let Err(error) = remove_task_checkpoints(&context, &task) {
+                tracing::warn!(%error, "cannot remove the checkpoints of a deleted task");
+            }
+        }
+    });
+}

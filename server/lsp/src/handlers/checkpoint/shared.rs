@@ -1,0 +1,176 @@
+//! Parts that several checkpoint requests use: the wire form of a checkpoint, its group and
+//! the position in its conversation.
+
+use super::checkpoint_context::CheckpointContext;
+use crate::{checkpoint_registry::named_root, plural::plural, request_context::RequestContext};
+use sightline_checkpoint::{
+    Checkpoint as StoredCheckpoint, ConversationMark, Filter, Purpose, Skipped,
+};
+use sightline_protocol::{
+    checkpoint::{
+        Checkpoint, CheckpointPurpose, DidCreateCheckpointParams, GroupMember, SkippedPath,
+    },
+    error::ErrorKind,
+    method::{DidCreateCheckpoint, Notification},
+};
+use sightline_workspace::{
+    access::AccessView,
+    error::Error,
+    path::{Root, Roots},
+    storage::TaskId,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Returns the named root, or all.
+pub(super) fn selected_roots(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
+    match name {
+        Some(name) => Ok(vec![named_root(roots, name)?]),
+        None => Ok((0..roots.as_slice().len()).collect()),
+    }
+}
+
+/// Returns the root URIs of a group, or nothing for a single root.
+pub(super) fn group_root_uris(
+    roots: &Roots,
+    together: impl ExactSizeIterator<Item = usize>,
+) -> Vec<String> {
+    if together.len() < 2 {
+        return Vec::new();
+    }
+    let together = together.filter_map(|root| roots.get(root));
+    together.map(|root| root.path.to_uri()).collect()
+}
+
+/// Adds the root's name to an error, if there are several roots.
+pub(super) fn with_root_name(roots: &Roots, root: &Root, mut error: Error) -> Error {
+    if roots.as_slice().len() > 1 {
+        error.message = format!("{}: {}", root.name, error.message);
+    }
+    error
+}
+
+/// Notifies the client of a new checkpoint.
+pub(super) fn notify_created(context: &RequestContext<'_>, checkpoint: &Checkpoint) {
+    if context.snapshot.settings.notifications {
+        let params = DidCreateCheckpointParams {
+            checkpoint: checkpoint.clone(),
+        };
+        let client = context.server.client();
+        client.notify(DidCreateCheckpoint::NAME, &params);
+    }
+}
+
+/// Returns the position in a task's conversation. If it cannot be read, a warning is
+/// logged and the checkpoint is created without it.
+pub(super) fn conversation_mark(
+    context: &RequestContext<'_>,
+    task: &TaskId,
+) -> Option<ConversationMark> {
+    let store = context.server.task_store(&context.snapshot).ok()?;
+    match store.load(task, &context.cancel) {
+        Ok(conversation) => Some(ConversationMark {
+            messages: conversation.messages.len() as u64,
+            compactions: conversation.info.compactions,
+            entry: conversation.entry,
+        }),
+        Err(error) if error.kind == ErrorKind::NotFound => Some(ConversationMark::default()),
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the conversation; the checkpoint is created without it");
+            None
+        }
+    }
+}
+
+/// Converts a checkpoint to its wire form, without its group. Skipped paths that the
+/// rules deny are only counted.
+pub(super) fn to_wire(view: &AccessView, root: usize, stored: &StoredCheckpoint) -> Checkpoint {
+    let roots = view.roots();
+    let metadata = &stored.metadata;
+    let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = metadata
+        .skipped
+        .iter()
+        .partition(|skipped| skipped.may_be_shown(view, root));
+    let shown = shown.into_iter().map(|skipped| SkippedPath {
+        path: skipped.path.clone(),
+        reason: skipped.reason.clone(),
+        path_encoded: skipped.encoded,
+    });
+    let counted = (!hidden.is_empty()).then(|| SkippedPath {
+        path: String::new(),
+        reason: format!(
+            "{} hidden by access rules",
+            plural(hidden.len() as u64, "skipped path")
+        ),
+        path_encoded: false,
+    });
+    let messages = metadata.messages.filter(|_| metadata.task.is_some());
+    Checkpoint {
+        id: stored.id.to_string(),
+        root: roots
+            .get(root)
+            .map_or_else(String::new, |root| root.path.to_uri()),
+        task_id: metadata.task.clone(),
+        label: metadata.label.clone(),
+        created_at: to_i64(metadata.created),
+        added: metadata.counts.added,
+        modified: metadata.counts.modified,
+        deleted: metadata.counts.deleted,
+        skipped: shown.chain(counted).collect(),
+        duration_ms: metadata.duration_ms,
+        files: metadata.files,
+        bytes: metadata.bytes,
+        purpose: match metadata.purpose {
+            Purpose::Asked => None,
+            Purpose::Undo { .. } => Some(CheckpointPurpose::Undo),
+            Purpose::Imported => Some(CheckpointPurpose::Imported),
+        },
+        messages: messages.map(|conversation_mark| conversation_mark.messages),
+        group: None,
+        imported: metadata.imported.clone(),
+    }
+}
+
+pub(super) fn to_i64(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
+
+pub(super) fn members(roots: &Roots, taken: &[(usize, Arc<StoredCheckpoint>)]) -> Vec<GroupMember> {
+    let taken = taken.iter();
+    taken
+        .filter_map(|(root, stored)| {
+            Some(GroupMember {
+                root: roots.get(*root)?.path.to_uri(),
+                id: stored.id.to_string(),
+            })
+        })
+        .collect()
+}
+
+/// Returns the members of every group.
+pub(super) fn groups(
+    cx: &CheckpointContext<'_>,
+) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
+    let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
+    for (root, stored) in grouped_checkpoints(cx)? {
+        let Some(group) = stored.metadata.group.clone() else {
+            continue;
+        };
+        let member = members(cx.roots(), &[(root, stored)]);
+        groups.entry(group).or_default().extend(member);
+    }
+    Ok(groups)
+}
+
+/// Returns the checkpoints that belong to groups, with their roots.
+pub(super) fn grouped_checkpoints(
+    cx: &CheckpointContext<'_>,
+) -> Result<Vec<(usize, Arc<StoredCheckpoint>)>, Error> {
+    let mut all = Vec::new();
+    for root in 0..cx.roots().as_slice().len() {
+        let (_, checkpoints) = cx.root_checkpoints(root)?;
+        let records = checkpoints.store.list(&Filter::default())?;
+        let grouped_checkpoints = records.into_iter().filter(|r| r.metadata.group.is_some());
+        all.extend(grouped_checkpoints.map(|stored| (root, stored)));
+    }
+    Ok(all)
+}
