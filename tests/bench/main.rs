@@ -23,6 +23,7 @@ mod clients;
 mod conversation;
 mod documents;
 mod environment;
+mod hook;
 mod input;
 mod instructions;
 mod listing;

@@ -9,8 +9,8 @@ use std::{
 use clap::{Parser, ValueEnum};
 
 use crate::{
-    Run, access, checkpoints, conversation, documents, environment, instructions, listing, memory,
-    plot,
+    Run, access, checkpoints, conversation, documents, environment, hook, instructions, listing,
+    memory, plot,
     report::{Report, Row},
     round_trips, soak,
 };
@@ -60,6 +60,7 @@ pub(crate) enum Part {
     Access,
     Listing,
     Environment,
+    Hook,
     Conversation,
     RoundTrips,
     Memory,
@@ -78,6 +79,7 @@ impl Part {
             Self::Access => access::run(run),
             Self::Listing => listing::run(run),
             Self::Environment => environment::run(run),
+            Self::Hook => hook::run(run),
             Self::Conversation => conversation::run(run),
             Self::RoundTrips => round_trips::run(run),
             Self::Memory => memory::run(run),

@@ -1,0 +1,153 @@
+//! `sightline hook`, from the start of the process to its end: a prompt and a tool call,
+//! with a running server and without. Compared with hooks in Python and Node.js that only
+//! parse their input.
+
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    Run, progress,
+    report::{Goal, Row, Series},
+    session::{Session, timed},
+    tree::{Tree, path_of},
+};
+
+const PART: &str = "hook";
+const PYTHON: &str = "Python that parses the event";
+const NODE: &str = "Node.js that parses the event";
+/// Events of each kind per round.
+const EVENTS: usize = 40;
+/// Milliseconds from start to end: the median, and the time that one event in a hundred
+/// exceeds.
+const MEDIAN: Goal = Goal::Value {
+    must: 10.0,
+    aim: 5.0,
+};
+const SLOWEST: Goal = Goal::Value {
+    must: 50.0,
+    aim: 10.0,
+};
+
+pub(crate) fn run(run: &mut Run) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for count in run.sizes.trees.clone() {
+        let rounds = run.rounds;
+        rows.extend(measure(run.trees.get(count), rounds));
+    }
+    rows
+}
+
+fn measure(tree: &Tree, rounds: usize) -> Vec<Row> {
+    progress(&format!("{PART}: {}", tree.name));
+    let rules = tree.work().join(".clineignore");
+    fs::write(&rules, "*.secret\n/part0/private/\n").unwrap();
+    let mut rows = Vec::new();
+    for with_server in [true, false] {
+        let server = with_server.then(|| Session::start(Some(&tree.work()), &tree.path("data")));
+        let mut ours: [Series; 2] = Default::default();
+        let mut peers: [Series; 2] = Default::default();
+        for round in 0..rounds {
+            for event in 0..EVENTS {
+                let session = format!("{with_server}-{round}-{event}");
+                let [prompt, tool] = events(tree, &session);
+                let answer = hook(tree, "UserPromptSubmit", &prompt, &mut ours[0]);
+                assert!(answer.contains("# Editor Open Tabs"), "no block: {answer}");
+                let answer = hook(tree, "PreToolUse", &tool, &mut ours[1]);
+                assert!(answer.contains("deny"), "not refused: {answer}");
+                if event % 4 == 0 {
+                    answered(&mut python(), &tool, &mut peers[0]);
+                    answered(&mut node(), &tool, &mut peers[1]);
+                }
+            }
+        }
+        if let Some(server) = server {
+            server.end();
+        }
+        fs::remove_dir_all(tree.path("data")).unwrap();
+        let suffix = if with_server { "a" } else { "no" };
+        for (work, series) in ["prompt", "tool call"].iter().zip(&ours) {
+            let work = format!("{work}, {suffix} server");
+            let row = |work: String, series: &Series| Row::new(PART, work, series).of(tree);
+            let median = MEDIAN.only_if(tree.judged);
+            let [python, node] = &peers;
+            rows.push(
+                row(format!("{work}, median"), series)
+                    .against(PYTHON, python)
+                    .goal(median),
+            );
+            rows.push(
+                row(format!("{work}, median"), series)
+                    .against(NODE, node)
+                    .goal(median),
+            );
+            let slowest = row(format!("{work}, 99 %"), &slowest(series));
+            rows.push(slowest.goal(SLOWEST.only_if(tree.judged)));
+        }
+    }
+    fs::remove_file(rules).unwrap();
+    rows
+}
+
+/// A prompt, and a command that reads a denied file.
+fn events(tree: &Tree, session: &str) -> [Value; 2] {
+    let cwd = tree.work();
+    let command = format!("grep -n fn {} token.secret | head -5", path_of(0));
+    [
+        json!({ "session_id": session, "cwd": cwd, "hook_event_name": "UserPromptSubmit",
+                "prompt": "Explain the first function" }),
+        json!({ "session_id": session, "cwd": cwd, "hook_event_name": "PreToolUse",
+                "tool_name": "Bash", "tool_input": { "command": command } }),
+    ]
+}
+
+/// Runs `sightline hook` and returns its output.
+fn hook(tree: &Tree, event: &str, input: &Value, series: &mut Series) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sightline"));
+    command.args(["hook", event, "--agent", "claude", "--storage"]);
+    answered(command.arg(tree.path("data")), input, series)
+}
+
+fn python() -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-c", "import json, sys; json.load(sys.stdin); print('{}')"]);
+    command
+}
+
+fn node() -> Command {
+    let mut command = Command::new("node");
+    command.args([
+        "-e",
+        "JSON.parse(require('fs').readFileSync(0)); console.log('{}')",
+    ]);
+    command
+}
+
+/// Runs a hook with its input. Returns its output and records the time from start to end.
+fn answered(command: &mut Command, input: &Value, series: &mut Series) -> String {
+    let input = input.to_string();
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let output = timed(series, || {
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        child.wait_with_output().unwrap()
+    });
+    assert!(output.status.success(), "{:?}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns the time that one event in a hundred exceeds.
+fn slowest(series: &Series) -> Series {
+    let mut sorted = series.0.clone();
+    sorted.sort_by(f64::total_cmp);
+    Series(vec![sorted[sorted.len() * 99 / 100]])
+}
