@@ -8,7 +8,7 @@
 //! A file is written in place only under a lease, which excludes other processes, see
 //! [`in_place`]. Otherwise the new file is created at a temporary name, gets the owner, permissions
 //! and other attributes of the old one, and the two names are exchanged. The displaced file is
-//! checked after the last step, see [`super::displaced_files`]. Either way, a save during the
+//! checked after the last step, see [`displaced_files`]. Either way, a save during the
 //! restore is never overwritten.
 
 #[cfg(test)]
@@ -28,6 +28,12 @@ use sightline_workspace::{
     path::RelPath,
 };
 
+pub(super) mod displaced_files;
+mod file_attributes;
+mod file_content;
+pub(super) mod in_place;
+mod open_by_processes;
+pub(super) mod step_error;
 use super::{
     super::{
         job::{Job, Progress},
@@ -40,14 +46,13 @@ use super::{
         worktree::{permissions::ReadPermissionMap, snapshot::Stamp},
     },
     crash_point::crash_point,
-    displaced_files::{FileSlot, Installed, temp_file_name, wait_until_closed},
-    file_attributes::{self, set_permissions, with_executable},
-    file_content::{verify_content, write_content},
-    in_place,
     plan::Step,
     preflight::BlobCache,
-    step_error::{StepError, appeared_error, changed_error, failure},
 };
+use displaced_files::{FileSlot, Installed, temp_file_name, wait_until_closed};
+use file_attributes::{set_permissions, with_executable};
+use file_content::{verify_content, write_content};
+use step_error::{StepError, appeared_error, changed_error, failure};
 
 /// Number of steps that a thread takes at once. Small, as steps differ in cost.
 const CHUNK: usize = 8;

@@ -12,29 +12,15 @@
 //! store, `apply` changes the files, and `recover` handles a journal that was left behind.
 
 #[cfg(test)]
-mod concurrent_save_tests;
-#[cfg(test)]
-mod crash_tests;
-#[cfg(test)]
-mod race_tests;
+mod tests;
 
 mod apply;
-mod changed_since;
 mod crash_point;
-mod displaced_files;
-mod exclusions;
-mod file_attributes;
-mod file_content;
-mod in_place;
 mod journal;
-mod open_by_processes;
 mod operation;
 mod plan;
 mod preflight;
-mod protected_paths;
 mod recover;
-mod recovery_steps;
-mod step_error;
 pub(crate) mod types;
 
 use std::sync::PoisonError;

@@ -19,12 +19,11 @@ use super::{
         tree_diff::{Leaf, Tree},
         worktree::{permissions::ReadPermissionMap, scan::Scan, snapshot::Folder},
     },
-    apply::{ApplyContext, apply, read_blob},
+    apply::{ApplyContext, apply, read_blob, step_error::StepError},
     crash_point::crash_point,
     journal::Journal,
     plan::{Plan, UnsavedDocuments},
     preflight::{self, BlobCache},
-    step_error::StepError,
     types::{Action, EditorText, Options, Outcome, RestoreTarget, Restored},
 };
 

@@ -17,6 +17,10 @@ use sightline_workspace::{
     path::RelPath,
 };
 
+pub(super) mod changed_since;
+mod exclusions;
+pub(super) mod protected_paths;
+
 use super::{
     super::{
         job::Job,
@@ -28,10 +32,10 @@ use super::{
         tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
         worktree::{reserved_names, scan::Scan},
     },
-    exclusions::{ExcludedThen, unreadable_conflicts},
-    protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
     types::{Action, Change, Conflict, Preview},
 };
+use exclusions::{ExcludedThen, unreadable_conflicts};
+use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
 
 /// Change of one path.
 #[derive(Clone, Debug)]

@@ -22,6 +22,8 @@ use sightline_workspace::{
     path::RelPath,
 };
 
+mod recovery_steps;
+
 use super::{
     super::{
         checkpoints::Checkpoints,
@@ -36,18 +38,20 @@ use super::{
         tree_diff::Leaf,
         worktree::permissions::ReadPermissionMap,
     },
-    apply::{ApplyContext, apply, open_parent, read_blob},
-    displaced_files::{
-        FileSlot, Installed, find_kept_name, link_kept_name, spare_name, temp_file_name,
-        wait_until_closed,
+    apply::{
+        ApplyContext, apply,
+        displaced_files::{
+            FileSlot, Installed, find_kept_name, link_kept_name, spare_name, temp_file_name,
+            wait_until_closed,
+        },
+        in_place, open_parent, read_blob,
     },
-    in_place,
     journal::Journal,
     plan::Step,
     preflight::BlobCache,
-    recovery_steps::{RecoverySteps, recovery_steps},
     types::{Conflict, Recovered},
 };
+use recovery_steps::{RecoverySteps, recovery_steps};
 
 /// State of a step of an interrupted restore.
 enum StepState {

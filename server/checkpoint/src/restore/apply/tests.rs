@@ -12,20 +12,18 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    super::{
-        super::{
-            store::object::{Kind as Object, Mode, name_of},
-            tree_diff::Leaf,
-        },
-        crash_tests::{
-            at_crash_point_under_lease, at_crash_points, cancel_crash_point_under_lease,
-        },
-        displaced_files::{self, FileSlot, link_kept_name},
-        file_content::verify_content,
-        in_place,
-        step_error::StepError,
-    },
     Installed, NewFile, StepOutcome, check_before, check_unchanged,
+    displaced_files::{self, FileSlot, link_kept_name},
+    file_content::verify_content,
+    in_place,
+    step_error::StepError,
+};
+use crate::{
+    restore::tests::crashes::{
+        at_crash_point_under_lease, at_crash_points, cancel_crash_point_under_lease,
+    },
+    store::object::{Kind as Object, Mode, name_of},
+    tree_diff::Leaf,
 };
 use sightline_workspace::fs::{
     dir::{Dir, FileInfo},

@@ -4,23 +4,21 @@ use std::collections::HashMap;
 
 use sightline_workspace::{error::Error, path::RelPath};
 
-use super::{
-    super::{
-        checkpoints::Checkpoints,
-        job::Job,
-        metadata::{Checkpoint, Purpose},
-        named_path::NamedPath,
-        store::repository::Repository,
-        tree_diff::{Tree, compare, is_within},
-        worktree::scan::Scan,
-    },
-    types::Preview,
+use crate::{
+    checkpoints::Checkpoints,
+    job::Job,
+    metadata::{Checkpoint, Purpose},
+    named_path::NamedPath,
+    restore::types::Preview,
+    store::repository::Repository,
+    tree_diff::{Tree, compare, is_within},
+    worktree::scan::Scan,
 };
 
 impl Checkpoints {
     /// Marks the paths in the preview of an undo that changed after the restore. Does nothing if
     /// the restored checkpoint no longer exists.
-    pub(super) fn mark_changed_since(
+    pub(in crate::restore) fn mark_changed_since(
         &self,
         job: &Job<'_>,
         repository: &Repository,

@@ -20,7 +20,7 @@ use sightline_workspace::{
 };
 use tempfile::TempDir;
 
-use super::types::{Options, Recovered, RestoreTarget};
+use crate::restore::types::{Options, Recovered, RestoreTarget};
 use crate::{
     checkpoints::Checkpoints,
     create::Request,
@@ -47,22 +47,22 @@ thread_local! {
 }
 
 /// Sets actions for the next crash points of this thread; `None` skips one.
-pub(super) fn at_crash_points(acts: Vec<Option<Box<dyn FnOnce()>>>) {
+pub(in crate::restore) fn at_crash_points(acts: Vec<Option<Box<dyn FnOnce()>>>) {
     let acts = acts.into_iter().map(|act| act.unwrap_or(Box::new(|| ())));
     AT_CRASH_POINTS.with_borrow_mut(|all| *all = acts.collect());
 }
 
 /// Sets an action for a crash point under a lease, after skipping `later` of them.
-pub(super) fn at_crash_point_under_lease(later: usize, act: Box<dyn FnOnce()>) {
+pub(in crate::restore) fn at_crash_point_under_lease(later: usize, act: Box<dyn FnOnce()>) {
     AT_CRASH_POINT_UNDER_LEASE.set(Some((later, act)));
 }
 
-pub(super) fn cancel_crash_point_under_lease() {
+pub(in crate::restore) fn cancel_crash_point_under_lease() {
     AT_CRASH_POINT_UNDER_LEASE.take();
 }
 
 /// Passes a crash point.
-pub(super) fn crash_point() {
+pub(in crate::restore) fn crash_point() {
     let act = AT_CRASH_POINTS.with_borrow_mut(VecDeque::pop_front);
     if let Some(act) = act {
         act();
@@ -71,7 +71,7 @@ pub(super) fn crash_point() {
 }
 
 /// Passes a crash point where a save by another program waits for this thread.
-pub(super) fn crash_point_under_lease() {
+pub(in crate::restore) fn crash_point_under_lease() {
     match AT_CRASH_POINT_UNDER_LEASE.take() {
         Some((0, act)) => act(),
         Some((later, act)) => at_crash_point_under_lease(later - 1, act),
@@ -197,7 +197,7 @@ impl Fixture {
     /// Runs `what` in a child process that aborts at a crash point. Returns false if it passed fewer.
     fn crashes(&self, what: &str, at: u64) -> bool {
         let status = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "restore::crash_tests::crash_in_child_process"])
+            .args(["--exact", "restore::tests::crashes::crash_in_child_process"])
             .env(BASE, &self.base)
             .env(WHAT, what)
             .env(AT, at.to_string())

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io};
 
-use super::{super::worktree::read_file, crash_point::crash_point};
+use crate::{restore::crash_point::crash_point, worktree::read_file};
 
 /// Size of a write, in bytes; small in tests, so that a kill can come between two.
 const PIECE: usize = if cfg!(test) { 4 } else { 1024 * 1024 };

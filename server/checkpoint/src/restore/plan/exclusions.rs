@@ -4,20 +4,18 @@ use std::collections::{HashMap, HashSet};
 
 use sightline_workspace::{error::Error, path::RelPath};
 
-use super::{
-    super::{
-        job::Job,
-        metadata::{Checkpoint, CheckpointMetadata},
-        named_path::NamedPath,
-        store::odb::Odb,
-        tree_diff::{DeniedPaths, find, has_folder, is_within},
-        worktree::{
-            exclusions::{PathHash, SavedExclusions},
-            scan::Scan,
-            snapshot::{ExclusionReason, Folder, below},
-        },
+use crate::{
+    job::Job,
+    metadata::{Checkpoint, CheckpointMetadata},
+    named_path::NamedPath,
+    restore::types::Conflict,
+    store::odb::Odb,
+    tree_diff::{DeniedPaths, find, has_folder, is_within},
+    worktree::{
+        exclusions::{PathHash, SavedExclusions},
+        scan::Scan,
+        snapshot::{ExclusionReason, Folder, below},
     },
-    types::Conflict,
 };
 
 /// Why a path is missing from a checkpoint although it existed, or may have existed.

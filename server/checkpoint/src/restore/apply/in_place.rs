@@ -3,7 +3,7 @@
 //! Creating a file and unlinking the one it replaces costs about ten times as much
 //! as overwriting it. A [`Lease`] makes overwriting safe: no other process has the
 //! file open, and one that opens it waits. Where no lease is granted, the file is
-//! replaced instead, see [`super::apply`].
+//! replaced instead, see [`super`].
 //!
 //! A kill can leave a file partly written: [`is_partly_written`] recognizes it.
 
@@ -13,15 +13,15 @@ use std::{
 };
 
 use super::{
-    super::{
-        store::object::{Kind, Mode, name_of},
-        tree_diff::Leaf,
-        worktree::read_file,
-    },
-    crash_point::crash_point_under_lease,
     displaced_files::FileSlot,
     file_content::verify_content,
     step_error::{StepError, changed_error, failure},
+};
+use crate::{
+    restore::crash_point::crash_point_under_lease,
+    store::object::{Kind, Mode, name_of},
+    tree_diff::Leaf,
+    worktree::read_file,
 };
 use sightline_workspace::fs::{
     dir::{Access, FileInfo, stat_file},
@@ -39,7 +39,7 @@ const PIECE: usize = if cfg!(test) { 4 } else { MAX_BYTES };
 ///
 /// # Errors
 /// Why the file is left, or was put back, as it was, or why it is partly written.
-pub(super) fn write(
+pub(in crate::restore) fn write(
     slot: &FileSlot<'_>,
     before: &Leaf,
     found: FileInfo,
@@ -141,7 +141,7 @@ fn overwrite(mut file: &File, content: &[u8]) -> io::Result<()> {
 /// Returns whether a file that held `old` can hold `now` because the process died while it wrote
 /// `new` there, or while it wrote `old` back: a beginning of `old`, then of `new`, then the rest
 /// of `old`.
-pub(super) fn is_partly_written(now: &[u8], old: &[u8], new: &[u8]) -> bool {
+pub(in crate::restore) fn is_partly_written(now: &[u8], old: &[u8], new: &[u8]) -> bool {
     if old.len() > MAX_BYTES || new.len() > MAX_BYTES || now.len() < old.len() {
         return false;
     }
@@ -158,15 +158,16 @@ pub(super) fn is_partly_written(now: &[u8], old: &[u8], new: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::restore) mod tests {
     use std::{io, sync::Mutex};
 
     use super::is_partly_written;
 
     /// Contents whose writes fail, with the piece at which they fail.
-    pub(in super::super) static FAILING_WRITES: Mutex<Vec<(&[u8], &[u8])>> = Mutex::new(Vec::new());
+    pub(in crate::restore) static FAILING_WRITES: Mutex<Vec<(&[u8], &[u8])>> =
+        Mutex::new(Vec::new());
 
-    pub(super) fn check_write(content: &[u8], piece: &[u8]) -> io::Result<()> {
+    pub(in crate::restore) fn check_write(content: &[u8], piece: &[u8]) -> io::Result<()> {
         if FAILING_WRITES.lock().unwrap().contains(&(content, piece)) {
             return Err(io::ErrorKind::StorageFull.into());
         }

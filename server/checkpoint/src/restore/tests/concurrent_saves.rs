@@ -2,7 +2,7 @@
 //! outcomes are true.
 //!
 //! To run the tests at full size: `RESTORE_SAVES=20000 RESTORE_LARGE_SAVES=300 cargo test
-//! --release -p sightline-checkpoint --lib restore::concurrent_save_tests -- --nocapture`.
+//! --release -p sightline-checkpoint --lib restore::tests::concurrent_saves -- --nocapture`.
 #![cfg(unix)]
 
 use std::{
@@ -19,7 +19,7 @@ use std::{
 
 use sightline_workspace::path::RelPath;
 
-use super::race_tests::Fixture;
+use super::races::Fixture;
 use crate::{
     store::object::{Kind, Oid, name_of},
     tree_diff::find,

@@ -4,15 +4,18 @@ use std::collections::HashSet;
 
 use sightline_workspace::{error::Error, path::RelPath};
 
-use super::{
-    super::{
-        job::Job,
-        store::{object::Oid, odb::Odb},
-        tree_diff::{DeniedPaths, Tree, compare},
+use crate::{
+    job::Job,
+    restore::{
+        plan::{
+            Step, involves_empty_folder,
+            protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
+            removed_folders,
+        },
+        types::Conflict,
     },
-    plan::{Step, involves_empty_folder, removed_folders},
-    protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
-    types::Conflict,
+    store::{object::Oid, odb::Odb},
+    tree_diff::{DeniedPaths, Tree, compare},
 };
 
 /// Remaining steps of an interrupted restore.

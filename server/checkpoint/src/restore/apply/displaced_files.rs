@@ -23,11 +23,10 @@ use sightline_workspace::{
 };
 
 use super::{
-    super::{store::object::Oid, tree_diff::Leaf},
-    crash_point::crash_point,
     open_by_processes,
     step_error::{changed_error, failure},
 };
+use crate::{restore::crash_point::crash_point, store::object::Oid, tree_diff::Leaf};
 
 /// Suffix of temporary names.
 const TEMP_SUFFIX: &str = ".sightline-restore";
@@ -45,7 +44,7 @@ const MAX_NAME_BYTES: usize = 255;
 
 /// Returns the temporary name for a path, both of the new file and of the displaced one. The name is
 /// always the same, so that recovery finds the file.
-pub(super) fn temp_file_name(undo: Oid, path: &RelPath) -> OsString {
+pub(in crate::restore) fn temp_file_name(undo: Oid, path: &RelPath) -> OsString {
     let mut hash = Sha256::new();
     hash.update(undo.as_bytes());
     hash.update(path.as_path().as_os_str().as_encoded_bytes());
@@ -58,7 +57,7 @@ pub(super) fn temp_file_name(undo: Oid, path: &RelPath) -> OsString {
 }
 
 /// Returns a second temporary name, for file systems that cannot exchange names.
-pub(super) fn spare_name(temp_file_name: &OsStr) -> OsString {
+pub(in crate::restore) fn spare_name(temp_file_name: &OsStr) -> OsString {
     let mut name = OsString::from(".");
     name.push(temp_file_name);
     name
@@ -66,7 +65,7 @@ pub(super) fn spare_name(temp_file_name: &OsStr) -> OsString {
 
 /// Waits a short time until no process has these files open for writing. Returns the temporary names
 /// of those that are still open.
-pub(super) fn wait_until_closed(names: &HashSet<OsString>) -> HashSet<OsString> {
+pub(in crate::restore) fn wait_until_closed(names: &HashSet<OsString>) -> HashSet<OsString> {
     let mut open = open_by_processes::open_for_writing(TEMP_SUFFIX, names);
     for _ in 0..MAX_WAITS {
         if open.is_empty() {
@@ -80,22 +79,22 @@ pub(super) fn wait_until_closed(names: &HashSet<OsString>) -> HashSet<OsString> 
 
 /// Location of a file in its folder, and the temporary name next to it.
 #[derive(Clone, Copy)]
-pub(super) struct FileSlot<'a> {
-    pub(super) dir: &'a Dir,
-    pub(super) name: &'a OsStr,
-    pub(super) temp_name: &'a OsStr,
+pub(in crate::restore) struct FileSlot<'a> {
+    pub(in crate::restore) dir: &'a Dir,
+    pub(in crate::restore) name: &'a OsStr,
+    pub(in crate::restore) temp_name: &'a OsStr,
 }
 
 /// New file that a step moved to its final name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Installed {
-    pub(super) leaf: Leaf,
-    pub(super) inode: u64,
+pub(in crate::restore) struct Installed {
+    pub(in crate::restore) leaf: Leaf,
+    pub(in crate::restore) inode: u64,
 }
 
 impl FileSlot<'_> {
     /// Exchanges the file at the temporary name, which is complete, with the file at the name.
-    pub(super) fn exchange(&self) -> io::Result<()> {
+    pub(in crate::restore) fn exchange(&self) -> io::Result<()> {
         if self.dir.exchange(self.temp_name, self.name)? {
             Ok(())
         } else {
@@ -105,7 +104,7 @@ impl FileSlot<'_> {
 
     /// Exchanges the names by three renames, for file systems without an atomic exchange. The name
     /// does not exist in between.
-    pub(super) fn exchange_by_renames(&self) -> io::Result<()> {
+    pub(in crate::restore) fn exchange_by_renames(&self) -> io::Result<()> {
         let Self {
             dir,
             name,
@@ -132,7 +131,7 @@ impl FileSlot<'_> {
     ///
     /// # Errors
     /// Why the file was put back or kept.
-    pub(super) fn discard_or_put_back(
+    pub(in crate::restore) fn discard_or_put_back(
         &self,
         before: Option<&Leaf>,
         installed: Option<Installed>,
@@ -200,7 +199,7 @@ impl FileSlot<'_> {
     }
 
     /// Renames the displaced file to a name that users can find, and returns it.
-    pub(super) fn keep_under_new_name(&self) -> OsString {
+    pub(in crate::restore) fn keep_under_new_name(&self) -> OsString {
         kept_name_candidates(self.name)
             .find(|name| self.dir.rename_new(self.temp_name, name).is_ok())
             .unwrap_or_else(|| self.temp_name.to_owned())
@@ -211,7 +210,7 @@ impl FileSlot<'_> {
 ///
 /// # Errors
 /// If the folder cannot be written, or the file system has no hard links.
-pub(super) fn link_kept_name(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
+pub(in crate::restore) fn link_kept_name(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
     if let Some(kept) = find_kept_name(dir, name, name)? {
         return Ok(kept);
     }
@@ -225,7 +224,11 @@ pub(super) fn link_kept_name(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
 }
 
 /// Returns the second name under which the file of `name` is kept. `now` is its current name.
-pub(super) fn find_kept_name(dir: &Dir, name: &OsStr, now: &OsStr) -> io::Result<Option<OsString>> {
+pub(in crate::restore) fn find_kept_name(
+    dir: &Dir,
+    name: &OsStr,
+    now: &OsStr,
+) -> io::Result<Option<OsString>> {
     let Some(found) = dir.stat(now)?.filter(|found| found.links > 1) else {
         return Ok(None);
     };

@@ -12,8 +12,8 @@ use sightline_workspace::{
 };
 use tempfile::TempDir;
 
-use super::{
-    in_place::tests::FAILING_WRITES,
+use crate::restore::{
+    apply::in_place::tests::FAILING_WRITES,
     journal::Journal,
     types::{Options, RestoreTarget, Restored},
 };
@@ -25,15 +25,15 @@ use crate::{
     testing::{Folder, Scratch, TestFile},
 };
 
-pub(super) struct Fixture {
+pub(in crate::restore) struct Fixture {
     _folder: TempDir,
     base: PathBuf,
-    pub(super) root: PathBuf,
-    pub(super) checkpoints: Checkpoints,
+    pub(in crate::restore) root: PathBuf,
+    pub(in crate::restore) checkpoints: Checkpoints,
 }
 
 impl Fixture {
-    pub(super) fn new() -> Self {
+    pub(in crate::restore) fn new() -> Self {
         Self::with_data("data")
     }
 
@@ -68,14 +68,14 @@ impl Fixture {
         })
     }
 
-    pub(super) fn create(&self) -> Oid {
+    pub(in crate::restore) fn create(&self) -> Oid {
         let created = self.job(&|_| {}, |job| {
             self.checkpoints.create(job, &Request::default(), None)
         });
         created.unwrap().id
     }
 
-    pub(super) fn restore_while(
+    pub(in crate::restore) fn restore_while(
         &self,
         id: Oid,
         progress: &(dyn Fn(Progress) + Sync),
@@ -327,7 +327,7 @@ fn rule_files_are_not_restored() {
         );
         assert_eq!(fixture.read("a").as_deref(), Some("then"));
     };
-    let named = |problem: super::Conflict| (problem.path.to_string(), problem.reason);
+    let named = |problem: crate::restore::Conflict| (problem.path.to_string(), problem.reason);
     is_kept(
         &restored
             .conflicts

@@ -3,28 +3,26 @@
 
 use std::ffi::OsStr;
 
-use super::{
-    super::{
-        job::Job,
-        store::{object::Oid, odb::Odb},
-        tree_diff::{DeniedPaths, Leaf, find, is_within},
-        worktree::reserved_names,
-    },
-    types::Conflict,
+use crate::{
+    job::Job,
+    restore::types::Conflict,
+    store::{object::Oid, odb::Odb},
+    tree_diff::{DeniedPaths, Leaf, find, is_within},
+    worktree::reserved_names,
 };
 use sightline_workspace::path::RelPath;
 
 /// Checks paths by the current access rules.
-pub(super) struct ProtectedPaths<'a> {
-    pub(super) denied: DeniedPaths<'a>,
+pub(in crate::restore) struct ProtectedPaths<'a> {
+    pub(in crate::restore) denied: DeniedPaths<'a>,
     /// Data directory of the server, if it is below the root.
-    pub(super) own_data: Option<&'a RelPath>,
+    pub(in crate::restore) own_data: Option<&'a RelPath>,
     /// Files that contain access rules.
-    pub(super) rule_files: &'a [RelPath],
+    pub(in crate::restore) rule_files: &'a [RelPath],
 }
 
 /// Returns the files below the root that contain access rules, now or in the tree `target`.
-pub(super) fn rule_files(job: &Job<'_>, reader: &Odb, target: Oid) -> Vec<RelPath> {
+pub(in crate::restore) fn rule_files(job: &Job<'_>, reader: &Odb, target: Oid) -> Vec<RelPath> {
     let text = |path: &RelPath| {
         let leaf = find(reader, target, path).ok()?.filter(Leaf::is_file)?;
         reader.blob(leaf.oid).ok()
@@ -33,14 +31,14 @@ pub(super) fn rule_files(job: &Job<'_>, reader: &Odb, target: Oid) -> Vec<RelPat
 }
 
 /// Reason why a path is protected.
-pub(super) enum Protection {
+pub(in crate::restore) enum Protection {
     /// Denied by access rules: counted, but not named.
     Denied,
     Reported(&'static str),
 }
 
 impl ProtectedPaths<'_> {
-    pub(super) fn check(&mut self, path: &RelPath, is_dir: bool) -> Option<Protection> {
+    pub(in crate::restore) fn check(&mut self, path: &RelPath, is_dir: bool) -> Option<Protection> {
         if self.denied.denies(path, is_dir) {
             return Some(Protection::Denied);
         }
@@ -63,7 +61,7 @@ impl ProtectedPaths<'_> {
 }
 
 /// Returns a conflict that counts the denied paths without naming them.
-pub(super) fn denied_conflict(count: u64) -> Option<Conflict> {
+pub(in crate::restore) fn denied_conflict(count: u64) -> Option<Conflict> {
     let paths = if count == 1 { "path" } else { "paths" };
     (count > 0).then(|| Conflict {
         path: RelPath::default(),

@@ -6,15 +6,15 @@ use sightline_workspace::fs::dir::is_absent;
 
 /// Why a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct StepError {
-    pub(super) message: String,
+pub(in crate::restore) struct StepError {
+    pub(in crate::restore) message: String,
     /// Whether the file may have neither its old nor its new content, so that the journal must be
     /// kept.
-    pub(super) is_partly_written: bool,
+    pub(in crate::restore) is_partly_written: bool,
 }
 
 impl StepError {
-    pub(super) fn partly_written(message: String) -> Self {
+    pub(in crate::restore) fn partly_written(message: String) -> Self {
         Self {
             message,
             is_partly_written: true,
@@ -31,15 +31,15 @@ impl From<String> for StepError {
     }
 }
 
-pub(super) fn changed_error() -> String {
+pub(in crate::restore) fn changed_error() -> String {
     "changed during the restore; left as it is".to_owned()
 }
 
-pub(super) fn appeared_error() -> String {
+pub(in crate::restore) fn appeared_error() -> String {
     "created during the restore; left as it is".to_owned()
 }
 
-pub(super) fn failure(what: &str, error: &io::Error) -> String {
+pub(in crate::restore) fn failure(what: &str, error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => "; check its permissions and restore again",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
