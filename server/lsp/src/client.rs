@@ -1,7 +1,7 @@
 //! The client: notifications and requests sent by the server.
 //!
-//! Handlers never wait for a response: [`Client::request`] passes it to a callback, on
-//! the thread that received it. The callback is dropped after the timeout; late or
+//! Handlers never wait for a response: [`Client::request`] passes it to a callback, which
+//! runs on the main loop with the session. The callback is dropped after the timeout; late or
 //! unexpected responses are ignored.
 
 use std::{
@@ -16,7 +16,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{mutex::lock, writer::FrameWriter};
+use crate::{mutex::lock, session::Session, writer::FrameWriter};
 
 /// Timeout for responses of the client. Helix itself gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -24,7 +24,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// A response of the client: a result or an error object.
 pub type ClientAnswer = Result<Value, Value>;
 
-type OnAnswer = Box<dyn FnOnce(ClientAnswer) + Send>;
+type OnAnswer = Box<dyn FnOnce(&mut Session, ClientAnswer) + Send>;
 
 struct PendingRequest {
     until: Instant,
@@ -97,7 +97,7 @@ impl Client {
         &self,
         method: &str,
         params: &impl Serialize,
-        on_answer: impl FnOnce(ClientAnswer) + Send + 'static,
+        on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
     ) {
         self.request_within(method, params, ANSWER_TIMEOUT, on_answer);
     }
@@ -108,7 +108,7 @@ impl Client {
         method: &str,
         params: &impl Serialize,
         within: Duration,
-        on_answer: impl FnOnce(ClientAnswer) + Send + 'static,
+        on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
     ) {
         let now = Instant::now();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -128,14 +128,19 @@ impl Client {
     }
 
     /// Delivers a response of the client. Returns false if no request is waiting for it.
-    pub fn deliver_response(&self, id: &Value, answer: ClientAnswer) -> bool {
+    pub fn deliver_response(
+        &self,
+        session: &mut Session,
+        id: &Value,
+        answer: ClientAnswer,
+    ) -> bool {
         let Some(id) = id.as_u64() else {
             return false;
         };
         let Some(pending) = lock(&self.pending).remove(&id) else {
             return false;
         };
-        (pending.on_answer)(answer);
+        (pending.on_answer)(session, answer);
         true
     }
 }
@@ -161,12 +166,13 @@ mod tests {
         let client = Client::new(Arc::new(FrameWriter::new(stream)));
         let got = Arc::new(Mutex::new(Vec::new()));
         let sink = got.clone();
-        client.request("x/y", &json!({}), move |answer| lock(&sink).push(answer));
+        client.request("x/y", &json!({}), move |_, answer| lock(&sink).push(answer));
         let sent = FrameReader::new(reader).next_frame().unwrap().unwrap();
         let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
-        assert!(client.deliver_response(&sent["id"], Ok(json!(1))));
-        assert!(!client.deliver_response(&sent["id"], Ok(json!(2))));
-        assert!(!client.deliver_response(&json!("no"), Ok(json!(3))));
+        let session = &mut Session::default();
+        assert!(client.deliver_response(session, &sent["id"], Ok(json!(1))));
+        assert!(!client.deliver_response(session, &sent["id"], Ok(json!(2))));
+        assert!(!client.deliver_response(session, &json!("no"), Ok(json!(3))));
         assert_eq!(*lock(&got), [Ok(json!(1))]);
     }
 }

@@ -15,7 +15,7 @@ use sightline_protocol::{
 use sightline_workspace::error::Error;
 
 use crate::{
-    checkpoint_registry::{CheckpointRegistry, named_root},
+    checkpoint_registry::CheckpointRegistry,
     editor_features::{
         self, NoParams, checkpoint_commands, code_actions, completion, confirm,
         document_arg::DocumentArg, explain_access, hover, rule_file, show_environment,
@@ -27,13 +27,16 @@ use crate::{
             preview_restore, prune_checkpoints, restore_checkpoint, undo_restore,
             verify_checkpoints,
         },
-        compaction, count_tokens, environment_details, list_files, read_file, tasks, tracking,
-        truncate_history,
+        compaction::{apply_compaction, plan_compaction},
+        conversation::{classify_error, count_tokens, rollback_history, truncate_history},
+        environment_details, list_files, read_file,
+        tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
+        tracking::{record_environment, record_model, task_context, track_file},
     },
     params_compat,
     request_context::{AnyResult, Outcome, RequestContext, Response},
-    scheduler::{Access, Key, Keys, all_task_keys, root_keys, task_keys},
-    session::Snapshot,
+    scheduler::{Access, Key, Keys, all_task_keys, keys_of_roots, root_keys, task_keys},
+    session::{Snapshot, named_root},
 };
 
 /// Where a request runs.
@@ -101,21 +104,21 @@ pub const REQUESTS: &[Route] = &[
     request!(CheckAccess, check_access::run, |_, _| Pool),
     request!(ListFiles, list_files::run, |_, _| Pool, with_token),
     request!(ReadFile, read_file::run, |p, _| any_task(&p.task_id)),
-    request!(TrackFile, tracking::track_file, |p, _| task(&p.task_id)),
-    request!(RecordModel, tracking::record_model, |p, _| task(&p.task_id)),
-    request!(RecordEnvironment, tracking::record_environment, |p, _| task(&p.task_id)),
-    request!(TaskContext, tracking::task_context, |p, _| task(&p.task_id)),
+    request!(TrackFile, track_file::run, |p, _| task(&p.task_id)),
+    request!(RecordModel, record_model::run, |p, _| task(&p.task_id)),
+    request!(RecordEnvironment, record_environment::run, |p, _| task(&p.task_id)),
+    request!(TaskContext, task_context::run, |p, _| task(&p.task_id)),
     request!(CountTokens, count_tokens::run, |p, _| any_task(&p.task_id)),
-    request!(TruncateHistory, truncate_history::truncate, |p, _| any_task(&p.task_id)),
-    request!(RollbackHistory, truncate_history::rollback, |p, _| any_task(&p.task_id)),
-    request!(ClassifyError, truncate_history::classify_error, |_, _| Pool),
-    request!(AppendMessages, tasks::append, |p, _| task(&p.task_id)),
-    request!(LoadTask, tasks::load, |p, _| task(&p.task_id)),
-    request!(ListTasks, tasks::list, |_, _| Queue(all_task_keys())),
-    request!(ResumeTask, tasks::resume, |p, _| one_or_all_tasks(&p.task_id)),
-    request!(DeleteTask, tasks::delete, |p, scope| task_and_roots(&p.task_id, scope)),
-    request!(PlanCompaction, compaction::plan, |p, _| any_task(&p.task_id)),
-    request!(ApplyCompaction, compaction::apply, |p, _| any_task(&p.task_id)),
+    request!(TruncateHistory, truncate_history::run, |p, _| any_task(&p.task_id)),
+    request!(RollbackHistory, rollback_history::run, |p, _| any_task(&p.task_id)),
+    request!(ClassifyError, classify_error::run, |_, _| Pool),
+    request!(AppendMessages, append_messages::run, |p, _| task(&p.task_id)),
+    request!(LoadTask, load_task::run, |p, _| task(&p.task_id)),
+    request!(ListTasks, list_tasks::run, |_, _| Queue(all_task_keys())),
+    request!(ResumeTask, resume_task::run, |p, _| one_or_all_tasks(&p.task_id)),
+    request!(DeleteTask, delete_task::run, |p, scope| task_and_roots(&p.task_id, scope)),
+    request!(PlanCompaction, plan_compaction::run, |p, _| any_task(&p.task_id)),
+    request!(ApplyCompaction, apply_compaction::run, |p, _| any_task(&p.task_id)),
     request!(CreateCheckpoint, create_checkpoint::run, |p, scope| roots(&p.root, &p.task_id, scope), with_token),
     request!(ListCheckpoints, list_checkpoints::run, |_, _| Pool),
     request!(DiffCheckpoints, diff_checkpoints::run, |_, _| Pool, with_token),
@@ -202,7 +205,7 @@ fn roots(root: &Option<String>, task: &Option<String>, scope: &Scope<'_>) -> Pla
     let named = root.as_deref().and_then(|name| named_root(open, name).ok());
     let named = named.and_then(|index| open.get(index));
     let mut keys = match named {
-        Some(root) => root_keys([root.canonical.as_path().to_owned()]),
+        Some(root) => keys_of_roots([root]),
         None => all_roots(scope),
     };
     keys.extend(after_task(task));
@@ -238,8 +241,7 @@ pub fn all_roots_and_tasks(scope: &Scope<'_>) -> Place {
 }
 
 fn all_roots(scope: &Scope<'_>) -> Keys {
-    let roots = scope.snapshot.access.roots().as_slice().iter();
-    root_keys(roots.map(|root| root.canonical.as_path().to_owned()))
+    keys_of_roots(scope.snapshot.roots())
 }
 
 fn after_task(task: &Option<String>) -> Keys {
@@ -296,7 +298,7 @@ impl Call {
     /// # Errors
     /// The errors of the method.
     pub fn run(self, context: &RequestContext<'_>) -> Outcome {
-        context.server.inject_fault(self.method);
+        context.services.inject_fault(self.method);
         self.typed?.run(context)
     }
 }

@@ -1,9 +1,10 @@
 //! The standard LSP methods, routed by tower-lsp.
 //!
 //! [`StandardMethods`] calls its service directly on the main loop. Each handler changes
-//! the session and returns without awaiting, so changes take effect in arrival order.
+//! the session and returns without awaiting, so changes take effect in arrival order. The
+//! session is in a mutex only because the service requires it; nothing waits for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use sightline_protocol::{
@@ -22,39 +23,47 @@ use tower_lsp::{
         self, DidChangeConfigurationParams, DidChangeTextDocumentParams,
         DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
         DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
-        InitializedParams,
+        InitializedParams, MessageType,
     },
 };
 use tower_service::Service;
 
 use crate::{
-    capabilities::{folder, initialize_result},
-    editor_features::diagnostics,
+    capabilities::initialize_result,
+    client_info::folder,
     error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
-    handlers,
+    file_watcher,
+    handlers::{checkpoint::recovery, tasks, tracking},
     ipc::IpcServer,
+    logging,
+    mutex::lock,
     params_compat,
-    session::{Phase, normalize_uri},
-    settings::Source,
-    shared_state::Server,
+    services::Services,
+    session::{Phase, Session, normalize_uri},
+    settings::{Problem, Source},
 };
 
-/// The service of the standard methods.
+/// The service of the standard methods, and the session they change.
 pub struct StandardMethods {
     service: LspService<LspHandlers>,
     runtime: Handle,
-    server: Arc<Server>,
 }
 
 impl StandardMethods {
-    /// Methods that work on `server`.
-    pub fn new(server: &Arc<Server>, runtime: Handle) -> Self {
-        let (service, _socket) = LspService::new(|_| LspHandlers(server.clone()));
-        Self {
-            service,
-            runtime,
-            server: server.clone(),
-        }
+    /// Creates the service, with a new session.
+    pub fn new(services: &Arc<Services>, sockets: &Arc<IpcServer>, runtime: Handle) -> Self {
+        let (service, _socket) = LspService::new(|_| LspHandlers {
+            session: Mutex::default(),
+            initialize: Mutex::default(),
+            services: services.clone(),
+            sockets: sockets.clone(),
+        });
+        Self { service, runtime }
+    }
+
+    /// Returns the session.
+    pub fn session(&self) -> MutexGuard<'_, Session> {
+        self.service.inner().session()
     }
 
     /// Calls a method. Returns the response, if it is a request.
@@ -95,9 +104,9 @@ impl StandardMethods {
             // tower-lsp rejects any params here, even `null`.
             "shutdown" => None,
             "initialized" => Some(json!({})),
-            // Parsed leniently by `capabilities` instead.
+            // Parsed leniently by `client_info` instead.
             "initialize" => {
-                self.server.store_initialize_params(params);
+                *lock(&self.service.inner().initialize) = params;
                 Some(json!({ "capabilities": {} }))
             }
             _ if params.is_null() => None,
@@ -133,148 +142,186 @@ fn body(method: &str, id: Option<&Value>, response: &jsonrpc::Response) -> Vec<u
     protocol_error(id.unwrap_or(&Value::Null), code, kind, &message)
 }
 
-struct LspHandlers(Arc<Server>);
+struct LspHandlers {
+    session: Mutex<Session>,
+    /// The params of `initialize`, which tower-lsp does not pass on.
+    initialize: Mutex<Value>,
+    services: Arc<Services>,
+    sockets: Arc<IpcServer>,
+}
 
 impl LspHandlers {
+    fn session(&self) -> MutexGuard<'_, Session> {
+        lock(&self.session)
+    }
+
     /// Requests the `sightline` configuration section and applies the response.
     fn pull_configuration(&self) {
-        let server = self.0.clone();
+        let (services, sockets) = (self.services.clone(), self.sockets.clone());
         let params = json!({ "items": [{ "section": "sightline" }] });
-        self.0
-            .client()
-            .request("workspace/configuration", &params, move |answer| {
+        self.services.client.request(
+            "workspace/configuration",
+            &params,
+            move |session, answer| {
                 let Ok(answer) = answer else { return };
                 let value = answer.get(0).cloned().unwrap_or_default();
-                let problems =
-                    server.session(|session| session.configure(Source::Configuration, &value));
-                server.settings_changed(&problems);
-            });
+                let problems = session.configure(Source::Configuration, &value);
+                settings_changed(&services, &sockets, session, &problems);
+            },
+        );
     }
 
     /// Marks a file as changed on disk.
     fn changed(&self, uri: &str) {
         if let Some(path) = uri_to_path(uri).ok().flatten() {
-            self.0.checkpoints().mark_changed(&path);
+            self.services.checkpoints.mark_changed(&path);
         }
     }
 
-    fn edited(&self, known: bool) {
+    fn edited(&self, session: &mut Session, known: bool) {
         if !known {
             tracing::warn!("change of a document that is not open");
         }
-        self.0.context_changed();
+        self.services.context_changed(&session.snapshot());
     }
+}
+
+/// Applies changed settings and reports invalid ones to the user.
+fn settings_changed(
+    services: &Arc<Services>,
+    sockets: &Arc<IpcServer>,
+    session: &mut Session,
+    problems: &[Problem],
+) {
+    let settings = session.settings().clone();
+    logging::set_level(settings.log_level);
+    if let Some(file) = &settings.log_file
+        && let Err(error) = logging::set_file(file)
+    {
+        let file = file.display();
+        services.show_message(
+            MessageType::WARNING,
+            &format!("sightline: cannot open the log file {file}: {error}"),
+        );
+    }
+    if !problems.is_empty() {
+        let listed: Vec<String> = problems
+            .iter()
+            .map(|problem| format!("`{}` {}", problem.path, problem.message))
+            .collect();
+        let message = format!(
+            "sightline: invalid settings, using defaults: {}",
+            listed.join("; ")
+        );
+        services.show_message(MessageType::WARNING, &message);
+    }
+    if settings.notifications || settings.diagnostics.changed_files {
+        file_watcher::start(services);
+    }
+    services.jobs.refresh_diagnostics();
+    tasks::prune::schedule(services, &settings);
+    sockets.update(services);
 }
 
 #[async_trait]
 impl LanguageServer for LspHandlers {
     async fn initialize(&self, _: InitializeParams) -> jsonrpc::Result<InitializeResult> {
-        self.0.inject_fault("initialize");
-        let params = self.0.take_initialize_params();
-        let (problems, encoding) = self.0.session(|session| {
-            let problems = session.initialize(&params);
-            session.phase = Phase::Running;
-            (problems, session.client_info().encoding)
-        });
-        self.0.settings_changed(&problems);
-        serde_json::from_value(initialize_result(encoding)).map_err(|error| {
+        self.services.inject_fault("initialize");
+        let params = lock(&self.initialize).take();
+        let mut session = self.session();
+        let problems = session.initialize(&params);
+        session.phase = Phase::Running;
+        settings_changed(&self.services, &self.sockets, &mut session, &problems);
+        let result = initialize_result(session.client_info().encoding);
+        serde_json::from_value(result).map_err(|error| {
             tracing::error!(%error, "cannot build the result of initialize");
             jsonrpc::Error::internal_error()
         })
     }
 
     async fn initialized(&self, _: InitializedParams) {
-        let info = self.0.session(|session| session.client_info().clone());
-        if info.watches_files {
+        let snapshot = self.session().snapshot();
+        if snapshot.client_info.watches_files {
             let watchers = json!([{ "globPattern": "**/.clineignore" }]);
             let params = json!({ "registrations": [{
                 "id": "sightline-rules",
                 "method": "workspace/didChangeWatchedFiles",
                 "registerOptions": { "watchers": watchers },
             }] });
-            self.0
-                .client()
-                .request("client/registerCapability", &params, |answer| {
+            self.services
+                .client
+                .request("client/registerCapability", &params, |_, answer| {
                     if let Err(error) = answer {
                         tracing::info!(%error, "the client does not watch files");
                     }
                 });
         }
-        if info.configuration {
+        if snapshot.client_info.configuration {
             self.pull_configuration();
         }
-        self.0.checkpoints().recover(&self.0);
+        recovery::schedule(&self.services, &snapshot);
     }
 
     async fn shutdown(&self) -> jsonrpc::Result<()> {
-        self.0.session(|session| session.phase = Phase::ShutDown);
+        self.session().phase = Phase::ShutDown;
         Ok(())
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
         let uri = normalize_uri(document.uri.as_str());
-        let roots = self.0.session(|session| session.roots().clone());
+        let mut session = self.session();
         let path = uri_to_path(&uri).ok().flatten();
-        let origin = path.map_or_else(Origin::default, |path| Origin::of(&roots, &path));
-        self.0.session(|session| {
-            session.edit(|editor| {
-                let (language, version) = (document.language_id, document.version);
-                editor.open(uri, language, version, &document.text, origin);
-            });
-            session.open_files_changed();
+        let origin = path.map_or_else(Origin::default, |path| Origin::of(session.roots(), &path));
+        session.edit(|editor| {
+            let (language, version) = (document.language_id, document.version);
+            editor.open(uri, language, version, &document.text, origin);
         });
-        diagnostics::schedule(&self.0);
-        self.0.context_changed();
+        session.open_files_changed();
+        self.services.jobs.refresh_diagnostics();
+        self.services.context_changed(&session.snapshot());
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
         let uri = normalize_uri(params.text_document.uri.as_str());
         let changes: Vec<Change> = params.content_changes.into_iter().map(change).collect();
         let version = params.text_document.version;
-        let known = self.0.session(|session| {
-            let encoding: PositionEncoding = session.client_info().encoding;
-            session.edit(|editor| editor.change(&uri, version, &changes, encoding))
-        });
+        let mut session = self.session();
+        let encoding: PositionEncoding = session.client_info().encoding;
+        let known = session.edit(|editor| editor.change(&uri, version, &changes, encoding));
         if uri.ends_with(RULE_FILE) {
-            diagnostics::schedule(&self.0);
+            self.services.jobs.refresh_diagnostics();
         }
-        self.edited(known);
+        self.edited(&mut session, known);
     }
 
     async fn did_save(&self, params: DidSaveTextDocumentParams) {
         let uri = normalize_uri(params.text_document.uri.as_str());
-        let known = self
-            .0
-            .session(|session| session.edit(|editor| editor.save(&uri)));
-        handlers::tracking::saved(&self.0, &uri);
+        let mut session = self.session();
+        let known = session.edit(|editor| editor.save(&uri));
+        tracking::saved::schedule(&self.services, &session.snapshot(), &uri);
         self.changed(&uri);
-        diagnostics::schedule(&self.0);
-        self.edited(known);
+        self.services.jobs.refresh_diagnostics();
+        self.edited(&mut session, known);
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
         let uri = normalize_uri(params.text_document.uri.as_str());
-        let known = self.0.session(|session| {
-            let known = session.edit(|editor| editor.close(&uri));
-            session.open_files_changed();
-            known
-        });
-        diagnostics::schedule(&self.0);
-        self.edited(known);
+        let mut session = self.session();
+        let known = session.edit(|editor| editor.close(&uri));
+        session.open_files_changed();
+        self.services.jobs.refresh_diagnostics();
+        self.edited(&mut session, known);
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        let settings = params.settings;
-        let (problems, pull) = self.0.session(|session| {
-            let problems = session.configure(Source::DidChange, &settings);
-            (problems, session.client_info().configuration)
-        });
-        self.0.settings_changed(&problems);
-        if pull {
+        let mut session = self.session();
+        let problems = session.configure(Source::DidChange, &params.settings);
+        settings_changed(&self.services, &self.sockets, &mut session, &problems);
+        if session.client_info().configuration {
             self.pull_configuration();
         }
-        self.0.context_changed();
+        self.services.context_changed(&session.snapshot());
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
@@ -285,16 +332,14 @@ impl LanguageServer for LspHandlers {
                 .collect()
         };
         let (removed, added) = (roots(params.event.removed), roots(params.event.added));
-        let roots = self.0.session(|session| {
-            session.change_roots(&removed, added);
-            session.snapshot()
-        });
-        let registry = self.0.checkpoints();
-        registry.retain(roots.access.roots());
-        registry.recover(&self.0);
-        IpcServer::update(&self.0);
-        self.0.file_watcher().wake();
-        self.0.context_changed();
+        let mut session = self.session();
+        session.change_roots(&removed, added);
+        let snapshot = session.snapshot();
+        self.services.checkpoints.retain(snapshot.access.roots());
+        recovery::schedule(&self.services, &snapshot);
+        self.sockets.update(&self.services);
+        self.services.tracked_files.wake_watcher();
+        self.services.context_changed(&snapshot);
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
@@ -303,8 +348,8 @@ impl LanguageServer for LspHandlers {
         for change in &params.changes {
             self.changed(&normalize_uri(change.uri.as_str()));
         }
-        diagnostics::schedule(&self.0);
-        self.0.file_watcher().wake();
+        self.services.jobs.refresh_diagnostics();
+        self.services.tracked_files.wake_watcher();
     }
 }
 

@@ -85,7 +85,7 @@ pub fn show(context: &RequestContext<'_>, origin: Origin, method: &str, outcome:
     }
     let show_error = |error: &Error| {
         let message = format!("sightline: {error}");
-        context.server.show_message(MessageType::ERROR, &message);
+        context.services.show_message(MessageType::ERROR, &message);
     };
     let text = match outcome {
         Err(error) => return show_error(error),
@@ -97,17 +97,17 @@ pub fn show(context: &RequestContext<'_>, origin: Origin, method: &str, outcome:
     let title = method_title(method);
     if text.chars().count() <= MESSAGE_CHARS && text.lines().count() <= 1 {
         let message = format!("{title}: {text}");
-        return context.server.show_message(MessageType::INFO, &message);
+        return context.services.show_message(MessageType::INFO, &message);
     }
     let uri = match result_documents::write(context, method, &text) {
         Ok(uri) => uri,
         Err(error) => return show_error(&error),
     };
     let message = format!("{title}: see the opened document");
-    context.server.show_message(MessageType::INFO, &message);
+    context.services.show_message(MessageType::INFO, &message);
     let params = json!({ "uri": uri, "external": false, "takeFocus": true });
-    let client = context.server.client();
-    client.request("window/showDocument", &params, |answer| {
+    let client = &context.services.client;
+    client.request("window/showDocument", &params, |_, answer| {
         if let Err(error) = answer {
             tracing::info!(%error, "the client cannot show documents");
         }

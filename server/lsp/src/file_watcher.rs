@@ -4,12 +4,14 @@
 //! server notify the client sooner. It watches directories, to notice files replaced by
 //! rename, and also polls every `INTERVAL`, which covers network file systems, event
 //! queue overflows and directories over the system's limit.
+//!
+//! The thread only waits. A scan is a job, so it works on a snapshot of the session.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, Weak, mpsc},
+    sync::{Arc, Mutex, mpsc},
     time::{Duration, SystemTime},
 };
 
@@ -17,7 +19,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::Acces
 
 use sightline_workspace::{access::REMOVAL_DELAY, path::uri_to_path};
 
-use crate::{editor_features::diagnostics, mutex::lock, session::Session, shared_state::Server};
+use crate::{mutex::lock, scheduler::Keys, services::Services, session::Snapshot};
 
 /// Polling interval.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -28,106 +30,94 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// Maximum number of watched directories; files in others are polled every [`INTERVAL`].
 const MAX_DIRECTORIES: usize = 4096;
 
-/// Watches rule files and tracked files.
-#[derive(Default)]
-pub struct FileWatcher {
-    tracked: Mutex<BTreeSet<PathBuf>>,
-    wake: Mutex<Option<mpsc::Sender<()>>>,
-}
-
-impl FileWatcher {
-    /// Starts the watcher thread, once.
-    pub fn start(&self, server: &Arc<Server>) {
-        let mut wake = lock(&self.wake);
-        if wake.is_some() {
-            return;
-        }
-        let (sender, events) = mpsc::channel();
-        *wake = Some(sender.clone());
-        let server = Arc::downgrade(server);
-        std::thread::spawn(move || run(&server, &sender, &events));
-    }
-
-    /// Adds a file that a task tracks.
-    pub fn track(&self, path: &Path) {
-        if lock(&self.tracked).insert(path.to_path_buf()) {
-            self.wake();
-        }
-    }
-
-    /// Triggers a scan: the client reported a change, or a file was added.
-    pub fn wake(&self) {
-        if let Some(wake) = &*lock(&self.wake) {
-            let _ = wake.send(());
-        }
-    }
-}
-
-fn run(server: &Weak<Server>, wake: &mpsc::Sender<()>, events: &mpsc::Receiver<()>) {
-    let mut directories = Directories::new(wake.clone());
-    let mut stamps = BTreeMap::new();
-    let mut first = true;
-    loop {
-        let Some(server) = server.upgrade() else {
-            return;
-        };
-        let is_holding = scan(&server, &mut directories, &mut stamps, first);
-        first = false;
-        drop(server);
-        match events.recv_timeout(if is_holding { REMOVAL_DELAY } else { INTERVAL }) {
-            Ok(()) => {
-                std::thread::sleep(SETTLE);
-                events.try_iter().for_each(drop);
+/// Starts the watcher thread, once.
+pub fn start(services: &Arc<Services>) {
+    let Some((wake, events)) = services.tracked_files.connect_watcher() else {
+        return;
+    };
+    let services = Arc::downgrade(services);
+    std::thread::spawn(move || {
+        let mut scanner = Scanner::new(wake);
+        while let Some(services) = services.upgrade() {
+            let (reply, scanned) = mpsc::channel();
+            let worker = services.clone();
+            services
+                .jobs
+                .run(Keys::new(), "file watcher", move |snapshot| {
+                    let is_holding = scanner.scan(&worker, &snapshot);
+                    let _ = reply.send((scanner, is_holding));
+                });
+            drop(services);
+            // The session has ended, or the scan failed.
+            let Ok((returned, is_holding)) = scanned.recv() else {
+                return;
+            };
+            scanner = returned;
+            match events.recv_timeout(if is_holding { REMOVAL_DELAY } else { INTERVAL }) {
+                Ok(()) => {
+                    std::thread::sleep(SETTLE);
+                    events.try_iter().for_each(drop);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
-    }
+    });
 }
 
 type Stamp = Option<(SystemTime, u64)>;
 
-/// Compares the disk with the previous scan and notifies the client of changes. Returns
-/// whether rules from a previous version of a file are still held.
-fn scan(
-    server: &Arc<Server>,
-    directories: &mut Directories,
-    stamps: &mut BTreeMap<PathBuf, Stamp>,
-    first: bool,
-) -> bool {
-    let snapshot = server.snapshot();
-    // Watch before reading: a change in between is then seen twice instead of missed.
-    let rules = snapshot.access.get().watched_files();
-    let mut tracked: BTreeSet<PathBuf> = lock(&server.file_watcher().tracked).clone();
-    if snapshot.settings.diagnostics.changed_files {
-        let documents = snapshot.editor.documents().into_iter();
-        let paths = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
-        tracked.extend(paths.map(|path| path.as_path().to_path_buf()));
-    }
-    directories.watch(rules.iter().chain(&tracked));
+/// Compares the disk with the previous scan.
+struct Scanner {
+    directories: Directories,
+    stamps: BTreeMap<PathBuf, Stamp>,
+    is_first: bool,
+}
 
-    let revision = server.session(|session| session.revision());
-    server.view(&snapshot);
-    let mut changed = server.session(|session| session.revision()) != revision;
-    for path in tracked {
-        let stamp = std::fs::symlink_metadata(&path)
-            .ok()
-            .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
-        let before = stamps.insert(path, stamp);
-        if before.is_none() && snapshot.settings.diagnostics.changed_files {
-            // Changes from before the first scan are found by the diagnostics themselves.
-            diagnostics::schedule(server);
-        }
-        if before.is_some_and(|before| before != stamp) && !first {
-            server.session(Session::touch);
-            diagnostics::schedule(server);
-            changed = true;
+impl Scanner {
+    fn new(wake: mpsc::Sender<()>) -> Self {
+        Self {
+            directories: Directories::new(wake),
+            stamps: BTreeMap::new(),
+            is_first: true,
         }
     }
-    if changed {
-        server.context_changed();
+
+    /// Notifies the client of changes. Returns whether rules from a previous version of a
+    /// file are still held.
+    fn scan(&mut self, services: &Arc<Services>, snapshot: &Snapshot) -> bool {
+        // Watch before reading: a change in between is then seen twice instead of missed.
+        let rules = snapshot.access.get().watched_files();
+        let mut tracked = services.tracked_files.paths();
+        if snapshot.settings.diagnostics.changed_files {
+            let documents = snapshot.editor.documents().into_iter();
+            let paths = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
+            tracked.extend(paths.map(|path| path.as_path().to_path_buf()));
+        }
+        self.directories.watch(rules.iter().chain(&tracked));
+
+        let (_, mut changed) = services.refresh_view(snapshot);
+        for path in tracked {
+            let stamp = std::fs::symlink_metadata(&path)
+                .ok()
+                .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
+            let before = self.stamps.insert(path, stamp);
+            if before.is_none() && snapshot.settings.diagnostics.changed_files {
+                // Changes from before the first scan are found by the diagnostics themselves.
+                services.jobs.refresh_diagnostics();
+            }
+            if before.is_some_and(|before| before != stamp) && !self.is_first {
+                lock(&snapshot.revisions).context_changed();
+                services.jobs.refresh_diagnostics();
+                changed = true;
+            }
+        }
+        self.is_first = false;
+        if changed {
+            services.context_changed(snapshot);
+        }
+        snapshot.access.get().is_holding()
     }
-    snapshot.access.get().is_holding()
 }
 
 /// The watched directories.

@@ -7,10 +7,13 @@
 //! (standard methods), [`settings`] and [`capabilities`]. The command line, [`cli`], calls
 //! the same handlers.
 
+pub mod active_tasks;
 pub mod capabilities;
 pub mod checkpoint_registry;
 pub mod cli;
 pub mod client;
+pub mod client_info;
+pub mod confirmations;
 pub mod dirty_tracker;
 pub mod dispatch;
 pub mod document_sync;
@@ -34,9 +37,11 @@ pub mod progress;
 pub mod reader;
 pub mod request_context;
 pub mod scheduler;
+pub mod services;
 pub mod session;
 pub mod settings;
-pub mod shared_state;
 pub mod signals;
+pub mod stores;
+pub mod tracked_files;
 pub mod version;
 pub mod writer;

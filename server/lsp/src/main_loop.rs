@@ -30,6 +30,7 @@ use crate::{
     client::Client,
     dispatch::{Call, Place, Scope},
     document_sync::StandardMethods,
+    editor_features::diagnostics::Diagnostics,
     error_response::{
         INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, catch_panic, error_body, protocol_error,
     },
@@ -37,15 +38,15 @@ use crate::{
     frame::BadFrame,
     handlers::notifications,
     in_flight::InFlightRequests,
-    ipc::SocketRequest,
+    ipc::{IpcServer, SocketRequest},
     message::{InvalidMessage, Message},
     mutex::lock,
     parent_watch,
     reader::{self, Input},
     request_context::{OnDelivered, RequestContext},
-    scheduler::{Job, JobId, JobSender, Key, KeyedQueue, Keys},
+    scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
+    services::{FaultHook, Services},
     session::{Phase, Snapshot},
-    shared_state::{FaultHook, Server},
     writer::FrameWriter,
 };
 
@@ -97,14 +98,11 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let (socket_sender, sockets) = unbounded();
     let (done_sender, done) = unbounded();
     let output = Arc::new(FrameWriter::new(output));
-    let client = Arc::new(Client::new(output.clone()));
-    let server = Server::new(
-        client,
-        runtime.handle().clone(),
-        JobSender::new(job_sender),
-        socket_sender,
-        options.fault,
-    );
+    let client = Client::new(output.clone());
+    let mut services = Services::new(client, JobSender::new(job_sender), runtime.handle().clone());
+    services.fault = options.fault;
+    let services = Arc::new(services);
+    let ipc_server = Arc::new(IpcServer::new(socket_sender));
     let writer = start_writer(output.clone(), ends.clone());
     if options.watch_parent {
         parent_watch::watch_parent(move || {
@@ -112,8 +110,9 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
         });
     }
     let mut main_loop = MainLoop {
-        standard: StandardMethods::new(&server, runtime.handle().clone()),
-        server: server.clone(),
+        standard: StandardMethods::new(&services, &ipc_server, runtime.handle().clone()),
+        services,
+        diagnostics: Arc::default(),
         runtime: runtime.handle().clone(),
         in_flight: InFlightRequests::default(),
         queue: KeyedQueue::default(),
@@ -130,9 +129,9 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let reason = main_loop.run();
     tracing::info!(?reason, "session ended");
     output.end_waits();
-    server.ipc_server().close();
+    ipc_server.close();
     main_loop.shut_down();
-    let is_orderly = server.session(|session| session.phase) == Phase::ShutDown;
+    let is_orderly = main_loop.standard.session().phase == Phase::ShutDown;
     output.close();
     if reason != End::OutputClosed {
         let _ = writer.recv_timeout(SHUTDOWN_GRACE);
@@ -161,7 +160,7 @@ enum Event {
     /// A job has ended.
     TaskDone(TaskDone),
     /// Work without a request: after a delay, a notification, or a change of a file.
-    Job(Job),
+    Job(JobMessage),
     /// A request of the command line.
     Socket(SocketRequest),
     /// The session ends.
@@ -172,7 +171,7 @@ enum Event {
 struct Events {
     input: crossbeam_channel::Receiver<Input>,
     done: crossbeam_channel::Receiver<TaskDone>,
-    jobs: crossbeam_channel::Receiver<Job>,
+    jobs: crossbeam_channel::Receiver<JobMessage>,
     sockets: crossbeam_channel::Receiver<SocketRequest>,
     end: crossbeam_channel::Receiver<End>,
 }
@@ -227,10 +226,12 @@ struct Answer {
 type Work = Box<dyn FnOnce() -> Option<(ReplyTo, Answer)> + Send>;
 
 struct MainLoop {
-    server: Arc<Server>,
+    services: Arc<Services>,
+    /// The standard methods, and the session.
     standard: StandardMethods,
     runtime: tokio::runtime::Handle,
     in_flight: InFlightRequests,
+    diagnostics: Arc<Diagnostics>,
     queue: KeyedQueue<Key, Work>,
     /// Work that is cancelled when another job needs its keys.
     idle_work: HashMap<JobId, (Keys, Cancel)>,
@@ -258,7 +259,10 @@ impl MainLoop {
             Event::Input(Input::BadFrame(bad)) => self.reject_frame(&bad),
             Event::Input(Input::End) => return Some(End::EndOfInput),
             Event::TaskDone(done) => self.handle_done(done),
-            Event::Job(job) => self.start_job(job),
+            Event::Job(JobMessage::Run(job)) => self.start_job(job),
+            Event::Job(JobMessage::RefreshDiagnostics) => {
+                self.diagnostics.schedule(&self.services);
+            }
             Event::Socket(request) => self.handle_socket_request(request),
             Event::End(end) => return Some(end),
         }
@@ -281,7 +285,9 @@ impl MainLoop {
                 return self.handle_notification(&method, params);
             }
             Message::Response { id, answer } => {
-                if !self.server.client().deliver_response(&id, answer) {
+                let session = &mut self.standard.session();
+                let client = &self.services.client;
+                if !client.deliver_response(session, &id, answer) {
                     tracing::debug!(%id, "unexpected response");
                 }
             }
@@ -307,10 +313,18 @@ impl MainLoop {
         false
     }
 
+    fn phase(&self) -> Phase {
+        self.standard.session().phase
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.standard.session().snapshot()
+    }
+
     /// Handles a request of our own.
     fn handle_call(&mut self, id: Value, method: &str, call: Result<(Call, Origin), Error>) {
-        let client = self.server.client();
-        match self.server.session(|session| session.phase) {
+        let client = &self.services.client;
+        match self.phase() {
             Phase::Running => {}
             Phase::Starting => {
                 let why = format!("{method}: send `initialize` first");
@@ -335,7 +349,7 @@ impl MainLoop {
     }
 
     fn handle_socket_request(&mut self, request: SocketRequest) {
-        if self.server.session(|session| session.phase) != Phase::Running {
+        if self.phase() != Phase::Running {
             let why = format!("{}: the server is not running", request.call.method);
             let error = Error::new(ErrorKind::NotInitialized, why);
             let _ = request.reply.send(error_body(&request.id, &error));
@@ -348,14 +362,14 @@ impl MainLoop {
 
     /// Takes a snapshot of the session and runs the request where its route says.
     fn start_call(&mut self, call: Call, origin: Origin, cancel: Cancel, reply: ReplyTo) {
-        let snapshot = self.server.snapshot();
+        let snapshot = self.snapshot();
         let place = call.place(&Scope {
             snapshot: &snapshot,
-            checkpoints: self.server.checkpoints(),
+            checkpoints: &self.services.checkpoints,
         });
-        let server = self.server.clone();
+        let services = self.services.clone();
         let run = move || {
-            let answer = run_call(&server, call, origin, snapshot, cancel, &reply);
+            let answer = run_call(&services, call, origin, snapshot, cancel, &reply);
             Some((reply, answer))
         };
         let keys = match place {
@@ -368,9 +382,9 @@ impl MainLoop {
             Place::Pool => Keys::new(),
             Place::Queue(keys) => keys,
         };
-        let server = self.server.clone();
+        let services = self.services.clone();
         let work = move || {
-            server.client().wait_for_room();
+            services.client.wait_for_room();
             run()
         };
         self.push(keys, None, Box::new(work));
@@ -389,9 +403,10 @@ impl MainLoop {
         }
         let cancel = Cancel::default();
         let raised = cancel.clone();
+        let snapshot = self.snapshot();
         let work = move || {
             let _ = catch_panic(name, || {
-                work(&cancel);
+                work(snapshot, &cancel);
                 Ok(())
             });
             None
@@ -455,9 +470,9 @@ impl MainLoop {
                     return;
                 }
                 if let Some(on_delivered) = answer.on_delivered {
-                    self.server.session(on_delivered);
+                    on_delivered(&mut self.standard.session());
                 }
-                self.server.client().send(answer.body);
+                self.services.client.send(answer.body);
             }
             ReplyTo::Socket(_, sender) => {
                 // The connection may have been closed.
@@ -478,21 +493,22 @@ impl MainLoop {
                 let cancelled = field("id").and_then(|id| self.in_flight.cancel(&id));
                 cancelled
                     .into_iter()
-                    .for_each(|body| self.server.client().send(body));
+                    .for_each(|body| self.services.client.send(body));
             }
             "window/workDoneProgress/cancel" => {
                 let token = field("token").and_then(|token| serde_json::from_value(token).ok());
                 if let Some(token) = token {
                     for body in self.in_flight.cancel_progress(&token) {
-                        self.server.client().send(body);
+                        self.services.client.send(body);
                     }
                 }
             }
             _ if method.starts_with("$/") => {}
             _ if notifications::handles(method) => {
                 let params = params.as_deref().map(RawValue::get);
+                let session = &mut self.standard.session();
                 let handled = catch_panic(method, || {
-                    notifications::handle(&self.server, method, params)
+                    notifications::handle(&self.services, session, method, params)
                 });
                 if handled.is_err() {
                     tracing::warn!(method, "dropped: malformed params");
@@ -506,7 +522,7 @@ impl MainLoop {
     fn handle_standard(&mut self, method: &str, id: Option<Value>, params: Option<Box<RawValue>>) {
         let params = params.as_deref().map(RawValue::get);
         if let Some(body) = self.standard.call(method, id.as_ref(), params) {
-            self.server.client().send(body);
+            self.services.client.send(body);
         }
     }
 
@@ -543,7 +559,7 @@ impl MainLoop {
                 let limit = limits::MAX_FRAME_BYTES;
                 let why = format!("a message of {bytes} bytes exceeds the limit of {limit}");
                 let error = Error::new(ErrorKind::TooLarge, why);
-                self.server.client().send(error_body(&Value::Null, &error));
+                self.services.client.send(error_body(&Value::Null, &error));
             }
         }
     }
@@ -552,13 +568,13 @@ impl MainLoop {
     fn reject(&self, id: &Value, code: i64, kind: ErrorKind, message: &str) {
         tracing::warn!(code, "answered with a protocol error");
         let body = protocol_error(id, code, kind, message);
-        self.server.client().send(body);
+        self.services.client.send(body);
     }
 }
 
 /// Runs a request and serializes its response.
 fn run_call(
-    server: &Arc<Server>,
+    services: &Arc<Services>,
     call: Call,
     origin: Origin,
     snapshot: Snapshot,
@@ -573,7 +589,7 @@ fn run_call(
     let outcome = catch_panic(method, || {
         cancel.check()?;
         let context = RequestContext {
-            server,
+            services,
             snapshot,
             cancel,
             token: call.token.clone(),

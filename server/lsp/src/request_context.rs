@@ -4,19 +4,28 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use sightline_conversation::task::TaskStore;
 use sightline_protocol::files::ProgressToken;
-use sightline_workspace::{access::AccessView, cancel::Cancel, error::Error};
+use sightline_workspace::{
+    access::AccessView,
+    cancel::Cancel,
+    error::Error,
+    path::Root,
+    storage::{Storage, TaskId},
+    tracker::Tracker,
+};
 
 use crate::{
+    checkpoint_registry::RootCheckpoints,
     progress::Progress,
+    services::Services,
     session::{Session, Snapshot},
-    shared_state::Server,
 };
 
 /// The context of one request.
 pub struct RequestContext<'a> {
-    /// The shared state, for effects that outlive the request.
-    pub server: &'a Arc<Server>,
+    /// The shared services, for effects that outlive the request.
+    pub services: &'a Arc<Services>,
     /// The session when the request arrived.
     pub snapshot: Snapshot,
     /// Raised when the client cancels.
@@ -26,12 +35,12 @@ pub struct RequestContext<'a> {
 }
 
 impl<'a> RequestContext<'a> {
-    /// Creates the context of a request without a progress token.
-    pub fn new(server: &'a Arc<Server>, snapshot: Snapshot, cancel: Cancel) -> Self {
+    /// Creates the context of a request that cannot be cancelled and reports no progress.
+    pub fn new(services: &'a Arc<Services>, snapshot: Snapshot) -> Self {
         Self {
-            server,
+            services,
             snapshot,
-            cancel,
+            cancel: Cancel::default(),
             token: None,
         }
     }
@@ -40,12 +49,48 @@ impl<'a> RequestContext<'a> {
     /// to the user.
     pub fn progress(&self, token: Option<ProgressToken>, title: &str) -> Progress {
         let token = token.or_else(|| self.token.clone());
-        self.server.begin_progress(token, title)
+        let listener = self.services.progress_listener.clone();
+        Progress::begin(self.services.client.clone(), listener, token, title)
     }
 
     /// Returns the current access rules.
     pub fn view(&self) -> AccessView {
-        self.server.view(&self.snapshot)
+        self.services.view(&self.snapshot)
+    }
+
+    /// Opens the data directory.
+    ///
+    /// # Errors
+    /// Kind `storage` if it cannot be used.
+    pub fn storage(&self) -> Result<Storage, Error> {
+        self.services.stores.storage(&self.snapshot.settings)
+    }
+
+    /// Returns the store of conversations.
+    ///
+    /// # Errors
+    /// Kind `storage` if the data directory cannot be used.
+    pub fn task_store(&self) -> Result<TaskStore, Error> {
+        self.services.stores.tasks(&self.snapshot.settings)
+    }
+
+    /// Opens the file tracker of a task, and marks the task as used.
+    ///
+    /// # Errors
+    /// `invalidParams` for an invalid id, `storage` if it cannot be read.
+    pub fn tracker(&self, task_id: &str) -> Result<Tracker, Error> {
+        let task = TaskId::new(task_id)?;
+        let tracker = Tracker::open(&self.storage()?, &task, self.view());
+        self.services.active_tasks.touch(&task);
+        Ok(tracker)
+    }
+
+    /// Returns the checkpoint store of a root, opening it if necessary.
+    ///
+    /// # Errors
+    /// Kind `storage` when the data directory cannot be used.
+    pub fn checkpoints(&self, root: &Root) -> Result<Arc<RootCheckpoints>, Error> {
+        Ok(self.services.checkpoints.open(&self.storage()?, root))
     }
 }
 

@@ -12,7 +12,9 @@ use std::{
 };
 
 use crossbeam_channel::Sender;
-use sightline_workspace::cancel::Cancel;
+use sightline_workspace::{cancel::Cancel, path::Root};
+
+use crate::session::Snapshot;
 
 /// Something that jobs use one at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +71,12 @@ pub fn root_keys(roots: impl IntoIterator<Item = PathBuf>) -> Keys {
         .into_iter()
         .map(|root| (Key::Root(root), Access::Exclusive))
         .collect()
+}
+
+/// Returns the keys of a job that changes these roots.
+pub fn keys_of_roots<'a>(roots: impl IntoIterator<Item = &'a Root>) -> Keys {
+    let roots = roots.into_iter();
+    root_keys(roots.map(|root| root.canonical.as_path().to_owned()))
 }
 
 /// Identifies a job in a queue.
@@ -187,17 +195,29 @@ pub struct Job {
     pub keys: Keys,
     /// Runs only if its keys are free, and is cancelled when another job needs them.
     pub is_idle_work: bool,
-    /// The work. The token is raised to stop idle work.
-    pub work: Box<dyn FnOnce(&Cancel) + Send>,
+    /// The work, with the session when the job arrived. The token is raised to stop idle
+    /// work.
+    pub work: JobWork,
+}
+
+/// The work of a job.
+pub type JobWork = Box<dyn FnOnce(Snapshot, &Cancel) + Send>;
+
+/// A message to the main loop.
+pub enum JobMessage {
+    /// Run a job.
+    Run(Job),
+    /// Diagnostics may have changed.
+    RefreshDiagnostics,
 }
 
 /// Sends jobs to the main loop.
 #[derive(Clone)]
-pub struct JobSender(Option<Sender<Job>>);
+pub struct JobSender(Option<Sender<JobMessage>>);
 
 impl JobSender {
     /// Sends jobs through `sender`.
-    pub fn new(sender: Sender<Job>) -> Self {
+    pub fn new(sender: Sender<JobMessage>) -> Self {
         Self(Some(sender))
     }
 
@@ -207,13 +227,18 @@ impl JobSender {
     }
 
     /// Sends a job that starts after earlier jobs with the same keys.
-    pub fn run(&self, keys: Keys, name: &'static str, work: impl FnOnce() + Send + 'static) {
-        self.send(Job {
+    pub fn run(
+        &self,
+        keys: Keys,
+        name: &'static str,
+        work: impl FnOnce(Snapshot) + Send + 'static,
+    ) {
+        self.send(JobMessage::Run(Job {
             name,
             keys,
             is_idle_work: false,
-            work: Box::new(move |_| work()),
-        });
+            work: Box::new(move |snapshot, _| work(snapshot)),
+        }));
     }
 
     /// Sends a job that runs only if no other job uses the root.
@@ -223,18 +248,23 @@ impl JobSender {
         name: &'static str,
         work: impl FnOnce(&Cancel) + Send + 'static,
     ) {
-        self.send(Job {
+        self.send(JobMessage::Run(Job {
             name,
             keys: root_keys([root]),
             is_idle_work: true,
-            work: Box::new(work),
-        });
+            work: Box::new(move |_, cancel| work(cancel)),
+        }));
     }
 
-    fn send(&self, job: Job) {
+    /// Schedules a check of the open documents.
+    pub fn refresh_diagnostics(&self) {
+        self.send(JobMessage::RefreshDiagnostics);
+    }
+
+    fn send(&self, message: JobMessage) {
         if let Some(sender) = &self.0 {
             // The main loop has ended, and with it the process.
-            let _ = sender.send(job);
+            let _ = sender.send(message);
         }
     }
 }

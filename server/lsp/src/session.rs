@@ -1,21 +1,23 @@
 //! The session: client, settings, roots, rules and editor state.
 //!
-//! [`Session`] is changed by notifications, on the reading thread, behind a lock that is
-//! never held during I/O. Each request takes a [`Snapshot`] on that thread, so it sees
-//! exactly the messages sent before it.
+//! The main loop owns the [`Session`] and applies notifications to it. It takes a
+//! [`Snapshot`] for each request and job, so a request sees exactly the messages sent
+//! before it.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
+use sightline_protocol::settings::OutsideWorkspace;
 use sightline_workspace::{
     access::Access,
     editor::EditorState,
     environment::{CliTools, Revisions},
+    error::Error,
     path::{AbsPath, Root, Roots, uri_to_path},
 };
 
 use crate::{
-    capabilities::{self, ClientInfo},
+    client_info::{self, ClientInfo},
     mutex::lock,
     settings::{Problem, Settings, SettingsSources, Source},
 };
@@ -45,7 +47,6 @@ pub struct Session {
     /// The last rules that were read, until `access` is read.
     previous_access: Option<Arc<LazyAccess>>,
     editor: Arc<EditorState>,
-    revision: u64,
     revisions: Arc<Mutex<Revisions>>,
     tools: Arc<OnceLock<CliTools>>,
 }
@@ -53,6 +54,8 @@ pub struct Session {
 /// The session at the moment a request arrived.
 #[derive(Clone)]
 pub struct Snapshot {
+    /// The phase.
+    pub phase: Phase,
     /// The client.
     pub client_info: Arc<ClientInfo>,
     /// The settings.
@@ -67,7 +70,19 @@ pub struct Snapshot {
     pub tools: Arc<OnceLock<CliTools>>,
 }
 
-/// Access rules that are read on first use, outside the session's lock.
+impl Snapshot {
+    /// Returns the open roots.
+    pub fn roots(&self) -> &[Root] {
+        self.access.roots().as_slice()
+    }
+
+    /// Returns whether files outside the workspace may be read and recorded.
+    pub fn outside_allowed(&self) -> bool {
+        self.settings.outside_workspace == OutsideWorkspace::Allow
+    }
+}
+
+/// Access rules that are read on first use, outside the main loop.
 pub struct LazyAccess {
     roots: Arc<Roots>,
     open_files: Vec<AbsPath>,
@@ -116,7 +131,7 @@ impl Session {
     /// Applies `initialize`: client, roots and initial settings.
     pub fn initialize(&mut self, params: &Value) -> Vec<Problem> {
         self.client_info = Arc::new(ClientInfo::new(params));
-        self.set_roots(capabilities::initial_roots(params));
+        self.set_roots(client_info::initial_roots(params));
         let options = params.get("initializationOptions").unwrap_or(&Value::Null);
         self.configure(Source::InitializationOptions, options)
     }
@@ -173,20 +188,15 @@ impl Session {
         }
     }
 
-    /// Starts a new revision of the visible context and returns it.
-    pub fn touch(&mut self) -> u64 {
-        self.revision = lock(&self.revisions).context_changed();
-        self.revision
-    }
-
-    /// Returns the revision of the visible context.
-    pub fn revision(&self) -> u64 {
-        self.revision
+    /// Starts a new revision of the visible context.
+    fn touch(&self) {
+        lock(&self.revisions).context_changed();
     }
 
     /// Takes a snapshot.
     pub fn snapshot(&mut self) -> Snapshot {
         Snapshot {
+            phase: self.phase,
             client_info: self.client_info.clone(),
             settings: self.settings.clone(),
             access: self.access(),
@@ -228,6 +238,30 @@ impl Session {
         self.invalidate_access();
         self.touch();
     }
+}
+
+/// Resolves a root given by path, URI or workspace folder name.
+///
+/// # Errors
+/// `invalidParams`, listing the open folders.
+pub fn named_root(roots: &Roots, written: &str) -> Result<usize, Error> {
+    let all = roots.as_slice();
+    let uri = uri_to_path(written).ok().flatten();
+    let path = uri.or_else(|| AbsPath::new(written.as_ref()));
+    let by_path = path.and_then(|path| {
+        all.iter()
+            .position(|root| root.path == path || root.canonical == path)
+    });
+    by_path
+        .or_else(|| all.iter().position(|root| root.name == written))
+        .ok_or_else(|| {
+            let known: Vec<String> = all.iter().map(|root| root.path.display()).collect();
+            let shown: String = written.chars().take(200).collect();
+            Error::invalid(format!(
+                "no workspace folder {shown:?}; open folders: {}",
+                known.join(", ")
+            ))
+        })
 }
 
 /// Returns the open files, for a session without roots.

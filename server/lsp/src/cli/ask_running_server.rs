@@ -4,7 +4,7 @@ use serde_json::Value;
 use sightline_workspace::{error::Error, storage::Storage};
 
 use super::{Workspace, offline};
-use crate::shared_state::default_storage_dir;
+use crate::stores::default_storage_dir;
 
 #[derive(clap::Args)]
 pub(super) struct Attached {

@@ -8,7 +8,6 @@ mod restore;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use anstream::{AutoStream, ColorChoice};
@@ -19,18 +18,16 @@ use sightline_workspace::{clock::now_millis, error::Error, escape::one_line};
 use super::{
     DONE, NEGATIVE, Workspace,
     conversations::{parse_result, without_nulls},
-    offline, print_message, print_raw, print_to,
+    offline::{self, OfflineServer},
+    print_message, print_raw, print_to,
 };
 use crate::{
-    handlers::{
-        RequestContext,
-        checkpoint::{
-            diff_checkpoints::patch,
-            transfer::{Direction, import, transfer},
-        },
+    handlers::checkpoint::{
+        diff_checkpoints::patch,
+        transfer::{Direction, import, transfer},
     },
     plural::plural,
-    shared_state::Server,
+    request_context::RequestContext,
     signals,
 };
 
@@ -132,22 +129,22 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
 /// Runs work that may change checkpoints, then saves the caches for the next command.
 fn with_maintenance<T>(
     workspace: &Workspace,
-    work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
+    work: impl FnOnce(&OfflineServer) -> Result<T, Error>,
 ) -> Result<T, Error> {
     offline::with_server(workspace, |server| {
         let outcome = work(server);
-        server.checkpoints().maintain();
+        server.services.checkpoints.maintain();
         outcome
     })
 }
 
-fn run_request(server: &Arc<Server>, method: &str, params: Value) -> Result<String, Error> {
+fn run_request(server: &OfflineServer, method: &str, params: Value) -> Result<String, Error> {
     offline::answer(server, method, &without_nulls(params))
 }
 
 /// Completes an abbreviated id; `last` is the newest checkpoint that is not an undo
 /// point.
-fn resolve_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
+fn resolve_id(server: &OfflineServer, written: &str) -> Result<String, Error> {
     let digits = written.strip_prefix("HEAD ").unwrap_or(written);
     let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
     let is_last = digits == "last";
@@ -258,7 +255,7 @@ fn diff(
             ..DiffCheckpointsParams::default()
         };
         if patch_wanted && !workspace.json {
-            let text = patch(&offline::context(server), &params)?;
+            let text = patch(&server.context(), &params)?;
             let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
             // Stripping colors could strip bytes of the files as well.
             if plain {
@@ -300,7 +297,7 @@ fn prune(arguments: &Prune) -> Result<i32, Error> {
         })
     };
     let method = "sightline/pruneCheckpoints";
-    let see = |server: &Arc<Server>| {
+    let see = |server: &OfflineServer| {
         let result = run_request(server, method, params(true))?;
         let listed = parse_result(&run_request(
             server,
@@ -363,9 +360,7 @@ fn import_checkpoints(workspace: &Workspace, path: Option<&Path>) -> Result<i32,
         Some(path) => vec![offline::absolute_path(path)?.as_path().to_owned()],
         None => cline_data_dirs(),
     };
-    let imported = with_maintenance(workspace, |server| {
-        import(&offline::context(server), &places)
-    })?;
+    let imported = with_maintenance(workspace, |server| import(&server.context(), &places))?;
     let pairs = imported.checkpoints.iter();
     let pairs: Vec<Value> = pairs
         .map(|(theirs, ours)| json!({ "from": theirs.to_string(), "id": ours.to_string() }))
@@ -435,7 +430,10 @@ fn transfer_checkpoints(
     let output = with_maintenance(workspace, |server| {
         let cancel = signals::cancel_on_termination()
             .map_err(|error| Error::storage(format!("cannot install signal handlers: {error}")))?;
-        let context = RequestContext::new(server, server.snapshot(), cancel);
+        let context = RequestContext {
+            cancel,
+            ..server.context()
+        };
         transfer(&context, direction, remote)
     })?;
     if workspace.json {

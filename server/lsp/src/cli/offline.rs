@@ -23,7 +23,15 @@ use super::{
     DONE, NEGATIVE, Workspace, ask_running_server::Attached, conversations::ExportFormat, print,
     print_message, print_result, progress_bar,
 };
-use crate::{dispatch, handlers, session::Session, settings::Source, shared_state::Server};
+use crate::{
+    client::Client,
+    dispatch,
+    request_context::RequestContext,
+    scheduler::JobSender,
+    services::Services,
+    session::{Session, Snapshot},
+    settings::Source,
+};
 
 /// Runs a request on the workspace, from disk.
 ///
@@ -49,44 +57,56 @@ pub(super) fn call_text(
     with_server(workspace, |server| answer(server, method, params))
 }
 
+/// A server without a client: the services, and the session of one workspace.
+pub(super) struct OfflineServer {
+    pub(super) services: Arc<Services>,
+    snapshot: Snapshot,
+}
+
+impl OfflineServer {
+    fn new(workspace: &Workspace, runtime: tokio::runtime::Handle) -> Result<Self, Error> {
+        let mut services = Services::new(Client::closed(), JobSender::closed(), runtime);
+        services.progress_listener = progress_bar::listener().map(Arc::new);
+        let mut session = Session::offline(root(workspace)?);
+        if let Some(storage) = &workspace.storage {
+            let storage = absolute_path(storage)?;
+            let settings = json!({ "storage": { "path": storage.as_path() } });
+            session.configure(Source::InitializationOptions, &settings);
+        }
+        Ok(Self {
+            services: Arc::new(services),
+            snapshot: session.snapshot(),
+        })
+    }
+
+    /// Creates the context of a request.
+    pub(super) fn context(&self) -> RequestContext<'_> {
+        RequestContext::new(&self.services, self.snapshot.clone())
+    }
+}
+
 /// Runs a request on a server without a client.
 ///
 /// # Errors
 /// The request's errors.
-pub(super) fn answer(server: &Arc<Server>, method: &str, params: &str) -> Result<String, Error> {
+pub(super) fn answer(server: &OfflineServer, method: &str, params: &str) -> Result<String, Error> {
     let route = dispatch::request(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    let response = (route.parse)(params).run(&context(server))?;
+    let response = (route.parse)(params).run(&server.context())?;
     response.result.to_json().map_err(super::internal)
-}
-
-/// Creates a request context without a client.
-pub(super) fn context(server: &Arc<Server>) -> handlers::RequestContext<'_> {
-    handlers::RequestContext::new(server, server.snapshot(), Cancel::default())
 }
 
 /// Runs `work` with a server without a client.
 pub(super) fn with_server<T>(
     workspace: &Workspace,
-    work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
+    work: impl FnOnce(&OfflineServer) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()
         .build()
         .map_err(|error| Error::storage(format!("cannot start threads: {error}")))?;
-    let server = Server::offline(
-        root(workspace)?,
-        runtime.handle().clone(),
-        progress_bar::listener(),
-    );
-    if let Some(storage) = &workspace.storage {
-        let storage = absolute_path(storage)?;
-        let settings = json!({ "storage": { "path": storage.as_path() } });
-        server.session(|session: &mut Session| {
-            session.configure(Source::InitializationOptions, &settings)
-        });
-    }
+    let server = OfflineServer::new(workspace, runtime.handle().clone())?;
     let done = work(&server);
     // The process is about to exit, so the caches need not be freed.
     std::mem::forget(server);
@@ -216,9 +236,9 @@ pub(super) fn export(
     let task = TaskId::new(id)?;
     let cancel = Cancel::default();
     with_server(workspace, |server| {
-        let snapshot = server.snapshot();
-        let store = server.task_store(&snapshot)?;
-        let view = server.view(&snapshot);
+        let context = server.context();
+        let store = context.task_store()?;
+        let view = context.view();
         let left_out = Cell::new(0_u64);
         let may_name = |path: &str| {
             let location = view.roots().locate(path);
@@ -274,7 +294,7 @@ pub(super) fn import(
 ) -> Result<Value, Error> {
     let id = id.map(TaskId::new).transpose()?;
     with_server(workspace, |server| {
-        let store = server.task_store(&server.snapshot())?;
+        let store = server.context().task_store()?;
         let imported = store.import(source, id.as_ref(), now_millis(), &Cancel::default())?;
         Ok(json!({
             "taskId": imported.task_id.as_str(),

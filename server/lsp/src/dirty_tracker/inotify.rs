@@ -34,12 +34,12 @@ use rustix::{
     fs::inotify::{ReadFlags, Reader},
     io::Errno,
 };
-use sightline_checkpoint::Changes;
+use sightline_checkpoint::{Changes, Checkpoints};
 use sightline_workspace::path::{AbsPath, RelPath};
 
 use watches::update_watches;
 
-use crate::{checkpoint_registry::RootCheckpoints, mutex::lock};
+use crate::mutex::lock;
 
 /// Maximum number of changed paths kept; with more, everything is unknown.
 const MAX_PATHS: usize = 10_000;
@@ -68,7 +68,7 @@ impl InotifyTracker {
     }
 
     /// Records a scan of the work tree. The thread then adds the missing watches.
-    pub(super) fn scanned(&self, checkpoints: &Arc<RootCheckpoints>) {
+    pub(super) fn scanned(&self, checkpoints: &Arc<Checkpoints>) {
         {
             let mut state = lock(&self.state);
             state.completed_scan = state.scans;
@@ -278,7 +278,7 @@ impl State {
 }
 
 /// Starts the thread of a root. Returns `None` if that fails.
-fn start(state: &Arc<Mutex<State>>, checkpoints: Weak<RootCheckpoints>) -> Option<PipeWriter> {
+fn start(state: &Arc<Mutex<State>>, checkpoints: Weak<Checkpoints>) -> Option<PipeWriter> {
     let (reader, writer) = std::io::pipe().ok()?;
     let state = state.clone();
     std::thread::Builder::new()
@@ -288,7 +288,7 @@ fn start(state: &Arc<Mutex<State>>, checkpoints: Weak<RootCheckpoints>) -> Optio
     Some(writer)
 }
 
-fn run(state: &Mutex<State>, checkpoints: &Weak<RootCheckpoints>, mut wake: PipeReader) {
+fn run(state: &Mutex<State>, checkpoints: &Weak<Checkpoints>, mut wake: PipeReader) {
     loop {
         let inotify = lock(state).inotify.clone();
         let mut polled = vec![PollFd::new(&wake, PollFlags::IN)];
@@ -307,7 +307,7 @@ fn run(state: &Mutex<State>, checkpoints: &Weak<RootCheckpoints>, mut wake: Pipe
                 return;
             };
             let look = lock(state).completed_scan;
-            update_watches(state, look, checkpoints.store.captured_folders());
+            update_watches(state, look, checkpoints.captured_folders());
         } else {
             lock(state).drain();
             std::thread::sleep(SETTLE);

@@ -11,10 +11,8 @@ mod inotify;
 
 use std::sync::Arc;
 
-use sightline_checkpoint::{ChangeSource, Changes};
+use sightline_checkpoint::{ChangeSource, Changes, Checkpoints};
 use sightline_workspace::path::{AbsPath, RelPath};
-
-use crate::checkpoint_registry::RootCheckpoints;
 
 /// Tracks the changes of one root.
 pub struct DirtyTracker {
@@ -35,7 +33,7 @@ impl DirtyTracker {
     }
 
     /// Records a scan of the work tree, after which its directories can be watched.
-    pub fn scanned(&self, checkpoints: &Arc<RootCheckpoints>) {
+    pub fn scanned(&self, checkpoints: &Arc<Checkpoints>) {
         #[cfg(target_os = "linux")]
         self.inner.scanned(checkpoints);
         #[cfg(not(target_os = "linux"))]

@@ -15,7 +15,6 @@ use sightline_protocol::{
     error::ErrorKind,
 };
 use sightline_workspace::{
-    cancel::Cancel,
     error::Error,
     escape::one_line,
     path::{Location, Root},
@@ -28,12 +27,11 @@ use super::{
     document_arg::DocumentArg,
 };
 use crate::{
-    checkpoint_registry::keys_of_roots,
     handlers::{self, checkpoint},
     request_context::RequestContext,
-    scheduler::all_task_keys,
-    session::normalize_uri,
-    shared_state::Server,
+    scheduler::{all_task_keys, keys_of_roots},
+    services::Services,
+    session::{Snapshot, normalize_uri},
 };
 
 /// Creates a checkpoint of every folder.
@@ -179,8 +177,9 @@ pub fn restore_file(
         token: preview.token,
         root,
     };
-    confirm::ask(context.server, what, &question, yes, move |server| {
-        plan.start(server);
+    let services = context.services.clone();
+    confirm::ask(context.services, what, &question, yes, move |snapshot| {
+        plan.start(&services, &snapshot);
     });
     command_result::without_message(question)
 }
@@ -200,8 +199,7 @@ struct FileRestore {
 }
 
 impl FileRestore {
-    fn start(self, server: &Arc<Server>) {
-        let snapshot = server.snapshot();
+    fn start(self, services: &Arc<Services>, snapshot: &Snapshot) {
         let open = snapshot.editor.document(&self.uri);
         let (text, can_edit) = (self.text.as_deref(), snapshot.client_info.applies_edits);
         if let (Some(open), Some(text), true) = (open, text, can_edit)
@@ -210,11 +208,11 @@ impl FileRestore {
             let edits = [(self.uri.as_str(), open, text)];
             let edit =
                 checkpoint::restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
-            return self.restore_in_editor(server, &edit);
+            return self.restore_in_editor(services, &edit);
         }
-        let (worker, keys) = (server.clone(), keys_of_roots([&self.root]));
-        server.jobs().run(keys, "restore a file", move || {
-            let context = RequestContext::new(&worker, snapshot, Cancel::default());
+        let (worker, keys) = (services.clone(), keys_of_roots([&self.root]));
+        services.jobs.run(keys, "restore a file", move |snapshot| {
+            let context = RequestContext::new(&worker, snapshot);
             match self.restore_on_disk(&context) {
                 Ok(done) => worker.show_message(MessageType::INFO, &format!("sightline: {done}")),
                 Err(error) => command_result::show_error(&context, &error),
@@ -222,11 +220,11 @@ impl FileRestore {
         });
     }
 
-    fn restore_in_editor(self, server: &Arc<Server>, edit: &serde_json::Value) {
+    fn restore_in_editor(self, services: &Arc<Services>, edit: &serde_json::Value) {
         let params = json!({ "label": "sightline: restore", "edit": edit });
-        let worker = server.clone();
-        let client = server.client();
-        client.request("workspace/applyEdit", &params, move |answer| {
+        let worker = services.clone();
+        let client = &services.client;
+        client.request("workspace/applyEdit", &params, move |_, answer| {
             let Self { name, .. } = self;
             if answer.is_ok_and(|answer| answer["applied"] == true) {
                 let message =
@@ -300,8 +298,9 @@ pub fn undo_last_restore(
         token: Some(preview.token),
         ..UndoRestoreParams::default()
     };
-    confirm::ask(context.server, what, &question, "Undo", move |server| {
-        undo(server, params);
+    let services = context.services.clone();
+    confirm::ask(context.services, what, &question, "Undo", move |snapshot| {
+        undo(&services, snapshot, params);
     });
     command_result::without_message(question)
 }
@@ -348,13 +347,13 @@ fn named(all: &[String]) -> String {
     format!("{}{more}", all[..all.len().min(MAX_NAMED)].join(", "))
 }
 
-fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
-    let snapshot = server.snapshot();
-    let mut keys = keys_of_roots(snapshot.access.roots().as_slice());
+fn undo(services: &Arc<Services>, snapshot: Snapshot, params: UndoRestoreParams) {
+    let mut keys = keys_of_roots(snapshot.roots());
     keys.extend(all_task_keys());
-    let worker = server.clone();
-    server.jobs().run(keys, "undo a restore", move || {
-        let context = RequestContext::new(&worker, snapshot, Cancel::default());
+    let worker = services.clone();
+    // The snapshot whose roots are the keys.
+    services.jobs.run(keys, "undo a restore", move |_| {
+        let context = RequestContext::new(&worker, snapshot);
         match checkpoint::undo_restore::run(&context, params) {
             Ok(undone) => {
                 let done = undone.summary.unwrap_or_default();

@@ -7,7 +7,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sightline_workspace::{access::Verdict, error::Error, path::Location};
 
-use crate::{capabilities::CODE_ACTION_KIND, params_compat, request_context::RequestContext};
+use crate::{params_compat, request_context::RequestContext};
+
+/// Kind of our code actions. Editors list this kind on request and show no light bulb for
+/// it.
+pub const CODE_ACTION_KIND: &str = "source.sightline";
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -81,7 +85,7 @@ type Action = (String, &'static str, Option<Value>);
 
 fn actions_for(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
     let mut actions: Vec<Action> = Vec::new();
-    if let Some(what) = context.server.confirmations().waiting() {
+    if let Some(what) = context.services.confirmations.waiting() {
         actions.push((format!("Sightline: allow: {what}"), "sightline.allow", None));
         actions.push((format!("Sightline: deny: {what}"), "sightline.deny", None));
     }
@@ -129,9 +133,8 @@ fn actions_for(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
 }
 
 fn has_checkpoints(context: &RequestContext<'_>, root: usize) -> bool {
-    let (server, snapshot) = (context.server, &context.snapshot);
-    let root = snapshot.access.roots().get(root);
-    let opened = root.map(|root| server.checkpoints().open(server, snapshot, root));
+    let root = context.snapshot.access.roots().get(root);
+    let opened = root.map(|root| context.checkpoints(root));
     opened.is_some_and(|opened| opened.is_ok_and(|root| root.store.git_dir().exists()))
 }
 

@@ -24,7 +24,7 @@ pub(super) fn message(
 ) -> Result<CommandResult, Error> {
     let message = text.into();
     context
-        .server
+        .services
         .show_message(MessageType::INFO, &format!("sightline: {message}"));
     without_message(message)
 }
@@ -48,19 +48,19 @@ pub(super) fn document(
     let message = message.into();
     let uri = result_documents::write_as(context, name, ending, text)?;
     let params = json!({ "uri": uri, "external": false, "takeFocus": true });
-    let server = context.server.clone();
+    let services = context.services.clone();
     let (shown, place) = (message.clone(), uri.clone());
     context
-        .server
-        .client()
-        .request("window/showDocument", &params, move |answer| {
+        .services
+        .client
+        .request("window/showDocument", &params, move |_, answer| {
             let is_open = answer.is_ok_and(|answer| answer["success"] != false);
             let path = uri_to_path(&place).ok().flatten();
             let message = match path.filter(|_| !is_open) {
                 Some(path) => format!("sightline: {shown}; saved as {}", path.display()),
                 None => format!("sightline: {shown}"),
             };
-            server.show_message(MessageType::INFO, &message);
+            services.show_message(MessageType::INFO, &message);
         });
     Ok(CommandResult {
         message: escape::printable(&message).into_owned(),
@@ -71,6 +71,6 @@ pub(super) fn document(
 /// Shows an error that no response carries.
 pub(super) fn show_error(context: &RequestContext<'_>, error: &Error) {
     context
-        .server
+        .services
         .show_message(MessageType::ERROR, &format!("sightline: {error}"));
 }

@@ -5,13 +5,7 @@
 //! actions offer as well. At most one question is open: a new one denies the previous
 //! one, and unanswered questions are denied after `ANSWER_WITHIN`.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use sightline_workspace::error::Error;
@@ -21,7 +15,10 @@ use super::{
     NoParams,
     command_result::{self, CommandResult},
 };
-use crate::{mutex::lock, request_context::RequestContext, shared_state::Server};
+use crate::{
+    confirmations::Confirmation, request_context::RequestContext, services::Services,
+    session::Snapshot,
+};
 
 /// Time the user has to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
@@ -29,122 +26,75 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 /// JSON-RPC: method not found.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The open question.
-#[derive(Default)]
-pub struct Confirmations {
-    open: Mutex<Option<Confirmation>>,
-    /// The client does not support `window/showMessageRequest`.
-    has_no_prompts: AtomicBool,
-}
-
-type OnAllowed = Box<dyn FnOnce(&Arc<Server>) + Send>;
-
-struct Confirmation {
-    /// Identifies the question, because answers may be late.
-    id: uuid::Uuid,
-    /// The action, such as "restore a.rs".
-    what: String,
-    allowed: OnAllowed,
-}
-
-impl Confirmations {
-    /// Returns the action that waits for `sightline.allow`, in clients without prompts.
-    pub fn waiting(&self) -> Option<String> {
-        let has_no_prompts = self.has_no_prompts.load(Ordering::Acquire);
-        let open = lock(&self.open);
-        let open = open.as_ref().filter(|_| has_no_prompts);
-        open.map(|decision| decision.what.clone())
-    }
-
-    fn take(&self, id: Option<uuid::Uuid>) -> Option<Confirmation> {
-        let mut open = lock(&self.open);
-        let is_meant = |open: &Confirmation| id.is_none_or(|id| open.id == id);
-        if open.as_ref().is_some_and(is_meant) {
-            open.take()
-        } else {
-            None
-        }
-    }
-}
-
 /// Asks whether to do `what` ("restore a.rs"). `question` contains the details, `yes` is
-/// the label of the button. Returns at once; `allowed` runs on the thread that receives
-/// the answer and must only start a job.
+/// the label of the button. Returns at once; `allowed` runs on the main loop, with the
+/// session when the answer arrived, and must only start a job.
 pub(super) fn ask(
-    server: &Arc<Server>,
+    services: &Arc<Services>,
     what: String,
     question: &str,
     yes: &'static str,
-    allowed: impl FnOnce(&Arc<Server>) + Send + 'static,
+    allowed: impl FnOnce(Snapshot) + Send + 'static,
 ) {
     let id = uuid::Uuid::new_v4();
-    let decision = Confirmation {
+    let before = services.confirmations.open(Confirmation {
         id,
-        what: what.clone(),
+        what,
         allowed: Box::new(allowed),
-    };
-    let before = lock(&server.confirmations().open).replace(decision);
+    });
     if let Some(before) = before {
-        report_denied(server, &before.what, "another question was asked");
+        report_denied(services, &before.what, "another question was asked");
     }
-    server.run_after(ANSWER_WITHIN, move |server| {
-        if let Some(decision) = server.confirmations().take(Some(id)) {
-            report_denied(server, &decision.what, "no answer");
+    services.run_after(ANSWER_WITHIN, move |services| {
+        if let Some(open) = services.confirmations.take_if(id) {
+            report_denied(services, &open.what, "no answer");
         }
     });
-    if server
-        .confirmations()
-        .has_no_prompts
-        .load(Ordering::Acquire)
-    {
-        return suggest_commands(server, question);
+    if services.confirmations.has_no_prompts() {
+        return suggest_commands(services, question);
     }
     let params = json!({
         "type": MessageType::WARNING,
         "message": format!("sightline: {question}"),
         "actions": [{ "title": yes }, { "title": "Cancel" }],
     });
-    let worker = server.clone();
+    let worker = services.clone();
     let question = question.to_owned();
-    let client = server.client();
-    client.request_within(
+    services.client.request_within(
         "window/showMessageRequest",
         &params,
         ANSWER_WITHIN,
-        move |answer| match answer {
+        move |session, answer| match answer {
             Ok(answer) => {
-                let Some(decision) = worker.confirmations().take(Some(id)) else {
+                let Some(open) = worker.confirmations.take_if(id) else {
                     return;
                 };
                 if answer["title"] == yes {
-                    (decision.allowed)(&worker);
+                    (open.allowed)(session.snapshot());
                 }
             }
             Err(error) if error["code"] == METHOD_NOT_FOUND => {
-                worker
-                    .confirmations()
-                    .has_no_prompts
-                    .store(true, Ordering::Release);
+                worker.confirmations.set_no_prompts();
                 suggest_commands(&worker, &question);
             }
             Err(_) => {
-                if let Some(decision) = worker.confirmations().take(Some(id)) {
-                    report_denied(&worker, &decision.what, "the editor cannot show questions");
+                if let Some(open) = worker.confirmations.take_if(id) {
+                    report_denied(&worker, &open.what, "the editor cannot show questions");
                 }
             }
         },
     );
 }
 
-fn suggest_commands(server: &Server, question: &str) {
+fn suggest_commands(services: &Services, question: &str) {
     let message = format!(
         "sightline: {question} Run sightline.allow or sightline.deny (code actions offer both)"
     );
-    server.show_message(MessageType::WARNING, &message);
+    services.show_message(MessageType::WARNING, &message);
 }
 
-fn report_denied(server: &Server, what: &str, why: &str) {
-    server.show_message(
+fn report_denied(services: &Services, what: &str, why: &str) {
+    services.show_message(
         MessageType::INFO,
         &format!("sightline: cancelled: {what} ({why})"),
     );
@@ -155,10 +105,10 @@ fn report_denied(server: &Server, what: &str, why: &str) {
 /// # Errors
 /// None.
 pub fn allow(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult, Error> {
-    match context.server.confirmations().take(None) {
-        Some(decision) => {
-            (decision.allowed)(context.server);
-            command_result::without_message(format!("allowed: {}", decision.what))
+    match context.services.confirmations.take() {
+        Some(open) => {
+            (open.allowed)(context.snapshot.clone());
+            command_result::without_message(format!("allowed: {}", open.what))
         }
         None => command_result::message(context, "nothing to allow"),
     }
@@ -169,8 +119,8 @@ pub fn allow(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult,
 /// # Errors
 /// None.
 pub fn deny(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult, Error> {
-    match context.server.confirmations().take(None) {
-        Some(decision) => command_result::message(context, format!("denied: {}", decision.what)),
+    match context.services.confirmations.take() {
+        Some(open) => command_result::message(context, format!("denied: {}", open.what)),
         None => command_result::message(context, "nothing to deny"),
     }
 }

@@ -1,9 +1,9 @@
 //! Diagnostics: problems in open `.clineignore` files, and open files that changed since
 //! the last checkpoint.
 //!
-//! [`schedule`] may be called whenever something may have changed. After a delay, all
-//! open documents are checked in the thread pool, and differences from the published
-//! diagnostics are sent.
+//! The main loop calls [`Diagnostics::schedule`] when something may have changed. After a
+//! delay, all open documents are checked in the thread pool, and differences from the
+//! published diagnostics are sent.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,6 @@ use sightline_protocol::{
 };
 use sightline_workspace::{
     access::lint::{self, IncludeProblem, Line},
-    cancel::Cancel,
     error::Error,
     path::{Location, Root, uri_to_path},
 };
@@ -31,11 +30,12 @@ use super::{
     rule_file::{RuleFile, text_units},
 };
 use crate::{
-    handlers::{self, RequestContext},
+    handlers,
     mutex::lock,
+    request_context::RequestContext,
     scheduler::Keys,
+    services::Services,
     session::{Phase, normalize_uri},
-    shared_state::Server,
 };
 
 /// Delay between a change and the check.
@@ -48,43 +48,50 @@ const HINT: u32 = 4;
 
 /// The diagnostics sent to the client.
 #[derive(Default)]
-pub struct PublishedDiagnostics {
+pub struct Diagnostics {
     scheduled: AtomicBool,
     /// By URI; documents without diagnostics are absent.
     published: Mutex<BTreeMap<String, Vec<Value>>>,
 }
 
-/// Schedules a check.
-pub fn schedule(server: &Arc<Server>) {
-    if server
-        .published_diagnostics()
-        .scheduled
-        .swap(true, Ordering::AcqRel)
-    {
-        return;
-    }
-    server.run_after(SETTLE, |server| {
-        let worker = server.clone();
-        server.jobs().run(Keys::new(), "diagnostics", move || {
-            // Later changes schedule another check.
-            worker
-                .published_diagnostics()
-                .scheduled
-                .store(false, Ordering::Release);
-            if let Err(error) = check(&worker) {
-                tracing::info!(%error, "cannot compute diagnostics");
-            }
+impl Diagnostics {
+    /// Schedules a check.
+    pub fn schedule(self: &Arc<Self>, services: &Arc<Services>) {
+        if self.scheduled.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let this = self.clone();
+        services.run_after(SETTLE, |services| {
+            let worker = services.clone();
+            services
+                .jobs
+                .run(Keys::new(), "diagnostics", move |snapshot| {
+                    this.check(&RequestContext::new(&worker, snapshot));
+                });
         });
-    });
+    }
+
+    /// Checks all open documents, and publishes differences.
+    fn check(&self, context: &RequestContext<'_>) {
+        // Later changes schedule another check.
+        self.scheduled.store(false, Ordering::Release);
+        if context.snapshot.phase != Phase::Running {
+            return;
+        }
+        // Held during the check, so that results are published in order.
+        let mut published = lock(&self.published);
+        match find_all(context) {
+            Ok(found) => {
+                publish_changed(context.services, &published, &found);
+                *published = found;
+            }
+            Err(error) => tracing::info!(%error, "cannot compute diagnostics"),
+        }
+    }
 }
 
-fn check(server: &Arc<Server>) -> Result<(), Error> {
-    if server.session(|session| session.phase) != Phase::Running {
-        return Ok(());
-    }
-    // Held during the check, so that results are published in order.
-    let mut published = lock(&server.published_diagnostics().published);
-    let context = RequestContext::new(server, server.snapshot(), Cancel::default());
+/// Returns the diagnostics of all open documents, by URI.
+fn find_all(context: &RequestContext<'_>) -> Result<BTreeMap<String, Vec<Value>>, Error> {
     let settings = context.snapshot.settings.diagnostics;
     let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     if settings.rules {
@@ -92,29 +99,35 @@ fn check(server: &Arc<Server>) -> Result<(), Error> {
             let Some(file) = RuleFile::open(&context.snapshot, uri) else {
                 continue;
             };
-            found.insert(uri.to_owned(), rule_problems(&context, &file)?);
+            found.insert(uri.to_owned(), rule_problems(context, &file)?);
         }
     }
     if settings.changed_files {
-        for (uri, diagnostic) in changed_files(&context)? {
+        for (uri, diagnostic) in changed_files(context)? {
             found.entry(uri).or_default().push(diagnostic);
         }
     }
     found.retain(|_, diagnostics| !diagnostics.is_empty());
-    for (uri, diagnostics) in &found {
+    Ok(found)
+}
+
+fn publish_changed(
+    services: &Services,
+    published: &BTreeMap<String, Vec<Value>>,
+    found: &BTreeMap<String, Vec<Value>>,
+) {
+    for (uri, diagnostics) in found {
         if published.get(uri) != Some(diagnostics) {
-            publish(server, uri, diagnostics);
+            publish(services, uri, diagnostics);
         }
     }
     let gone = published.keys().filter(|uri| !found.contains_key(*uri));
-    gone.for_each(|uri| publish(server, uri, &[]));
-    *published = found;
-    Ok(())
+    gone.for_each(|uri| publish(services, uri, &[]));
 }
 
-fn publish(server: &Server, uri: &str, diagnostics: &[Value]) {
+fn publish(services: &Services, uri: &str, diagnostics: &[Value]) {
     let params = json!({ "uri": uri, "diagnostics": diagnostics });
-    let client = server.client();
+    let client = &services.client;
     client.notify_latest("textDocument/publishDiagnostics", uri, &params);
 }
 

@@ -6,10 +6,10 @@ use sightline_protocol::{
 };
 use sightline_workspace::{error::Error, limits};
 
-use super::RequestContext;
+use crate::request_context::RequestContext;
 
 /// Checks paths, in order, and a command line.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: CheckAccessParams,
 ) -> Result<CheckAccessResult, Error> {
@@ -38,26 +38,29 @@ pub fn run(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
     use sightline_protocol::{
         access::AccessKind,
         method::{CheckAccess, Request},
     };
-    use sightline_workspace::{
-        cancel::Cancel,
-        path::{AbsPath, Root},
-    };
+    use sightline_workspace::path::{AbsPath, Root};
 
     use super::*;
-    use crate::{params_compat, shared_state::Server};
+    use crate::{
+        client::Client, params_compat, scheduler::JobSender, services::Services, session::Session,
+    };
 
     fn check_params(params: &Value) -> CheckAccessResult {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(".clineignore"), "*7\n").unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
-        let server = Server::offline(root, runtime.handle().clone(), None);
-        let context = RequestContext::new(&server, server.snapshot(), Cancel::default());
+        let jobs = JobSender::closed();
+        let services = Services::new(Client::closed(), jobs, runtime.handle().clone());
+        let services = Arc::new(services);
+        let context = RequestContext::new(&services, Session::offline(root).snapshot());
         let params = params_compat::typed(CheckAccess::NAME, &params.to_string()).unwrap();
         run(&context, params).unwrap()
     }

@@ -15,11 +15,14 @@ use sightline_workspace::{
     tracker,
 };
 
-use super::{RequestContext, Response, tracking};
-use crate::{mutex::lock, request_context::OnDelivered};
+use super::tracking::shared::unsaved;
+use crate::{
+    mutex::lock,
+    request_context::{OnDelivered, RequestContext, Response},
+};
 
 /// Builds the block and marks its contents as delivered.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     mut params: EnvironmentDetailsParams,
 ) -> Result<Response<EnvironmentDetailsResult>, Error> {
@@ -29,12 +32,12 @@ pub fn run(
     params.model = params.model.map(|model| conversation.model(&model));
     let view = context.view();
     let tracker = match &params.task_id {
-        Some(task) => Some(context.server.tracker(snapshot, task)?),
+        Some(task) => Some(context.tracker(task)?),
         None => None,
     };
     let modified = match &tracker {
         Some(tracker) => {
-            let unsaved = tracking::unsaved(&view, snapshot);
+            let unsaved = unsaved(&view, snapshot);
             let now = params.now.unwrap_or_else(now_millis);
             let scan = tracker.scan(&unsaved, now, SystemTime::now(), &context.cancel)?;
             scan.recently_modified

@@ -10,10 +10,10 @@ use sightline_workspace::{
     path::{Location, RelPath},
 };
 
-use super::RequestContext;
+use crate::request_context::RequestContext;
 
 /// Lists a directory of a workspace root.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: ListFilesParams,
 ) -> Result<ListFilesResult, Error> {

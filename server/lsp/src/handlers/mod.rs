@@ -12,7 +12,7 @@
 pub mod check_access;
 pub mod checkpoint;
 pub mod compaction;
-pub mod count_tokens;
+pub mod conversation;
 pub mod environment_details;
 pub mod list_files;
 pub mod notifications;
@@ -20,17 +20,6 @@ pub mod read_file;
 pub mod result_documents;
 pub mod tasks;
 pub mod tracking;
-pub mod truncate_history;
-
-use serde_json::value::RawValue;
-use sightline_protocol::conversation::Message;
-
-pub use crate::request_context::{RequestContext, Response};
-
-/// Borrows the messages of a request.
-fn raw(messages: &[Message]) -> Vec<&RawValue> {
-    messages.iter().map(|message| &*message.0).collect()
-}
 
 /// Formats a method's name for people: `sightline/listFiles` becomes `sightline list
 /// files`.

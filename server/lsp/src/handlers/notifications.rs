@@ -7,9 +7,13 @@ use serde_json::Value;
 use sightline_protocol::method::{
     DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
 };
-use sightline_workspace::{editor::EditorState, error::Error};
+use sightline_workspace::error::Error;
 
-use crate::{params_compat, session::normalize_uri, shared_state::Server};
+use crate::{
+    params_compat,
+    services::Services,
+    session::{Session, normalize_uri},
+};
 
 /// Returns whether a method is one of these notifications.
 pub fn handles(method: &str) -> bool {
@@ -26,43 +30,42 @@ pub fn handles(method: &str) -> bool {
 ///
 /// # Errors
 /// `invalidParams` for malformed params; nothing is changed then.
-pub fn handle(server: &Arc<Server>, method: &str, params: Option<&str>) -> Result<(), Error> {
-    server.inject_fault(method);
+pub fn handle(
+    services: &Arc<Services>,
+    session: &mut Session,
+    method: &str,
+    params: Option<&str>,
+) -> Result<(), Error> {
+    services.inject_fault(method);
     match method {
         DidChangeTabs::NAME => {
             let mut tabs = read::<DidChangeTabs>(params)?.tabs;
             for tab in &mut tabs {
                 tab.uri = normalize_uri(&tab.uri);
             }
-            apply(server, |editor| editor.set_tabs(tabs));
+            session.edit(|editor| editor.set_tabs(tabs));
         }
         DidChangeVisibleEditors::NAME => {
             let mut editors = read::<DidChangeVisibleEditors>(params)?.editors;
             for editor in &mut editors {
                 editor.uri = normalize_uri(&editor.uri);
             }
-            apply(server, |state| state.set_visible(editors));
+            session.edit(|state| state.set_visible(editors));
         }
         DidChangeTerminals::NAME => {
             let terminals = read::<DidChangeTerminals>(params)?.terminals;
-            apply(server, |editor| editor.set_terminals(terminals));
+            session.edit(|editor| editor.set_terminals(terminals));
         }
         DidFocus::NAME => {
             let focused = read::<DidFocus>(params)?.text_document;
             let uri = focused.map(|document| normalize_uri(&document.uri));
-            apply(server, |editor| editor.set_focus(uri));
+            session.edit(|editor| editor.set_focus(uri));
         }
         _ => {}
     }
+    session.open_files_changed();
+    services.context_changed(&session.snapshot());
     Ok(())
-}
-
-fn apply(server: &Arc<Server>, change: impl FnOnce(&mut EditorState)) {
-    server.session(|session| {
-        session.edit(change);
-        session.open_files_changed();
-    });
-    server.context_changed();
 }
 
 fn read<N: Notification>(params: Option<&str>) -> Result<N::Params, Error> {

@@ -16,14 +16,16 @@ use sightline_workspace::{
     tracker::FileEvent,
 };
 
-use super::{RequestContext, tracking};
-use crate::session::Snapshot;
+use crate::{request_context::RequestContext, session::Snapshot};
 
 /// Reads a file, and records the read for a task.
-pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadFileResult, Error> {
+pub(crate) fn run(
+    context: &RequestContext<'_>,
+    params: ReadFileParams,
+) -> Result<ReadFileResult, Error> {
     let snapshot = &context.snapshot;
     let tracker = match &params.task_id {
-        Some(task) => Some(context.server.tracker(snapshot, task)?),
+        Some(task) => Some(context.tracker(task)?),
         None => None,
     };
     let view = context.view();
@@ -36,7 +38,7 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
             let document = uri_to_path(uri).ok().flatten();
             let place = document.map(|path| view.roots().place(path));
             let place = place.as_ref().unwrap_or(&location);
-            let outside = tracking::outside_allowed(snapshot);
+            let outside = snapshot.outside_allowed();
             view.require(place, outside)?;
             view.require_origin(&open.origin, place, outside)?;
             Some(open)
@@ -51,7 +53,7 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
         start_line: params.start_line,
         end_line: params.end_line,
         max_bytes: params.max_bytes,
-        allow_outside: tracking::outside_allowed(snapshot),
+        allow_outside: snapshot.outside_allowed(),
     };
     let buffer = from_editor.map(|open| open.document.text());
     let content = read::read_file(&view, &location, buffer, &options, &context.cancel)?;
@@ -67,7 +69,7 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
             received: SystemTime::now(),
         };
         tracker.track(&event, &context.cancel)?;
-        context.server.file_watcher().track(abs.as_path());
+        context.services.tracked_files.add(abs.as_path());
     }
     Ok(ReadFileResult {
         tokens: tokens::estimate(&content.text),

@@ -5,7 +5,7 @@ use std::fs;
 use sightline_workspace::error::Error;
 use sightline_workspace::path::AbsPath;
 
-use super::RequestContext;
+use crate::request_context::RequestContext;
 
 /// Maximum number of documents kept.
 const KEPT: usize = 20;
@@ -30,7 +30,7 @@ pub fn write_as(
     ending: &str,
     text: &str,
 ) -> Result<String, Error> {
-    let storage = context.server.storage(&context.snapshot)?;
+    let storage = context.storage()?;
     let directory = storage.results()?;
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Error::storage(format!("{what} in {}: {error}", directory.display()))

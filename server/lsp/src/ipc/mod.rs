@@ -20,13 +20,12 @@ use std::sync::{Arc, mpsc};
 use crossbeam_channel::Sender;
 use serde_json::Value;
 
-use crate::{dispatch::Call, scheduler::all_task_keys, shared_state::Server};
+use crate::{dispatch::Call, mutex::lock, scheduler::all_task_keys, services::Services};
 
 /// The sockets of a server.
-#[derive(Default)]
 pub struct IpcServer {
-    open: std::sync::Mutex<server::Listeners>,
-    requests: Option<Sender<SocketRequest>>,
+    listeners: std::sync::Mutex<server::Listeners>,
+    requests: Sender<SocketRequest>,
 }
 
 /// A request of a connection, to be run by the main loop.
@@ -43,30 +42,25 @@ impl IpcServer {
     /// Creates a server that sends its requests to `requests`.
     pub fn new(requests: Sender<SocketRequest>) -> Self {
         Self {
-            requests: Some(requests),
-            ..Self::default()
+            listeners: std::sync::Mutex::default(),
+            requests,
         }
     }
 
-    /// Sends a request to the main loop. Without one, the request is dropped.
-    fn send(&self, request: SocketRequest) {
-        if let Some(requests) = &self.requests {
-            let _ = requests.send(request);
-        }
-    }
-
-    /// Schedules an update: listens for the roots that are open then, and no others.
-    /// Updates run in order, before later requests that use a task.
-    pub fn update(server: &Arc<Server>) {
-        let worker = server.clone();
-        server.jobs().run(all_task_keys(), "sockets", move || {
-            let snapshot = worker.snapshot();
-            crate::mutex::lock(&worker.ipc_server().open).update(&worker, &snapshot);
-        });
+    /// Schedules an update: listens for the open roots, and no others. Updates run in
+    /// order, before later requests that use a task.
+    pub fn update(self: &Arc<Self>, services: &Arc<Services>) {
+        let (this, worker) = (self.clone(), services.clone());
+        services
+            .jobs
+            .run(all_task_keys(), "sockets", move |snapshot| {
+                let storage = worker.stores.storage(&snapshot.settings);
+                lock(&this.listeners).update(storage, snapshot.roots(), &this.requests);
+            });
     }
 
     /// Closes and removes all sockets, permanently.
     pub fn close(&self) {
-        crate::mutex::lock(&self.open).close();
+        lock(&self.listeners).close();
     }
 }

@@ -5,7 +5,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use crossbeam_channel::Sender;
 use serde_json::{Value, json};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{error::Error, limits, path::Root, storage::Storage};
@@ -27,8 +28,6 @@ use crate::{
     error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
     frame::{FrameReader, write_frame},
     params_compat,
-    session::Snapshot,
-    shared_state::Server,
 };
 
 /// Supported requests, all read-only.
@@ -59,12 +58,17 @@ struct Listening {
 }
 
 impl Listeners {
-    /// Listens for the roots of `snapshot`, and no others.
-    pub(super) fn update(&mut self, server: &Arc<Server>, snapshot: &Snapshot) {
+    /// Listens for `roots`, and no others.
+    pub(super) fn update(
+        &mut self,
+        storage: Result<Storage, Error>,
+        roots: &[Root],
+        requests: &Sender<SocketRequest>,
+    ) {
         if self.closed {
             return;
         }
-        let storage = match server.storage(snapshot) {
+        let storage = match storage {
             Ok(storage) => storage,
             Err(error) => {
                 tracing::info!(%error, "the command line cannot reach this server");
@@ -73,7 +77,6 @@ impl Listeners {
         };
         let runtime = transport::runtime_dir();
         let dir = storage.run_dir(runtime.as_deref());
-        let roots = snapshot.access.roots().as_slice();
         self.listening.retain(|root, listening| {
             let mut roots = roots.iter();
             let open = roots.find(|open| open.canonical.as_path() == root);
@@ -87,7 +90,7 @@ impl Listeners {
             if self.listening.contains_key(key) {
                 continue;
             }
-            match Listening::start(server, &storage, runtime.as_deref(), root) {
+            match Listening::start(requests, &storage, runtime.as_deref(), root) {
                 Ok(listening) => drop(self.listening.insert(key.to_owned(), listening)),
                 Err(error) => {
                     tracing::info!(%error, "the command line cannot reach this server");
@@ -105,7 +108,7 @@ impl Listeners {
 
 impl Listening {
     fn start(
-        server: &Arc<Server>,
+        requests: &Sender<SocketRequest>,
         storage: &Storage,
         runtime: Option<&Path>,
         root: &Root,
@@ -138,10 +141,10 @@ impl Listening {
             path,
             stopped: stopped.clone(),
         };
-        let server = Arc::downgrade(server);
+        let requests = requests.clone();
         thread::Builder::new()
             .name("socket".to_owned())
-            .spawn(move || listen(&bound, &stopped, &server))
+            .spawn(move || listen(&bound, &stopped, &requests))
             .map_err(|error| Error::storage(format!("cannot start a socket thread: {error}")))?;
         Ok(listening)
     }
@@ -156,11 +159,11 @@ impl Drop for Listening {
     }
 }
 
-fn listen(listener: &Listener, stopped: &AtomicBool, server: &Weak<Server>) {
+fn listen(listener: &Listener, stopped: &AtomicBool, requests: &Sender<SocketRequest>) {
     let connections = Arc::new(AtomicUsize::new(0));
     loop {
         let stream = listener.accept();
-        if stopped.load(Ordering::Acquire) || server.strong_count() == 0 {
+        if stopped.load(Ordering::Acquire) {
             return;
         }
         let stream = match stream {
@@ -176,10 +179,10 @@ fn listen(listener: &Listener, stopped: &AtomicBool, server: &Weak<Server>) {
             continue;
         }
         connections.fetch_add(1, Ordering::AcqRel);
-        let (server, count) = (server.clone(), connections.clone());
+        let (requests, count) = (requests.clone(), connections.clone());
         let talking = thread::Builder::new().name("connection".to_owned());
         let started = talking.spawn(move || {
-            if let Err(error) = serve_connection(&server, &stream) {
+            if let Err(error) = serve_connection(&requests, &stream) {
                 tracing::debug!(%error, "connection closed");
             }
             count.fetch_sub(1, Ordering::AcqRel);
@@ -191,27 +194,23 @@ fn listen(listener: &Listener, stopped: &AtomicBool, server: &Weak<Server>) {
 }
 
 /// Answers the requests of a connection, one at a time.
-fn serve_connection(server: &Weak<Server>, stream: &ServerStream) -> io::Result<()> {
+fn serve_connection(requests: &Sender<SocketRequest>, stream: &ServerStream) -> io::Result<()> {
     transport::set_timeouts(stream, IDLE_TIMEOUT)?;
     let mut frames = FrameReader::new(stream);
     while let Some(Ok(body)) = frames.next_frame()? {
-        let Some(server) = server.upgrade() else {
-            return Ok(());
-        };
         let message: Value = serde_json::from_slice(&body).unwrap_or_default();
         let Some(id) = message.get("id") else {
             continue;
         };
         let method = message["method"].as_str().unwrap_or_default();
-        let reply = reply(&server, id, method, &message["params"]);
-        drop(server);
+        let reply = reply(requests, id, method, &message["params"]);
         write_frame(&mut &*stream, &reply)?;
     }
     Ok(())
 }
 
 /// Returns the response to a request, which the main loop runs.
-fn reply(server: &Arc<Server>, id: &Value, method: &str, params: &Value) -> Vec<u8> {
+fn reply(requests: &Sender<SocketRequest>, id: &Value, method: &str, params: &Value) -> Vec<u8> {
     let route = dispatch::request(method).filter(|_| METHODS.contains(&method));
     let Some(route) = route else {
         let why = format!(
@@ -225,7 +224,8 @@ fn reply(server: &Arc<Server>, id: &Value, method: &str, params: &Value) -> Vec<
         Err(error) => return error_body(id, &error),
     };
     let (reply, response) = mpsc::channel();
-    server.ipc_server().send(SocketRequest {
+    // The main loop has ended if this fails, and the request is dropped.
+    let _ = requests.send(SocketRequest {
         id: id.clone(),
         call: (route.parse)(&params.to_string()),
         reply,

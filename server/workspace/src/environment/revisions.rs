@@ -80,14 +80,21 @@ fn hash(value: &impl Hash) -> u64 {
 #[derive(Debug, Default)]
 pub struct Revisions {
     newest: u64,
+    last_change: u64,
     answers: VecDeque<(u64, Vec<SectionFingerprint>)>,
 }
 
 impl Revisions {
-    /// Records a change of the editor state. Returns the new revision.
+    /// Records a change of the editor state or of the access rules. Returns the new revision.
     pub fn context_changed(&mut self) -> u64 {
         self.newest += 1;
+        self.last_change = self.newest;
         self.newest
+    }
+
+    /// Returns the revision of the last change.
+    pub fn last_change(&self) -> u64 {
+        self.last_change
     }
 
     /// Returns the answer for a client that knows revision `since`: the changed sections and the

@@ -1,7 +1,5 @@
 //! `sightline checkpoint preview`, `restore` and `undo`.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{error::Error, escape::one_line};
@@ -15,11 +13,12 @@ use super::{
 };
 use crate::{
     cli::{
-        DONE, FAILURE, NEGATIVE, Workspace, conversations::parse_result, offline, print_message,
-        print_raw, print_to,
+        DONE, FAILURE, NEGATIVE, Workspace,
+        conversations::parse_result,
+        offline::{self, OfflineServer},
+        print_message, print_raw, print_to,
     },
     plural::plural,
-    shared_state::Server,
 };
 
 const UP_TO_DATE: &str = "already up to date";
@@ -42,7 +41,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     let workspace = &arguments.workspace;
     let conversation = (arguments.mode != ModeArgument::Files)
         .then(|| "the conversation is rewound to the checkpoint".to_owned());
-    let see = |server: &Arc<Server>| match arguments.mode {
+    let see = |server: &OfflineServer| match arguments.mode {
         ModeArgument::Task => {
             let nothing = json!({ "changes": [], "conflicts": [], "token": "" });
             Ok(nothing.to_string())
@@ -95,11 +94,11 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
 fn run_undo(arguments: &Undo) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed()?;
     let workspace = &arguments.workspace;
-    let named = |server: &Arc<Server>| {
+    let named = |server: &OfflineServer| {
         let id = arguments.id.as_deref();
         id.map(|id| resolve_id(server, id)).transpose()
     };
-    let see = |server: &Arc<Server>| {
+    let see = |server: &OfflineServer| {
         let id = named(server)?.unwrap_or_else(|| "last".to_owned());
         let params = json!({ "id": id, "undo": true });
         run_request(server, "sightline/previewRestore", params)
@@ -136,7 +135,7 @@ fn run_undo(arguments: &Undo) -> Result<i32, Error> {
     }
 }
 
-fn preview_request(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<String, Error> {
+fn preview_request(server: &OfflineServer, id: &str, paths: &[String]) -> Result<String, Error> {
     let params = json!({ "id": resolve_id(server, id)?, "paths": absolute_paths(paths)? });
     run_request(server, "sightline/previewRestore", params)
 }

@@ -13,10 +13,9 @@ use sightline_workspace::{
     path::{Location, RelPath, Root, Roots, uri_to_path},
 };
 
-use crate::request_context::RequestContext;
+use super::recovery::{report_recovered, try_recover};
 use crate::{
-    checkpoint_registry::{RootCheckpoints, report_recovered, try_recover},
-    progress::Progress,
+    checkpoint_registry::RootCheckpoints, progress::Progress, request_context::RequestContext,
 };
 
 /// What a checkpoint request needs besides its params.
@@ -78,7 +77,7 @@ impl<'a> CheckpointContext<'a> {
             && let Ok((_, checkpoints)) = self.root_checkpoints(root)
             && let Some(recovered) = checkpoints.store.take_recovered()
         {
-            report_recovered(self.request.server, &self.view, known, &recovered);
+            report_recovered(self.request.services, &self.view, known, &recovered);
         }
         done
     }
@@ -88,11 +87,23 @@ impl<'a> CheckpointContext<'a> {
         &self,
         root: usize,
     ) -> Result<(&Root, Arc<RootCheckpoints>), Error> {
-        let (known, checkpoints) = open_root(self.request, self.roots(), root)?;
+        let known = self
+            .roots()
+            .get(root)
+            .ok_or_else(|| Error::invalid(format!("no workspace folder has the number {root}")))?;
+        let checkpoints = self.request.checkpoints(known)?;
         if self.recovered_roots.borrow_mut().insert(root) {
-            try_recover(self.request.server, &self.request.snapshot, known);
+            try_recover(self.request, known);
         }
         Ok((known, checkpoints))
+    }
+
+    /// Records a scan of the work tree, so that it is watched from now on. One-shot
+    /// processes do not watch.
+    pub(super) fn scanned(&self, checkpoints: &RootCheckpoints) {
+        if !self.request.services.client.is_closed() {
+            checkpoints.scanned();
+        }
     }
 
     /// Finds a checkpoint by id in any root. Also accepts the id of a Cline commit, with
@@ -130,7 +141,7 @@ impl<'a> CheckpointContext<'a> {
             let (known, checkpoints) = self.root_checkpoints(root)?;
             match find(&checkpoints) {
                 Ok(Some(checkpoint)) => {
-                    let registry = self.request.server.checkpoints();
+                    let registry = &self.request.services.checkpoints;
                     registry.remember(checkpoint.id, known);
                     return Ok((
                         Some(FoundCheckpoint {
@@ -245,19 +256,4 @@ pub(super) struct FoundCheckpoint {
     pub(super) root: usize,
     pub(super) checkpoints: Arc<RootCheckpoints>,
     pub(super) checkpoint: Arc<Checkpoint>,
-}
-
-fn open_root<'r>(
-    context: &RequestContext<'_>,
-    roots: &'r Roots,
-    root: usize,
-) -> Result<(&'r Root, Arc<RootCheckpoints>), Error> {
-    let known = roots.get(root);
-    let known = known
-        .ok_or_else(|| Error::invalid(format!("no workspace folder has the number {root}")))?;
-    let server = context.server;
-    let checkpoints = server
-        .checkpoints()
-        .open(server, &context.snapshot, known)?;
-    Ok((known, checkpoints))
 }

@@ -9,7 +9,7 @@ use sightline_protocol::checkpoint::{CheckpointStatsParams, CheckpointStatsResul
 use sightline_workspace::error::Error;
 
 /// `sightline/checkpointStats`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: CheckpointStatsParams,
 ) -> Result<CheckpointStatsResult, Error> {

@@ -2,6 +2,7 @@
 
 use super::{
     checkpoint_context::CheckpointContext,
+    maintenance,
     shared::{
         conversation_mark, group_root_uris, members, notify_created, selected_roots, to_wire,
         with_root_name,
@@ -17,7 +18,7 @@ use sightline_workspace::{cancel::Cancel, error::Error, limits, storage::TaskId}
 use std::sync::Arc;
 
 /// `sightline/createCheckpoint`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: CreateCheckpointParams,
 ) -> Result<Response<Checkpoint>, Error> {
@@ -95,9 +96,9 @@ fn create_in_root(
             .create(job, request, Some(&checkpoints.changes))
     });
     let stored = taken.map_err(|error| with_root_name(cx.roots(), known, error))?;
-    context.server.checkpoints().remember(stored.id, known);
-    checkpoints.scanned(context.server);
-    checkpoints.schedule_maintenance(context.server);
+    context.services.checkpoints.remember(stored.id, known);
+    cx.scanned(&checkpoints);
+    maintenance::schedule(context.services, &checkpoints);
     Ok(stored)
 }
 

@@ -12,7 +12,7 @@ use sightline_protocol::checkpoint::{
 use sightline_workspace::{error::Error, limits};
 
 /// `sightline/diffCheckpoints`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: DiffCheckpointsParams,
 ) -> Result<DiffCheckpointsResult, Error> {

@@ -11,7 +11,7 @@ use sightline_workspace::{error::Error, storage::TaskId};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// `sightline/listCheckpoints`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: ListCheckpointsParams,
 ) -> Result<ListCheckpointsResult, Error> {
@@ -23,7 +23,7 @@ pub fn run(
     for root in selected_roots(cx.roots(), params.root.as_deref())? {
         let (known, checkpoints) = cx.root_checkpoints(root)?;
         for stored in checkpoints.store.list(&filter)? {
-            context.server.checkpoints().remember(stored.id, known);
+            context.services.checkpoints.remember(stored.id, known);
             listed.push((root, stored));
         }
     }

@@ -10,7 +10,7 @@ use sightline_protocol::checkpoint::{PreviewRestoreParams, PreviewRestoreResult,
 use sightline_workspace::error::Error;
 
 /// `sightline/previewRestore`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: PreviewRestoreParams,
 ) -> Result<PreviewRestoreResult, Error> {

@@ -2,21 +2,24 @@
 
 use super::{
     checkpoint_context::CheckpointContext,
+    maintenance,
+    recovery::try_recover,
     shared::{selected_roots, with_root_name},
 };
 use crate::{
-    checkpoint_registry::{all_roots, keys_of_roots, try_recover},
     plural::plural,
     request_context::{RequestContext, Response},
-    shared_state::Server,
+    scheduler::keys_of_roots,
+    services::Services,
+    session::Snapshot,
 };
 use sightline_checkpoint::{Keep, Oid};
 use sightline_protocol::checkpoint::{PruneCheckpointsParams, PruneCheckpointsResult};
-use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
+use sightline_workspace::{error::Error, storage::TaskId};
 use std::sync::Arc;
 
 /// `sightline/pruneCheckpoints`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: PruneCheckpointsParams,
 ) -> Result<Response<PruneCheckpointsResult>, Error> {
@@ -48,7 +51,7 @@ pub fn run(
             let removed = pruned.removed.iter();
             total.checkpoints.extend(removed.map(Oid::to_string));
         } else {
-            checkpoints.schedule_maintenance(context.server);
+            maintenance::schedule(context.services, &checkpoints);
         }
     }
     let count = plural(total.removed, "checkpoint");
@@ -66,43 +69,38 @@ pub(in crate::handlers) fn remove_task_checkpoints(
     context: &RequestContext<'_>,
     task: &TaskId,
 ) -> Result<PruneCheckpointsResult, Error> {
+    let keep = Keep {
+        without_task: Some(task.clone()),
+        ..Keep::default()
+    };
     let mut total = PruneCheckpointsResult::default();
-    for root in all_roots(&context.snapshot) {
-        let server = context.server;
-        let checkpoints = server
-            .checkpoints()
-            .open(server, &context.snapshot, &root)?;
+    for root in context.snapshot.roots() {
+        let checkpoints = context.checkpoints(root)?;
         if !checkpoints.store.git_dir().exists() {
             continue;
         }
-        try_recover(server, &context.snapshot, &root);
-        let pruned = checkpoints
-            .store
-            .prune(&all_but_task(task), &context.cancel)?;
+        try_recover(context, root);
+        let pruned = checkpoints.store.prune(&keep, &context.cancel)?;
         total.removed += pruned.removed.len() as u64;
         total.freed_bytes += pruned.freed_bytes;
     }
     Ok(total)
 }
 
-fn all_but_task(task: &TaskId) -> Keep {
-    Keep {
-        without_task: Some(task.clone()),
-        ..Keep::default()
-    }
-}
-
 /// Schedules removal of the checkpoints of deleted tasks.
-pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
+pub(in crate::handlers) fn forget_tasks(
+    services: &Arc<Services>,
+    snapshot: Snapshot,
+    tasks: Vec<TaskId>,
+) {
     if tasks.is_empty() {
         return;
     }
-    let snapshot = server.snapshot();
-    let roots = all_roots(&snapshot);
-    let worker = server.clone();
-    let keys = keys_of_roots(&roots);
-    server.jobs().run(keys, "prune checkpoints", move || {
-        let context = RequestContext::new(&worker, snapshot, Cancel::default());
+    let worker = services.clone();
+    let keys = keys_of_roots(snapshot.roots());
+    // The snapshot whose roots are the keys.
+    services.jobs.run(keys, "prune checkpoints", move |_| {
+        let context = RequestContext::new(&worker, snapshot);
         for task in tasks {
             if let Err(error) = remove_task_checkpoints(&context, &task) {
                 tracing::warn!(%error, "cannot remove the checkpoints of a deleted task");

@@ -218,7 +218,7 @@ pub(super) fn restore_roots(
     replace_texts(cx.request, &texts);
     // Our plugins reload documents themselves.
     if !cx.request.snapshot.client_info.plugin {
-        report_changed(cx.request.server, &changed);
+        report_changed(cx.request.services, &changed);
     }
     Ok(result)
 }
@@ -232,7 +232,7 @@ fn announce_undo_point(cx: &CheckpointContext<'_>, part: &RootRestore, restored:
         root, checkpoints, ..
     } = &part.found;
     if let Some(known) = cx.roots().get(*root) {
-        let registry = cx.request.server.checkpoints();
+        let registry = &cx.request.services.checkpoints;
         registry.remember(undo, known);
     }
     if let Ok(checkpoint) = checkpoints.store.get(undo) {
@@ -306,7 +306,7 @@ pub(super) fn undo_point(
             .store
             .create(job, &request, Some(&found.checkpoints.changes))
     })?;
-    found.checkpoints.scanned(cx.request.server);
+    cx.scanned(&found.checkpoints);
     notify_created(cx.request, &to_wire(&cx.view, found.root, &checkpoint));
     Ok(RestoreCheckpointResult {
         undo_id: Some(checkpoint.id.to_string()),

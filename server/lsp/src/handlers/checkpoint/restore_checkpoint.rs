@@ -15,7 +15,7 @@ use sightline_protocol::checkpoint::{
 use sightline_workspace::{error::Error, storage::TaskId};
 
 /// `sightline/restoreCheckpoint`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: RestoreCheckpointParams,
 ) -> Result<Response<RestoreCheckpointResult>, Error> {

@@ -2,7 +2,7 @@
 //! the position in its conversation.
 
 use super::checkpoint_context::CheckpointContext;
-use crate::{checkpoint_registry::named_root, plural::plural, request_context::RequestContext};
+use crate::{plural::plural, request_context::RequestContext, session::named_root};
 use sightline_checkpoint::{
     Checkpoint as StoredCheckpoint, ConversationMark, Filter, Purpose, Skipped,
 };
@@ -55,7 +55,7 @@ pub(super) fn notify_created(context: &RequestContext<'_>, checkpoint: &Checkpoi
         let params = DidCreateCheckpointParams {
             checkpoint: checkpoint.clone(),
         };
-        let client = context.server.client();
+        let client = &context.services.client;
         client.notify(DidCreateCheckpoint::NAME, &params);
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn conversation_mark(
     context: &RequestContext<'_>,
     task: &TaskId,
 ) -> Option<ConversationMark> {
-    let store = context.server.task_store(&context.snapshot).ok()?;
+    let store = context.task_store().ok()?;
     match store.load(task, &context.cancel) {
         Ok(conversation) => Some(ConversationMark {
             messages: conversation.messages.len() as u64,

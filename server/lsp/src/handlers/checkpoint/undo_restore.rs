@@ -17,7 +17,7 @@ use sightline_workspace::{error::Error, storage::TaskId};
 use std::sync::Arc;
 
 /// `sightline/undoRestore`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: UndoRestoreParams,
 ) -> Result<Response<RestoreCheckpointResult>, Error> {

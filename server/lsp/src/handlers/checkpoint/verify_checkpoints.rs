@@ -6,7 +6,7 @@ use sightline_protocol::checkpoint::{VerifyCheckpointsParams, VerifyCheckpointsR
 use sightline_workspace::error::Error;
 
 /// `sightline/verifyCheckpoints`.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     params: VerifyCheckpointsParams,
 ) -> Result<VerifyCheckpointsResult, Error> {

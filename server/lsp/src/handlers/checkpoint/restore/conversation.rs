@@ -6,7 +6,7 @@ use sightline_protocol::task::MessageMeta;
 use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
 
 use super::super::shared::conversation_mark;
-use crate::{handlers::tasks, request_context::RequestContext};
+use crate::{handlers::conversation::shared::entry_meta, request_context::RequestContext};
 
 /// Rewinds the conversation of a task to its position at a checkpoint.
 pub(in super::super) fn rewind(
@@ -14,8 +14,8 @@ pub(in super::super) fn rewind(
     task: &TaskId,
     checkpoint: &Checkpoint,
 ) -> Result<(TaskId, RewindId), Error> {
-    let store = context.server.task_store(&context.snapshot)?;
-    let meta = tasks::meta(context, MessageMeta::default());
+    let store = context.task_store()?;
+    let meta = entry_meta(context, MessageMeta::default());
     let is_its_task = checkpoint.metadata.task.as_deref() == Some(task.as_str());
     let conversation_mark = checkpoint.metadata.messages.filter(|_| is_its_task);
     let to = match conversation_mark {
@@ -39,8 +39,8 @@ pub(in super::super) fn undo_rewind(
     task: &TaskId,
     id: RewindId,
 ) -> Result<RewindId, Error> {
-    let store = context.server.task_store(&context.snapshot)?;
-    let meta = tasks::meta(context, MessageMeta::default());
+    let store = context.task_store()?;
+    let meta = entry_meta(context, MessageMeta::default());
     store.undo_rewind(task, id, &meta, &Cancel::default())
 }
 

@@ -5,7 +5,7 @@ use sightline_checkpoint::restore::EditorText;
 use sightline_workspace::{editor::OpenDocument, escape::one_line, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
-use crate::{request_context::RequestContext, shared_state::Server};
+use crate::{request_context::RequestContext, services::Services};
 
 /// Maximum number of changed files listed in a message.
 const MAX_NAMED: usize = 5;
@@ -27,27 +27,27 @@ pub(super) fn replace_texts(context: &RequestContext<'_>, texts: &[(String, Edit
         }
     }
     if !edits.is_empty() {
-        let server = context.server.clone();
+        let services = context.services.clone();
         let uris: Vec<String> = edits.iter().map(|(uri, ..)| (*uri).to_owned()).collect();
         let params = json!({
             "label": "sightline: restore",
             "edit": workspace_edit(&edits, info.versioned_edits),
         });
-        let client = context.server.client();
-        client.request("workspace/applyEdit", &params, move |answer| {
+        let client = &context.services.client;
+        client.request("workspace/applyEdit", &params, move |_, answer| {
             let applied = answer.is_ok_and(|answer| answer["applied"] == true);
             if !applied {
-                warn_stale(&server, &uris);
+                warn_stale(&services, &uris);
             }
         });
     }
     if !unsupported.is_empty() {
-        warn_stale(context.server, &unsupported);
+        warn_stale(context.services, &unsupported);
     }
 }
 
 /// Warns about restored files whose text differs in the editor.
-fn warn_stale(server: &Server, uris: &[String]) {
+fn warn_stale(services: &Services, uris: &[String]) {
     let names: Vec<String> = uris
         .iter()
         .take(10)
@@ -64,12 +64,12 @@ fn warn_stale(server: &Server, uris: &[String]) {
         "sightline: restored on disk; reload these files without saving: {}{more}",
         names.join(", ")
     );
-    server.show_message(MessageType::WARNING, &message);
+    services.show_message(MessageType::WARNING, &message);
 }
 
 /// Lists restored files with open, saved documents, because not every editor reloads
 /// them.
-pub(super) fn report_changed(server: &Server, paths: &[String]) {
+pub(super) fn report_changed(services: &Services, paths: &[String]) {
     if paths.is_empty() {
         return;
     }
@@ -83,7 +83,7 @@ pub(super) fn report_changed(server: &Server, paths: &[String]) {
         "sightline: {}{more} changed on disk by the restore; reload them if the editor does not",
         names.join(", ")
     );
-    server.show_message(MessageType::INFO, &message);
+    services.show_message(MessageType::INFO, &message);
 }
 
 /// Builds an edit that replaces whole documents.

@@ -9,6 +9,7 @@ use sightline_workspace::{
 
 use super::super::{
     checkpoint_context::{CheckpointContext, FoundCheckpoint},
+    maintenance,
     shared::with_root_name,
 };
 
@@ -96,9 +97,7 @@ impl RootRestore {
                 .store
                 .restore(job, &self.wanted, &self.unsaved_paths(), options)
         });
-        self.found
-            .checkpoints
-            .schedule_maintenance(cx.request.server);
+        maintenance::schedule(cx.request.services, &self.found.checkpoints);
         restored.map_err(|error| self.name_error(cx, error))
     }
 

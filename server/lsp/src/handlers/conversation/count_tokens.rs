@@ -7,14 +7,15 @@ use sightline_protocol::{
 };
 use sightline_workspace::{error::Error, storage::TaskId};
 
-use super::{RequestContext, raw, tasks};
+use super::shared::{messages_to_send, raw};
+use crate::request_context::RequestContext;
 
 /// Upper bound for reported usage, in tokens.
 const MOST_TOKENS: f64 = 1e9;
 
 /// Counts tokens, calibrated by the usage reported for a task. With a task only, counts
 /// what would be sent of its stored conversation.
-pub fn run(
+pub(crate) fn run(
     context: &RequestContext<'_>,
     mut params: CountTokensParams,
 ) -> Result<CountTokensResult, Error> {
@@ -22,14 +23,14 @@ pub fn run(
     let stored = match &params.task_id {
         Some(task_id) if messages.is_empty() && params.texts.is_empty() => {
             let task = TaskId::new(task_id)?;
-            let store = context.server.task_store(&context.snapshot)?;
+            let store = context.task_store()?;
             Some(store.load(&task, &context.cancel)?)
         }
         _ => None,
     };
     let all = stored.as_ref().map(|stored| stored.raw_messages());
     let outcome = match (&stored, &all) {
-        (Some(stored), Some(all)) => Some(tasks::messages_to_send(context, stored, all)?),
+        (Some(stored), Some(all)) => Some(messages_to_send(context, stored, all)?),
         _ => None,
     };
     let sent = match (&outcome, &all) {
@@ -37,14 +38,14 @@ pub fn run(
         _ => raw(&messages),
     };
     let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
-        let counter = context.server.counter();
+        let counter = &context.services.counter;
         counter.count_request(&params, &sent, calibration, &context.cancel)
     };
     let calibration = match &params.task_id {
         None => Calibration::default(),
         Some(task_id) => {
             let task = TaskId::new(task_id)?;
-            let task = context.server.storage(&context.snapshot)?.task(&task);
+            let task = context.storage()?.task(&task);
             match &params.usage {
                 None => Calibration::load(&task)?,
                 Some(usage) => {

@@ -1,8 +1,4 @@
-//! `sightline/truncateHistory`, `rollbackHistory` and `classifyError`: which part of a
-//! conversation is sent.
-//!
-//! With messages, the server is stateless. With a task only, the request works on its
-//! stored conversation and stores the result.
+//! `sightline/truncateHistory`: which part of a conversation is sent.
 
 use serde_json::{Number, value::RawValue};
 use sightline_conversation::{
@@ -13,18 +9,17 @@ use sightline_conversation::{
 };
 use sightline_protocol::{
     conversation::{
-        ClassifyErrorParams, ClassifyErrorResult, Message, RollbackHistoryParams,
-        RollbackHistoryResult, TokenChange, TruncateHistoryParams, TruncateHistoryResult,
-        TruncateReply,
+        Message, TokenChange, TruncateHistoryParams, TruncateHistoryResult, TruncateReply,
     },
     task::MessageMeta,
 };
 use sightline_workspace::{clock::now_millis, error::Error, storage::TaskId};
 
-use super::{RequestContext, raw, tasks};
+use super::shared::{entry_meta, owned, raw};
+use crate::request_context::RequestContext;
 
-/// `sightline/truncateHistory`.
-pub fn truncate(
+/// Truncates a conversation, given or stored.
+pub(crate) fn run(
     context: &RequestContext<'_>,
     mut params: TruncateHistoryParams,
 ) -> Result<TruncateHistoryResult, Error> {
@@ -72,8 +67,8 @@ fn truncate_stored(
         ));
     };
     let task = TaskId::new(task_id)?;
-    context.server.touch_task(&task);
-    let store = context.server.task_store(&context.snapshot)?;
+    context.services.active_tasks.touch(&task);
+    let store = context.task_store()?;
     let mut seen = store.load(&task, &context.cancel)?;
     loop {
         let messages = seen.raw_messages();
@@ -94,7 +89,7 @@ fn truncate_stored(
             deleted_range: outcome.deleted_range,
             history: outcome.history.clone(),
         };
-        let meta = tasks::meta(context, MessageMeta::default());
+        let meta = entry_meta(context, MessageMeta::default());
         let time = time(&params);
         let stored =
             store.store_truncation(&task, &seen, &truncation, &time, &meta, &context.cancel)?;
@@ -104,7 +99,7 @@ fn truncate_stored(
         }
         let answer = outcome.response(&messages, params.reply);
         let mut result = answer.result;
-        result.messages = answer.messages.as_deref().map(tasks::owned);
+        result.messages = answer.messages.as_deref().map(owned);
         if params.count_tokens {
             let range = deleted_range;
             let tokens = token_change(context, &params, &messages, range, history, &outcome)?;
@@ -171,8 +166,8 @@ fn token_change(
         let sent = outcome.messages(messages);
         let family = Family::of_model(params.model.id());
         let counts = context
-            .server
-            .counter()
+            .services
+            .counter
             .messages(&sent, family, &context.cancel)?;
         Ok(counts.total.tokens)
     };
@@ -180,43 +175,4 @@ fn token_change(
         before: count(&before)?,
         after: count(outcome)?,
     })
-}
-
-/// `sightline/rollbackHistory`.
-pub fn rollback(
-    context: &RequestContext<'_>,
-    params: RollbackHistoryParams,
-) -> Result<RollbackHistoryResult, Error> {
-    let history = match (params.context_history, &params.task_id) {
-        (Some(value), _) => {
-            let mut history = ContextHistory::from_value(value)?;
-            history.rollback(&params.timestamp);
-            history
-        }
-        (None, Some(task_id)) => {
-            let task = TaskId::new(task_id)?;
-            let store = context.server.task_store(&context.snapshot)?;
-            let meta = tasks::meta(context, MessageMeta::default());
-            store.rollback(&task, &params.timestamp, &meta, &context.cancel)?
-        }
-        (None, None) => {
-            return Err(Error::invalid(
-                "sightline/rollbackHistory: contextHistory or taskId is required",
-            ));
-        }
-    };
-    Ok(RollbackHistoryResult {
-        context_history: history.into_value(),
-    })
-}
-
-/// `sightline/classifyError`.
-pub fn classify_error(
-    _context: &RequestContext<'_>,
-    params: ClassifyErrorParams,
-) -> Result<ClassifyErrorResult, Error> {
-    Ok(conversation::classify_error(
-        params.provider.as_deref(),
-        &params.error,
-    ))
 }

@@ -1,0 +1,42 @@
+//! `sightline/planCompaction`.
+
+use sightline_conversation::compaction::{self, PlanOptions};
+use sightline_protocol::compaction::{PlanCompactionParams, PlanCompactionResult};
+use sightline_workspace::error::Error;
+
+use super::shared::{StoredTask, stored_task, with_conversation};
+use crate::{
+    active_tasks::PlannedCompaction, handlers::conversation::shared::raw,
+    request_context::RequestContext,
+};
+
+/// Plans a compaction: what is kept, and the prompt for the summary.
+pub(crate) fn run(
+    context: &RequestContext<'_>,
+    mut params: PlanCompactionParams,
+) -> Result<PlanCompactionResult, Error> {
+    let messages = params.messages.take();
+    let messages = messages.as_deref().map(raw);
+    let messages = messages.as_deref();
+    let options = PlanOptions::from_params(&params);
+    let task = stored_task(params.task_id.as_deref(), messages)?;
+    let stored = match &task {
+        Some(task) => Some(StoredTask::load(context, task)?),
+        None => None,
+    };
+    let plan = with_conversation(
+        context,
+        messages,
+        stored.as_ref(),
+        Some(&params.model),
+        |conversation| compaction::plan(conversation, &options, &context.cancel),
+    )?;
+    if let (Some(task), Some(stored)) = (&task, &stored) {
+        let plan = PlannedCompaction {
+            model: params.model.clone(),
+            compactions: stored.conversation.info.compactions,
+        };
+        context.services.active_tasks.set_plan(task, plan);
+    }
+    Ok(plan)
+}

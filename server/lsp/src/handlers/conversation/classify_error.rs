@@ -1,0 +1,18 @@
+//! `sightline/classifyError`.
+
+use sightline_conversation as conversation;
+use sightline_protocol::conversation::{ClassifyErrorParams, ClassifyErrorResult};
+use sightline_workspace::error::Error;
+
+use crate::request_context::RequestContext;
+
+/// Classifies the error of a model provider.
+pub(crate) fn run(
+    _context: &RequestContext<'_>,
+    params: ClassifyErrorParams,
+) -> Result<ClassifyErrorResult, Error> {
+    Ok(conversation::classify_error(
+        params.provider.as_deref(),
+        &params.error,
+    ))
+}

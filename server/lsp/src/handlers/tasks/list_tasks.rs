@@ -1,0 +1,17 @@
+//! `sightline/listTasks`.
+
+use sightline_protocol::task::{ListTasksParams, ListTasksResult};
+use sightline_workspace::error::Error;
+
+use crate::request_context::RequestContext;
+
+/// Lists the stored tasks, newest first.
+pub(crate) fn run(
+    context: &RequestContext<'_>,
+    params: ListTasksParams,
+) -> Result<ListTasksResult, Error> {
+    let store = context.task_store()?;
+    let limit = params.limit.map(|limit| limit as usize);
+    let tasks = store.list(limit, &context.cancel)?;
+    Ok(ListTasksResult { tasks })
+}

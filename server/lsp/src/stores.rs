@@ -1,0 +1,63 @@
+//! The data directory of the settings, and the store of conversations in it.
+
+use std::{path::PathBuf, sync::Mutex};
+
+use sightline_conversation::task::TaskStore;
+use sightline_workspace::{error::Error, storage::Storage};
+
+use crate::{mutex::lock, settings::Settings};
+
+/// The opened stores.
+#[derive(Default)]
+pub struct Stores(Mutex<Option<Opened>>);
+
+#[derive(Clone)]
+struct Opened {
+    storage: Storage,
+    tasks: TaskStore,
+}
+
+impl Stores {
+    /// Opens the data directory.
+    ///
+    /// # Errors
+    /// Kind `storage` if it cannot be used.
+    pub fn storage(&self, settings: &Settings) -> Result<Storage, Error> {
+        Ok(self.open(settings)?.storage)
+    }
+
+    /// Returns the store of conversations.
+    ///
+    /// # Errors
+    /// Kind `storage` if the data directory cannot be used.
+    pub fn tasks(&self, settings: &Settings) -> Result<TaskStore, Error> {
+        Ok(self.open(settings)?.tasks)
+    }
+
+    fn open(&self, settings: &Settings) -> Result<Opened, Error> {
+        let path = match &settings.storage_path {
+            Some(path) => path.clone(),
+            None => default_storage_dir()?,
+        };
+        let mut kept = lock(&self.0);
+        if let Some(opened) = kept.as_ref().filter(|opened| opened.storage.dir() == path) {
+            return Ok(opened.clone());
+        }
+        let storage = Storage::open(&path)?;
+        let tasks = TaskStore::new(storage.clone());
+        Ok(kept.insert(Opened { storage, tasks }).clone())
+    }
+}
+
+/// Returns the platform's data directory for this application.
+///
+/// # Errors
+/// Kind `storage` if the user has no home directory.
+pub fn default_storage_dir() -> Result<PathBuf, Error> {
+    directories::ProjectDirs::from("", "", "sightline")
+        .map(|places| places.data_dir().to_path_buf())
+        .filter(|path| path.is_absolute())
+        .ok_or_else(|| {
+            Error::storage("cannot find the data directory: no home directory; set `storage.path`")
+        })
+}
