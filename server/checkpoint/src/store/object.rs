@@ -155,7 +155,7 @@ impl Hasher {
 }
 
 /// Mode of a tree entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Mode {
     /// Regular file.
     File,

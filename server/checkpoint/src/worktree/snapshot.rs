@@ -4,6 +4,8 @@
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     exclusions::PathHash,
     permissions::{ReadPermission, ReadPermissionSet},
@@ -105,7 +107,7 @@ pub(crate) struct ExcludedEntry {
 }
 
 /// Why an entry is not captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ExclusionReason {
     /// Ignored by git. Not listed as skipped.
     Ignored,

@@ -67,7 +67,7 @@ impl StatCache {
             return Ok(());
         }
         let tree = scan.tree.clone();
-        let bytes = encoding::encode(&encoding::CacheFile {
+        let file = encoding::CacheFile {
             tree: tree.clone(),
             filter_fingerprint: scan.filter_fingerprint,
             salt: scan.salt,
@@ -77,7 +77,9 @@ impl StatCache {
                 .as_ref()
                 .filter(|(stored, _)| stored.oid == tree.oid)
                 .map(|(_, generation)| *generation),
-        });
+        };
+        let bytes = encoding::encode(&file)
+            .map_err(|error| Error::storage(format!("cannot encode {CACHE_FILE}: {error}")))?;
         storage.make_dir(state_dir)?;
         atomic_file::replace(&state_dir.join(CACHE_FILE), &bytes)?;
         self.saved = Some(tree);

@@ -47,7 +47,7 @@ pub enum FileType {
 }
 
 /// Type of a special file. Only Unix distinguishes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum SpecialFile {
     /// A named pipe.
     Pipe,

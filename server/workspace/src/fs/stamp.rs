@@ -1,5 +1,7 @@
+use serde::{Deserialize, Serialize};
+
 /// Result of `lstat`, compared to detect that a file was changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Nanoseconds since the Unix epoch.
     pub mtime: i64,
