@@ -28,7 +28,10 @@ pub(crate) fn all() -> Vec<(String, String)> {
         }
     };
     let mut found = vec![
-        ("sightline", sightline::version::LONG_VERSION.to_owned()),
+        (
+            "sightline",
+            sightline::process::version::LONG_VERSION.to_owned(),
+        ),
         ("git", said("git", &["--version"])),
     ]
     .into_iter()

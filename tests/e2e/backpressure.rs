@@ -12,7 +12,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
-use sightline::frame::{FrameReader, write_frame};
+use sightline::connection::frame::{FrameReader, write_frame};
 use sightline_workspace::limits::MAX_UNSENT_BYTES;
 
 use crate::harness::{Workspace, program, wait};

@@ -15,7 +15,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::lsp_client::LspClient;
+use sightline::connection::lsp_client::LspClient;
 use sightline_protocol::method::{Direction, METHODS, Method};
 
 use crate::{

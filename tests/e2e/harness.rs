@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline::{
-    lsp_client::LspClient,
+    connection::lsp_client::LspClient,
     main_loop::{self, Options},
 };
 use sightline_protocol::method::{ANY_REQUEST, METHODS};

@@ -199,7 +199,7 @@ fn configured(workspace: &Workspace) -> PathBuf {
 }
 
 fn has_command(name: &str) -> bool {
-    let commands = sightline::capabilities::commands();
+    let commands = sightline::session::capabilities::commands();
     commands.iter().any(|command| command == name)
 }
 

@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Value, json};
 #[cfg(unix)]
-use sightline::frame::FrameReader;
+use sightline::connection::frame::FrameReader;
 use sightline_workspace::{
     path::{AbsPath, Root},
     storage::Storage,
@@ -137,7 +137,8 @@ fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
     let stream = UnixStream::connect(socket).unwrap();
     for message in messages {
         let mut frame = Vec::new();
-        sightline::frame::write_frame(&mut frame, message.to_string().as_bytes()).unwrap();
+        sightline::connection::frame::write_frame(&mut frame, message.to_string().as_bytes())
+            .unwrap();
         (&stream).write_all(&frame).unwrap();
     }
     let mut frames = FrameReader::new(&stream);

@@ -15,7 +15,7 @@ use sightline_protocol::{
 use sightline_workspace::error::Error;
 
 use crate::{
-    checkpoint_registry::CheckpointRegistry,
+    connection::params_compat,
     editor_features::{
         self, NoParams, checkpoint_commands, code_actions, completion, confirm,
         document_arg::DocumentArg, explain_access, hover, rule_file, show_environment,
@@ -33,9 +33,9 @@ use crate::{
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
     },
-    params_compat,
     request_context::{AnyResult, Outcome, RequestContext, Response},
     scheduler::{Access, Key, Keys, all_task_keys, keys_of_roots, root_keys, task_keys},
+    services::checkpoint_registry::CheckpointRegistry,
     session::{Snapshot, named_root},
 };
 

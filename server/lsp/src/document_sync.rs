@@ -29,18 +29,18 @@ use tower_lsp::{
 use tower_service::Service;
 
 use crate::{
-    capabilities::initialize_result,
-    client_info::folder,
+    connection::params_compat,
     error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
-    file_watcher,
     handlers::{checkpoint::recovery, tasks, tracking},
     ipc::IpcServer,
-    logging,
     mutex::lock,
-    params_compat,
+    process::logging,
     services::Services,
-    session::{Phase, Session, normalize_uri},
+    session::{
+        Phase, Session, capabilities::initialize_result, client_info::folder, normalize_uri,
+    },
     settings::{Problem, Source},
+    watch::file_watcher,
 };
 
 /// The service of the standard methods, and the session they change.

@@ -7,11 +7,11 @@ use sightline_workspace::error::Error;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    capabilities,
+    connection::params_compat,
     dispatch::{self, Call},
     handlers::{method_title, result_documents},
-    params_compat,
     request_context::{Outcome, RequestContext},
+    session::capabilities,
 };
 
 /// Maximum length of a result shown as a message, in characters. Longer results are

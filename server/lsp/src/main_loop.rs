@@ -1,7 +1,7 @@
 //! The main loop: one thread applies notifications to the session, dispatches requests,
 //! and sends responses.
 //!
-//! The reader thread ([`crate::reader`]) sends messages in arrival order. The loop takes a
+//! The reader thread ([`crate::connection::reader`]) sends messages in arrival order. The loop takes a
 //! snapshot of the session for each request and starts it where [`crate::dispatch`] says:
 //! on the loop itself, or in the thread pool once earlier requests with the same keys have
 //! ended. A request is in flight until the loop answers it: when its job is done, or when
@@ -27,7 +27,14 @@ use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{cancel::Cancel, error::Error, limits};
 
 use crate::{
-    client::Client,
+    connection::{
+        client::Client,
+        frame::BadFrame,
+        in_flight::InFlightRequests,
+        message::{InvalidMessage, Message},
+        reader::{self, Input},
+        writer::FrameWriter,
+    },
     dispatch::{Call, Place, Scope},
     document_sync::StandardMethods,
     editor_features::diagnostics::Diagnostics,
@@ -35,19 +42,14 @@ use crate::{
         INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, catch_panic, error_body, protocol_error,
     },
     execute_command::{self, Origin},
-    frame::BadFrame,
     handlers::notifications,
-    in_flight::InFlightRequests,
     ipc::{IpcServer, SocketRequest},
-    message::{InvalidMessage, Message},
     mutex::lock,
-    parent_watch,
-    reader::{self, Input},
+    process::parent_watch,
     request_context::{OnDelivered, RequestContext},
     scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
     services::{FaultHook, Services},
     session::{Phase, Snapshot},
-    writer::FrameWriter,
 };
 
 /// Time for running jobs to finish after `exit` or the end of input.

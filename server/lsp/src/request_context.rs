@@ -16,9 +16,8 @@ use sightline_workspace::{
 };
 
 use crate::{
-    checkpoint_registry::RootCheckpoints,
-    progress::Progress,
-    services::Services,
+    connection::progress::Progress,
+    services::{Services, checkpoint_registry::RootCheckpoints},
     session::{Session, Snapshot},
 };
 

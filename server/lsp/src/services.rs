@@ -3,6 +3,12 @@
 //! They lie below the handlers and the main loop. The session is not one of them: the main
 //! loop owns it, and others get a [`Snapshot`].
 
+pub mod active_tasks;
+pub mod checkpoint_registry;
+pub mod confirmations;
+pub mod stores;
+pub mod tracked_files;
+
 use std::{
     sync::{
         Arc,
@@ -21,9 +27,14 @@ use sightline_workspace::{access::AccessView, escape};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    active_tasks::ActiveTasks, checkpoint_registry::CheckpointRegistry, client::Client,
-    confirmations::Confirmations, mutex::lock, progress::ProgressListener, scheduler::JobSender,
-    session::Snapshot, stores::Stores, tracked_files::TrackedFiles,
+    connection::{client::Client, progress::ProgressListener},
+    mutex::lock,
+    scheduler::JobSender,
+    services::{
+        active_tasks::ActiveTasks, checkpoint_registry::CheckpointRegistry,
+        confirmations::Confirmations, stores::Stores, tracked_files::TrackedFiles,
+    },
+    session::Snapshot,
 };
 
 /// Called with a method's name before its handler runs. Tests use it to inject panics.

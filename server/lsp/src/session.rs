@@ -4,6 +4,9 @@
 //! [`Snapshot`] for each request and job, so a request sees exactly the messages sent
 //! before it.
 
+pub mod capabilities;
+pub mod client_info;
+
 use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
@@ -17,8 +20,8 @@ use sightline_workspace::{
 };
 
 use crate::{
-    client_info::{self, ClientInfo},
     mutex::lock,
+    session::client_info::ClientInfo,
     settings::{Problem, Settings, SettingsSources, Source},
 };
 

@@ -5,8 +5,10 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 use sightline::{
-    frame::{Frame, FrameReader, write_frame},
-    lsp_client::LspClient,
+    connection::{
+        frame::{Frame, FrameReader, write_frame},
+        lsp_client::LspClient,
+    },
     main_loop::{self, Options},
 };
 

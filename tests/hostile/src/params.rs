@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Map, Value, json};
 use sightline::{
-    lsp_client::LspClient,
+    connection::lsp_client::LspClient,
     main_loop::{self, Options},
 };
 use sightline_protocol::method::{Direction, METHODS, Method};
@@ -277,7 +277,7 @@ pub fn run(bytes: &[u8]) {
     };
     let body = format!(r#"{{"jsonrpc":"2.0",{id}"method":"{name}","params":{params}}}"#);
     let mut frame = Vec::new();
-    sightline::frame::write_frame(&mut frame, body.as_bytes()).unwrap();
+    sightline::connection::frame::write_frame(&mut frame, body.as_bytes()).unwrap();
     ground.client.send_raw(&frame).unwrap();
     let mut is_refused = false;
     if method.direction == Direction::Request {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use sightline_workspace::{error::Error, storage::Storage};
 
 use super::{Workspace, offline};
-use crate::stores::default_storage_dir;
+use crate::services::stores::default_storage_dir;
 
 #[derive(clap::Args)]
 pub(super) struct Attached {

@@ -27,8 +27,8 @@ use crate::{
         transfer::{Direction, import, transfer},
     },
     plural::plural,
+    process::signals,
     request_context::RequestContext,
-    signals,
 };
 
 pub(super) use arguments::Checkpoint;

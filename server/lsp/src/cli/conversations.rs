@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{error::Error, limits::MAX_IMPORT_BYTES};
 
-use crate::{params_compat, plural::plural};
+use crate::{connection::params_compat, plural::plural};
 
 use super::{DONE, NEGATIVE, Workspace, offline, print, print_message, print_raw};
 

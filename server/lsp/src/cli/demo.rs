@@ -16,7 +16,7 @@ use sightline_workspace::{
 };
 
 use super::{DONE, FAILURE, print};
-use crate::lsp_client::LspClient;
+use crate::connection::lsp_client::LspClient;
 
 /// The sample project of `tests/fixtures/sample`.
 const SAMPLE: &[(&str, &str)] = &[

@@ -11,7 +11,7 @@ use sightline_workspace::{
 };
 
 use super::{DONE, NEGATIVE, Workspace, offline, print};
-use crate::stores::default_storage_dir;
+use crate::services::stores::default_storage_dir;
 
 /// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;

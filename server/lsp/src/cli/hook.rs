@@ -28,7 +28,7 @@ use sightline_workspace::{
 };
 
 use super::{DONE, Workspace, ask_running_server::Attached, internal, offline, print};
-use crate::{logging, stores::default_storage_dir};
+use crate::{process::logging, services::stores::default_storage_dir};
 
 /// Time to read standard input.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -27,7 +27,10 @@ use serde_json::json;
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::error::Error;
 
-use crate::{logging, main_loop, signals, version};
+use crate::{
+    main_loop,
+    process::{logging, signals, version},
+};
 
 /// Success.
 pub const DONE: i32 = 0;

@@ -24,7 +24,7 @@ use super::{
     print_message, print_result, progress_bar,
 };
 use crate::{
-    client::Client,
+    connection::client::Client,
     dispatch,
     request_context::RequestContext,
     scheduler::JobSender,

@@ -8,8 +8,8 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
+    connection::progress::{ProgressEvent, ProgressListener},
     mutex::lock,
-    progress::{ProgressEvent, ProgressListener},
 };
 
 /// Draws a bar on stderr. Returns `None` if that is not a terminal.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sightline_workspace::{access::Verdict, error::Error, path::Location};
 
-use crate::{params_compat, request_context::RequestContext};
+use crate::{connection::params_compat, request_context::RequestContext};
 
 /// Kind of our code actions. Editors list this kind on request and show no light bulb for
 /// it.

@@ -16,7 +16,8 @@ use super::{
     command_result::{self, CommandResult},
 };
 use crate::{
-    confirmations::Confirmation, request_context::RequestContext, services::Services,
+    request_context::RequestContext,
+    services::{Services, confirmations::Confirmation},
     session::Snapshot,
 };
 

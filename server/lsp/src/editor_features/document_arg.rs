@@ -9,7 +9,7 @@ use sightline_workspace::{
     path::{Location, Root, uri_to_path},
 };
 
-use crate::{params_compat, request_context::RequestContext};
+use crate::{connection::params_compat, request_context::RequestContext};
 
 /// The argument of a command.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -11,7 +11,7 @@ use sightline_workspace::{
 };
 
 use crate::{
-    params_compat,
+    connection::params_compat,
     session::{Snapshot, normalize_uri},
 };
 

@@ -49,7 +49,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        client::Client, params_compat, scheduler::JobSender, services::Services, session::Session,
+        connection::{client::Client, params_compat},
+        scheduler::JobSender,
+        services::Services,
+        session::Session,
     };
 
     fn check_params(params: &Value) -> CheckAccessResult {

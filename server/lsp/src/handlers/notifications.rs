@@ -10,7 +10,7 @@ use sightline_protocol::method::{
 use sightline_workspace::error::Error;
 
 use crate::{
-    params_compat,
+    connection::params_compat,
     services::Services,
     session::{Session, normalize_uri},
 };

@@ -13,7 +13,7 @@ use sightline_protocol::error::{ErrorData, ErrorKind};
 use sightline_workspace::{error::Error, path::Root, storage::Storage};
 
 use super::transport::{self, ClientStream};
-use crate::frame::{FrameReader, write_frame};
+use crate::connection::frame::{FrameReader, write_frame};
 
 /// Time after which a silent server is considered dead.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);

@@ -24,10 +24,12 @@ use super::{
     transport::{self, Listener, ServerStream},
 };
 use crate::{
+    connection::{
+        frame::{FrameReader, write_frame},
+        params_compat,
+    },
     dispatch,
     error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
-    frame::{FrameReader, write_frame},
-    params_compat,
 };
 
 /// Supported requests, all read-only.

@@ -4,7 +4,7 @@ use sightline_workspace::error::Error;
 use toml_edit::{Item, Table};
 
 use super::{Merged, SERVER, parse, subtable};
-use crate::capabilities;
+use crate::session::capabilities;
 
 /// Prefix of the bindings: `space`, then this key. Helix does not use it.
 const MENU: &str = "A";

@@ -287,7 +287,7 @@ fn keys_are_bound_where_they_are_free() {
 
 #[test]
 fn only_commands_of_this_server_are_bound() {
-    let commands = crate::capabilities::commands();
+    let commands = crate::session::capabilities::commands();
     let merged = bound("");
     let mut seen = 0;
     for line in merged.text.lines().filter(|line| line.contains(" = ")) {

@@ -15,7 +15,8 @@ use sightline_workspace::{
 
 use super::recovery::{report_recovered, try_recover};
 use crate::{
-    checkpoint_registry::RootCheckpoints, progress::Progress, request_context::RequestContext,
+    connection::progress::Progress, request_context::RequestContext,
+    services::checkpoint_registry::RootCheckpoints,
 };
 
 /// What a checkpoint request needs besides its params.

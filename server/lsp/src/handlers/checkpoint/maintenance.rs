@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tower_lsp::lsp_types::MessageType;
 
-use crate::{checkpoint_registry::RootCheckpoints, services::Services};
+use crate::services::{Services, checkpoint_registry::RootCheckpoints};
 
 /// Delay between the last change of a store and its maintenance.
 const IDLE_AFTER: Duration = Duration::from_secs(1);

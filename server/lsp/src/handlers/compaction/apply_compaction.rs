@@ -13,9 +13,9 @@ use sightline_workspace::error::Error;
 
 use super::shared::{StoredTask, stored_task, with_conversation};
 use crate::{
-    active_tasks::PlannedCompaction,
     handlers::conversation::shared::{entry_meta, raw},
     request_context::RequestContext,
+    services::active_tasks::PlannedCompaction,
 };
 
 /// Number of attempts while other requests write to the task.

@@ -6,8 +6,8 @@ use sightline_workspace::error::Error;
 
 use super::shared::{StoredTask, stored_task, with_conversation};
 use crate::{
-    active_tasks::PlannedCompaction, handlers::conversation::shared::raw,
-    request_context::RequestContext,
+    handlers::conversation::shared::raw, request_context::RequestContext,
+    services::active_tasks::PlannedCompaction,
 };
 
 /// Plans a compaction: what is kept, and the prompt for the summary.

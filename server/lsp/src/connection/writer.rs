@@ -21,7 +21,7 @@ use std::{
 
 use sightline_workspace::limits::MAX_UNSENT_BYTES;
 
-use crate::{frame::write_frame, mutex::lock};
+use crate::{connection::frame::write_frame, mutex::lock};
 
 /// Maximum size of a frame that is written without handing over, in bytes. A writable
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and
@@ -301,7 +301,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::frame::FrameReader;
+    use crate::connection::frame::FrameReader;
 
     fn output() -> (PipeReader, Arc<FrameWriter>, JoinHandle<io::Result<()>>) {
         let (client, stream) = io::pipe().unwrap();

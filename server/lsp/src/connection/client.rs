@@ -16,7 +16,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{mutex::lock, session::Session, writer::FrameWriter};
+use crate::{connection::writer::FrameWriter, mutex::lock, session::Session};
 
 /// Timeout for responses of the client. Helix itself gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -158,7 +158,7 @@ fn body_of(message: &Value) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::FrameReader;
+    use crate::connection::frame::FrameReader;
 
     #[test]
     fn a_response_is_delivered_once_and_strays_are_dropped() {

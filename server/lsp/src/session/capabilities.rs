@@ -7,7 +7,7 @@ use sightline_protocol::{
 };
 use sightline_workspace::document::PositionEncoding;
 
-use crate::{dispatch, editor_features::code_actions::CODE_ACTION_KIND, version};
+use crate::{dispatch, editor_features::code_actions::CODE_ACTION_KIND, process::version};
 
 /// Returns the command names for `workspace/executeCommand`.
 pub fn commands() -> Vec<String> {

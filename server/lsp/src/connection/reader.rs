@@ -13,7 +13,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, bounded};
 
-use crate::{
+use crate::connection::{
     frame::{BadFrame, FrameReader},
     message::{InvalidMessage, Message},
     writer::FrameWriter,

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::frame::{FrameReader, write_frame};
+use crate::connection::frame::{FrameReader, write_frame};
 
 /// Returns the result for a request of the server, or `None` to leave it unanswered.
 pub type Answerer = Box<dyn FnMut(&str, &Value) -> Option<Value> + Send>;

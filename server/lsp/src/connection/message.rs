@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 use sightline_workspace::error::Error;
 
 use crate::{
-    client::ClientAnswer,
+    connection::client::ClientAnswer,
     dispatch::{self, Call},
     error_response::{INVALID_REQUEST, PARSE_ERROR},
     execute_command::{self, Origin},

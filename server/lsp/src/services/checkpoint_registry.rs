@@ -19,7 +19,7 @@ use sightline_workspace::{
     storage::Storage,
 };
 
-use crate::{dirty_tracker::DirtyTracker, mutex::lock};
+use crate::{mutex::lock, watch::dirty_tracker::DirtyTracker};
 
 /// Maximum number of checkpoint ids whose root is cached.
 const MAX_KNOWN_IDS: usize = 10_000;

@@ -1,0 +1,5 @@
+//! File events: [`file_watcher`] only makes notifications earlier, [`dirty_tracker`] lists the
+//! changes since the last checkpoint.
+
+pub mod dirty_tracker;
+pub mod file_watcher;
