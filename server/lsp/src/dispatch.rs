@@ -42,7 +42,7 @@ use crate::{
 /// Where a request runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// On the main loop: its work is bounded and needs no disk.
+    /// On the main loop: its work is bounded, and reads no file.
     Inline,
     /// In the thread pool.
     Pool,
@@ -101,7 +101,7 @@ macro_rules! other {
 #[rustfmt::skip]
 pub const REQUESTS: &[Route] = &[
     request!(EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id)),
-    request!(CheckAccess, check_access::run, |_, _| Pool),
+    request!(CheckAccess, check_access::run, |p, scope| if check_access::is_small(p, scope.snapshot) { Inline } else { Pool }),
     request!(ListFiles, list_files::run, |_, _| Pool, with_token),
     request!(ReadFile, read_file::run, |p, _| any_task(&p.task_id)),
     request!(TrackFile, track_file::run, |p, _| task(&p.task_id)),

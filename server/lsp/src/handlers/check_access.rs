@@ -6,7 +6,19 @@ use sightline_protocol::{
 };
 use sightline_workspace::{error::Error, limits};
 
-use crate::request_context::RequestContext;
+use crate::{request_context::RequestContext, session::Snapshot};
+
+/// Maximum number of paths that are checked on the main loop. Starting a job takes longer
+/// than checking a few paths (benchmark row "checkAccess of a path against an echo").
+const MAX_INLINE_PATHS: usize = 16;
+
+/// Returns whether a request takes less time than starting a job: few paths, and rules
+/// that need not be read.
+pub(crate) fn is_small(params: &CheckAccessParams, snapshot: &Snapshot) -> bool {
+    params.paths.len() <= MAX_INLINE_PATHS
+        && params.command.is_none()
+        && snapshot.access.is_current()
+}
 
 /// Checks paths, in order, and a command line.
 pub(crate) fn run(
@@ -25,13 +37,9 @@ pub(crate) fn run(
         ));
     }
     let view = context.view();
-    let verdicts = view.check_all(&paths, &context.cancel, |verdicts: &mut Vec<_>, verdict| {
-        verdicts.push(verdict);
-        Ok(())
-    })?;
     let readers = context.snapshot.settings.recursive_readers;
     Ok(CheckAccessResult {
-        paths: verdicts.into_iter().flatten().collect(),
+        paths: view.check_all(paths, &context.cancel)?,
         command: command.map(|command| view.check_command_with(&command, readers)),
     })
 }
@@ -88,5 +96,24 @@ mod tests {
                 }));
             }
         }
+    }
+
+    #[test]
+    fn a_request_is_small_while_its_rules_are_current() {
+        let folder = tempfile::tempdir().unwrap();
+        let rules = folder.path().join(".clineignore");
+        let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
+        let snapshot = Session::offline(root).snapshot();
+        let params = |count, command: Option<&str>| CheckAccessParams {
+            paths: vec!["a".to_owned(); count],
+            command: command.map(str::to_owned),
+        };
+        assert!(!is_small(&params(1, None), &snapshot), "not read");
+        snapshot.access.get();
+        assert!(is_small(&params(MAX_INLINE_PATHS, None), &snapshot));
+        assert!(!is_small(&params(MAX_INLINE_PATHS + 1, None), &snapshot));
+        assert!(!is_small(&params(1, Some("cat a")), &snapshot));
+        std::fs::write(rules, "a\n").unwrap();
+        assert!(!is_small(&params(1, None), &snapshot), "changed");
     }
 }

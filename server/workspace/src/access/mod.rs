@@ -179,6 +179,15 @@ impl Access {
         (view, changed)
     }
 
+    /// Returns whether [`Self::view`] would read no file: the rule files seem unchanged. Returns false while another
+    /// thread reads them.
+    pub fn is_current(&self) -> bool {
+        match self.files.try_lock() {
+            Ok(files) => files.iter().all(RuleFiles::is_current),
+            Err(_) => false,
+        }
+    }
+
     /// Returns the files to watch for changes of the rules. Some may not exist yet.
     pub fn watched_files(&self) -> Vec<PathBuf> {
         self.files()

@@ -195,7 +195,7 @@ impl RuleFiles {
     /// Reads the files again if they may have changed. Returns whether the rules changed.
     pub(super) fn refresh(&mut self, now: ClockReading) -> bool {
         let checked_at = std::mem::replace(&mut self.checked_at, now.wall);
-        if self.held.is_empty() && !self.may_have_changed() {
+        if self.is_current() {
             return false;
         }
         let (sources, states) = read_rule_files(&self.folder);
@@ -214,6 +214,11 @@ impl RuleFiles {
             self.held.clear();
         }
         self.update_rules()
+    }
+
+    /// Returns whether the files seem unchanged and no removed rules apply.
+    pub(super) fn is_current(&self) -> bool {
+        self.held.is_empty() && !self.may_have_changed()
     }
 
     fn may_have_changed(&self) -> bool {

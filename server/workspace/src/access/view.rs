@@ -2,7 +2,7 @@
 
 use std::{
     cell::OnceCell,
-    fs,
+    fs, mem,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -115,90 +115,87 @@ impl AccessView {
 
     /// Checks a path as a client wrote it. A path that cannot be parsed is denied.
     pub fn check_written(&self, written: &str) -> (Option<Location>, PathAccess) {
-        self.check_next_written(1, written, &mut ParentCache::default())
+        self.check_next_written(1, written.to_owned(), &mut ParentCache::default())
     }
 
     /// [`Self::check_written`] for the first of `remaining` paths in the same directory.
     fn check_next_written(
         &self,
         remaining: usize,
-        written: &str,
+        written: String,
         last: &mut ParentCache,
     ) -> (Option<Location>, PathAccess) {
-        let answer = |access, denial: Option<Denial>| {
-            let (reason, rule) = match denial {
-                Some(Denial {
-                    rule: Some(rule), ..
-                }) => (None, Some(rule)),
-                Some(Denial { reason, rule: None }) => (Some(reason), None),
-                None => (None, None),
-            };
-            PathAccess {
-                path: written.to_owned(),
-                access,
-                rule,
-                reason,
+        let (location, verdict) = match self.roots.locate(&written) {
+            Ok(location) => {
+                let mut verdict = self.check_next(&location, last, remaining);
+                if !matches!(verdict, Verdict::Denied(_))
+                    && names_folder(&written)
+                    && let Some(denial) = self.denial_as_folder(&location)
+                {
+                    verdict = Verdict::Denied(denial);
+                }
+                (Some(location), verdict)
             }
-        };
-        let location = match self.roots.locate(written) {
-            Ok(location) => location,
             Err(error) => {
                 let denial = Denial {
                     reason: error.message,
                     rule: None,
                 };
-                return (None, answer(AccessKind::Denied, Some(denial)));
+                (None, Verdict::Denied(denial))
             }
         };
-        let mut verdict = self.check_next(&location, last, remaining);
-        if !matches!(verdict, Verdict::Denied(_))
-            && names_folder(written)
-            && let Some(denial) = self.denial_as_folder(&location)
-        {
-            verdict = Verdict::Denied(denial);
-        }
-        let access = match verdict {
-            Verdict::Allowed => answer(AccessKind::Allowed, None),
-            Verdict::Outside => answer(AccessKind::Outside, None),
-            Verdict::Denied(denial) => answer(AccessKind::Denied, Some(denial)),
+        let mut answer = PathAccess {
+            path: written,
+            ..PathAccess::default()
         };
-        (Some(location), access)
+        match verdict {
+            Verdict::Allowed => answer.access = AccessKind::Allowed,
+            Verdict::Outside => answer.access = AccessKind::Outside,
+            Verdict::Denied(Denial { reason, rule }) => {
+                answer.access = AccessKind::Denied;
+                answer.reason = rule.is_none().then_some(reason);
+                answer.rule = rule;
+            }
+        }
+        (location, answer)
     }
 
-    /// [`Self::check_written`] for many paths, on several threads. Calls `collect` with each result and the
-    /// collection of its chunk of paths. Returns the collections in the order of the paths.
+    /// [`Self::check_written`] for many paths, on several threads. Returns the results in the order of the paths.
     ///
     /// # Errors
-    /// `cancelled`, and the errors of `collect`.
-    pub fn check_all<P: AsRef<str> + Sync, T: Default + Send>(
+    /// `cancelled`.
+    pub fn check_all(
         &self,
-        written: &[P],
+        written: Vec<String>,
         cancel: &Cancel,
-        collect: impl Fn(&mut T, PathAccess) -> Result<(), Error> + Sync,
-    ) -> Result<Vec<T>, Error> {
-        let check = |written: &[P]| {
-            let mut collected = T::default();
+    ) -> Result<Vec<PathAccess>, Error> {
+        let unchecked = |path| PathAccess {
+            path,
+            access: AccessKind::Denied,
+            ..PathAccess::default()
+        };
+        let mut answers: Vec<PathAccess> = written.into_iter().map(unchecked).collect();
+        let check = |answers: &mut [PathAccess]| {
             let mut last = ParentCache::default();
-            let in_folders =
-                written.chunk_by(|a, b| folder_of(a.as_ref()) == folder_of(b.as_ref()));
-            for paths in in_folders {
-                for (at, path) in paths.iter().enumerate() {
+            let in_folders = answers.chunk_by_mut(|a, b| folder_of(&a.path) == folder_of(&b.path));
+            for answers in in_folders {
+                let count = answers.len();
+                for (at, answer) in answers.iter_mut().enumerate() {
                     cancel.check()?;
-                    let left = paths.len() - at;
-                    collect(
-                        &mut collected,
-                        self.check_next_written(left, path.as_ref(), &mut last).1,
-                    )?;
+                    let path = mem::take(&mut answer.path);
+                    *answer = self.check_next_written(count - at, path, &mut last).1;
                 }
             }
-            Ok(collected)
+            Ok(())
         };
         // Waking other threads would take longer.
-        if written.len() < MIN_PARALLEL_PATHS {
-            return Ok(vec![check(written)?]);
+        if answers.len() < MIN_PARALLEL_PATHS {
+            check(&mut answers)?;
+        } else {
+            let parts = answers.par_chunks_mut(PATHS_PER_CHUNK);
+            thread_pool::in_request_pool(|| parts.try_for_each(check))?;
         }
-        let parts = written.par_chunks(PATHS_PER_CHUNK);
-        thread_pool::in_request_pool(|| parts.map(check).collect())
+        Ok(answers)
     }
 
     /// Checks an entry found by a walk below `root`, by name only. The caller knows its kind and did not follow

@@ -9,7 +9,7 @@ use std::{
 
 use crate::scratch::*;
 use proptest::prelude::*;
-use sightline_protocol::access::{AccessKind, PathAccess};
+use sightline_protocol::access::AccessKind;
 use sightline_workspace::{
     access::{Access, Verdict},
     cancel::Cancel,
@@ -543,11 +543,7 @@ proptest! {
     fn parallel_checks_equal_single_checks(paths in prop::collection::vec(steps(), 1_500)) {
         let (_parent, root) = tangled();
         let paths: Vec<String> = paths.iter().map(|steps| steps.join("/")).collect();
-        let note = |noted: &mut Vec<PathAccess>, verdict| {
-            noted.push(verdict);
-            Ok(())
-        };
-        let all = view(&root).check_all(&paths, &Cancel::default(), note).unwrap().concat();
+        let all = view(&root).check_all(paths.clone(), &Cancel::default()).unwrap();
         let each = paths.iter().map(|path| view(&root).check_written(path).1);
         for (together, alone) in all.iter().zip(each) {
             prop_assert_eq!(together, &alone);
