@@ -24,7 +24,8 @@ use crate::{
         check_access,
         checkpoint::{
             checkpoint_stats, create_checkpoint, diff_checkpoints, list_checkpoints,
-            preview_restore, prune_checkpoints, restore_checkpoint, undo_restore,
+            prune_checkpoints,
+            restore::{preview_restore, restore_checkpoint, undo_restore},
             verify_checkpoints,
         },
         compaction::{apply_compaction, plan_compaction},

@@ -1,14 +1,17 @@
 //! The main loop: one thread applies notifications to the session, dispatches requests,
 //! and sends responses.
 //!
-//! The reader thread ([`crate::connection::reader`]) sends messages in arrival order. The loop takes a
-//! snapshot of the session for each request and starts it where [`crate::dispatch`] says:
+//! The reader thread ([`reader`]) sends messages in arrival order. The loop takes a snapshot
+//! of the session for each request and starts it where [`crate::dispatch`] says:
 //! on the loop itself, or in the thread pool once earlier requests with the same keys have
 //! ended. A request is in flight until the loop answers it: when its job is done, or when
 //! it is cancelled (`$/cancelRequest`, or the token of its progress). Only the loop
 //! removes requests from the map, so each is answered once.
 //!
 //! Only `exit` and the end of input end the server.
+
+mod answer;
+mod events;
 
 use std::{
     collections::HashMap,
@@ -21,7 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossbeam_channel::{Sender, select_biased, unbounded};
+use crossbeam_channel::{Sender, unbounded};
 use serde_json::{Value, value::RawValue};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{cancel::Cancel, error::Error, limits};
@@ -41,35 +44,24 @@ use crate::{
     error_response::{
         INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, catch_panic, error_body, protocol_error,
     },
-    execute_command::{self, Origin},
+    execute_command::Origin,
     handlers::notifications,
     ipc::{IpcServer, SocketRequest},
     mutex::lock,
     process::parent_watch,
-    request_context::{OnDelivered, RequestContext},
     scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
     services::{FaultHook, Services},
     session::{Phase, Snapshot},
 };
+
+use answer::{Answer, ReplyTo, run_call};
+use events::{End, Event, Events, TaskDone};
 
 /// Time for running jobs to finish after `exit` or the end of input.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(300);
 
 /// Additional time at the end of a session for jobs that are storing data.
 const STORING_GRACE: Duration = Duration::from_secs(2);
-
-/// Why the session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The client sent `exit`.
-    Exit,
-    /// The client closed its end.
-    EndOfInput,
-    /// stdout is closed.
-    OutputClosed,
-    /// The parent process exited.
-    ParentGone,
-}
 
 /// Options of [`serve`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -155,75 +147,6 @@ fn start_writer(output: Arc<FrameWriter>, ends: Sender<End>) -> Receiver<()> {
     finished
 }
 
-/// What the main loop reacts to.
-enum Event {
-    /// Input of the client.
-    Input(Input),
-    /// A job has ended.
-    TaskDone(TaskDone),
-    /// Work without a request: after a delay, a notification, or a change of a file.
-    Job(JobMessage),
-    /// A request of the command line.
-    Socket(SocketRequest),
-    /// The session ends.
-    End(End),
-}
-
-/// The sources of events.
-struct Events {
-    input: crossbeam_channel::Receiver<Input>,
-    done: crossbeam_channel::Receiver<TaskDone>,
-    jobs: crossbeam_channel::Receiver<JobMessage>,
-    sockets: crossbeam_channel::Receiver<SocketRequest>,
-    end: crossbeam_channel::Receiver<End>,
-}
-
-impl Events {
-    /// Returns the next event. Jobs come first, because they belong to messages that were
-    /// handled before.
-    fn next(&self) -> Event {
-        let event = select_biased! {
-            recv(self.jobs) -> job => job.map(Event::Job),
-            recv(self.end) -> end => end.map(Event::End),
-            recv(self.done) -> done => done.map(Event::TaskDone),
-            recv(self.input) -> input => input.map(Event::Input),
-            recv(self.sockets) -> request => request.map(Event::Socket),
-        };
-        event.unwrap_or(Event::End(End::EndOfInput))
-    }
-
-    /// Returns the next event of a job within `left`.
-    fn next_of_jobs(&self, left: Duration) -> Option<Event> {
-        let event = select_biased! {
-            recv(self.jobs) -> job => job.map(Event::Job),
-            recv(self.done) -> done => done.map(Event::TaskDone),
-            default(left) => return None,
-        };
-        event.ok()
-    }
-}
-
-/// A job that has ended.
-struct TaskDone {
-    job: JobId,
-    /// The response, if it was a request.
-    answer: Option<(ReplyTo, Answer)>,
-}
-
-/// Receiver of a response.
-enum ReplyTo {
-    /// The client; the id of the request.
-    Client(Value),
-    /// A connection of the command line; the id of the request.
-    Socket(Value, mpsc::Sender<Vec<u8>>),
-}
-
-/// A response, ready to be sent.
-struct Answer {
-    body: Vec<u8>,
-    on_delivered: Option<OnDelivered>,
-}
-
 /// Work to run on any thread. Returns the response if it is a request.
 type Work = Box<dyn FnOnce() -> Option<(ReplyTo, Answer)> + Send>;
 
@@ -259,7 +182,7 @@ impl MainLoop {
                 self.reject(&Value::Null, code, ErrorKind::InvalidParams, &message);
             }
             Event::Input(Input::BadFrame(bad)) => self.reject_frame(&bad),
-            Event::Input(Input::End) => return Some(End::EndOfInput),
+            Event::Input(Input::End) => return Some(End::InputClosed),
             Event::TaskDone(done) => self.handle_done(done),
             Event::Job(JobMessage::Run(job)) => self.start_job(job),
             Event::Job(JobMessage::RefreshDiagnostics) => {
@@ -572,44 +495,4 @@ impl MainLoop {
         let body = protocol_error(id, code, kind, message);
         self.services.client.send(body);
     }
-}
-
-/// Runs a request and serializes its response.
-fn run_call(
-    services: &Arc<Services>,
-    call: Call,
-    origin: Origin,
-    snapshot: Snapshot,
-    cancel: Cancel,
-    reply: &ReplyTo,
-) -> Answer {
-    let method = call.method;
-    let id = match reply {
-        ReplyTo::Client(id) | ReplyTo::Socket(id, _) => id,
-    };
-    let started = Instant::now();
-    let outcome = catch_panic(method, || {
-        cancel.check()?;
-        let context = RequestContext {
-            services,
-            snapshot,
-            cancel,
-            token: call.token.clone(),
-        };
-        let outcome = call.run(&context);
-        execute_command::show(&context, origin, method, &outcome);
-        let response = outcome?;
-        let body = response.result.to_response(id).map_err(|error| {
-            Error::storage(format!("{method}: cannot serialize the result: {error}"))
-        })?;
-        Ok(Answer {
-            body,
-            on_delivered: response.on_delivered,
-        })
-    });
-    tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
-    outcome.unwrap_or_else(|error| Answer {
-        body: error_body(id, &error),
-        on_delivered: None,
-    })
 }

@@ -27,7 +27,7 @@ use super::{
     document_arg::DocumentArg,
 };
 use crate::{
-    handlers::{self, checkpoint},
+    handlers::{self, checkpoint::restore},
     request_context::RequestContext,
     scheduler::{all_task_keys, keys_of_roots},
     services::Services,
@@ -153,7 +153,7 @@ pub fn restore_file(
         paths: Some(vec![uri.clone()]),
         ..PreviewRestoreParams::default()
     };
-    let preview = checkpoint::preview_restore::run(context, params)?;
+    let preview = restore::preview_restore::run(context, params)?;
     let what = format!("restore {name}");
     let mut question = match file.status {
         DifferenceStatus::Added => format!("Delete {name}? It does not exist in {from}."),
@@ -206,8 +206,7 @@ impl FileRestore {
             && open.document.text() != text
         {
             let edits = [(self.uri.as_str(), open, text)];
-            let edit =
-                checkpoint::restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
+            let edit = restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
             return self.restore_in_editor(services, &edit);
         }
         let (worker, keys) = (services.clone(), keys_of_roots([&self.root]));
@@ -248,7 +247,7 @@ impl FileRestore {
             force: true,
             ..RestoreCheckpointParams::default()
         };
-        let restored = checkpoint::restore_checkpoint::run(context, params)?.result;
+        let restored = restore::restore_checkpoint::run(context, params)?.result;
         let show_error = restored.outcomes.iter().find_map(|o| o.error.as_deref());
         match show_error {
             Some(why) => Err(Error::storage(format!(
@@ -276,7 +275,7 @@ pub fn undo_last_restore(
         undo: true,
         ..PreviewRestoreParams::default()
     };
-    let preview = checkpoint::preview_restore::run(context, params)?;
+    let preview = restore::preview_restore::run(context, params)?;
     let kept = preview.conflicts.iter();
     let kept: Vec<String> = kept
         .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
@@ -354,7 +353,7 @@ fn undo(services: &Arc<Services>, snapshot: Snapshot, params: UndoRestoreParams)
     // The snapshot whose roots are the keys.
     services.jobs.run(keys, "undo a restore", move |_| {
         let context = RequestContext::new(&worker, snapshot);
-        match checkpoint::undo_restore::run(&context, params) {
+        match restore::undo_restore::run(&context, params) {
             Ok(undone) => {
                 let done = undone.summary.unwrap_or_default();
                 worker.show_message(MessageType::INFO, &format!("sightline: {done}"));

@@ -1,4 +1,4 @@
-//! The requests about checkpoints, one file per method.
+//! The requests about checkpoints, one file per method; restores in `restore`.
 
 mod checkpoint_context;
 pub mod checkpoint_stats;
@@ -6,12 +6,9 @@ pub mod create_checkpoint;
 pub mod diff_checkpoints;
 pub mod list_checkpoints;
 mod maintenance;
-pub mod preview_restore;
 pub mod prune_checkpoints;
 pub(crate) mod recovery;
 pub mod restore;
-pub mod restore_checkpoint;
 mod shared;
 pub mod transfer;
-pub mod undo_restore;
 pub mod verify_checkpoints;

@@ -9,7 +9,7 @@ use super::super::shared::conversation_mark;
 use crate::{handlers::conversation::shared::entry_meta, request_context::RequestContext};
 
 /// Rewinds the conversation of a task to its position at a checkpoint.
-pub(in super::super) fn rewind(
+pub(super) fn rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
     checkpoint: &Checkpoint,
@@ -34,7 +34,7 @@ pub(in super::super) fn rewind(
 }
 
 /// Reverts a rewind. Returns the id of the new rewind.
-pub(in super::super) fn undo_rewind(
+pub(super) fn undo_rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
     id: RewindId,
@@ -44,6 +44,6 @@ pub(in super::super) fn undo_rewind(
     store.undo_rewind(task, id, &meta, &Cancel::default())
 }
 
-pub(in super::super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {
+pub(super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {
     conversation_mark(context, task).map_or(0, |conversation_mark| conversation_mark.messages)
 }

@@ -14,17 +14,17 @@ use super::super::{
 };
 
 /// The files to restore in one root.
-pub(in super::super) struct RootRestore {
-    pub(in super::super) found: FoundCheckpoint,
-    pub(in super::super) wanted: RestoreTarget,
+pub(super) struct RootRestore {
+    pub(super) found: FoundCheckpoint,
+    pub(super) wanted: RestoreTarget,
     /// Open documents with unsaved text, by path and URI.
-    pub(in super::super) unsaved: Vec<(RelPath, String)>,
+    pub(super) unsaved: Vec<(RelPath, String)>,
     /// Open documents without unsaved text.
-    pub(in super::super) clean: Vec<RelPath>,
+    pub(super) clean: Vec<RelPath>,
 }
 
 impl RootRestore {
-    pub(in super::super) fn new(
+    pub(super) fn new(
         cx: &CheckpointContext<'_>,
         found: FoundCheckpoint,
         paths: Vec<RelPath>,
@@ -74,7 +74,7 @@ impl RootRestore {
         self.unsaved.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    pub(in super::super) fn preview(&self, cx: &CheckpointContext<'_>) -> Result<Preview, Error> {
+    pub(super) fn preview(&self, cx: &CheckpointContext<'_>) -> Result<Preview, Error> {
         let cancel = &cx.request.cancel;
         cx.with_job(self.found.root, cancel, |job| {
             self.found
@@ -85,7 +85,7 @@ impl RootRestore {
         .map_err(|error| self.name_error(cx, error))
     }
 
-    pub(in super::super) fn restore(
+    pub(super) fn restore(
         &self,
         cx: &CheckpointContext<'_>,
         cancel: &Cancel,
@@ -136,7 +136,7 @@ fn documents_in_root<'a>(
 }
 
 /// Removes roots that are restored as part of an outer root.
-pub(in super::super) fn without_nested(
+pub(super) fn without_nested(
     cx: &CheckpointContext<'_>,
     parts: Vec<RootRestore>,
 ) -> Result<Vec<RootRestore>, Error> {

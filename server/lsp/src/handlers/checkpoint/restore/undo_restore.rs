@@ -1,11 +1,15 @@
 //! `sightline/undoRestore`.
 
 use super::{
-    checkpoint_context::{CheckpointContext, FoundCheckpoint},
-    restore::conversation::{messages, undo_rewind},
-    restore::root_restore::RootRestore,
-    restore::{find_group, preview_all, require_open, restore_roots, undo_point, with_summary},
-    shared::conversation_mark,
+    super::{
+        checkpoint_context::{CheckpointContext, FoundCheckpoint},
+        shared::conversation_mark,
+    },
+    conversation::{messages, undo_rewind},
+    restore_roots::{
+        find_group, preview_all, require_open, restore_roots, undo_point, with_summary,
+    },
+    root_restore::RootRestore,
 };
 use crate::request_context::{RequestContext, Response};
 use sightline_checkpoint::{Checkpoint, Oid, Purpose, restore::Options};

@@ -1,8 +1,8 @@
 //! `sightline/previewRestore`.
 
 use super::{
-    checkpoint_context::CheckpointContext,
-    restore::{TOKEN_SEPARATOR, action, parts, to_conflict},
+    super::checkpoint_context::CheckpointContext,
+    restore_roots::{TOKEN_SEPARATOR, action, parts, to_conflict},
     undo_restore::UndoPlan,
 };
 use crate::request_context::RequestContext;

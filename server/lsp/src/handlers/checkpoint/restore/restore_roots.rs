@@ -3,17 +3,15 @@
 //! A restore of several roots is atomic: all roots are previewed before any is changed, and
 //! if one fails, those before it are rolled back to their undo points.
 
-pub(super) mod conversation;
-pub(super) mod editor_sync;
-pub(super) mod root_restore;
-
 use super::{
-    checkpoint_context::{CheckpointContext, FoundCheckpoint},
-    shared::{group_root_uris, grouped_checkpoints, notify_created, to_wire},
+    super::{
+        checkpoint_context::{CheckpointContext, FoundCheckpoint},
+        shared::{group_root_uris, grouped_checkpoints, notify_created, to_wire},
+    },
+    editor_sync::{replace_texts, report_changed},
+    root_restore::{RootRestore, without_nested},
 };
 use crate::{plural::plural, request_context::Response};
-use editor_sync::{replace_texts, report_changed};
-use root_restore::{RootRestore, without_nested};
 use sightline_checkpoint::{
     Checkpoint, Purpose, Request,
     restore::{Action, Conflict, Options, RestoreTarget, Restored},
@@ -23,8 +21,6 @@ use sightline_protocol::{
     error::ErrorKind,
 };
 use sightline_workspace::{cancel::Cancel, error::Error};
-
-pub(crate) use editor_sync::workspace_edit;
 
 /// Returns the named checkpoint and, with `all_roots`, the others of its group.
 pub(super) fn parts(

@@ -2,10 +2,9 @@
 //! and easily reverted if the files fail.
 
 use super::{
-    checkpoint_context::CheckpointContext,
-    restore::conversation::{messages, rewind, undo_rewind},
-    restore::{parts, preview_all, restore_roots, undo_point, with_summary},
-    shared::conversation_mark,
+    super::{checkpoint_context::CheckpointContext, shared::conversation_mark},
+    conversation::{messages, rewind, undo_rewind},
+    restore_roots::{parts, preview_all, restore_roots, undo_point, with_summary},
 };
 use crate::request_context::{RequestContext, Response};
 use sightline_checkpoint::restore::Options;

@@ -1,0 +1,72 @@
+//! Runs a request, and serializes its response.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Instant,
+};
+
+use serde_json::Value;
+use sightline_workspace::{cancel::Cancel, error::Error};
+
+use crate::{
+    dispatch::Call,
+    error_response::{catch_panic, error_body},
+    execute_command::{self, Origin},
+    request_context::{OnDelivered, RequestContext},
+    services::Services,
+    session::Snapshot,
+};
+
+/// Receiver of a response.
+pub(super) enum ReplyTo {
+    /// The client; the id of the request.
+    Client(Value),
+    /// A connection of the command line; the id of the request.
+    Socket(Value, mpsc::Sender<Vec<u8>>),
+}
+
+/// A response, ready to be sent.
+pub(super) struct Answer {
+    pub(super) body: Vec<u8>,
+    pub(super) on_delivered: Option<OnDelivered>,
+}
+
+/// Runs a request and serializes its response.
+pub(super) fn run_call(
+    services: &Arc<Services>,
+    call: Call,
+    origin: Origin,
+    snapshot: Snapshot,
+    cancel: Cancel,
+    reply: &ReplyTo,
+) -> Answer {
+    let method = call.method;
+    let id = match reply {
+        ReplyTo::Client(id) | ReplyTo::Socket(id, _) => id,
+    };
+    let started = Instant::now();
+    let outcome = catch_panic(method, || {
+        cancel.check()?;
+        let context = RequestContext {
+            services,
+            snapshot,
+            cancel,
+            token: call.token.clone(),
+        };
+        let outcome = call.run(&context);
+        execute_command::show(&context, origin, method, &outcome);
+        let response = outcome?;
+        let body = response.result.to_response(id).map_err(|error| {
+            Error::storage(format!("{method}: cannot serialize the result: {error}"))
+        })?;
+        Ok(Answer {
+            body,
+            on_delivered: response.on_delivered,
+        })
+    });
+    tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
+    outcome.unwrap_or_else(|error| Answer {
+        body: error_body(id, &error),
+        on_delivered: None,
+    })
+}
