@@ -53,17 +53,40 @@ pub enum Place {
 
 use Place::{Inline, Pool, Queue};
 
-/// A request of the protocol: its method, its handler, where it runs, and whether its
+/// A request of the protocol and its handler.
+pub trait Handler: Request {
+    /// Runs the handler.
+    ///
+    /// # Errors
+    /// The errors of the method.
+    fn run(
+        context: &RequestContext<'_>,
+        params: Self::Params,
+    ) -> Result<Response<Self::Result>, Error>;
+}
+
+/// The requests of the protocol: the method, its handler, where it runs, and whether its
 /// params have a `workDoneToken`.
-macro_rules! request {
-    ($method:ident, $run:path, $place:expr $(, $token:ident)?) => {{
+macro_rules! requests {
+    ($($method:ident, $run:path, $place:expr $(, $token:ident)?;)*) => {
+        $(impl Handler for method::$method {
+            fn run(
+                context: &RequestContext<'_>,
+                params: Self::Params,
+            ) -> Result<Response<Self::Result>, Error> {
+                Ok($run(context, params)?.into())
+            }
+        })*
+
+        /// The requests of the protocol.
+        pub const REQUESTS: &[Route] = &[$(requests!(@route $method, $place $(, $token)?)),*];
+    };
+    (@route $method:ident, $place:expr $(, $token:ident)?) => {{
         type Params = <method::$method as Request>::Params;
         const NAME: &str = method::$method::NAME;
         fn typed(params: Params) -> Call {
-            let token = request!(@token params $($token)?);
-            call::<_, <method::$method as Request>::Result>(
-                NAME, params, token, $place, |context, params| Ok($run(context, params)?.into()),
-            )
+            let token = requests!(@token params $($token)?);
+            call(NAME, params, token, $place, <method::$method as Handler>::run)
         }
         Route {
             name: NAME,
@@ -98,38 +121,37 @@ macro_rules! other {
     };
 }
 
-/// The requests of the protocol.
 #[rustfmt::skip]
-pub const REQUESTS: &[Route] = &[
-    request!(EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id)),
-    request!(CheckAccess, check_access::run, |p, scope| if check_access::is_small(p, scope.snapshot) { Inline } else { Pool }),
-    request!(ListFiles, list_files::run, |_, _| Pool, with_token),
-    request!(ReadFile, read_file::run, |p, _| any_task(&p.task_id)),
-    request!(TrackFile, track_file::run, |p, _| task(&p.task_id)),
-    request!(RecordModel, record_model::run, |p, _| task(&p.task_id)),
-    request!(RecordEnvironment, record_environment::run, |p, _| task(&p.task_id)),
-    request!(TaskContext, task_context::run, |p, _| task(&p.task_id)),
-    request!(CountTokens, count_tokens::run, |p, _| any_task(&p.task_id)),
-    request!(TruncateHistory, truncate_history::run, |p, _| any_task(&p.task_id)),
-    request!(RollbackHistory, rollback_history::run, |p, _| any_task(&p.task_id)),
-    request!(ClassifyError, classify_error::run, |_, _| Pool),
-    request!(AppendMessages, append_messages::run, |p, _| task(&p.task_id)),
-    request!(LoadTask, load_task::run, |p, _| task(&p.task_id)),
-    request!(ListTasks, list_tasks::run, |_, _| Queue(all_task_keys())),
-    request!(ResumeTask, resume_task::run, |p, _| one_or_all_tasks(&p.task_id)),
-    request!(DeleteTask, delete_task::run, |p, scope| task_and_roots(&p.task_id, scope)),
-    request!(PlanCompaction, plan_compaction::run, |p, _| any_task(&p.task_id)),
-    request!(ApplyCompaction, apply_compaction::run, |p, _| any_task(&p.task_id)),
-    request!(CreateCheckpoint, create_checkpoint::run, |p, scope| roots(&p.root, &p.task_id, scope), with_token),
-    request!(ListCheckpoints, list_checkpoints::run, |_, _| Pool),
-    request!(DiffCheckpoints, diff_checkpoints::run, |_, _| Pool, with_token),
-    request!(PreviewRestore, preview_restore::run, |_, _| Pool, with_token),
-    request!(RestoreCheckpoint, restore_checkpoint::run, restored_roots, with_token),
-    request!(UndoRestore, undo_restore::run, |_, scope| all_roots_and_tasks(scope), with_token),
-    request!(CheckpointStats, checkpoint_stats::run, |_, _| Pool),
-    request!(PruneCheckpoints, prune_checkpoints::run, |p, scope| roots(&p.root, &None, scope), with_token),
-    request!(VerifyCheckpoints, verify_checkpoints::run, |_, _| Pool, with_token),
-];
+requests! {
+    EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id);
+    CheckAccess, check_access::run, |p, scope| if check_access::is_small(p, scope.snapshot) { Inline } else { Pool };
+    ListFiles, list_files::run, |_, _| Pool, with_token;
+    ReadFile, read_file::run, |p, _| any_task(&p.task_id);
+    TrackFile, track_file::run, |p, _| task(&p.task_id);
+    RecordModel, record_model::run, |p, _| task(&p.task_id);
+    RecordEnvironment, record_environment::run, |p, _| task(&p.task_id);
+    TaskContext, task_context::run, |p, _| task(&p.task_id);
+    CountTokens, count_tokens::run, |p, _| any_task(&p.task_id);
+    TruncateHistory, truncate_history::run, |p, _| any_task(&p.task_id);
+    RollbackHistory, rollback_history::run, |p, _| any_task(&p.task_id);
+    ClassifyError, classify_error::run, |_, _| Pool;
+    AppendMessages, append_messages::run, |p, _| task(&p.task_id);
+    LoadTask, load_task::run, |p, _| task(&p.task_id);
+    ListTasks, list_tasks::run, |_, _| Queue(all_task_keys());
+    ResumeTask, resume_task::run, |p, _| one_or_all_tasks(&p.task_id);
+    DeleteTask, delete_task::run, |p, scope| task_and_roots(&p.task_id, scope);
+    PlanCompaction, plan_compaction::run, |p, _| any_task(&p.task_id);
+    ApplyCompaction, apply_compaction::run, |p, _| any_task(&p.task_id);
+    CreateCheckpoint, create_checkpoint::run, |p, scope| roots(&p.root, &p.task_id, scope), with_token;
+    ListCheckpoints, list_checkpoints::run, |_, _| Pool;
+    DiffCheckpoints, diff_checkpoints::run, |_, _| Pool, with_token;
+    PreviewRestore, preview_restore::run, |_, _| Pool, with_token;
+    RestoreCheckpoint, restore_checkpoint::run, restored_roots, with_token;
+    UndoRestore, undo_restore::run, |_, scope| all_roots_and_tasks(scope), with_token;
+    CheckpointStats, checkpoint_stats::run, |_, _| Pool;
+    PruneCheckpoints, prune_checkpoints::run, |p, scope| roots(&p.root, &None, scope), with_token;
+    VerifyCheckpoints, verify_checkpoints::run, |_, _| Pool, with_token;
+}
 
 /// Commands for users of any editor.
 #[rustfmt::skip]

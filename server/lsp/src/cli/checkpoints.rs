@@ -11,15 +11,24 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
-use serde_json::{Value, json};
-use sightline_protocol::{checkpoint::DiffCheckpointsParams, error::ErrorKind};
+use serde::Serialize;
+use sightline_protocol::{
+    checkpoint::{
+        Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams, CreateCheckpointParams,
+        DiffCheckpointsParams, ListCheckpointsParams, PruneCheckpointsParams,
+        PruneCheckpointsResult, VerifyCheckpointsParams,
+    },
+    error::ErrorKind,
+    method::{
+        CheckpointStats, CreateCheckpoint, DiffCheckpoints, ListCheckpoints, PruneCheckpoints,
+        VerifyCheckpoints,
+    },
+};
 use sightline_workspace::{clock::now_millis, error::Error, escape::one_line};
 
 use super::{
-    DONE, NEGATIVE, Workspace,
-    conversations::{parse_result, without_nulls},
-    offline::{self, OfflineServer},
-    print_message, print_raw, print_to,
+    DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,
+    requests::{Attached, Requests},
 };
 use crate::{
     handlers::checkpoint::{
@@ -28,15 +37,15 @@ use crate::{
     },
     plural::plural,
     process::signals,
-    request_context::RequestContext,
 };
 
 pub(super) use arguments::Checkpoint;
 use arguments::Prune;
 use confirm::{Proceed, ask};
-use format::{
-    DIM, colorize, counts, difference, items, line, print, relative_time, short_id, size, text,
-};
+use format::{DIM, colorize, counts, difference, print, relative_time, short_id, size};
+
+/// Requests that always run in this process.
+const OFFLINE: Attached = Attached { offline: true };
 
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     match command {
@@ -46,19 +55,23 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             task,
             confirm_large,
         } => {
-            let params = json!({ "label": label, "taskId": task, "confirmLarge": confirm_large });
-            let method = "sightline/createCheckpoint";
-            let result =
-                with_maintenance(&workspace, |server| run_request(server, method, params))?;
+            let params = CreateCheckpointParams {
+                label,
+                task_id: task,
+                confirm_large,
+                ..CreateCheckpointParams::default()
+            };
+            let requests = Requests::new(&workspace, OFFLINE);
+            let created =
+                requests.with_maintenance(|requests| requests.call::<CreateCheckpoint>(params))?;
             if workspace.json {
-                print_raw(&result)?;
+                print_json(&created)?;
                 return Ok(DONE);
             }
-            let taken = parse_result(&result)?;
-            print(&format!("{} {}\n", short_id(&taken), counts(&taken)))?;
-            for skipped in items(&taken, "skipped") {
-                let reason = line(skipped, "reason");
-                print_message(&format!("skipped {}: {reason}", line(skipped, "path")));
+            print(&format!("{} {}\n", short_id(&created), counts(&created)))?;
+            for skipped in &created.skipped {
+                let (path, reason) = (one_line(&skipped.path), one_line(&skipped.reason));
+                print_message(&format!("skipped {path}: {reason}"));
             }
             Ok(DONE)
         }
@@ -66,32 +79,35 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             workspace,
             task,
             limit,
-        } => list(&workspace, task.as_deref(), limit),
+        } => list(&Requests::new(&workspace, OFFLINE), task, limit),
         Checkpoint::Diff {
             workspace,
             from,
             to,
             patch,
             paths,
-        } => diff(&workspace, &from, to.as_deref(), patch, &paths),
+        } => {
+            let requests = Requests::new(&workspace, OFFLINE);
+            diff(&requests, &from, to.as_deref(), patch, &paths)
+        }
         Checkpoint::Preview {
             workspace,
             id,
             paths,
-        } => restore::preview(&workspace, &id, &paths),
+        } => restore::preview(&Requests::new(&workspace, OFFLINE), &id, &paths),
         Checkpoint::Restore(arguments) => restore::restore(&arguments),
         Checkpoint::Undo(arguments) => restore::undo(&arguments),
         Checkpoint::Prune(arguments) => prune(&arguments),
         Checkpoint::Stats { workspace } => {
-            let result = offline::call_text(&workspace, "sightline/checkpointStats", "{}")?;
-            print_as(&workspace, &result, |stats| {
-                let count = stats["count"].as_u64().unwrap_or_default();
-                let mut line =
-                    format!("{}, {}", plural(count, "checkpoint"), size(&stats["bytes"]));
-                if let Some(oldest) = stats["oldest"].as_i64() {
+            let params = CheckpointStatsParams::default();
+            let stats = offline::call::<CheckpointStats>(&workspace, params)?;
+            print_as(&workspace, &stats, |stats| {
+                let count = plural(stats.count, "checkpoint");
+                let mut line = format!("{count}, {}", size(stats.bytes));
+                if let Some(oldest) = stats.oldest {
                     line.push_str(&format!(", oldest {}", relative_time(oldest)));
                 }
-                if let Some(newest) = stats["newest"].as_i64().filter(|_| count > 1) {
+                if let Some(newest) = stats.newest.filter(|_| stats.count > 1) {
                     line.push_str(&format!(", newest {}", relative_time(newest)));
                 }
                 format!("{line}\n")
@@ -99,22 +115,17 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             Ok(DONE)
         }
         Checkpoint::Verify { workspace } => {
-            let result = offline::call_text(&workspace, "sightline/verifyCheckpoints", "{}")?;
-            let verified = parse_result(&result)?;
-            print_as(&workspace, &result, |verified| {
-                let problems = items(verified, "problems").filter_map(Value::as_str);
-                let problems: String = problems.map(|problem| format!("{problem}\n")).collect();
-                if problems.is_empty() {
+            let params = VerifyCheckpointsParams::default();
+            let verified = offline::call::<VerifyCheckpoints>(&workspace, params)?;
+            print_as(&workspace, &verified, |verified| {
+                if verified.problems.is_empty() {
                     "all checkpoints are intact\n".to_owned()
                 } else {
-                    problems
+                    let problems = verified.problems.iter();
+                    problems.map(|problem| format!("{problem}\n")).collect()
                 }
             })?;
-            Ok(if verified["ok"] == true {
-                DONE
-            } else {
-                NEGATIVE
-            })
+            Ok(if verified.ok { DONE } else { NEGATIVE })
         }
         Checkpoint::Import { workspace, path } => import_checkpoints(&workspace, path.as_deref()),
         Checkpoint::Push { workspace, remote } => {
@@ -126,60 +137,42 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     }
 }
 
-/// Runs work that may change checkpoints, then saves the caches for the next command.
-fn with_maintenance<T>(
-    workspace: &Workspace,
-    work: impl FnOnce(&OfflineServer) -> Result<T, Error>,
-) -> Result<T, Error> {
-    offline::with_server(workspace, |server| {
-        let outcome = work(server);
-        server.services.checkpoints.maintain();
-        outcome
-    })
-}
-
-fn run_request(server: &OfflineServer, method: &str, params: Value) -> Result<String, Error> {
-    offline::answer(server, method, &without_nulls(params))
+/// Lists all checkpoints.
+fn list_all(requests: &Requests) -> Result<Vec<Listed>, Error> {
+    let params = ListCheckpointsParams::default();
+    Ok(requests.call::<ListCheckpoints>(params)?.checkpoints)
 }
 
 /// Completes an abbreviated id; `last` is the newest checkpoint that is not an undo
 /// point.
-fn resolve_id(server: &OfflineServer, written: &str) -> Result<String, Error> {
+fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
     let digits = written.strip_prefix("HEAD ").unwrap_or(written);
     let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
     let is_last = digits == "last";
     if !is_last && (digits.len() >= 40 || digits.len() < 4 || !is_hex) {
         return Ok(written.to_owned());
     }
-    let listed = parse_result(&run_request(
-        server,
-        "sightline/listCheckpoints",
-        json!({}),
-    )?)?;
     let begins = digits.to_ascii_lowercase();
-    let found: Vec<&str> = items(&listed, "checkpoints")
+    let mut found = list_all(requests)?
+        .into_iter()
         .filter(|one| {
             if is_last {
-                one.get("purpose").is_none_or(|purpose| purpose != "undo")
+                one.purpose != Some(CheckpointPurpose::Undo)
             } else {
-                ["id", "imported"]
-                    .map(|id| text(one, id))
-                    .iter()
-                    .any(|id| id.starts_with(&begins))
+                let imported = one.imported.as_deref();
+                one.id.starts_with(&begins) || imported.is_some_and(|id| id.starts_with(&begins))
             }
         })
-        .map(|one| text(one, "id"))
-        .take(if is_last { 1 } else { 2 })
-        .collect();
-    match found[..] {
-        [id] => Ok(id.to_owned()),
-        [] => Err(Error::new(
+        .map(|one| one.id);
+    match (found.next(), found.next()) {
+        (None, _) => Err(Error::new(
             ErrorKind::NotFound,
             format!("no checkpoint matches {written:?}; `sightline checkpoint list` shows all"),
         )),
-        _ => Err(Error::invalid(format!(
+        (Some(_), Some(_)) if !is_last => Err(Error::invalid(format!(
             "{written:?} matches several checkpoints; use more digits"
         ))),
+        (Some(id), _) => Ok(id),
     }
 }
 
@@ -192,88 +185,83 @@ fn absolute_paths(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
     absolute.collect::<Result<Vec<_>, _>>().map(Some)
 }
 
-fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result<i32, Error> {
-    let params = without_nulls(json!({ "taskId": task, "limit": limit }));
-    let result = offline::call_text(workspace, "sightline/listCheckpoints", &params)?;
-    let listed = parse_result(&result)?;
-    let is_empty = items(&listed, "checkpoints").next().is_none();
-    let others = || {
-        let any = offline::call_text(workspace, "sightline/listCheckpoints", r#"{"limit":1}"#)?;
-        let any = parse_result(&any)?;
-        Ok::<bool, Error>(items(&any, "checkpoints").next().is_some())
+fn list(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result<i32, Error> {
+    let workspace = requests.workspace;
+    let params = ListCheckpointsParams {
+        task_id: task.clone(),
+        limit,
+        root: None,
     };
-    if let Some(task) = task
-        && is_empty
-        && !workspace.json
-        && others()?
-    {
-        print_message(&format!("no checkpoints of task {}", one_line(task)));
-    } else if is_empty && !workspace.json {
-        print_message("no checkpoints yet; create one with `sightline checkpoint create`");
+    let listed = requests.call::<ListCheckpoints>(params)?;
+    let is_empty = listed.checkpoints.is_empty();
+    if is_empty && !workspace.json {
+        match task {
+            Some(task) if !list_all(requests)?.is_empty() => {
+                print_message(&format!("no checkpoints of task {}", one_line(&task)));
+            }
+            _ => print_message("no checkpoints yet; create one with `sightline checkpoint create`"),
+        }
     }
-    print_as(workspace, &result, |listed| {
-        items(listed, "checkpoints").map(listed_line).collect()
+    print_as(workspace, &listed, |listed| {
+        listed.checkpoints.iter().map(listed_line).collect()
     })?;
     Ok(if is_empty { NEGATIVE } else { DONE })
 }
 
 /// Formats a checkpoint for a list.
-fn listed_line(one: &Value) -> String {
-    let created = one["createdAt"].as_i64().unwrap_or_default();
+fn listed_line(one: &Listed) -> String {
     let mut line = format!(
         "{}  {:>11}  {}",
         short_id(one),
-        relative_time(created),
+        relative_time(one.created_at),
         counts(one)
     );
-    match text(one, "purpose") {
-        "undo" => line.push_str(&format!("  {DIM}before a restore{DIM:#}")),
-        "imported" => line.push_str(&format!("  {DIM}imported{DIM:#}")),
-        _ => {}
-    }
-    for field in ["taskId", "label"] {
-        if let Some(value) = one[field].as_str() {
-            line.push_str(&format!("  {}", one_line(value)));
+    match one.purpose {
+        Some(CheckpointPurpose::Undo) => {
+            line.push_str(&format!("  {DIM}before a restore{DIM:#}"));
         }
+        Some(CheckpointPurpose::Imported) => line.push_str(&format!("  {DIM}imported{DIM:#}")),
+        None => {}
+    }
+    for text in [&one.task_id, &one.label].into_iter().flatten() {
+        line.push_str(&format!("  {}", one_line(text)));
     }
     line + "\n"
 }
 
 fn diff(
-    workspace: &Workspace,
+    requests: &Requests,
     from: &str,
     to: Option<&str>,
     patch_wanted: bool,
     paths: &[String],
 ) -> Result<i32, Error> {
-    offline::with_server(workspace, |server| {
-        let params = DiffCheckpointsParams {
-            from: resolve_id(server, from)?,
-            to: to.map(|to| resolve_id(server, to)).transpose()?,
-            paths: absolute_paths(paths)?,
-            patch: patch_wanted,
-            ..DiffCheckpointsParams::default()
-        };
-        if patch_wanted && !workspace.json {
-            let text = patch(&server.context(), &params)?;
-            let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
-            // Stripping colors could strip bytes of the files as well.
-            if plain {
-                print_to(io::stdout().lock(), &text)?;
-            } else {
-                print_to(io::stdout().lock(), &colorize(&text))?;
-            }
-            return Ok(if text.is_empty() { NEGATIVE } else { DONE });
+    let workspace = requests.workspace;
+    let params = DiffCheckpointsParams {
+        from: resolve_id(requests, from)?,
+        to: to.map(|to| resolve_id(requests, to)).transpose()?,
+        paths: absolute_paths(paths)?,
+        patch: patch_wanted,
+        ..DiffCheckpointsParams::default()
+    };
+    if patch_wanted && !workspace.json {
+        // The bytes of the files, which need not be UTF-8.
+        let text = patch(&requests.offline_server()?.context(), &params)?;
+        let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
+        // Stripping colors could strip bytes of the files as well.
+        if plain {
+            print_to(io::stdout().lock(), &text)?;
+        } else {
+            print_to(io::stdout().lock(), &colorize(&text))?;
         }
-        let params = serde_json::to_value(&params).map_err(super::internal)?;
-        let result = run_request(server, "sightline/diffCheckpoints", params)?;
-        let compared = parse_result(&result)?;
-        print_as(workspace, &result, |compared| {
-            items(compared, "files").map(difference).collect()
-        })?;
-        let is_empty = items(&compared, "files").next().is_none();
-        Ok(if is_empty { NEGATIVE } else { DONE })
-    })
+        return Ok(if text.is_empty() { NEGATIVE } else { DONE });
+    }
+    let compared = requests.call::<DiffCheckpoints>(params)?;
+    print_as(workspace, &compared, |compared| {
+        compared.files.iter().map(difference).collect()
+    })?;
+    let is_empty = compared.files.is_empty();
+    Ok(if is_empty { NEGATIVE } else { DONE })
 }
 
 /// `sightline checkpoint prune`.
@@ -288,71 +276,82 @@ fn prune(arguments: &Prune) -> Result<i32, Error> {
     }
     let proceed = arguments.confirm.proceed()?;
     let workspace = &arguments.workspace;
-    let params = |dry_run: bool| {
-        json!({
-            "keep": arguments.keep,
-            "olderThan": older_than,
-            "maxBytes": arguments.max_bytes,
-            "dryRun": dry_run,
+    let requests = Requests::new(workspace, OFFLINE);
+    let prune = |dry_run: bool| {
+        requests.call::<PruneCheckpoints>(PruneCheckpointsParams {
+            keep: arguments.keep,
+            older_than,
+            max_bytes: arguments.max_bytes,
+            dry_run,
+            ..PruneCheckpointsParams::default()
         })
     };
-    let method = "sightline/pruneCheckpoints";
-    let see = |server: &OfflineServer| {
-        let result = run_request(server, method, params(true))?;
-        let listed = parse_result(&run_request(
-            server,
-            "sightline/listCheckpoints",
-            json!({}),
-        )?)?;
-        Ok::<_, Error>((removal_lines(&parse_result(&result)?, &listed), result))
+    let see = || {
+        let pruned = prune(true)?;
+        Ok::<_, Error>((removal_lines(&pruned, &list_all(&requests)?), pruned))
     };
     if proceed == Proceed::DryRun {
-        let (lines, result) = offline::with_server(workspace, see)?;
-        print_as(workspace, &result, |_| lines)?;
+        let (lines, pruned) = see()?;
+        print_as(workspace, &pruned, |_| lines)?;
         return Ok(DONE);
     }
-    let pruned = with_maintenance(workspace, |server| {
+    let pruned = requests.with_maintenance(|_| {
         if proceed == Proceed::Ask {
-            let (lines, seen) = see(server)?;
+            let (lines, seen) = see()?;
             if workspace.json {
                 print_to(anstream::stderr().lock(), lines.as_bytes())?;
             } else {
                 print(&lines)?;
             }
-            if parse_result(&seen)?["removed"] != 0 && !ask("This cannot be undone. ")? {
+            if seen.removed != 0 && !ask("This cannot be undone. ")? {
                 return Ok(None);
             }
         }
-        run_request(server, method, params(false)).map(Some)
+        prune(false).map(Some)
     })?;
-    let Some(result) = pruned else {
+    let Some(pruned) = pruned else {
         return Ok(NEGATIVE);
     };
-    print_as(workspace, &result, |pruned| {
-        let freed = size(&pruned["freedBytes"]);
-        let removed = pruned["removed"].as_u64().unwrap_or_default();
-        format!("{} removed, {freed} freed\n", plural(removed, "checkpoint"))
+    print_as(workspace, &pruned, |pruned| {
+        let freed = size(pruned.freed_bytes);
+        format!(
+            "{} removed, {freed} freed\n",
+            plural(pruned.removed, "checkpoint")
+        )
     })?;
     Ok(DONE)
 }
 
 /// Lists the checkpoints that would be removed.
-fn removal_lines(pruned: &Value, listed: &Value) -> String {
-    let removed_ids: Vec<&str> = items(pruned, "checkpoints")
-        .filter_map(Value::as_str)
-        .collect();
-    let checkpoints = items(listed, "checkpoints");
-    let goes = checkpoints.filter(|one| removed_ids.contains(&text(one, "id")));
-    let mut lines: String = goes.map(listed_line).collect();
-    let freed = size(&pruned["freedBytes"]);
-    lines.push_str(&match removed_ids.len() {
+fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed]) -> String {
+    let removed = listed
+        .iter()
+        .filter(|one| pruned.checkpoints.contains(&one.id));
+    let mut lines: String = removed.map(listed_line).collect();
+    lines.push_str(&match pruned.checkpoints.len() {
         0 => "nothing to remove\n".to_owned(),
         count => {
             let count = plural(count as u64, "checkpoint");
+            let freed = size(pruned.freed_bytes);
             format!("{count} would be removed, about {freed} freed\n")
         }
     });
     lines
+}
+
+/// The output of `sightline checkpoint import --json`.
+#[derive(Serialize)]
+struct Imported {
+    checkpoints: Vec<ImportedCheckpoint>,
+    denied: u64,
+    known: u64,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ImportedCheckpoint {
+    from: String,
+    id: String,
 }
 
 fn import_checkpoints(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
@@ -360,26 +359,29 @@ fn import_checkpoints(workspace: &Workspace, path: Option<&Path>) -> Result<i32,
         Some(path) => vec![offline::absolute_path(path)?.as_path().to_owned()],
         None => cline_data_dirs(),
     };
-    let imported = with_maintenance(workspace, |server| import(&server.context(), &places))?;
-    let pairs = imported.checkpoints.iter();
-    let pairs: Vec<Value> = pairs
-        .map(|(theirs, ours)| json!({ "from": theirs.to_string(), "id": ours.to_string() }))
-        .collect();
-    let count = pairs.len();
-    let result = json!({
-        "checkpoints": pairs,
-        "known": imported.known,
-        "denied": imported.denied,
-        "problems": imported.problems,
-    });
+    let imported = Requests::new(workspace, OFFLINE)
+        .with_maintenance(|requests| import(&requests.offline_server()?.context(), &places))?;
+    let checkpoints = imported.checkpoints.iter();
+    let imported = Imported {
+        checkpoints: checkpoints
+            .map(|(theirs, ours)| ImportedCheckpoint {
+                from: theirs.to_string(),
+                id: ours.to_string(),
+            })
+            .collect(),
+        denied: imported.denied,
+        known: imported.known,
+        problems: imported.problems,
+    };
     if workspace.json {
-        print(&format!("{result}\n"))?;
+        print_json(&imported)?;
         return Ok(DONE);
     }
     let denied = match imported.denied {
         0 => String::new(),
         denied => format!(", {} skipped", plural(denied, "denied path")),
     };
+    let count = imported.checkpoints.len();
     print(&format!(
         "{} imported, {} already known{denied}\n",
         plural(count as u64, "checkpoint"),
@@ -422,36 +424,39 @@ fn cline_data_dirs() -> Vec<PathBuf> {
     if there.is_empty() { places } else { there }
 }
 
+/// The output of `sightline checkpoint push --json` and `fetch --json`.
+#[derive(Serialize)]
+struct Transferred {
+    text: String,
+}
+
 fn transfer_checkpoints(
     workspace: &Workspace,
     direction: Direction,
     remote: &str,
 ) -> Result<i32, Error> {
-    let output = with_maintenance(workspace, |server| {
+    let text = Requests::new(workspace, OFFLINE).with_maintenance(|requests| {
         let cancel = signals::cancel_on_termination()
             .map_err(|error| Error::storage(format!("cannot install signal handlers: {error}")))?;
-        let context = RequestContext {
-            cancel,
-            ..server.context()
-        };
+        let mut context = requests.offline_server()?.context();
+        context.cancel = cancel;
         transfer(&context, direction, remote)
     })?;
-    if workspace.json {
-        print(&format!("{}\n", json!({ "text": output })))?;
-    } else {
-        print(&format!("{}\n", output.trim_end()))?;
-    }
+    print_as(workspace, &Transferred { text }, |transferred| {
+        format!("{}\n", transferred.text.trim_end())
+    })?;
     Ok(DONE)
 }
 
-fn print_as(
+/// Prints a result as JSON or as text.
+fn print_as<R: Serialize>(
     workspace: &Workspace,
-    result: &str,
-    text: impl FnOnce(&Value) -> String,
+    result: &R,
+    text: impl FnOnce(&R) -> String,
 ) -> Result<(), Error> {
     if workspace.json {
-        print_raw(result)
+        print_json(result)
     } else {
-        print(&text(&parse_result(result)?))
+        print(&text(result))
     }
 }

@@ -9,14 +9,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Subcommand, ValueEnum};
-use serde_json::{Value, json};
-use sightline_protocol::error::ErrorKind;
+use clap::Subcommand;
+use sightline_protocol::{
+    compaction::{
+        ApplyCompactionParams, CompactionTrigger, DEFAULT_MAX_FILES, DEFAULT_MAX_LINES_PER_FILE,
+        DEFAULT_RETAIN_RATIO, PlanCompactionParams,
+    },
+    conversation::RollbackHistoryParams,
+    environment::ModelRef,
+    error::ErrorKind,
+    files::ReadFileParams,
+    method::{
+        ApplyCompaction, CountTokens, DeleteTask, ListTasks, LoadTask, PlanCompaction, ReadFile,
+        Request, ResumeTask, RollbackHistory, TruncateHistory,
+    },
+    task::{DeleteTaskParams, DeleteTaskResult, ListTasksParams, LoadTaskParams, ResumeTaskParams},
+    tokens::CountTokensParams,
+};
 use sightline_workspace::{error::Error, limits::MAX_IMPORT_BYTES};
 
 use crate::{connection::params_compat, plural::plural};
 
-use super::{DONE, NEGATIVE, Workspace, offline, print, print_message, print_raw};
+use super::{
+    DONE, NEGATIVE, Workspace, offline, print, print_json, print_message,
+    task_files::{self, ExportFormat},
+};
 
 #[derive(Subcommand)]
 pub(super) enum History {
@@ -123,12 +140,6 @@ pub(super) enum Task {
     },
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum ExportFormat {
-    Json,
-    Markdown,
-}
-
 #[derive(Subcommand)]
 pub(super) enum Compact {
     /// Print the prompt that asks a model for a summary, or with --json the result of
@@ -168,21 +179,23 @@ pub(super) enum Compact {
 pub(super) fn history(command: History) -> Result<i32, Error> {
     match command {
         History::Truncate { workspace } => {
-            let result =
-                offline::call_text(&workspace, "sightline/truncateHistory", &read_stdin()?)?;
-            print_raw(&result)?;
+            let params = stdin_params::<TruncateHistory>()?;
+            print_json(&offline::call::<TruncateHistory>(&workspace, params)?)?;
         }
         History::Rollback {
             workspace,
             task,
             to,
         } => {
-            let params = match task {
-                Some(task) => json!({ "taskId": task, "timestamp": to }).to_string(),
-                None => read_stdin()?,
+            let params = match (task, to) {
+                (Some(task), Some(timestamp)) => RollbackHistoryParams {
+                    context_history: None,
+                    task_id: Some(task),
+                    timestamp: timestamp.into(),
+                },
+                _ => stdin_params::<RollbackHistory>()?,
             };
-            let result = offline::call_text(&workspace, "sightline/rollbackHistory", &params)?;
-            print_raw(&result)?;
+            print_json(&offline::call::<RollbackHistory>(&workspace, params)?)?;
         }
     }
     Ok(DONE)
@@ -194,46 +207,47 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
     let mut texts = Vec::new();
     for file in &arguments.files {
         // Denied files are not opened, even though only a count is printed.
-        let params = json!({ "path": offline::absolute(file)?, "maxBytes": u32::MAX });
-        let read = offline::call(workspace, "sightline/readFile", params)?;
-        if read["truncated"] == true {
+        let params = ReadFileParams {
+            path: offline::absolute(file)?,
+            max_bytes: Some(u32::MAX.into()),
+            ..ReadFileParams::default()
+        };
+        let read = offline::call::<ReadFile>(workspace, params)?;
+        if read.truncated {
             let message = format!("cannot count the tokens of {file}: it is too large");
             return Err(Error::new(ErrorKind::TooLarge, message).with_path(file.clone()));
         }
-        texts.push(read["text"].clone());
+        texts.push(read.text);
         names.push(file.as_str());
     }
     if arguments.files.is_empty() {
-        texts.push(Value::from(read_stdin()?));
+        texts.push(read_stdin()?);
         names.push("-");
     }
-    let params = json!({
-        "texts": texts,
-        "model": arguments.model,
-        "encoding": arguments.encoding,
-    });
-    let result = offline::call_text(workspace, "sightline/countTokens", &without_nulls(params))?;
+    let params = CountTokensParams {
+        texts,
+        model: arguments.model.map(ModelRef::Id),
+        encoding: arguments.encoding,
+        ..CountTokensParams::default()
+    };
+    let result = offline::call::<CountTokens>(workspace, params)?;
     if workspace.json {
-        print_raw(&result)?;
+        print_json(&result)?;
         return Ok(DONE);
     }
-    let result = parse_result(&result)?;
     let mut lines = String::new();
-    for (name, item) in names
-        .iter()
-        .zip(result["items"].as_array().into_iter().flatten())
-    {
+    for (name, item) in names.iter().zip(&result.items) {
         lines.push_str(&format!("{item}\t{name}\n"));
     }
     if names.len() > 1 {
-        lines.push_str(&format!("{}\ttotal\n", result["tokens"]));
+        lines.push_str(&format!("{}\ttotal\n", result.tokens));
     }
     print(&lines)?;
-    if result["exact"] != true {
-        let method = result["method"].as_str().unwrap_or_default();
-        let (lower, upper) = (&result["lower"], &result["upper"]);
+    if !result.exact {
+        let (lower, upper) = (result.lower.unwrap_or(0), result.upper.unwrap_or(0));
         print_message(&format!(
-            "estimated with {method}; between {lower} and {upper} tokens"
+            "estimated with {}; between {lower} and {upper} tokens",
+            result.method
         ));
     }
     Ok(DONE)
@@ -243,21 +257,13 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
     match command {
         Task::List { workspace, limit } => list(&workspace, limit),
         Task::Show { workspace, id } if workspace.json => {
-            let params = json!({ "taskId": id }).to_string();
-            print_raw(&offline::call_text(
-                &workspace,
-                "sightline/loadTask",
-                &params,
-            )?)?;
+            let params = LoadTaskParams { task_id: id };
+            print_json(&offline::call::<LoadTask>(&workspace, params)?)?;
             Ok(DONE)
         }
         Task::Show { workspace, id } => {
-            print(&offline::export(
-                &workspace,
-                &id,
-                ExportFormat::Markdown,
-                true,
-            )?)?;
+            let text = task_files::export(&workspace, &id, ExportFormat::Markdown, true)?;
+            print(&text)?;
             Ok(DONE)
         }
         Task::Export {
@@ -267,7 +273,7 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             output,
             all,
         } => {
-            let text = offline::export(&workspace, &id, format, all)?;
+            let text = task_files::export(&workspace, &id, format, all)?;
             match output {
                 None => print(&text)?,
                 Some(file) => write_new(&file, &text)?,
@@ -279,44 +285,42 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             path,
             id,
         } => {
-            let imported = offline::import(&workspace, &path, id.as_deref())?;
+            let imported = task_files::import(&workspace, &path, id.as_deref())?;
             if workspace.json {
-                print(&format!("{imported}\n"))?;
+                print_json(&imported)?;
             } else {
-                let id = imported["taskId"].as_str().unwrap_or_default();
-                let count = imported["messageCount"].as_u64().unwrap_or_default();
-                print(&format!("{id}\t{}\n", plural(count, "message")))?;
-                for problem in imported["problems"].as_array().into_iter().flatten() {
-                    print_message(problem.as_str().unwrap_or_default());
+                let count = plural(imported.message_count, "message");
+                print(&format!("{}\t{count}\n", imported.task_id))?;
+                for problem in &imported.problems {
+                    print_message(problem);
                 }
             }
             Ok(DONE)
         }
         Task::Resume { workspace, id } => {
-            let params = without_nulls(json!({ "taskId": id }));
-            let result = offline::call_text(&workspace, "sightline/resumeTask", &params)?;
+            let params = ResumeTaskParams {
+                task_id: id,
+                ..ResumeTaskParams::default()
+            };
+            let result = offline::call::<ResumeTask>(&workspace, params)?;
             if workspace.json {
-                print_raw(&result)?;
-                return Ok(DONE);
+                print_json(&result)?;
+            } else {
+                print(&format!("{}\n", result.resumption))?;
             }
-            let result = parse_result(&result)?;
-            print(&format!(
-                "{}\n",
-                result["resumption"].as_str().unwrap_or_default()
-            ))?;
             Ok(DONE)
         }
         Task::Delete { workspace, ids } => {
-            let mut freed = 0;
-            for id in &ids {
-                let params = json!({ "taskId": id });
-                let result = offline::call(&workspace, "sightline/deleteTask", params)?;
-                freed += result["freedBytes"].as_u64().unwrap_or_default();
+            let mut deleted = DeleteTaskResult::default();
+            for task_id in ids {
+                let params = DeleteTaskParams { task_id };
+                let result = offline::call::<DeleteTask>(&workspace, params)?;
+                deleted.freed_bytes += result.freed_bytes;
             }
             if workspace.json {
-                print(&format!("{}\n", json!({ "freedBytes": freed })))?;
+                print_json(&deleted)?;
             } else {
-                print(&format!("{} freed\n", plural(freed, "byte")))?;
+                print(&format!("{} freed\n", plural(deleted.freed_bytes, "byte")))?;
             }
             Ok(DONE)
         }
@@ -324,27 +328,27 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
 }
 
 fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
-    let params = without_nulls(json!({ "limit": limit }));
-    let result = offline::call_text(workspace, "sightline/listTasks", &params)?;
-    let listed = parse_result(&result)?;
-    let tasks = listed["tasks"].as_array().map_or(&[][..], Vec::as_slice);
-    let code = if tasks.is_empty() { NEGATIVE } else { DONE };
+    let listed = offline::call::<ListTasks>(workspace, ListTasksParams { limit })?;
+    let code = if listed.tasks.is_empty() {
+        NEGATIVE
+    } else {
+        DONE
+    };
     if workspace.json {
-        print_raw(&result)?;
+        print_json(&listed)?;
         return Ok(code);
     }
-    if tasks.is_empty() {
+    if listed.tasks.is_empty() {
         print_message("no stored tasks");
     }
     let mut lines = String::new();
-    for task in tasks {
-        let text = |field: &str| task[field].as_str().unwrap_or_default();
+    for task in &listed.tasks {
         lines.push_str(&format!(
             "{}\t{}\t{}\t{}\n",
-            text("taskId"),
-            local_time(task["updatedAt"].as_i64().unwrap_or_default()),
-            plural(task["messageCount"].as_u64().unwrap_or_default(), "message"),
-            text("title"),
+            task.task_id,
+            local_time(task.updated_at),
+            plural(task.message_count, "message"),
+            task.title,
         ));
     }
     print(&lines)?;
@@ -370,29 +374,26 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             model,
             instructions,
         } => {
-            let params = match task {
-                None => read_stdin()?,
-                Some(task) => without_nulls(json!({
-                    "taskId": task,
-                    "model": model,
-                    "instructions": instructions,
-                })),
+            let params = match (task, model) {
+                (Some(task), Some(model)) => PlanCompactionParams {
+                    messages: None,
+                    task_id: Some(task),
+                    model: ModelRef::Id(model),
+                    retain_ratio: DEFAULT_RETAIN_RATIO,
+                    max_files: DEFAULT_MAX_FILES,
+                    max_lines_per_file: DEFAULT_MAX_LINES_PER_FILE,
+                    instructions,
+                    filter: None,
+                },
+                _ => stdin_params::<PlanCompaction>()?,
             };
-            let result = offline::call_text(&workspace, "sightline/planCompaction", &params)?;
-            let plan = parse_result(&result)?;
+            let plan = offline::call::<PlanCompaction>(&workspace, params)?;
             if workspace.json {
-                print_raw(&result)?;
+                print_json(&plan)?;
             } else {
-                print(&format!(
-                    "{}\n",
-                    plan["prompt"].as_str().unwrap_or_default()
-                ))?;
+                print(&format!("{}\n", plan.prompt))?;
             }
-            Ok(if plan["needed"] == true {
-                DONE
-            } else {
-                NEGATIVE
-            })
+            Ok(if plan.needed { DONE } else { NEGATIVE })
         }
         Compact::Apply {
             workspace,
@@ -401,37 +402,41 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             error,
         } => {
             let params = match task {
-                None => read_stdin()?,
+                None => stdin_params::<ApplyCompaction>()?,
                 Some(task) => {
                     let summary = match error {
                         Some(_) => String::new(),
                         None => read_stdin()?,
                     };
-                    without_nulls(json!({
-                        "taskId": task,
-                        "summary": (!summary.trim().is_empty()).then_some(summary),
-                        "error": error,
-                        "retainFrom": retain_from,
-                        "trigger": "manual",
-                    }))
+                    ApplyCompactionParams {
+                        task_id: Some(task),
+                        summary: (!summary.trim().is_empty()).then_some(summary),
+                        error,
+                        retain_from,
+                        trigger: CompactionTrigger::Manual,
+                        ..ApplyCompactionParams::default()
+                    }
                 }
             };
-            let result = offline::call_text(&workspace, "sightline/applyCompaction", &params)?;
+            let result = offline::call::<ApplyCompaction>(&workspace, params)?;
             if workspace.json {
-                print_raw(&result)?;
+                print_json(&result)?;
                 return Ok(DONE);
             }
-            let result = parse_result(&result)?;
-            let count = result["messages"].as_array().map_or(0, Vec::len);
-            let (before, after) = (&result["preTokens"], &result["postTokens"]);
-            let count = plural(count as u64, "message");
+            let count = plural(result.messages.len() as u64, "message");
+            let (before, after) = (result.pre_tokens, result.post_tokens);
             print(&format!("{count}, {before} -> {after} tokens\n"))?;
-            if let Some(reason) = result["fallbackReason"].as_str() {
+            if let Some(reason) = &result.fallback_reason {
                 print_message(&format!("no summary ({reason}); kept the newest messages"));
             }
             Ok(DONE)
         }
     }
+}
+
+/// Reads the params of a request from standard input.
+fn stdin_params<M: Request>() -> Result<M::Params, Error> {
+    params_compat::typed(M::NAME, &read_stdin()?)
 }
 
 fn read_stdin() -> Result<String, Error> {
@@ -462,15 +467,4 @@ fn write_new(file: &Path, text: &str) -> Result<(), Error> {
         .open(file)
         .and_then(|mut open| open.write_all(text.as_bytes()))
         .map_err(|error| Error::storage(format!("cannot write {}: {error}", file.display())))
-}
-
-pub(super) fn without_nulls(mut params: Value) -> String {
-    if let Value::Object(fields) = &mut params {
-        fields.retain(|_, value| !value.is_null());
-    }
-    params.to_string()
-}
-
-pub(super) fn parse_result(result: &str) -> Result<Value, Error> {
-    params_compat::parse("result", Some(result))
 }

@@ -10,7 +10,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use sightline_protocol::{
+    access::{AccessKind, CheckAccessParams},
+    environment::EnvironmentDetailsParams,
+    files::{FileKind, ListFilesParams, ReadFileParams, TextSource},
+    method::{CheckAccess, EnvironmentDetails, ListFiles, ReadFile, Request},
+};
 use sightline_workspace::{
+    access::RULE_FILE,
     error::Error,
     path::{AbsPath, RelPath},
 };
@@ -182,16 +189,20 @@ impl Session {
             .find(|file| writable && file.ends_with("prices.py"))
         {
             Some(file) => {
-                let read = self.request(
-                    "sightline/readFile",
-                    json!({ "path": file, "taskId": "demo" }),
-                )?;
+                let read = self.call::<ReadFile>(ReadFileParams {
+                    path: file.clone(),
+                    task_id: Some("demo".to_owned()),
+                    ..ReadFileParams::default()
+                })?;
+                let source = match read.source {
+                    TextSource::Buffer => "buffer",
+                    TextSource::Disk => "disk",
+                };
                 print_line(&format!(
-                    "read {file}: {} lines from the {}",
-                    read["totalLines"],
-                    text(&read["source"])
+                    "read {file}: {} lines from the {source}",
+                    read.total_lines
                 ))?;
-                let changed = text(&read["text"]).replace("250", "270");
+                let changed = read.text.replace("250", "270");
                 fs::write(self.workspace.join(file), changed)?;
                 print_line(&format!("{file}: bread now costs 270\n"))?;
                 self.block(false)?;
@@ -204,11 +215,15 @@ impl Session {
 
     /// Returns files to open and denied files.
     fn find_files(&mut self) -> io::Result<(Vec<String>, Vec<String>)> {
-        let listed = self.request("sightline/listFiles", json!({ "limit": 100 }))?;
-        let paths = listed["entries"].as_array().into_iter().flatten();
-        let mut open: Vec<String> = paths
-            .filter(|entry| entry["kind"] == "file")
-            .map(|entry| text(&entry["path"]).to_owned())
+        let listed = self.call::<ListFiles>(ListFilesParams {
+            limit: 100,
+            ..ListFilesParams::default()
+        })?;
+        let mut open: Vec<String> = listed
+            .entries
+            .into_iter()
+            .filter(|entry| entry.kind == FileKind::File)
+            .map(|entry| entry.path)
             .collect();
         open.sort_by_key(|path| !path.starts_with("src/"));
         open.truncate(3);
@@ -217,46 +232,58 @@ impl Session {
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
-        let verdicts = self.request("sightline/checkAccess", json!({ "paths": on_disk }))?;
-        let verdicts = verdicts["paths"].as_array().into_iter().flatten();
-        let denied = verdicts
-            .filter(|verdict| verdict["access"] == "denied" && verdict["path"] != ".clineignore")
-            .map(|verdict| text(&verdict["path"]).to_owned())
-            .filter(|name| self.workspace.join(name).is_file());
-        let mut denied: Vec<String> = denied.collect();
+        let verdicts = self.call::<CheckAccess>(CheckAccessParams {
+            paths: on_disk,
+            command: None,
+        })?;
+        let mut denied: Vec<String> = verdicts
+            .paths
+            .into_iter()
+            .filter(|verdict| verdict.access == AccessKind::Denied && verdict.path != RULE_FILE)
+            .map(|verdict| verdict.path)
+            .filter(|name| self.workspace.join(name).is_file())
+            .collect();
         denied.sort();
         Ok((open, denied))
     }
 
     fn block(&mut self, files: bool) -> io::Result<()> {
-        let params = json!({ "taskId": "demo", "includeFiles": files });
-        let details = self.request("sightline/environmentDetails", params)?;
-        print_line(text(&details["text"]))?;
+        let details = self.call::<EnvironmentDetails>(EnvironmentDetailsParams {
+            task_id: Some("demo".to_owned()),
+            include_files: files,
+            ..EnvironmentDetailsParams::default()
+        })?;
+        print_line(&details.text)?;
         print_line(&format!(
             "(revision {}, about {} tokens)",
-            details["revision"], details["tokens"]
+            details.revision, details.tokens
         ))
     }
 
     fn refusal(&mut self, file: &str) -> io::Result<()> {
         let refused = self
             .client
-            .request("sightline/readFile", json!({ "path": file }))?;
+            .request(ReadFile::NAME, json!({ "path": file }))?;
         match refused {
             Err(error) => print_line(&format!("error: {}", text(&error["message"])))?,
             Ok(_) => print_line("unexpected: the file was returned")?,
         }
         let command = format!("sudo cat \"{file}\" | head -1");
-        let verdict = self.request("sightline/checkAccess", json!({ "command": command }))?;
+        let result = self.call::<CheckAccess>(CheckAccessParams {
+            command: Some(command.clone()),
+            ..CheckAccessParams::default()
+        })?;
         print_line(&format!("and the command `{command}`:"))?;
-        for denied in verdict["command"]["denied"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
-            print_line(&format!("denied: {}", text(&denied["reason"])))?;
+        for denied in result.command.iter().flat_map(|verdict| &verdict.denied) {
+            print_line(&format!("denied: {}", denied.reason))?;
         }
         Ok(())
+    }
+
+    /// Sends a request of the protocol.
+    fn call<M: Request>(&mut self, params: M::Params) -> io::Result<M::Result> {
+        let result = self.request(M::NAME, serde_json::to_value(params)?)?;
+        Ok(serde_json::from_value(result)?)
     }
 
     fn request(&mut self, method: &str, params: Value) -> io::Result<Value> {

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fs, path::Path, process::Command};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use sightline_workspace::{
     access::{Access, RULE_FILE},
     error::Error,
@@ -10,7 +10,7 @@ use sightline_workspace::{
     storage::Storage,
 };
 
-use super::{DONE, NEGATIVE, Workspace, offline, print};
+use super::{DONE, NEGATIVE, Workspace, offline, print, print_json};
 use crate::services::stores::default_storage_dir;
 
 /// Recommended number of inotify watches: one per directory of a large project.
@@ -26,12 +26,20 @@ const EDITORS: [(&str, &str); 6] = [
     ("emacs", "Emacs"),
 ];
 
-struct Finding {
-    what: &'static str,
+/// The output of `sightline doctor --json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    findings: &'a [Finding],
     ok: bool,
+}
+
+#[derive(Serialize)]
+struct Finding {
     found: String,
+    ok: bool,
     /// What to do about a problem.
     remedy: String,
+    what: &'static str,
 }
 
 /// Runs all checks and prints the findings. Returns 1 if there is a problem.
@@ -47,11 +55,10 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     ];
     let is_ok = findings.iter().all(|finding| finding.ok);
     if workspace.json {
-        let all: Vec<Value> = findings
-            .iter()
-            .map(|f| json!({ "what": f.what, "ok": f.ok, "found": f.found, "remedy": f.remedy }))
-            .collect();
-        print(&format!("{}\n", json!({ "ok": is_ok, "findings": all })))?;
+        print_json(&Report {
+            findings: &findings,
+            ok: is_ok,
+        })?;
     } else {
         for finding in &findings {
             let mark = if finding.ok { "ok  " } else { "FIX " };

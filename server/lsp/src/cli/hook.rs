@@ -14,21 +14,23 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 use sightline_agents::{
     Agent,
     hook::{self, EventKind, HookAnswer, HookEvent, HookInput, KnownSections, ToolCall},
 };
-use sightline_protocol::{access::CheckAccessResult, environment::EnvironmentDetailsResult};
+use sightline_protocol::{
+    access::{CheckAccessParams, CheckAccessResult},
+    environment::EnvironmentDetailsParams,
+    method::{CheckAccess, EnvironmentDetails},
+};
 use sightline_workspace::{
     access::RULE_FILE,
     error::Error,
     storage::{Storage, atomic_file},
 };
 
-use super::{DONE, Workspace, ask_running_server::Attached, internal, offline, print};
-use crate::{process::logging, services::stores::default_storage_dir};
+use super::{DONE, Workspace, internal, offline, print, requests::Attached};
+use crate::{dispatch::Handler, process::logging, services::stores::default_storage_dir};
 
 /// Time to read standard input.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -233,17 +235,18 @@ impl Session {
         }
     }
 
-    fn request<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, Error> {
+    fn call<M: Handler>(&self, params: M::Params) -> Result<M::Result, Error> {
         let attached = Attached { offline: false };
-        let (result, _) = attached.call(&self.workspace, method, params)?;
-        serde_json::from_value(result).map_err(internal)
+        Ok(attached.call::<M>(&self.workspace, params)?.0)
     }
 
     /// Checks paths as given by the user or the model, and a command.
     fn check(&self, paths: &[String], command: Option<&str>) -> Result<CheckAccessResult, Error> {
-        let absolute: Vec<String> = paths.iter().map(|path| self.absolute(path)).collect();
-        let params = json!({ "paths": absolute, "command": command });
-        let mut result: CheckAccessResult = self.request("sightline/checkAccess", params)?;
+        let params = CheckAccessParams {
+            paths: paths.iter().map(|path| self.absolute(path)).collect(),
+            command: command.map(str::to_owned),
+        };
+        let mut result = self.call::<CheckAccess>(params)?;
         if result.paths.len() != paths.len() {
             return Err(internal("incomplete result of an access check"));
         }
@@ -306,9 +309,12 @@ impl Session {
 
     /// Returns the block with what the session does not know yet.
     fn context(&self) -> Result<Option<String>, Error> {
-        let params = json!({ "taskId": self.task_id, "consume": false });
-        let details: EnvironmentDetailsResult =
-            self.request("sightline/environmentDetails", params)?;
+        let params = EnvironmentDetailsParams {
+            task_id: self.task_id.clone(),
+            consume: false,
+            ..EnvironmentDetailsParams::default()
+        };
+        let details = self.call::<EnvironmentDetails>(params)?;
         let file = self.state_file();
         let stored = file.as_deref().and_then(|file| fs::read(file).ok());
         let mut known: KnownSections = stored

@@ -3,7 +3,7 @@
 //! Each command builds the params of a request and calls the same handler as the server.
 //! Exit codes: 0 success, 1 negative result, 2 usage error, 3 failure.
 
-mod ask_running_server;
+mod access;
 mod checkpoints;
 mod conversations;
 mod demo;
@@ -13,18 +13,24 @@ mod hook;
 mod man;
 mod offline;
 mod progress_bar;
+mod requests;
 mod schema;
+mod task_files;
 
 use std::{
-    borrow::Cow,
     io::{self, IsTerminal, PipeReader, PipeWriter, Write},
     path::PathBuf,
 };
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
-use serde::Deserialize;
-use serde_json::json;
-use sightline_protocol::error::ErrorKind;
+use requests::{AnsweredBy, Attached};
+use serde::Serialize;
+use sightline_protocol::{
+    environment::{EnvironmentDetailsParams, Mode},
+    error::ErrorKind,
+    files::{ListFilesParams, ReadFileParams},
+    method::{EnvironmentDetails, ListFiles, ReadFile},
+};
 use sightline_workspace::error::Error;
 
 use crate::{
@@ -85,7 +91,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: ask_running_server::Attached,
+        attached: Attached,
         /// Include the file list, workspace configuration and detected tools.
         #[arg(long)]
         files: bool,
@@ -107,7 +113,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: ask_running_server::Attached,
+        attached: Attached,
         /// Paths to check.
         #[arg(value_name = "PATH", required_unless_present = "command")]
         paths: Vec<String>,
@@ -134,7 +140,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: ask_running_server::Attached,
+        attached: Attached,
         /// File to print.
         #[arg(value_name = "FILE")]
         file: String,
@@ -299,83 +305,85 @@ fn streams() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((input.into(), output.into()))
 }
 
-#[derive(Deserialize)]
-struct Text<'a> {
-    #[serde(borrow)]
-    text: Cow<'a, str>,
-}
-
 fn run(command: Command) -> Result<i32, Error> {
     match command {
         Command::Environment {
             workspace,
-            live,
+            attached,
             files,
             mode,
             max_files,
             task,
         } => {
-            let params = json!({
-                "includeFiles": files,
-                "maxFiles": max_files,
-                "mode": match mode { ModeArgument::Act => "act", ModeArgument::Plan => "plan" },
-                "taskId": task,
-                "consume": false,
-            });
-            let method = "sightline/environmentDetails";
-            let (result, from) = live.call(&workspace, method, params)?;
-            if from == ask_running_server::AnsweredBy::Disk && !live.offline {
+            let params = EnvironmentDetailsParams {
+                include_files: files,
+                max_files,
+                mode: match mode {
+                    ModeArgument::Act => Mode::Act,
+                    ModeArgument::Plan => Mode::Plan,
+                },
+                task_id: task,
+                consume: false,
+                ..EnvironmentDetailsParams::default()
+            };
+            let (details, from) = attached.call::<EnvironmentDetails>(&workspace, params)?;
+            if from == AnsweredBy::Disk && !attached.offline {
                 print_message("no server is running for this workspace; reading from disk");
             }
-            print_result(&workspace, &result, |result| {
-                format!("{}\n", text_of(result))
-            })?;
+            if workspace.json {
+                print_sorted_json(&details)?;
+            } else {
+                print(&format!("{}\n", details.text))?;
+            }
             Ok(DONE)
         }
         Command::Access {
             workspace,
-            live,
+            attached,
             paths,
             command,
-        } => offline::access(&workspace, &live, &paths, command),
+        } => access::run(&workspace, attached, &paths, command),
         Command::List {
             workspace,
             directory,
             flat,
             limit,
         } => {
-            let params = json!({
-                "path": offline::absolute(&directory)?,
-                "recursive": !flat,
-                "limit": limit,
-            });
-            // Only the text is needed, and there may be very many entries.
-            let params = conversations::without_nulls(params);
-            let result = offline::call_text(&workspace, "sightline/listFiles", &params)?;
+            let params = ListFilesParams {
+                path: Some(offline::absolute(&directory)?),
+                recursive: !flat,
+                limit,
+                work_done_token: None,
+            };
+            let listed = offline::call::<ListFiles>(&workspace, params)?;
             if workspace.json {
-                print_raw(&result)?;
+                print_json(&listed)?;
             } else {
-                let Text { text } = serde_json::from_str(&result).map_err(internal)?;
-                print(&format!("{text}\n"))?;
+                print(&format!("{}\n", listed.text))?;
             }
             Ok(DONE)
         }
         Command::Read {
             workspace,
-            live,
+            attached,
             file,
             start,
             end,
             max_bytes,
         } => {
-            let params = json!({
-                "path": offline::absolute(&file)?,
-                "startLine": start,
-                "endLine": end,
-                "maxBytes": max_bytes,
-            });
-            let (result, _) = live.call(&workspace, "sightline/readFile", params)?;
-            print_result(&workspace, &result, |result| text_of(result).to_owned())?;
+            let params = ReadFileParams {
+                path: offline::absolute(&file)?,
+                start_line: start,
+                end_line: end,
+                max_bytes,
+                task_id: None,
+            };
+            let (read, _) = attached.call::<ReadFile>(&workspace, params)?;
+            if workspace.json {
+                print_sorted_json(&read)?;
+            } else {
+                print(&read.text)?;
+            }
             Ok(DONE)
         }
         Command::Tokens(arguments) => conversations::tokens(arguments),
@@ -399,24 +407,15 @@ fn run(command: Command) -> Result<i32, Error> {
     }
 }
 
-fn text_of(result: &serde_json::Value) -> &str {
-    result["text"].as_str().unwrap_or_default()
+/// Prints a result as JSON.
+fn print_json(result: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string(result).map_err(internal)?;
+    print(&format!("{text}\n"))
 }
 
-fn print_result(
-    workspace: &Workspace,
-    result: &serde_json::Value,
-    text: impl Fn(&serde_json::Value) -> String,
-) -> Result<(), Error> {
-    if workspace.json {
-        return print(&format!("{result}\n"));
-    }
-    print(&text(result))
-}
-
-/// Prints a result unchanged, including the messages in it.
-fn print_raw(result: &str) -> Result<(), Error> {
-    print(&format!("{result}\n"))
+/// Prints a result as JSON, with sorted fields.
+fn print_sorted_json(result: &impl Serialize) -> Result<(), Error> {
+    print_json(&serde_json::to_value(result).map_err(internal)?)
 }
 
 fn print(text: &str) -> Result<(), Error> {

@@ -7,9 +7,11 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
-use serde_json::{Value, json};
-use sightline_protocol::error::{ErrorData, ErrorKind};
+use serde::{Deserialize, Serialize};
+use sightline_protocol::{
+    error::{ErrorData, ErrorKind},
+    method::Request,
+};
 use sightline_workspace::{error::Error, path::Root, storage::Storage};
 
 use super::transport::{self, ClientStream};
@@ -19,18 +21,17 @@ use crate::connection::frame::{FrameReader, write_frame};
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Sends a request to the newest server of a root. Returns `None` if no server answers.
-pub fn request(
+pub fn request<M: Request>(
     storage: &Storage,
     root: &Root,
-    method: &str,
-    params: &Value,
-) -> Option<Result<Value, Error>> {
+    params: &M::Params,
+) -> Option<Result<M::Result, Error>> {
     let dir = storage.run_dir(transport::runtime_dir().as_deref());
     find_sockets(&dir, &storage.run_key(root))
         .iter()
         .find_map(|socket| {
             let stream = transport::connect(socket)?;
-            exchange(stream, method, params)
+            exchange::<M>(stream, params)
                 .inspect_err(|error| tracing::info!(%error, "cannot reach a server"))
                 .ok()
         })
@@ -53,32 +54,57 @@ pub(super) fn find_sockets(dir: &Path, key: &str) -> Vec<PathBuf> {
     sockets
 }
 
+#[derive(Serialize)]
+struct Message<'a, P> {
+    jsonrpc: &'static str,
+    id: u32,
+    method: &'static str,
+    params: &'a P,
+}
+
+#[derive(Deserialize)]
+struct Answer<R> {
+    result: Option<R>,
+    error: Option<Failure>,
+}
+
 #[derive(Deserialize)]
 struct Failure {
     message: String,
     data: Option<ErrorData>,
 }
 
-fn exchange(
+fn exchange<M: Request>(
     stream: ClientStream,
-    method: &str,
-    params: &Value,
-) -> io::Result<Result<Value, Error>> {
-    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    params: &M::Params,
+) -> io::Result<Result<M::Result, Error>> {
     let mut frame = Vec::new();
-    write_frame(&mut frame, request.to_string().as_bytes())?;
-    let mut answer: Value =
-        transport::with_timeout(stream, RESPONSE_TIMEOUT, move |mut stream| {
-            stream.write_all(&frame)?;
-            let Some(Ok(body)) = FrameReader::new(stream).next_frame()? else {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            };
-            Ok(serde_json::from_slice(&body)?)
-        })?;
-    let Some(failure) = answer.get_mut("error").map(Value::take) else {
-        return Ok(Ok(answer["result"].take()));
+    let message = serde_json::to_vec(&Message {
+        jsonrpc: "2.0",
+        id: 1,
+        method: M::NAME,
+        params,
+    })?;
+    write_frame(&mut frame, &message)?;
+    let body = transport::with_timeout(stream, RESPONSE_TIMEOUT, move |mut stream| {
+        stream.write_all(&frame)?;
+        match FrameReader::new(stream).next_frame()? {
+            Some(Ok(body)) => Ok(body),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    })?;
+    let answer: Answer<M::Result> = serde_json::from_slice(&body)?;
+    let failure = match answer {
+        Answer {
+            error: Some(failure),
+            ..
+        } => failure,
+        Answer {
+            result: Some(result),
+            ..
+        } => return Ok(Ok(result)),
+        _ => return Err(io::ErrorKind::InvalidData.into()),
     };
-    let failure: Failure = serde_json::from_value(failure)?;
     let data = failure.data;
     let kind = data.as_ref().map_or(ErrorKind::Internal, |data| data.kind);
     let mut error = Error::new(kind, failure.message);

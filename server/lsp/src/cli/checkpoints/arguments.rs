@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use sightline_protocol::checkpoint::RestoreMode;
 
 use super::confirm::ConfirmArgs;
 use crate::cli::Workspace;
@@ -167,12 +168,12 @@ pub(in crate::cli) enum ModeArgument {
     FilesAndTask,
 }
 
-impl ModeArgument {
-    pub(super) fn wire(self) -> &'static str {
-        match self {
-            Self::Files => "files",
-            Self::Task => "task",
-            Self::FilesAndTask => "filesAndTask",
+impl From<ModeArgument> for RestoreMode {
+    fn from(mode: ModeArgument) -> Self {
+        match mode {
+            ModeArgument::Files => Self::Files,
+            ModeArgument::Task => Self::Task,
+            ModeArgument::FilesAndTask => Self::FilesAndTask,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Formats checkpoints for the terminal.
 
-use std::borrow::Cow;
-
 use anstyle::{AnsiColor, Style};
-use serde_json::Value;
+use sightline_protocol::checkpoint::{
+    Checkpoint, DifferenceStatus, FileDifference, RestoreConflict,
+};
 use sightline_workspace::{clock::now_millis, error::Error, escape::one_line};
 
 use crate::cli::print_to;
@@ -15,33 +15,31 @@ pub(super) const HUNK: Style = AnsiColor::Cyan.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
 
-pub(super) fn difference(file: &Value) -> String {
-    let (sign, style) = match text(file, "status") {
-        "added" => ("A", ADDED),
-        "deleted" => ("D", REMOVED),
-        "renamed" => ("R", CHANGED),
-        "typeChanged" => ("T", CHANGED),
-        _ => ("M", CHANGED),
+pub(super) fn difference(file: &FileDifference) -> String {
+    let (sign, style) = match file.status {
+        DifferenceStatus::Added => ("A", ADDED),
+        DifferenceStatus::Modified => ("M", CHANGED),
+        DifferenceStatus::Deleted => ("D", REMOVED),
+        DifferenceStatus::Renamed => ("R", CHANGED),
+        DifferenceStatus::TypeChanged => ("T", CHANGED),
     };
-    let lines = if file["binary"] == true {
-        format!("{:>12}", "binary")
+    let lines = if file.binary {
+        "binary".to_owned()
     } else {
-        let (added, gone) = (&file["additions"], &file["deletions"]);
-        format!("{:>12}", format!("+{added} -{gone}"))
+        format!("+{} -{}", file.additions, file.deletions)
     };
-    let from = file["oldPath"].as_str();
+    let from = file.old_path.as_ref();
     let from = from.map_or_else(String::new, |old| format!("{} -> ", one_line(old)));
-    let path = line(file, "path");
-    let why = match file.get("omitted") {
-        Some(_) => format!("  {DIM}{}{DIM:#}", line(file, "omitted")),
-        None => String::new(),
-    };
-    format!("{style}{sign}{style:#} {lines}  {from}{path}{why}\n")
+    let path = one_line(&file.path);
+    let why = file.omitted.as_ref().map_or_else(String::new, |why| {
+        format!("  {DIM}{}{DIM:#}", one_line(why))
+    });
+    format!("{style}{sign}{style:#} {lines:>12}  {from}{path}{why}\n")
 }
 
 /// Formats a path that a restore leaves unchanged.
-pub(super) fn format_skipped(conflict: &Value) -> String {
-    let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
+pub(super) fn format_skipped(conflict: &RestoreConflict) -> String {
+    let (path, reason) = (one_line(&conflict.path), one_line(&conflict.reason));
     format!("{BOLD}skip  {BOLD:#}  {path}  {DIM}{reason}{DIM:#}\n")
 }
 
@@ -71,29 +69,16 @@ pub(super) fn print(text: &str) -> Result<(), Error> {
     print_to(anstream::stdout().lock(), text.as_bytes())
 }
 
-pub(super) fn items<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
-    value[field].as_array().into_iter().flatten()
-}
-
-pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value[field].as_str().unwrap_or_default()
-}
-
-/// Returns a field on one line, because file names may contain line breaks.
-pub(super) fn line<'a>(value: &'a Value, field: &str) -> Cow<'a, str> {
-    one_line(text(value, field))
-}
-
 /// Returns an abbreviated id.
-pub(super) fn short_id(checkpoint: &Value) -> String {
-    let id = text(checkpoint, "id");
+pub(super) fn short_id(checkpoint: &Checkpoint) -> String {
+    let id = &checkpoint.id;
     format!("{CHANGED}{}{CHANGED:#}", id.get(..10).unwrap_or(id))
 }
 
-pub(super) fn counts(checkpoint: &Value) -> String {
+pub(super) fn counts(checkpoint: &Checkpoint) -> String {
     format!(
         "{ADDED}+{}{ADDED:#} {CHANGED}~{}{CHANGED:#} {REMOVED}-{}{REMOVED:#}",
-        checkpoint["added"], checkpoint["modified"], checkpoint["deleted"]
+        checkpoint.added, checkpoint.modified, checkpoint.deleted
     )
 }
 
@@ -109,8 +94,7 @@ pub(super) fn relative_time(millis: i64) -> String {
     }
 }
 
-pub(super) fn size(bytes: &Value) -> String {
-    let bytes = bytes.as_u64().unwrap_or_default();
+pub(super) fn size(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
 }
 

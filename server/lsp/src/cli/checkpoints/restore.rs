@@ -1,22 +1,25 @@
 //! `sightline checkpoint preview`, `restore` and `undo`.
 
-use serde_json::{Value, json};
-use sightline_protocol::error::ErrorKind;
+use sightline_protocol::{
+    checkpoint::{
+        PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
+        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, UndoRestoreParams,
+    },
+    error::ErrorKind,
+    method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
+};
 use sightline_workspace::{error::Error, escape::one_line};
 
 use super::{
-    absolute_paths,
+    OFFLINE, absolute_paths,
     arguments::{ModeArgument, Restore, Undo},
     confirm::{Proceed, ask},
-    format::{CHANGED, DIM, REMOVED, format_skipped, items, line, print, text},
-    print_as, resolve_id, run_request, with_maintenance,
+    format::{CHANGED, DIM, REMOVED, format_skipped, print},
+    print_as, resolve_id,
 };
 use crate::{
     cli::{
-        DONE, FAILURE, NEGATIVE, Workspace,
-        conversations::parse_result,
-        offline::{self, OfflineServer},
-        print_message, print_raw, print_to,
+        DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
     },
     plural::plural,
 };
@@ -24,11 +27,11 @@ use crate::{
 const UP_TO_DATE: &str = "already up to date";
 
 /// `sightline checkpoint preview`.
-pub(super) fn preview(workspace: &Workspace, id: &str, paths: &[String]) -> Result<i32, Error> {
-    let result = offline::with_server(workspace, |server| preview_request(server, id, paths))?;
-    let plan = Plan::new(&result, None)?;
-    plan.show(workspace, &result)?;
-    let is_empty = plan.changes == 0;
+pub(super) fn preview(requests: &Requests, id: &str, paths: &[String]) -> Result<i32, Error> {
+    let workspace = requests.workspace;
+    let plan = Plan::new(preview_request(requests, id, paths)?, None);
+    plan.show(workspace)?;
+    let is_empty = plan.preview.changes.is_empty();
     if is_empty && !workspace.json {
         print_message("nothing to change");
     }
@@ -38,43 +41,42 @@ pub(super) fn preview(workspace: &Workspace, id: &str, paths: &[String]) -> Resu
 /// `sightline checkpoint restore`.
 pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed()?;
-    let workspace = &arguments.workspace;
-    let conversation = (arguments.mode != ModeArgument::Files)
-        .then(|| "the conversation is rewound to the checkpoint".to_owned());
-    let see = |server: &OfflineServer| match arguments.mode {
-        ModeArgument::Task => {
-            let nothing = json!({ "changes": [], "conflicts": [], "token": "" });
-            Ok(nothing.to_string())
-        }
-        _ => preview_request(server, &arguments.id, &arguments.paths),
+    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let see = || {
+        let conversation = (arguments.mode != ModeArgument::Files)
+            .then(|| "the conversation is rewound to the checkpoint".to_owned());
+        let preview = match arguments.mode {
+            ModeArgument::Task => PreviewRestoreResult::default(),
+            _ => preview_request(&requests, &arguments.id, &arguments.paths)?,
+        };
+        Ok::<_, Error>(Plan::new(preview, conversation))
     };
     if proceed == Proceed::DryRun {
-        let result = offline::with_server(workspace, see)?;
-        return Plan::new(&result, conversation)?.dry_run(workspace, &result);
+        return see()?.dry_run(&arguments.workspace);
     }
-    let restored = with_maintenance(workspace, |server| {
+    let restored = requests.with_maintenance(|requests| {
         let mut token = arguments.token.clone();
         if proceed == Proceed::Ask {
-            let result = see(server)?;
-            let plan = Plan::new(&result, conversation.clone())?;
-            if !plan.confirm(workspace, &result, arguments.force)? {
+            let plan = see()?;
+            if !plan.confirm(&arguments.workspace, arguments.force)? {
                 return Ok(None);
             }
             let has_token = arguments.mode != ModeArgument::Task;
-            token = token.or_else(|| has_token.then(|| plan.token.clone()));
+            token = token.or_else(|| has_token.then_some(plan.preview.token));
         }
-        let params = json!({
-            "id": resolve_id(server, &arguments.id)?,
-            "paths": absolute_paths(&arguments.paths)?,
-            "mode": arguments.mode.wire(),
-            "taskId": arguments.task,
-            "token": token,
-            "force": arguments.force,
-        });
-        run_request(server, "sightline/restoreCheckpoint", params).map(Some)
+        let params = RestoreCheckpointParams {
+            id: resolve_id(requests, &arguments.id)?,
+            paths: absolute_paths(&arguments.paths)?,
+            mode: arguments.mode.into(),
+            task_id: arguments.task.clone(),
+            token,
+            force: arguments.force,
+            ..RestoreCheckpointParams::default()
+        };
+        requests.call::<RestoreCheckpoint>(params).map(Some)
     })?;
     match restored {
-        Some(restored) => print_outcomes(workspace, &restored),
+        Some(restored) => print_outcomes(&arguments.workspace, &restored),
         None => Ok(NEGATIVE),
     }
 }
@@ -93,174 +95,173 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
 
 fn run_undo(arguments: &Undo) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed()?;
-    let workspace = &arguments.workspace;
-    let named = |server: &OfflineServer| {
+    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let named = || {
         let id = arguments.id.as_deref();
-        id.map(|id| resolve_id(server, id)).transpose()
+        id.map(|id| resolve_id(&requests, id)).transpose()
     };
-    let see = |server: &OfflineServer| {
-        let id = named(server)?.unwrap_or_else(|| "last".to_owned());
-        let params = json!({ "id": id, "undo": true });
-        run_request(server, "sightline/previewRestore", params)
-    };
-    let planned = |result: &str| {
-        let seen = parse_result(result)?;
-        let task = seen["taskId"].as_str();
-        let conversation = task.map(|task| {
+    let see = || {
+        let params = PreviewRestoreParams {
+            id: named()?.unwrap_or_else(|| "last".to_owned()),
+            undo: true,
+            ..PreviewRestoreParams::default()
+        };
+        let preview = requests.call::<PreviewRestore>(params)?;
+        let conversation = preview.task_id.as_ref().map(|task| {
             let task = one_line(task);
             format!("the conversation of task {task} is reset to its state before the restore")
         });
-        Plan::new(result, conversation)
+        Ok::<_, Error>(Plan::new(preview, conversation))
     };
     if proceed == Proceed::DryRun {
-        let result = offline::with_server(workspace, see)?;
-        return planned(&result)?.dry_run(workspace, &result);
+        return see()?.dry_run(&arguments.workspace);
     }
-    let run_undo = with_maintenance(workspace, |server| {
+    let undone = requests.with_maintenance(|requests| {
         let mut token = None;
         if proceed == Proceed::Ask {
-            let result = see(server)?;
-            let plan = planned(&result)?;
-            if !plan.confirm(workspace, &result, false)? {
+            let plan = see()?;
+            if !plan.confirm(&arguments.workspace, false)? {
                 return Ok(None);
             }
-            token = Some(plan.token);
+            token = Some(plan.preview.token);
         }
-        let params = json!({ "undoId": named(server)?, "token": token });
-        run_request(server, "sightline/undoRestore", params).map(Some)
+        let params = UndoRestoreParams {
+            undo_id: named()?,
+            token,
+            ..UndoRestoreParams::default()
+        };
+        requests.call::<UndoRestore>(params).map(Some)
     })?;
-    match run_undo {
-        Some(run_undo) => print_outcomes(workspace, &run_undo),
+    match undone {
+        Some(undone) => print_outcomes(&arguments.workspace, &undone),
         None => Ok(NEGATIVE),
     }
 }
 
-fn preview_request(server: &OfflineServer, id: &str, paths: &[String]) -> Result<String, Error> {
-    let params = json!({ "id": resolve_id(server, id)?, "paths": absolute_paths(paths)? });
-    run_request(server, "sightline/previewRestore", params)
+fn preview_request(
+    requests: &Requests,
+    id: &str,
+    paths: &[String],
+) -> Result<PreviewRestoreResult, Error> {
+    requests.call::<PreviewRestore>(PreviewRestoreParams {
+        id: resolve_id(requests, id)?,
+        paths: absolute_paths(paths)?,
+        ..PreviewRestoreParams::default()
+    })
 }
 
 /// A previewed restore.
 struct Plan {
+    preview: PreviewRestoreResult,
     /// The preview as text.
     lines: String,
-    changes: usize,
-    /// Number of changed files that were modified again after the restore to undo.
-    changed_since: usize,
-    conflicts: usize,
     conversation: bool,
-    token: String,
 }
 
 impl Plan {
-    fn new(result: &str, conversation: Option<String>) -> Result<Self, Error> {
-        let seen = parse_result(result)?;
+    fn new(preview: PreviewRestoreResult, conversation: Option<String>) -> Self {
         let mut lines = String::new();
-        for change in items(&seen, "changes") {
-            let (style, action) = match text(change, "action") {
-                "delete" => (REMOVED, "delete"),
-                _ => (CHANGED, "write "),
+        for change in &preview.changes {
+            let (style, action) = match change.action {
+                RestoreAction::Delete => (REMOVED, "delete"),
+                RestoreAction::Write => (CHANGED, "write "),
             };
-            let (path, reason) = (line(change, "path"), line(change, "reason"));
+            let (path, reason) = (one_line(&change.path), one_line(&change.reason));
             lines.push_str(&format!(
                 "{style}{action}{style:#}  {path}  {DIM}{reason}{DIM:#}\n"
             ));
         }
-        lines.extend(items(&seen, "conflicts").map(format_skipped));
+        lines.extend(preview.conflicts.iter().map(format_skipped));
         if let Some(conversation) = &conversation {
             lines.push_str(&format!("{conversation}\n"));
         }
-        let changes = || items(&seen, "changes");
-        Ok(Self {
+        Self {
+            preview,
             lines,
-            changes: changes().count(),
-            changed_since: changes().filter(|c| c["changedSince"] == true).count(),
-            conflicts: items(&seen, "conflicts").count(),
             conversation: conversation.is_some(),
-            token: text(&seen, "token").to_owned(),
-        })
+        }
     }
 
-    fn show(&self, workspace: &Workspace, result: &str) -> Result<(), Error> {
+    fn show(&self, workspace: &Workspace) -> Result<(), Error> {
         if workspace.json {
-            print_raw(result)
+            print_json(&self.preview)
         } else {
             print(&self.lines)
         }
     }
 
-    fn dry_run(&self, workspace: &Workspace, result: &str) -> Result<i32, Error> {
-        self.show(workspace, result)?;
-        let is_empty = self.changes == 0 && !self.conversation;
-        let message = match (is_empty, self.conflicts) {
+    /// Returns whether neither files nor a conversation would change.
+    fn is_empty(&self) -> bool {
+        self.preview.changes.is_empty() && !self.conversation
+    }
+
+    fn dry_run(&self, workspace: &Workspace) -> Result<i32, Error> {
+        self.show(workspace)?;
+        let has_conflicts = !self.preview.conflicts.is_empty();
+        let message = match (self.is_empty(), has_conflicts) {
             (false, _) => return Ok(DONE),
-            (true, 0) => UP_TO_DATE,
-            (true, _) => "nothing to change",
+            (true, false) => UP_TO_DATE,
+            (true, true) => "nothing to change",
         };
         if !workspace.json {
             print_message(message);
         }
-        Ok(match self.conflicts {
-            0 => DONE,
-            _ => NEGATIVE,
-        })
+        Ok(if has_conflicts { NEGATIVE } else { DONE })
     }
 
     /// Shows the preview and asks, if there is anything to confirm.
-    fn confirm(&self, workspace: &Workspace, result: &str, force: bool) -> Result<bool, Error> {
+    fn confirm(&self, workspace: &Workspace, force: bool) -> Result<bool, Error> {
         if workspace.json {
             // stdout is reserved for the result.
             print_to(anstream::stderr().lock(), self.lines.as_bytes())?;
         } else {
-            self.show(workspace, result)?;
+            self.show(workspace)?;
         }
-        if self.changes == 0 && !self.conversation && !(force && self.conflicts > 0) {
+        let restores_conflicts = force && !self.preview.conflicts.is_empty();
+        if self.is_empty() && !restores_conflicts {
             return Ok(true);
         }
-        let note = match self.changed_since {
+        let changes = self.preview.changes.iter();
+        let note = match changes.filter(|change| change.changed_since).count() {
             0 => String::new(),
             1 => "1 file was changed after the restore; this change is undone too. ".to_owned(),
-            changed_since => format!(
-                "{changed_since} files were changed after the restore; these changes are undone too. "
+            count => format!(
+                "{count} files were changed after the restore; these changes are undone too. "
             ),
         };
         ask(&note)
     }
 }
 
-fn print_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
-    let restored = parse_result(result)?;
-    let count = items(&restored, "outcomes").count();
-    let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
-    let failed: Vec<&Value> = failed.collect();
-    let skipped: Vec<&Value> = items(&restored, "conflicts").collect();
-    let undo = restored["undoId"].as_str();
-    print_as(workspace, result, |restored| {
-        if undo.is_none() && skipped.is_empty() {
+fn print_outcomes(workspace: &Workspace, restored: &RestoreCheckpointResult) -> Result<i32, Error> {
+    let outcomes = restored.outcomes.iter();
+    let failed: Vec<&RestoreOutcome> = outcomes.filter(|outcome| !outcome.ok).collect();
+    let skipped: &[RestoreConflict] = &restored.conflicts;
+    print_as(workspace, restored, |restored| {
+        if restored.undo_id.is_none() && skipped.is_empty() {
             return format!("{UP_TO_DATE}\n");
         }
-        let restored_paths = (count - failed.len()) as u64;
+        let restored_paths = (restored.outcomes.len() - failed.len()) as u64;
         let mut line = format!("{} restored", plural(restored_paths, "path"));
         if !skipped.is_empty() {
             line.push_str(&format!(", {} skipped", skipped.len()));
         }
-        if let Some(task) = restored.get("task") {
-            let id = text(task, "taskId");
-            let messages = plural(task["messages"].as_u64().unwrap_or_default(), "message");
-            line.push_str(&format!(", task {id} has {messages}"));
+        if let Some(task) = &restored.task {
+            let messages = plural(task.messages, "message");
+            line.push_str(&format!(", task {} has {messages}", task.task_id));
         }
-        if let Some(undo) = undo {
+        if let Some(undo) = &restored.undo_id {
             line.push_str(&format!("; undo with {undo}"));
         }
         line.push_str(if skipped.is_empty() { "\n" } else { ":\n" });
-        line.extend(skipped.iter().map(|conflict| format_skipped(conflict)));
+        line.extend(skipped.iter().map(format_skipped));
         line
     })?;
     for outcome in &failed {
-        let error = line(outcome, "error");
-        print_message(&format!("{}: {error}", line(outcome, "path")));
+        let error = outcome.error.as_deref().unwrap_or_default();
+        print_message(&format!("{}: {}", one_line(&outcome.path), one_line(error)));
     }
-    Ok(match (failed.is_empty(), undo) {
+    Ok(match (failed.is_empty(), &restored.undo_id) {
         (false, _) => FAILURE,
         // Every difference was left unchanged.
         (true, None) if !skipped.is_empty() => NEGATIVE,

@@ -1,0 +1,74 @@
+//! `sightline access`.
+
+use sightline_protocol::{
+    access::{AccessKind, AccessRule, CheckAccessParams},
+    method::CheckAccess,
+};
+use sightline_workspace::{error::Error, escape::one_line};
+
+use super::{DONE, NEGATIVE, Workspace, offline, print, print_sorted_json, requests::Attached};
+
+/// Checks paths and a command.
+pub(super) fn run(
+    workspace: &Workspace,
+    attached: Attached,
+    paths: &[String],
+    command: Option<String>,
+) -> Result<i32, Error> {
+    let mut absolute_paths = Vec::new();
+    for path in paths {
+        let mut full = offline::absolute(path)?;
+        // A trailing slash marks a path as a folder, even if it does not exist.
+        if path.ends_with('/') && !full.ends_with('/') {
+            full.push('/');
+        }
+        absolute_paths.push(full);
+    }
+    let params = CheckAccessParams {
+        paths: absolute_paths,
+        command,
+    };
+    let (mut result, _) = attached.call::<CheckAccess>(workspace, params)?;
+    // Output uses the paths as given, in the same order.
+    let mut refused = false;
+    let mut lines = String::new();
+    for (asked, verdict) in paths.iter().zip(&mut result.paths) {
+        verdict.path.clone_from(asked);
+        refused |= verdict.access != AccessKind::Allowed;
+        let access = match verdict.access {
+            AccessKind::Allowed => "allowed",
+            AccessKind::Denied => "denied",
+            AccessKind::Outside => "outside",
+        };
+        let reason = format_reason(verdict.reason.as_deref(), verdict.rule.as_ref());
+        lines.push_str(&format!("{access}\t{}{reason}\n", one_line(asked)));
+    }
+    if let Some(verdict) = &result.command {
+        refused |= !verdict.allowed;
+        if verdict.allowed {
+            lines.push_str("allowed\n");
+        }
+        for denied in &verdict.denied {
+            let reason = format_reason(Some(&denied.reason), denied.rule.as_ref());
+            lines.push_str(&format!("denied\t{}{reason}\n", one_line(&denied.path)));
+        }
+    }
+    if workspace.json {
+        print_sorted_json(&result)?;
+    } else {
+        print(&lines)?;
+    }
+    Ok(if refused { NEGATIVE } else { DONE })
+}
+
+fn format_reason(reason: Option<&str>, rule: Option<&AccessRule>) -> String {
+    let mut formatted = String::new();
+    if let Some(reason) = reason {
+        formatted.push_str(&format!("\t{}", one_line(reason)));
+    }
+    if let Some(rule) = rule {
+        let (source, pattern) = (one_line(&rule.source), one_line(&rule.pattern));
+        formatted.push_str(&format!("\t{source}:{}: {pattern}", rule.line));
+    }
+    formatted
+}

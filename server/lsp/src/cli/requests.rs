@@ -1,0 +1,126 @@
+//! Runs requests: in the running server of the workspace, or in this process.
+
+use std::{cell::OnceCell, mem::ManuallyDrop};
+
+use sightline_workspace::{error::Error, storage::Storage};
+
+use super::{
+    Workspace,
+    offline::{self, OfflineServer},
+};
+use crate::{dispatch::Handler, ipc, services::stores::default_storage_dir};
+
+#[derive(clap::Args, Clone, Copy)]
+pub(super) struct Attached {
+    /// Read from disk, even if a server is running for this workspace.
+    #[arg(long)]
+    pub(super) offline: bool,
+}
+
+/// Source of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AnsweredBy {
+    /// The running server, which knows open tabs and unsaved text.
+    Editor,
+    /// This process, from disk.
+    Disk,
+}
+
+impl Attached {
+    /// Runs one request. Returns its result and where it came from.
+    ///
+    /// # Errors
+    /// The request's errors.
+    pub(super) fn call<M: Handler>(
+        self,
+        workspace: &Workspace,
+        params: M::Params,
+    ) -> Result<(M::Result, AnsweredBy), Error> {
+        Requests::new(workspace, self).call_from::<M>(params)
+    }
+}
+
+/// The requests of a command.
+pub(super) struct Requests<'a> {
+    pub(super) workspace: &'a Workspace,
+    attached: Attached,
+    /// Started by the first request that no running server answers.
+    offline_server: OnceCell<ManuallyDrop<OfflineServer>>,
+}
+
+impl<'a> Requests<'a> {
+    pub(super) fn new(workspace: &'a Workspace, attached: Attached) -> Self {
+        Self {
+            workspace,
+            attached,
+            offline_server: OnceCell::new(),
+        }
+    }
+
+    /// Runs a request.
+    ///
+    /// # Errors
+    /// The request's errors.
+    pub(super) fn call<M: Handler>(&self, params: M::Params) -> Result<M::Result, Error> {
+        Ok(self.call_from::<M>(params)?.0)
+    }
+
+    fn call_from<M: Handler>(&self, params: M::Params) -> Result<(M::Result, AnsweredBy), Error> {
+        if !self.attached.offline
+            && let Some(answer) = self.ask_running_server::<M>(&params)?
+        {
+            return Ok((answer?, AnsweredBy::Editor));
+        }
+        let result = self.offline_server()?.call::<M>(params)?;
+        Ok((result, AnsweredBy::Disk))
+    }
+
+    /// Returns `None` if no server is running.
+    fn ask_running_server<M: Handler>(
+        &self,
+        params: &M::Params,
+    ) -> Result<Option<Result<M::Result, Error>>, Error> {
+        // All requests of a command run in the same place.
+        if self.offline_server.get().is_some() {
+            return Ok(None);
+        }
+        let root = offline::root(self.workspace)?;
+        let dir = match &self.workspace.storage {
+            Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
+            None => match default_storage_dir() {
+                Ok(dir) => dir,
+                // Requests that need no data directory still work.
+                Err(_) => return Ok(None),
+            },
+        };
+        let Ok(storage) = Storage::open(&dir) else {
+            return Ok(None);
+        };
+        Ok(ipc::client::request::<M>(&storage, &root, params))
+    }
+
+    /// Returns the server in this process.
+    ///
+    /// # Errors
+    /// `storage` if it cannot be started.
+    pub(super) fn offline_server(&self) -> Result<&OfflineServer, Error> {
+        if let Some(server) = self.offline_server.get() {
+            return Ok(server);
+        }
+        let server = OfflineServer::start(self.workspace)?;
+        Ok(self.offline_server.get_or_init(|| server))
+    }
+
+    /// Runs work that may change checkpoints. Then saves the caches for the next command; a
+    /// running server saves its own.
+    pub(super) fn with_maintenance<T>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let outcome = work(self);
+        if let Some(server) = self.offline_server.get() {
+            server.services.checkpoints.maintain();
+        }
+        outcome
+    }
+}
