@@ -17,8 +17,11 @@ use sightline_workspace::error::Error;
 use crate::{
     connection::params_compat,
     editor_features::{
-        self, NoParams, checkpoint_commands, code_actions, completion, confirm,
-        document_arg::DocumentArg, explain_access, hover, rule_file, show_environment,
+        self, NoParams,
+        checkpoint_commands::{checkpoint_now, restore_file, show_changes, undo_last_restore},
+        code_actions, completion, confirm,
+        document_arg::DocumentArg,
+        explain_access, hover, rule_file, show_environment,
     },
     handlers::{
         check_access,
@@ -156,12 +159,12 @@ requests! {
 /// Commands for users of any editor.
 #[rustfmt::skip]
 pub const COMMANDS: &[Route] = &[
-    other!("sightline/showEnvironment", NoParams::read, show_environment::environment, |_, _| Pool),
-    other!("sightline/explainAccess", DocumentArg::read, explain_access::access, |_, _| Pool),
-    other!("sightline/checkpointNow", DocumentArg::read, checkpoint_commands::create, |_, scope| roots(&None, &None, scope)),
-    other!("sightline/showChanges", DocumentArg::read, checkpoint_commands::show_changes, |_, _| Pool),
-    other!("sightline/restoreFile", DocumentArg::read, checkpoint_commands::restore_file, |_, _| Pool),
-    other!("sightline/undoLastRestore", DocumentArg::read, checkpoint_commands::undo_last_restore, |_, _| Pool),
+    other!("sightline/showEnvironment", NoParams::read, show_environment::run, |_, _| Pool),
+    other!("sightline/explainAccess", DocumentArg::read, explain_access::run, |_, _| Pool),
+    other!("sightline/checkpointNow", DocumentArg::read, checkpoint_now::run, |_, scope| roots(&None, &None, scope)),
+    other!("sightline/showChanges", DocumentArg::read, show_changes::run, |_, _| Pool),
+    other!("sightline/restoreFile", DocumentArg::read, restore_file::run, |_, _| Pool),
+    other!("sightline/undoLastRestore", DocumentArg::read, undo_last_restore::run, |_, _| Pool),
     other!("sightline/allow", NoParams::read, confirm::allow, |_, _| Inline),
     other!("sightline/deny", NoParams::read, confirm::deny, |_, _| Inline),
 ];
@@ -171,8 +174,8 @@ pub const COMMANDS: &[Route] = &[
 pub const STANDARD_REQUESTS: &[Route] = &[
     other!("textDocument/codeAction", code_actions::read, code_actions::run, |_, _| Pool),
     other!("experimental/runnables", NoParams::read, editor_features::runnables, |_, _| Inline),
-    other!("textDocument/hover", rule_file::at, hover::hover, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
-    other!("textDocument/completion", rule_file::at, completion::completion, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
+    other!("textDocument/hover", rule_file::at, hover::run, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
+    other!("textDocument/completion", rule_file::at, completion::run, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
 ];
 
 /// Returns the request of the protocol with this name.

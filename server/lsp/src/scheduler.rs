@@ -11,7 +11,7 @@ use std::{
     path::PathBuf,
 };
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Sender, unbounded};
 use sightline_workspace::{cancel::Cancel, path::Root};
 
 use crate::session::Snapshot;
@@ -213,17 +213,17 @@ pub enum JobMessage {
 
 /// Sends jobs to the main loop.
 #[derive(Clone)]
-pub struct JobSender(Option<Sender<JobMessage>>);
+pub struct JobSender(Sender<JobMessage>);
 
 impl JobSender {
     /// Sends jobs through `sender`.
     pub fn new(sender: Sender<JobMessage>) -> Self {
-        Self(Some(sender))
+        Self(sender)
     }
 
     /// Drops all jobs, for processes without a main loop.
     pub fn closed() -> Self {
-        Self(None)
+        Self(unbounded().0)
     }
 
     /// Sends a job that starts after earlier jobs with the same keys.
@@ -262,10 +262,8 @@ impl JobSender {
     }
 
     fn send(&self, message: JobMessage) {
-        if let Some(sender) = &self.0 {
-            // The main loop has ended, and with it the process.
-            let _ = sender.send(message);
-        }
+        // Fails if there is no main loop.
+        let _ = self.0.send(message);
     }
 }
 

@@ -47,7 +47,7 @@ pub fn read(method: &str, params: &str) -> Result<Params, Error> {
 ///
 /// # Errors
 /// None.
-pub fn run(context: &RequestContext<'_>, params: Params) -> Result<Vec<Value>, Error> {
+pub(crate) fn run(context: &RequestContext<'_>, params: Params) -> Result<Vec<Value>, Error> {
     let actions = if params.context.only.as_deref().is_none_or(accepts_kind) {
         actions_for(context, &params.text_document.uri)
     } else {

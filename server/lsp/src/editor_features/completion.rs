@@ -23,7 +23,7 @@ const MAX_COMPLETIONS: usize = 500;
 ///
 /// # Errors
 /// None.
-pub fn completion(context: &RequestContext<'_>, at: At) -> Result<Value, Error> {
+pub(crate) fn run(context: &RequestContext<'_>, at: At) -> Result<Value, Error> {
     let Some(file) = RuleFile::open(&context.snapshot, &at.text_document.uri) else {
         return Ok(Value::Null);
     };

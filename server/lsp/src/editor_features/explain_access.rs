@@ -13,7 +13,10 @@ use crate::request_context::RequestContext;
 ///
 /// # Errors
 /// `invalidParams` without a document.
-pub fn access(context: &RequestContext<'_>, target: DocumentArg) -> Result<CommandResult, Error> {
+pub(crate) fn run(
+    context: &RequestContext<'_>,
+    target: DocumentArg,
+) -> Result<CommandResult, Error> {
     let document = target.document(context)?;
     command_result::message(context, explain_access(&context.view(), &document))
 }

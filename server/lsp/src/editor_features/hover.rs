@@ -17,7 +17,7 @@ use crate::request_context::RequestContext;
 ///
 /// # Errors
 /// `cancelled`.
-pub fn hover(context: &RequestContext<'_>, at: At) -> Result<Value, Error> {
+pub(crate) fn run(context: &RequestContext<'_>, at: At) -> Result<Value, Error> {
     let Some(file) = RuleFile::open(&context.snapshot, &at.text_document.uri) else {
         return Ok(Value::Null);
     };

@@ -14,7 +14,7 @@ use crate::{handlers::environment_details, request_context::RequestContext};
 ///
 /// # Errors
 /// The errors of `sightline/environmentDetails`.
-pub fn environment(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult, Error> {
+pub(crate) fn run(context: &RequestContext<'_>, _: NoParams) -> Result<CommandResult, Error> {
     let params = EnvironmentDetailsParams {
         include_files: true,
         consume: false,

@@ -1,0 +1,64 @@
+//! The checkpoint that a command compares with.
+
+use sightline_protocol::{
+    checkpoint::{Checkpoint, CheckpointPurpose, FileDifference, ListCheckpointsParams},
+    error::ErrorKind,
+};
+use sightline_workspace::{error::Error, escape::one_line, path::Root};
+
+use crate::{handlers::checkpoint::list_checkpoints, request_context::RequestContext};
+
+/// The checkpoint to compare with.
+pub(in crate::editor_features) struct BaseCheckpoint {
+    pub(in crate::editor_features) id: String,
+    label: Option<String>,
+}
+
+impl BaseCheckpoint {
+    pub(super) fn named(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: None,
+        }
+    }
+}
+
+impl std::fmt::Display for BaseCheckpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let short = self.id.get(..8).unwrap_or(&self.id);
+        match &self.label {
+            Some(label) => write!(f, "checkpoint {short} ({})", one_line(label)),
+            None => write!(f, "checkpoint {short}"),
+        }
+    }
+}
+
+/// Returns the latest checkpoint of a folder, except undo points.
+pub(in crate::editor_features) fn latest(
+    context: &RequestContext<'_>,
+    root: &Root,
+) -> Result<BaseCheckpoint, Error> {
+    let params = ListCheckpointsParams {
+        root: Some(root.path.to_uri()),
+        ..ListCheckpointsParams::default()
+    };
+    let listed = list_checkpoints::run(context, params)?.checkpoints;
+    let is_asked = |one: &Checkpoint| one.purpose != Some(CheckpointPurpose::Undo);
+    let latest = listed.into_iter().find(is_asked).ok_or_else(|| {
+        let why = format!("no checkpoint of {} yet; create one first", root.name);
+        Error::new(ErrorKind::NotFound, why)
+    })?;
+    Ok(BaseCheckpoint {
+        id: latest.id,
+        label: latest.label,
+    })
+}
+
+/// Formats the changed lines of a file.
+pub(super) fn line_counts(file: &FileDifference) -> String {
+    if file.binary {
+        ", binary".to_owned()
+    } else {
+        format!(", +{} -{}", file.additions, file.deletions)
+    }
+}

@@ -1,0 +1,68 @@
+//! `sightline.showChanges`.
+
+use sightline_protocol::checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference};
+use sightline_workspace::{error::Error, escape::one_line};
+
+use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
+use crate::{
+    editor_features::{
+        command_result::{self, CommandResult},
+        document_arg::DocumentArg,
+    },
+    handlers::checkpoint::diff_checkpoints,
+    plural::plural,
+    request_context::RequestContext,
+};
+
+/// Shows the changes since a checkpoint, by default the latest.
+///
+/// # Errors
+/// The errors of the requests it uses.
+pub(crate) fn run(
+    context: &RequestContext<'_>,
+    target: DocumentArg,
+) -> Result<CommandResult, Error> {
+    let view = context.view();
+    let from = match &target.id {
+        Some(id) => BaseCheckpoint::named(id),
+        None => latest(context, target.root(context, &view)?)?,
+    };
+    let params = DiffCheckpointsParams {
+        from: from.id.clone(),
+        paths: target.named().map(|path| vec![path.to_owned()]),
+        patch: true,
+        ..DiffCheckpointsParams::default()
+    };
+    let difference = diff_checkpoints::run(context, params)?;
+    if difference.files.is_empty() {
+        return command_result::message(context, format!("nothing changed since {from}"));
+    }
+    let count = plural(difference.files.len() as u64, "file");
+    let message = format!("{count} changed since {from}");
+    let mut text = format!("{message} (unsaved text is not included)\n\n");
+    for file in &difference.files {
+        text.push_str(&format!("{}\n", line(file)));
+    }
+    text.push('\n');
+    text.push_str(&difference.text.unwrap_or_default());
+    command_result::document(context, message, ("changes", ".diff"), &text)
+}
+
+fn line(file: &FileDifference) -> String {
+    let status = match file.status {
+        DifferenceStatus::Added => "added",
+        DifferenceStatus::Modified => "modified",
+        DifferenceStatus::Deleted => "deleted",
+        DifferenceStatus::Renamed => "renamed",
+        DifferenceStatus::TypeChanged => "type changed",
+    };
+    let from = match &file.old_path {
+        Some(old) => format!(" (was {})", one_line(old)),
+        None => String::new(),
+    };
+    format!(
+        "{status}: {}{from}{}",
+        one_line(&file.path),
+        line_counts(file)
+    )
+}

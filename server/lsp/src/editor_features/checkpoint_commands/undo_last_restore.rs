@@ -1,0 +1,121 @@
+//! `sightline.undoLastRestore`.
+
+use std::sync::Arc;
+
+use sightline_protocol::checkpoint::{
+    PreviewRestoreParams, PreviewRestoreResult, RestoreChange, UndoRestoreParams,
+};
+use sightline_workspace::{error::Error, escape::one_line};
+use tower_lsp::lsp_types::MessageType;
+
+use crate::{
+    editor_features::{
+        command_result::{self, CommandResult},
+        confirm,
+        document_arg::DocumentArg,
+    },
+    handlers::checkpoint::restore,
+    plural::plural,
+    request_context::RequestContext,
+    scheduler::{all_task_keys, keys_of_roots},
+    services::Services,
+    session::Snapshot,
+};
+
+/// Undoes the latest restore, after confirmation.
+///
+/// # Errors
+/// The errors of the requests it uses.
+pub(crate) fn run(
+    context: &RequestContext<'_>,
+    target: DocumentArg,
+) -> Result<CommandResult, Error> {
+    let params = PreviewRestoreParams {
+        id: target.id.unwrap_or_else(|| "last".to_owned()),
+        undo: true,
+        ..PreviewRestoreParams::default()
+    };
+    let preview = restore::preview_restore::run(context, params)?;
+    let kept = preview.conflicts.iter();
+    let kept: Vec<String> = kept
+        .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
+        .collect();
+    if preview.changes.is_empty() && preview.task_id.is_none() {
+        return command_result::message(
+            context,
+            if kept.is_empty() {
+                "already up to date".to_owned()
+            } else {
+                format!("cannot undo: {}", named(&kept))
+            },
+        );
+    }
+    let question = undo_question(&preview, &kept);
+    let what = "undo the last restore".to_owned();
+    let params = UndoRestoreParams {
+        undo_id: preview.undo_id,
+        token: Some(preview.token),
+        ..UndoRestoreParams::default()
+    };
+    let services = context.services.clone();
+    confirm::ask(context.services, what, &question, "Undo", move |snapshot| {
+        undo(&services, snapshot, params);
+    });
+    command_result::without_message(question)
+}
+
+fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
+    let paths = |of: &mut dyn Iterator<Item = &RestoreChange>| -> Vec<String> {
+        of.map(|change| one_line(&change.path).into_owned())
+            .collect()
+    };
+    let all = paths(&mut preview.changes.iter());
+    let later = paths(&mut preview.changes.iter().filter(|c| c.changed_since));
+    let mut question = "Undo the last restore?".to_owned();
+    if !all.is_empty() {
+        let count = plural(all.len() as u64, "file");
+        question.push_str(&format!(" It changes {count}: {}.", named(&all)));
+    }
+    if !later.is_empty() {
+        let later = named(&later);
+        question.push_str(&format!(
+            " Also undoes changes made after the restore: {later}."
+        ));
+    }
+    if let Some(task) = &preview.task_id {
+        let task = one_line(task);
+        question.push_str(&format!(" Also resets the conversation of task {task}."));
+    }
+    if !kept.is_empty() {
+        question.push_str(&format!(" Skipped: {}.", named(kept)));
+    }
+    question
+}
+
+/// Maximum number of files named in a question.
+const MAX_NAMED: usize = 5;
+
+fn named(all: &[String]) -> String {
+    let more = match all.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", all[..all.len().min(MAX_NAMED)].join(", "))
+}
+
+fn undo(services: &Arc<Services>, snapshot: Snapshot, params: UndoRestoreParams) {
+    let mut keys = keys_of_roots(snapshot.roots());
+    keys.extend(all_task_keys());
+    let worker = services.clone();
+    // The snapshot whose roots are the keys.
+    services.jobs.run(keys, "undo a restore", move |_| {
+        let context = RequestContext::new(&worker, snapshot);
+        match restore::undo_restore::run(&context, params) {
+            Ok(undone) => {
+                let done = undone.summary.unwrap_or_default();
+                worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
+            }
+            Err(error) => command_result::show_error(&context, &error),
+        }
+    });
+}
