@@ -11,6 +11,8 @@
 )]
 
 mod access;
+#[cfg(unix)]
+mod agents;
 #[cfg(target_os = "linux")]
 mod backpressure;
 mod checkpoints;

@@ -115,6 +115,11 @@ fn format(agent: Agent) -> &'static Format {
     }
 }
 
+/// Returns the events of an agent that are answered, in the order of a session.
+pub fn events(agent: Agent) -> &'static [(&'static str, EventKind)] {
+    format(agent).events
+}
+
 /// Returns the kind of an event. `None` for events that need no answer.
 pub fn event_kind(agent: Agent, event: &str) -> Option<EventKind> {
     let mut events = format(agent).events.iter();

@@ -4,7 +4,9 @@
 //! Exit codes: 0 success, 1 negative result, 2 usage error, 3 failure.
 
 mod access;
+mod agents;
 mod checkpoints;
+mod config_file;
 mod conversations;
 mod demo;
 mod doctor;
@@ -174,6 +176,9 @@ enum Command {
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
+    /// Connect coding agents: their hooks, MCP tools and plugins.
+    #[command(subcommand)]
+    Agents(agents::Agents),
     /// Add the server to Helix's configuration: print the entries for languages.toml and
     /// config.toml, or merge them.
     HelixConfig(helix::HelixConfig),
@@ -392,6 +397,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Compact(command) => conversations::compact(command),
         Command::Checkpoint(command) => checkpoints::run(command),
         Command::Schema { name } => schema::run(name.as_deref()),
+        Command::Agents(command) => agents::run(command),
         Command::HelixConfig(arguments) => helix::run(&arguments),
         // Runs before the arguments are parsed.
         Command::Hook(_) => Ok(DONE),

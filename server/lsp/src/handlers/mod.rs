@@ -1,8 +1,8 @@
 //! The requests of the protocol.
 //!
-//! A handler is a function from a [`crate::request_context::RequestContext`] and params to
-//! a result. It converts wire types and calls the feature crates. It works on a snapshot
-//! of the session, where [`crate::dispatch`] says. A panic becomes an error response.
+//! A handler is a function from a [`RequestContext`] and params to a result. It converts
+//! wire types and calls the feature crates. It runs as a job of the [`crate::scheduler`],
+//! on a snapshot of the session. A panic becomes an error response.
 
 #![allow(
     clippy::missing_errors_doc,

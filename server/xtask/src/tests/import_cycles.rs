@@ -14,12 +14,12 @@ use crate::repository;
 /// A module path: `["store", "refs"]`. The crate root is empty.
 type Module = Vec<String>;
 
-/// The crates that must have no cycles.
-const CRATES: [&str; 2] = ["checkpoint", "lsp"];
+/// Files that are part of a cycle, by crate. Remove a file once it is part of none; add none.
+const REMAINING: [(&str, &[&str]); 2] = [("checkpoint", &[]), ("lsp", &[])];
 
 #[test]
 fn files_do_not_import_each_other_in_cycles() {
-    for crate_name in CRATES {
+    for (crate_name, remaining) in REMAINING {
         let source = repository().join(format!("server/{crate_name}/src"));
         let mut files = BTreeMap::new();
         read(&source, &Vec::new(), &mut files);
@@ -32,10 +32,7 @@ fn files_do_not_import_each_other_in_cycles() {
             .iter()
             .map(|module| module.join("::"))
             .collect();
-        assert!(
-            found.is_empty(),
-            "import cycle in server/{crate_name}/src: {found:?}"
-        );
+        assert_eq!(found, *remaining, "import cycle in server/{crate_name}/src");
     }
 }
 

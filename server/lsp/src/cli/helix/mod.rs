@@ -5,7 +5,6 @@
 //! Helix or the user has configured and append one name, so nothing is removed. The
 //! formatting of the user's file is preserved.
 
-mod config_file;
 mod keys;
 mod languages;
 #[cfg(test)]
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sightline_workspace::error::Error;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::{DONE, doctor, print};
+use super::{DONE, config_file, doctor, print};
 
 /// Name of the server in Helix's configuration, and of its program.
 const SERVER: &str = "sightline";
@@ -105,7 +104,7 @@ impl Pending {
         let report = if self.merged.text == self.file.text() {
             format!("{path}: nothing to add\n")
         } else {
-            match self.file.replace(&self.merged.text)? {
+            match self.file.replace_with_backup(&self.merged.text)? {
                 Some(backup) => {
                     format!("{path}: written; backup: {}\n", backup.display())
                 }

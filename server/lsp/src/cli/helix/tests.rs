@@ -349,7 +349,7 @@ fn the_file_as_it_was_is_kept() {
     {
         let file = config_file::File::read(&path).unwrap();
         assert_eq!(file.text(), old);
-        let backup = file.replace(new).unwrap();
+        let backup = file.replace_with_backup(new).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), new);
         let kept = backup.map(|backup| fs::read_to_string(backup).unwrap());
         assert_eq!(kept.as_deref(), (number > 0).then_some(old));
@@ -365,7 +365,7 @@ fn a_file_changed_during_the_merge_is_not_replaced() {
     fs::write(&path, "old").unwrap();
     let file = config_file::File::read(&path).unwrap();
     fs::write(&path, "edited").unwrap();
-    let error = file.replace("new").unwrap_err();
+    let error = file.replace_with_backup("new").unwrap_err();
     assert!(
         error.message.contains("changed during the merge"),
         "{error}"
@@ -401,7 +401,7 @@ fn a_link_and_permissions_are_preserved() {
 
     let backup = config_file::File::read(&link)
         .unwrap()
-        .replace("new")
+        .replace_with_backup("new")
         .unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read_to_string(&real).unwrap(), "new");

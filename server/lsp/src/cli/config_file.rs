@@ -1,4 +1,4 @@
-//! A user's configuration file: replaced atomically, with a backup.
+//! A user's configuration file: replaced atomically, through symlinks, with its mode.
 
 use std::{
     fs::{self, Metadata, OpenOptions},
@@ -85,31 +85,44 @@ impl File {
         &self.text
     }
 
-    /// Replaces the file. Returns the path of the backup, if the file existed.
+    /// Returns whether the file exists.
+    pub(super) fn exists(&self) -> bool {
+        self.metadata.is_some()
+    }
+
+    /// Replaces the file and keeps a copy. Returns the path of the copy, if the file existed.
+    ///
+    /// # Errors
+    /// Those of [`Self::replace`].
+    pub(super) fn replace_with_backup(self, text: &str) -> Result<Option<PathBuf>, Error> {
+        self.check_unchanged()?;
+        let backup = match &self.metadata {
+            Some(metadata) => Some(self.back_up(metadata).map_err(|error| self.failed(error))?),
+            None => None,
+        };
+        self.replace(text)?;
+        Ok(backup)
+    }
+
+    /// Deletes the file.
+    ///
+    /// # Errors
+    /// Those of [`Self::replace`].
+    pub(super) fn delete(self) -> Result<(), Error> {
+        self.check_unchanged()?;
+        fs::remove_file(&self.named).map_err(|error| self.failed(error))
+    }
+
+    /// Replaces the file.
     ///
     /// # Errors
     /// `storage` if it cannot be written, `conflict` if it changed since it was read. The
     /// file is unchanged then.
-    pub(super) fn replace(self, text: &str) -> Result<Option<PathBuf>, Error> {
-        let failed = |error: io::Error| {
-            Error::storage(format!(
-                "cannot write {}: {error}; the file is unchanged",
-                self.named.display()
-            ))
-        };
+    pub(super) fn replace(&self, text: &str) -> Result<(), Error> {
+        let failed = |error: io::Error| self.failed(error);
         let folder = self.real.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(failed)?;
-        if Self::read(&self.named)?.text != self.text {
-            let message = format!(
-                "{} changed during the merge; run the command again",
-                self.named.display()
-            );
-            return Err(Error::new(ErrorKind::Conflict, message));
-        }
-        let backup = match &self.metadata {
-            Some(metadata) => Some(self.back_up(metadata).map_err(failed)?),
-            None => None,
-        };
+        self.check_unchanged()?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".unfinished");
         let permissions = self.metadata.as_ref().map(Metadata::permissions);
@@ -127,8 +140,25 @@ impl File {
             .map_err(failed)?;
         file.persist(&self.real)
             .map_err(|error| failed(error.error))?;
-        sync(folder).map_err(failed)?;
-        Ok(backup)
+        sync(folder).map_err(failed)
+    }
+
+    fn check_unchanged(&self) -> Result<(), Error> {
+        if Self::read(&self.named)?.text == self.text {
+            return Ok(());
+        }
+        let message = format!(
+            "{} changed during the merge; run the command again",
+            self.named.display()
+        );
+        Err(Error::new(ErrorKind::Conflict, message))
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::storage(format!(
+            "cannot write {}: {error}; the file is unchanged",
+            self.named.display()
+        ))
     }
 
     /// Copies the previous text to a free name beside the file.

@@ -1,0 +1,404 @@
+//! Adds entries to JSON and JSONC files, and removes them. Everything else keeps its bytes: an
+//! entry that is added is only inserted.
+
+use std::ops::Range;
+
+use jsonc_parser::{
+    CollectOptions, ParseOptions,
+    ast::{Array, Object, Value as Node},
+    common::Ranged,
+    parse_to_ast,
+};
+use serde_json::{Value, json};
+
+use super::EditError;
+
+/// An entry of a configuration file. `parent` are the names of the objects above it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Names of the objects above the entry.
+    pub parent: Vec<&'static str>,
+    /// Where the entry stands in its parent.
+    pub slot: Slot,
+    /// The value.
+    pub value: Value,
+}
+
+/// Where an entry stands in its parent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Slot {
+    /// A member of an object, by its name.
+    Member(&'static str),
+    /// An element of the array `array`. Other versions of it are recognized by `words`, which
+    /// its strings contain in this order.
+    Element {
+        /// Name of the array.
+        array: &'static str,
+        /// Text that only our elements contain.
+        words: String,
+    },
+}
+
+/// Adds the entries that are missing and replaces outdated ones. An empty text is an empty file.
+///
+/// # Errors
+/// If the text is not JSON, or a parent has another type.
+pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
+    let (mark, json) = split_mark(text);
+    let mut json = match parse(json)? {
+        Some(_) => json.to_owned(),
+        None => format!("{{}}{json}"),
+    };
+    for entry in entries {
+        // Each insertion changes the positions.
+        while let Some(edited) = add_step(&json, entry)? {
+            json = edited;
+        }
+    }
+    Ok(format!("{mark}{json}"))
+}
+
+/// Makes one edit towards an entry: adds an object or array above it, or the entry. Returns
+/// `None` if the entry is there.
+fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
+    let root = parse(text)?;
+    let Some(Node::Object(top)) = &root else {
+        return Err(EditError::NotAnObject(Vec::new()));
+    };
+    let mut object = top;
+    for (depth, name) in entry.parent.iter().enumerate() {
+        object = match object.get(name).map(|member| &member.value) {
+            Some(Node::Object(below)) => below,
+            Some(_) => return Err(EditError::NotAnObject(entry.parent[..=depth].to_vec())),
+            None => return Ok(Some(insert_member(text, object, name, &json!({})))),
+        };
+    }
+    let (array, words) = match &entry.slot {
+        Slot::Member(name) => {
+            return Ok(match object.get(name) {
+                Some(member) => replace(text, &member.value, &entry.value),
+                None => Some(insert_member(text, object, name, &entry.value)),
+            });
+        }
+        Slot::Element { array, words } => (array, words),
+    };
+    Ok(match object.get(array).map(|member| &member.value) {
+        Some(Node::Array(list)) => match ours(list, words) {
+            Some(index) => replace(text, &list.elements[index], &entry.value),
+            None => Some(insert(text, &Container::of_array(list), &entry.value, "")),
+        },
+        Some(_) => return Err(EditError::NotAnArray(array)),
+        None => Some(insert_member(text, object, array, &json!([]))),
+    })
+}
+
+/// Removes the entries, in any version. Objects and arrays that become empty stay.
+///
+/// # Errors
+/// If the text is not JSON.
+pub fn remove(text: &str, entries: &[Entry]) -> Result<String, EditError> {
+    let (mark, json) = split_mark(text);
+    let mut json = json.to_owned();
+    for entry in entries {
+        let root = parse(&json)?;
+        let Some(object) = parent(root.as_ref(), &entry.parent) else {
+            continue;
+        };
+        let found = match &entry.slot {
+            Slot::Member(name) => {
+                let mut members = object.properties.iter();
+                let index = members.position(|member| member.name.as_str() == *name);
+                index.map(|index| (Container::of_object(object), index))
+            }
+            Slot::Element { array, words } => match object.get(array).map(|member| &member.value) {
+                Some(Node::Array(list)) => {
+                    ours(list, words).map(|index| (Container::of_array(list), index))
+                }
+                _ => None,
+            },
+        };
+        if let Some((container, index)) = found {
+            json = cut(&json, &container, index);
+        }
+    }
+    Ok(format!("{mark}{json}"))
+}
+
+/// Returns whether nothing but empty objects and arrays is left.
+pub fn is_empty(text: &str) -> bool {
+    fn empty(value: &Value) -> bool {
+        match value {
+            Value::Object(members) => members.values().all(empty),
+            Value::Array(elements) => elements.iter().all(empty),
+            _ => false,
+        }
+    }
+    let has_comments = text.contains("//") || text.contains("/*");
+    let root = parse(split_mark(text).1);
+    !has_comments && root.is_ok_and(|root| root.is_none_or(|root| empty(&root.into())))
+}
+
+/// Returns the value of an entry, in any version.
+///
+/// # Errors
+/// If the text is not JSON.
+pub fn find(text: &str, entry: &Entry) -> Result<Option<Value>, EditError> {
+    let root = parse(split_mark(text).1)?;
+    let Some(object) = parent(root.as_ref(), &entry.parent) else {
+        return Ok(None);
+    };
+    let node = match &entry.slot {
+        Slot::Member(name) => object.get(name).map(|member| &member.value),
+        Slot::Element { array, words } => match object.get(array).map(|member| &member.value) {
+            Some(Node::Array(list)) => ours(list, words).map(|index| &list.elements[index]),
+            _ => None,
+        },
+    };
+    Ok(node.map(|node| node.clone().into()))
+}
+
+/// Splits off a byte order mark.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { 3 } else { 0 })
+}
+
+fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
+    // What agents accept besides JSON: comments and trailing commas.
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_extended_string_escapes: false,
+        allow_non_finite_numbers: false,
+    };
+    parse_to_ast(text, &CollectOptions::default(), &options)
+        .map(|parsed| parsed.value)
+        .map_err(|error| EditError::Syntax(error.to_string()))
+}
+
+fn parent<'a, 'b>(root: Option<&'b Node<'a>>, names: &[&str]) -> Option<&'b Object<'a>> {
+    let top = root?.as_object()?;
+    names
+        .iter()
+        .try_fold(top, |object, name| object.get(name)?.value.as_object())
+}
+
+/// Returns the index of the element that contains the words.
+fn ours(list: &Array<'_>, words: &str) -> Option<usize> {
+    list.elements.iter().position(|element| {
+        let value = element.clone().into();
+        let mut strings = Vec::new();
+        collect_strings(&value, &mut strings);
+        strings.join(" ").contains(words)
+    })
+}
+
+fn collect_strings<'a>(value: &'a Value, strings: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => strings.push(text),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|value| collect_strings(value, strings)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|value| collect_strings(value, strings)),
+        _ => {}
+    }
+}
+
+/// Byte ranges of an object or array, and of what is in it.
+struct Container {
+    whole: Range<usize>,
+    children: Vec<Range<usize>>,
+}
+
+impl Container {
+    fn of_object(object: &Object<'_>) -> Self {
+        let children = object.properties.iter();
+        Self::new(object.range(), children.map(Ranged::range).collect())
+    }
+
+    fn of_array(array: &Array<'_>) -> Self {
+        let children = array.elements.iter();
+        Self::new(array.range(), children.map(Ranged::range).collect())
+    }
+
+    fn new(whole: jsonc_parser::common::Range, children: Vec<jsonc_parser::common::Range>) -> Self {
+        Self {
+            whole: whole.start..whole.end,
+            children: children
+                .into_iter()
+                .map(|child| child.start..child.end)
+                .collect(),
+        }
+    }
+
+    /// Position of the closing bracket.
+    fn close(&self) -> usize {
+        self.whole.end - 1
+    }
+
+    fn is_multiline(&self, text: &str) -> bool {
+        text[self.whole.clone()].contains('\n')
+    }
+}
+
+fn insert_member(text: &str, object: &Object<'_>, name: &str, value: &Value) -> String {
+    let key = format!("{}: ", Value::from(name));
+    insert(text, &Container::of_object(object), value, &key)
+}
+
+/// Inserts a value, after `key`, behind the last child of a container.
+fn insert(text: &str, container: &Container, value: &Value, key: &str) -> String {
+    let newline = newline(text);
+    let outer = line_indent(text, container.whole.start);
+    let unit = indent_unit(text);
+    let Some(last) = container.children.last() else {
+        let indent = format!("{outer}{unit}");
+        let entry = pretty(value, &indent, &unit, newline);
+        let open = container.whole.start + 1;
+        let (head, tail) = text.split_at(open);
+        // A bracket on a line of its own stays there.
+        let inner = &text[open..container.close()];
+        let end = if inner.contains('\n') {
+            String::new()
+        } else {
+            format!("{newline}{outer}")
+        };
+        return format!("{head}{newline}{indent}{key}{entry}{end}{tail}");
+    };
+    let comma = comma_after(text, last.end, container.close());
+    let behind = comma.map_or(last.end, |comma| comma + 1);
+    let trailing = if comma.is_some() { "," } else { "" };
+    let between = if comma.is_some() { "" } else { "," };
+    if !container.is_multiline(text) {
+        let entry = value.to_string();
+        let (head, tail) = text.split_at(behind);
+        return format!("{head}{between} {key}{entry}{trailing}{tail}");
+    }
+    let indent = line_indent(text, container.children[0].start);
+    let indent = if indent.len() > outer.len() {
+        indent
+    } else {
+        format!("{outer}{unit}")
+    };
+    let entry = pretty(value, &indent, &unit, newline);
+    // Comments behind the last child stay with it.
+    let rest = &text[behind..container.close()];
+    let at = behind + rest.trim_end().len();
+    let (head, middle, tail) = (&text[..behind], &text[behind..at], &text[at..]);
+    format!("{head}{between}{middle}{newline}{indent}{key}{entry}{trailing}{tail}")
+}
+
+/// Replaces a value. Returns `None` if it is equal.
+fn replace(text: &str, node: &Node<'_>, value: &Value) -> Option<String> {
+    if Value::from(node.clone()) == *value {
+        return None;
+    }
+    let range = node.range();
+    let indent = line_indent(text, range.start);
+    let entry = pretty(value, &indent, &indent_unit(text), newline(text));
+    Some(format!(
+        "{}{entry}{}",
+        &text[..range.start],
+        &text[range.end..]
+    ))
+}
+
+/// Removes a child, the white space before it, and one comma.
+fn cut(text: &str, container: &Container, index: usize) -> String {
+    let child = &container.children[index];
+    let next = container.children.get(index + 1);
+    let limit = next.map_or(container.close(), |next| next.start);
+    let comma = comma_after(text, child.end, limit);
+    let end = comma.map_or(child.end, |comma| comma + 1);
+    let before = &text[..child.start];
+    let mut start = before.trim_end().len();
+    let follows_line_comment = before[start..].contains('\n')
+        && before[..start]
+            .lines()
+            .next_back()
+            .is_some_and(|line| line.contains("//"));
+    let rest = text[end..].trim_start_matches([' ', '\t', '\r']);
+    if follows_line_comment && !rest.starts_with('\n') {
+        // A line comment must not swallow what follows.
+        start += before[start..].find('\n').map_or(0, |newline| newline + 1);
+    }
+    let previous = index
+        .checked_sub(1)
+        .map(|index| container.children[index].end);
+    match previous {
+        // The comma before it separated it from the previous child.
+        Some(previous) if comma.is_none() => match comma_after(text, previous, child.start) {
+            Some(separator) => {
+                let (head, middle) = (
+                    &text[..separator],
+                    &text[separator + 1..start.max(separator + 1)],
+                );
+                format!("{head}{middle}{}", &text[end..])
+            }
+            None => format!("{}{}", &text[..start], &text[end..]),
+        },
+        _ => format!("{}{}", &text[..start], &text[end..]),
+    }
+}
+
+/// Returns the position of a comma between two positions, outside comments.
+fn comma_after(text: &str, from: usize, to: usize) -> Option<usize> {
+    let mut position = from;
+    while position < to {
+        let rest = &text[position..to];
+        if rest.starts_with("//") {
+            position += rest.find('\n').unwrap_or(rest.len());
+        } else if rest.starts_with("/*") {
+            position += rest.find("*/").map_or(rest.len(), |end| end + 2);
+        } else if rest.starts_with(',') {
+            return Some(position);
+        } else {
+            position += rest.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    None
+}
+
+/// Returns the white space at the beginning of the line with a position.
+fn line_indent(text: &str, position: usize) -> String {
+    let line = text[..position]
+        .rfind('\n')
+        .map_or(0, |newline| newline + 1);
+    let line = &text[line..];
+    line[..line.len() - line.trim_start_matches([' ', '\t']).len()].to_owned()
+}
+
+/// Returns the indentation of the first indented line, else two spaces.
+fn indent_unit(text: &str) -> String {
+    let mut indents = text.lines().map(|line| {
+        let rest = line.trim_start_matches([' ', '\t']);
+        (&line[..line.len() - rest.len()], rest)
+    });
+    indents
+        .find(|(indent, rest)| !indent.is_empty() && rest.starts_with('"'))
+        .map_or("  ", |(indent, _)| indent)
+        .to_owned()
+}
+
+fn newline(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+/// Formats a value whose first line stands behind `indent`.
+fn pretty(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
+    let mut out = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(unit.as_bytes());
+    let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
+    if serde::Serialize::serialize(value, &mut serializer).is_err() {
+        return value.to_string();
+    }
+    let text = String::from_utf8(out).unwrap_or_default();
+    text.replace('\n', &format!("{newline}{indent}"))
+}

@@ -1,0 +1,366 @@
+//! The configuration of agents: which files hold our entries, and how entries are added and
+//! removed. Works on texts; the command line reads and writes the files.
+//!
+//! Read next: [`targets`] lists the files of an agent, [`Content`] edits one of them, and
+//! [`patch`] undoes an edit byte for byte.
+
+pub mod codex_trust;
+pub mod json;
+mod locations;
+pub mod patch;
+mod plugin;
+mod program;
+pub mod record;
+pub mod toml;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+pub use locations::Locations;
+pub use program::Program;
+
+use crate::{Agent, hook};
+use json::{Entry, Slot};
+use toml::TomlTable;
+
+/// Name of the MCP server and of our entries.
+const NAME: &str = "sightline";
+/// Time after which an agent gives up a hook, in seconds. The hook has a shorter deadline of its
+/// own, because an agent runs the tool if the hook is too slow.
+const HOOK_TIMEOUT: u32 = 10;
+
+/// What an agent gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The tools of `sightline mcp`.
+    Mcp,
+    /// The block with each prompt.
+    Context,
+    /// Refusal of denied files.
+    Access,
+    /// A checkpoint before the first edit of each turn.
+    Checkpoints,
+}
+
+impl Part {
+    /// All parts.
+    pub const ALL: [Self; 4] = [Self::Mcp, Self::Context, Self::Access, Self::Checkpoints];
+
+    /// The parts that are installed if none are named.
+    pub const DEFAULT: [Self; 3] = [Self::Mcp, Self::Context, Self::Access];
+
+    /// Returns the name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::Context => "context",
+            Self::Access => "access",
+            Self::Checkpoints => "checkpoints",
+        }
+    }
+}
+
+/// Whose configuration is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's.
+    User,
+    /// The project's, shared by its team.
+    Project,
+}
+
+/// A configuration file and our content of it.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The file.
+    pub path: PathBuf,
+    /// Our content.
+    pub content: Content,
+}
+
+/// Our content of a file.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Entries of a JSON or JSONC file.
+    Json(Vec<Entry>),
+    /// A table of a TOML file.
+    Toml(Box<TomlTable>),
+    /// A file of our own.
+    Whole(String),
+}
+
+/// How much of our content a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// None.
+    Absent,
+    /// All, as it would be installed now.
+    Current,
+    /// A part, or another version.
+    Outdated,
+}
+
+/// A file that cannot be edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditError {
+    /// The text is not valid; the parser's message.
+    Syntax(String),
+    /// This is not an object; names from the top.
+    NotAnObject(Vec<&'static str>),
+    /// This is not an array.
+    NotAnArray(&'static str),
+    /// The table is written inline, so no table can be added below it.
+    InlineTable(&'static str),
+}
+
+impl std::fmt::Display for EditError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Syntax(message) => write!(f, "the file is not valid: {message}"),
+            Self::NotAnObject(names) if names.is_empty() => {
+                f.write_str("the file is not an object")
+            }
+            Self::NotAnObject(names) => write!(f, "`{}` is not an object", names.join(".")),
+            Self::NotAnArray(name) => write!(f, "`{name}` is not an array"),
+            Self::InlineTable(name) => {
+                write!(
+                    f,
+                    "`{name}` is an inline table; write it as [{name}.NAME] tables"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for EditError {}
+
+impl Content {
+    /// Returns the text with our content. `text` is `None` if there is no file.
+    ///
+    /// # Errors
+    /// If the file cannot be edited.
+    pub fn add(&self, text: Option<&str>) -> Result<String, EditError> {
+        let text = text.unwrap_or_default();
+        match self {
+            Self::Json(entries) => json::add(text, entries).map(|added| {
+                // A new file ends with a line break.
+                if text.is_empty() {
+                    format!("{added}\n")
+                } else {
+                    added
+                }
+            }),
+            Self::Toml(table) => toml::add(text, table),
+            Self::Whole(content) => Ok(content.clone()),
+        }
+    }
+
+    /// Returns the text without our content, or `None` if nothing else is left.
+    ///
+    /// # Errors
+    /// If the file cannot be edited.
+    pub fn remove(&self, text: &str) -> Result<Option<String>, EditError> {
+        Ok(match self {
+            Self::Json(entries) => {
+                let rest = json::remove(text, entries)?;
+                (!json::is_empty(&rest)).then_some(rest)
+            }
+            Self::Toml(table) => {
+                let rest = toml::remove(text, table)?;
+                (!rest.trim().is_empty()).then_some(rest)
+            }
+            Self::Whole(_) => None,
+        })
+    }
+
+    /// Returns how much of our content a text has.
+    ///
+    /// # Errors
+    /// If the file cannot be parsed.
+    pub fn presence(&self, text: &str) -> Result<Presence, EditError> {
+        let found: Vec<Option<bool>> = match self {
+            Self::Json(entries) => entries
+                .iter()
+                .map(|entry| Ok(json::find(text, entry)?.map(|value| value == entry.value)))
+                .collect::<Result<_, EditError>>()?,
+            Self::Toml(table) => vec![toml::find(text, table)?],
+            Self::Whole(content) => vec![Some(text == content)],
+        };
+        Ok(if found.iter().all(Option::is_none) {
+            Presence::Absent
+        } else if found.iter().all(|entry| *entry == Some(true)) {
+            Presence::Current
+        } else {
+            Presence::Outdated
+        })
+    }
+}
+
+/// Returns the files that hold `parts` for an agent. Empty if the agent has no configuration in
+/// this scope.
+pub fn targets(
+    agent: Agent,
+    scope: Scope,
+    parts: &[Part],
+    locations: &Locations,
+    program: &Program,
+) -> Vec<Target> {
+    let mut targets = Vec::new();
+    let mut put = |path: Option<PathBuf>, content: Content| {
+        let Some(path) = path else { return };
+        let found = targets
+            .iter_mut()
+            .find(|target: &&mut Target| target.path == path);
+        match (found.map(|target| &mut target.content), content) {
+            (Some(Content::Json(entries)), Content::Json(more)) => entries.extend(more),
+            (_, content) => targets.push(Target { path, content }),
+        }
+    };
+    if parts.contains(&Part::Mcp) {
+        put(locations.mcp(agent, scope), mcp(agent, program));
+    }
+    let hooks = Hooks {
+        context: parts.contains(&Part::Context),
+        access: parts.contains(&Part::Access),
+        checkpoints: parts.contains(&Part::Checkpoints),
+    };
+    if hooks.context || hooks.access || hooks.checkpoints {
+        put(locations.hooks(agent, scope), hooks.content(agent, program));
+    }
+    targets
+}
+
+fn mcp(agent: Agent, program: &Program) -> Content {
+    let command = program.path();
+    let (parent, value) = match agent {
+        Agent::Claude => (
+            "mcpServers",
+            json!({ "type": "stdio", "command": command, "args": ["mcp"], "env": {} }),
+        ),
+        Agent::Codex => {
+            let mut table = toml_edit::Table::new();
+            table.insert("command", toml_edit::value(command));
+            table.insert(
+                "args",
+                toml_edit::value(toml_edit::Array::from_iter(["mcp"])),
+            );
+            // Codex passes few variables on. Without this one, no running server is found.
+            let variables = toml_edit::Array::from_iter(["XDG_RUNTIME_DIR"]);
+            table.insert("env_vars", toml_edit::value(variables));
+            let heading = ["mcp_servers", NAME];
+            return Content::Toml(Box::new(TomlTable { heading, table }));
+        }
+        Agent::Gemini | Agent::Qwen => (
+            "mcpServers",
+            json!({ "command": command, "args": ["mcp"], "timeout": 30_000 }),
+        ),
+        Agent::Copilot => (
+            "mcpServers",
+            json!({ "type": "local", "command": command, "args": ["mcp"], "tools": ["*"] }),
+        ),
+        Agent::Opencode => (
+            "mcp",
+            json!({ "type": "local", "command": [command, "mcp"], "enabled": true }),
+        ),
+        Agent::Cline => ("mcpServers", json!({ "command": command, "args": ["mcp"] })),
+    };
+    Content::Json(vec![Entry {
+        parent: vec![parent],
+        slot: Slot::Member(NAME),
+        value,
+    }])
+}
+
+/// The hooks to install.
+struct Hooks {
+    context: bool,
+    access: bool,
+    checkpoints: bool,
+}
+
+impl Hooks {
+    /// Returns the events of an agent, with whether they concern tools.
+    fn events(&self, agent: Agent) -> Vec<(&'static str, bool)> {
+        use hook::EventKind::{Prompt, SessionStart, ToolCall};
+        let wanted = |kind| match kind {
+            SessionStart => self.context,
+            // A checkpoint names the turn, which begins with a prompt.
+            Prompt => self.context || self.checkpoints,
+            ToolCall => self.access || self.checkpoints,
+        };
+        let events = hook::events(agent).iter().filter(|(_, kind)| wanted(*kind));
+        events
+            .map(|(name, kind)| (*name, *kind == ToolCall))
+            .collect()
+    }
+
+    fn arguments(&self, agent: Agent, event: &str) -> Vec<String> {
+        let mut arguments = vec!["hook", event, "--agent", agent.name()];
+        if self.checkpoints {
+            arguments.push("--checkpoints");
+        }
+        arguments.into_iter().map(str::to_owned).collect()
+    }
+
+    fn content(&self, agent: Agent, program: &Program) -> Content {
+        match agent {
+            Agent::Claude | Agent::Codex | Agent::Gemini | Agent::Qwen => {
+                let events = self.events(agent).into_iter();
+                Content::Json(
+                    events
+                        .map(|(event, of_tools)| Entry {
+                            parent: vec!["hooks"],
+                            slot: Slot::Element {
+                                array: event,
+                                words: format!("hook {event} --agent {}", agent.name()),
+                            },
+                            value: self.group(agent, event, of_tools, program),
+                        })
+                        .collect(),
+                )
+            }
+            Agent::Copilot => {
+                let events = self.events(agent).into_iter().map(|(event, _)| {
+                    let bash = program.guarded(&self.arguments(agent, event));
+                    let hook =
+                        json!({ "type": "command", "bash": bash, "timeoutSec": HOOK_TIMEOUT });
+                    (event.to_owned(), json!([hook]))
+                });
+                let file = json!({ "version": 1, "hooks": Value::Object(events.collect()) });
+                Content::Whole(format!("{file:#}\n"))
+            }
+            Agent::Opencode => Content::Whole(plugin::opencode(self, program)),
+            Agent::Cline => Content::Whole(plugin::cline(self, program)),
+        }
+    }
+
+    /// Returns a group of hooks for one event.
+    fn group(&self, agent: Agent, event: &str, of_tools: bool, program: &Program) -> Value {
+        let arguments = self.arguments(agent, event);
+        let (hook, matcher) = match agent {
+            // Started without a shell.
+            Agent::Claude => (
+                json!({ "type": "command", "command": program.path(), "args": arguments, "timeout": HOOK_TIMEOUT }),
+                "*",
+            ),
+            Agent::Codex => (
+                json!({ "type": "command", "command": program.shell_line(&arguments), "timeout": HOOK_TIMEOUT }),
+                ".*",
+            ),
+            // gemini-cli refuses every prompt if the program is missing.
+            _ => (
+                json!({ "type": "command", "name": NAME, "command": program.guarded(&arguments), "timeout": HOOK_TIMEOUT * 1000 }),
+                ".*",
+            ),
+        };
+        if of_tools {
+            json!({ "matcher": matcher, "hooks": [hook] })
+        } else {
+            json!({ "hooks": [hook] })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! The plugins for opencode and Cline, which start `sightline hook`.
+
+use super::{Hooks, Program};
+
+pub(super) fn opencode(hooks: &Hooks, program: &Program) -> String {
+    fill(
+        include_str!("plugins/opencode.js"),
+        include_str!("plugins/opencode_context.js"),
+        include_str!("plugins/opencode_access.js"),
+        hooks,
+        program,
+    )
+}
+
+pub(super) fn cline(hooks: &Hooks, program: &Program) -> String {
+    fill(
+        include_str!("plugins/cline.js"),
+        include_str!("plugins/cline_context.js"),
+        include_str!("plugins/cline_access.js"),
+        hooks,
+        program,
+    )
+}
+
+fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Program) -> String {
+    let path = program.path().replace('\\', r"\\").replace('"', "\\\"");
+    let flags = if hooks.checkpoints {
+        ", \"--checkpoints\""
+    } else {
+        ""
+    };
+    let with_prompt = hooks.context || hooks.checkpoints;
+    let with_tools = hooks.access || hooks.checkpoints;
+    plugin
+        .replace("{context}", if with_prompt { context } else { "" })
+        .replace("{access}", if with_tools { access } else { "" })
+        .replace("{flags}", flags)
+        .replace("{program}", &path)
+}

@@ -1,0 +1,24 @@
+// Written by `sightline agents install`; removed by `sightline agents uninstall`.
+// Adds the editor's context to prompts, and refuses tools that use denied files.
+import { spawnSync } from "node:child_process"
+
+const PROGRAM = "{program}"
+
+function hook(event, input) {
+  const { error, status, stdout } = spawnSync(PROGRAM, ["hook", event, "--agent", "cline"{flags}], {
+    input: JSON.stringify({ session_id: String(process.pid), cwd: process.cwd(), ...input }),
+    encoding: "utf8",
+    timeout: 10_000,
+  })
+  // Sightline was removed.
+  if (error?.code === "ENOENT") return {}
+  if (error || status !== 0) throw new Error(`${error ?? `exit code ${status}`}`)
+  return stdout.trim() === "" ? {} : JSON.parse(stdout)
+}
+
+export default {
+  name: "sightline",
+  manifest: { capabilities: ["hooks"] },
+  hooks: {
+{context}{access}  },
+}

@@ -1,0 +1,14 @@
+  "chat.message": async (input, output) => {
+    const prompt = output.parts.map((part) => part.text ?? "").join("\n")
+    let answer = {}
+    try {
+      answer = hook("UserPromptSubmit", { session_id: input.sessionID, cwd: directory, prompt })
+    } catch {
+      // A prompt is never stopped.
+    }
+    const text = answer.hookSpecificOutput?.additionalContext
+    if (text) {
+      const id = `prt_${Date.now().toString(16)}${Math.random().toString(36).slice(2)}`
+      output.parts.push({ id, messageID: output.message.id, sessionID: input.sessionID, type: "text", text, synthetic: true })
+    }
+  },

@@ -1,0 +1,69 @@
+//! The record of an installation: enough to remove it byte for byte.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::patch::ReversePatch;
+
+/// The files that were changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// In the order of their first change.
+    pub files: Vec<RecordedFile>,
+}
+
+/// A changed file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether the file did not exist.
+    pub created: bool,
+    /// Folders that did not exist, outermost first.
+    pub created_folders: Vec<PathBuf>,
+    /// Restores the earlier text.
+    pub patch: ReversePatch,
+}
+
+impl Record {
+    /// Returns the entry of a file.
+    pub fn get(&self, path: &Path) -> Option<&RecordedFile> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// Notes a change. A file that was changed before keeps its first text, unless others have
+    /// changed it since.
+    pub fn note(
+        &mut self,
+        path: &Path,
+        before: Option<&str>,
+        after: &str,
+        created_folders: Vec<PathBuf>,
+    ) {
+        let earlier = self.get(path).and_then(|file| {
+            let original = file.patch.apply(before.unwrap_or_default())?;
+            Some((original, file.created, file.created_folders.clone()))
+        });
+        let (original, created, created_folders) = earlier.unwrap_or_else(|| {
+            (
+                before.unwrap_or_default().to_owned(),
+                before.is_none(),
+                created_folders,
+            )
+        });
+        self.forget(path);
+        self.files.push(RecordedFile {
+            path: path.to_owned(),
+            created,
+            created_folders,
+            patch: ReversePatch::new(&original, after),
+        });
+    }
+
+    /// Removes the entry of a file.
+    pub fn forget(&mut self, path: &Path) {
+        self.files.retain(|file| file.path != path);
+    }
+}

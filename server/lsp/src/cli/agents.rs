@@ -1,0 +1,529 @@
+//! `sightline agents`: shows, adds and removes our entries in the configuration of coding
+//! agents.
+//!
+//! Without `--yes` nothing is written. What is written is recorded in the data directory, so
+//! that it can be removed byte for byte.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use clap::ValueEnum;
+use serde_json::json;
+use sightline_agents::{
+    Agent,
+    install::{
+        Content, Locations, Part, Presence, Program, Scope, codex_trust, patch::unified_diff,
+        record::Record, targets,
+    },
+};
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error,
+    storage::{Storage, atomic_file, read_foreign},
+};
+
+use super::{
+    DONE, FAILURE, NEGATIVE, Workspace, config_file::File, doctor::on_path, internal, offline,
+    print, print_message,
+};
+use crate::services::stores::default_storage_dir;
+
+/// The record of what was installed, in the data directory.
+const RECORD_FILE: &str = "agents.json";
+/// Maximum size of the record, in bytes.
+const MAX_RECORD_BYTES: u64 = 16 * 1024 * 1024;
+
+#[derive(clap::Subcommand)]
+pub(super) enum Agents {
+    /// Show which agents are connected.
+    Status {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// Only these agents.
+        #[arg(long, value_name = "AGENT")]
+        agent: Vec<AgentName>,
+    },
+    /// Connect agents: show the changes of their configuration, or make them with --yes.
+    ///
+    /// The exit code is 1 if there is something to do.
+    Install(Change),
+    /// Remove what `install` added: show the changes, or make them with --yes.
+    Uninstall(Change),
+}
+
+#[derive(clap::Args)]
+pub(super) struct Change {
+    /// Workspace folder, for --project.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Data directory.
+    #[arg(long, value_name = "DIR")]
+    storage: Option<PathBuf>,
+    /// Only these agents; by default, all that have been used.
+    #[arg(long, value_name = "AGENT")]
+    agent: Vec<AgentName>,
+    /// Change the configuration of the user. This is the default.
+    #[arg(long, conflicts_with = "project")]
+    user: bool,
+    /// Change the configuration of the project, for a team.
+    #[arg(long)]
+    project: bool,
+    /// Only these parts; by default mcp, context and access.
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    only: Vec<PartName>,
+    /// Write the changes.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// The name of an agent as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AgentName(Agent);
+
+impl ValueEnum for AgentName {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [AgentName; 7] = [
+            AgentName(Agent::Claude),
+            AgentName(Agent::Codex),
+            AgentName(Agent::Gemini),
+            AgentName(Agent::Qwen),
+            AgentName(Agent::Copilot),
+            AgentName(Agent::Opencode),
+            AgentName(Agent::Cline),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(self.0.name().into())
+    }
+}
+
+/// The name of a part as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PartName(Part);
+
+impl ValueEnum for PartName {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [PartName; 4] = [
+            PartName(Part::Mcp),
+            PartName(Part::Context),
+            PartName(Part::Access),
+            PartName(Part::Checkpoints),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        let help = match self.0 {
+            Part::Mcp => "tools for unsaved text, access checks and checkpoints",
+            Part::Context => "the editor's context with each prompt",
+            Part::Access => "denied files are refused to the agent's tools",
+            Part::Checkpoints => "a checkpoint before the first edit of each turn; includes access",
+        };
+        Some(clap::builder::PossibleValue::new(self.0.name()).help(help))
+    }
+}
+
+pub(super) fn run(command: Agents) -> Result<i32, Error> {
+    match command {
+        Agents::Status { workspace, agent } => status(&workspace, &agent),
+        Agents::Install(change) => Installer::new(&change)?.install(&change),
+        Agents::Uninstall(change) => Installer::new(&change)?.uninstall(&change),
+    }
+}
+
+/// Returns where the agents keep their configuration.
+fn locations(project: PathBuf) -> Result<Locations, Error> {
+    let set = |name: &str| {
+        let set = std::env::var_os(name).map(PathBuf::from);
+        set.filter(|path| path.is_absolute())
+    };
+    let home = directories::BaseDirs::new()
+        .ok_or_else(|| Error::storage("cannot find the home directory"))?;
+    Ok(Locations {
+        home: home.home_dir().to_owned(),
+        project,
+        xdg_config: set("XDG_CONFIG_HOME"),
+        claude: set("CLAUDE_CONFIG_DIR"),
+        codex: set("CODEX_HOME"),
+        copilot: set("COPILOT_HOME"),
+    })
+}
+
+/// Returns the name of this program if the search path finds this file, else its path.
+fn program() -> Result<Program, Error> {
+    let this = std::env::current_exe().map_err(internal)?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let name = format!("sightline{}", std::env::consts::EXE_SUFFIX);
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join(&name))
+        .find(|file| file.is_file());
+    let is_this = found.is_some_and(|found| {
+        let real = |path: &Path| path.canonicalize().ok();
+        real(&found).is_some() && real(&found) == real(&this)
+    });
+    Ok(if is_this {
+        Program::new("sightline")
+    } else {
+        Program::new(this.to_string_lossy())
+    })
+}
+
+struct Installer {
+    locations: Locations,
+    program: Program,
+    storage_dir: PathBuf,
+    scope: Scope,
+    record: Record,
+    /// Whether a file could not be edited.
+    failed: bool,
+    /// Whether there is something to do.
+    pending: bool,
+}
+
+impl Installer {
+    fn new(change: &Change) -> Result<Self, Error> {
+        let workspace = Workspace {
+            root: change.root.clone(),
+            storage: None,
+            json: false,
+        };
+        let storage_dir = match &change.storage {
+            Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
+            None => default_storage_dir()?,
+        };
+        let record = read_foreign(&storage_dir.join(RECORD_FILE), MAX_RECORD_BYTES)?;
+        let record = record.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(Self {
+            locations: locations(offline::root(&workspace)?.path.as_path().to_owned())?,
+            program: program()?,
+            storage_dir,
+            scope: if change.project {
+                Scope::Project
+            } else {
+                Scope::User
+            },
+            record: record.unwrap_or_default(),
+            failed: false,
+            pending: false,
+        })
+    }
+
+    fn agents(&self, named: &[AgentName]) -> Vec<Agent> {
+        if !named.is_empty() {
+            return named.iter().map(|name| name.0).collect();
+        }
+        let used = |agent: &Agent| self.locations.folder(*agent).is_dir();
+        Agent::ALL.into_iter().filter(used).collect()
+    }
+
+    fn install(mut self, change: &Change) -> Result<i32, Error> {
+        let agents = self.agents(&change.agent);
+        if agents.is_empty() {
+            print_message("no agent was found; name one with --agent");
+            return Ok(NEGATIVE);
+        }
+        for agent in &agents {
+            let mut parts: Vec<Part> = change.only.iter().map(|part| part.0).collect();
+            if parts.is_empty() {
+                parts = Part::DEFAULT.to_vec();
+                // A later installation keeps what was asked for before.
+                if installed(*agent, self.scope, &self.locations, &self.program)
+                    .parts
+                    .contains(&Part::Checkpoints)
+                {
+                    parts.push(Part::Checkpoints);
+                }
+            }
+            let targets = targets(*agent, self.scope, &parts, &self.locations, &self.program);
+            if targets.is_empty() {
+                let title = agent.title();
+                print_message(&format!(
+                    "{title} has no project configuration that Sightline knows"
+                ));
+            }
+            for target in targets {
+                self.edit(&target.path, change.yes, |text| {
+                    target
+                        .content
+                        .add(text)
+                        .map(Some)
+                        .map_err(|error| error.to_string())
+                })?;
+            }
+        }
+        if change.yes && agents.contains(&Agent::Codex) {
+            print(
+                "Codex runs new hooks after you have approved them: open Codex and enter /hooks.\n",
+            )?;
+        }
+        self.finish(change)
+    }
+
+    fn uninstall(mut self, change: &Change) -> Result<i32, Error> {
+        let parts: Vec<Part> = match change.only.as_slice() {
+            [] => Part::ALL.to_vec(),
+            only => only.iter().map(|part| part.0).collect(),
+        };
+        for agent in self.agents(&change.agent) {
+            let targets = targets(agent, self.scope, &parts, &self.locations, &self.program);
+            // The first one may have created the folders of the others.
+            for target in targets.into_iter().rev() {
+                let recorded = self.record.get(&target.path).cloned();
+                self.edit(&target.path, change.yes, |text| {
+                    let Some(text) = text else { return Ok(None) };
+                    let created = recorded.as_ref().is_some_and(|file| file.created);
+                    if let Some(file) = &recorded
+                        && change.only.is_empty()
+                        && let Some(original) = file.patch.apply(text)
+                    {
+                        return Ok((!created).then_some(original));
+                    }
+                    let presence = target.content.presence(text);
+                    if presence.is_ok_and(|presence| presence == Presence::Absent) {
+                        return Ok(Some(text.to_owned()));
+                    }
+                    let rest = target
+                        .content
+                        .remove(text)
+                        .map_err(|error| error.to_string())?;
+                    let is_ours = created || matches!(target.content, Content::Whole(_));
+                    Ok(rest.or_else(|| {
+                        (!is_ours).then(|| match &target.content {
+                            Content::Json(_) => "{}\n".to_owned(),
+                            _ => String::new(),
+                        })
+                    }))
+                })?;
+            }
+        }
+        self.finish(change)
+    }
+
+    /// Shows or makes the change of a file. `edit` gets its text, or `None` if it does not
+    /// exist, and returns the text it should have, or `None` for no file.
+    fn edit(
+        &mut self,
+        path: &Path,
+        write: bool,
+        edit: impl FnOnce(Option<&str>) -> Result<Option<String>, String>,
+    ) -> Result<(), Error> {
+        let file = match File::read(path) {
+            Ok(file) => file,
+            Err(error) => {
+                print_message(&error.message);
+                self.failed = true;
+                return Ok(());
+            }
+        };
+        let before = file.exists().then(|| file.text().to_owned());
+        let after = match edit(before.as_deref()) {
+            Ok(after) => after,
+            Err(error) => {
+                let path = path.display();
+                print_message(&format!("cannot edit {path}: {error}; nothing was changed"));
+                self.failed = true;
+                return Ok(());
+            }
+        };
+        if before == after {
+            return Ok(());
+        }
+        self.pending = true;
+        if !write {
+            return print(&unified_diff(path, before.as_deref(), after.as_deref()));
+        }
+        match after {
+            Some(after) => {
+                let folders = missing_folders(path);
+                let recorded = self.record.get(path);
+                let original = recorded
+                    .and_then(|file| file.patch.apply(before.as_deref().unwrap_or_default()));
+                if original.as_deref() == Some(&after) {
+                    file.replace(&after)?;
+                    self.record.forget(path);
+                    self.save_record()?;
+                } else {
+                    // An entry of a change that is not made is harmless.
+                    self.record.note(path, before.as_deref(), &after, folders);
+                    self.save_record()?;
+                    file.replace(&after)?;
+                }
+            }
+            None => {
+                file.delete()?;
+                let folders = self
+                    .record
+                    .get(path)
+                    .map(|file| file.created_folders.clone());
+                self.record.forget(path);
+                self.save_record()?;
+                for folder in folders.unwrap_or_default().iter().rev() {
+                    // Others may have put files there.
+                    if fs::remove_dir(folder).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        print(&format!("{}: written\n", path.display()))
+    }
+
+    fn save_record(&self) -> Result<(), Error> {
+        Storage::open(&self.storage_dir)?.make_dir(&self.storage_dir)?;
+        let text = serde_json::to_string_pretty(&self.record).map_err(internal)?;
+        atomic_file::replace(&self.storage_dir.join(RECORD_FILE), text.as_bytes())
+    }
+
+    fn finish(&self, change: &Change) -> Result<i32, Error> {
+        if !self.pending && !self.failed {
+            print("Nothing to do.\n")?;
+        } else if self.pending && !change.yes {
+            print_message("nothing was written; add --yes to write these changes");
+        }
+        Ok(match (self.failed, self.pending && !change.yes) {
+            (true, _) => FAILURE,
+            (false, true) => NEGATIVE,
+            (false, false) => DONE,
+        })
+    }
+}
+
+/// Returns the folders above a file that do not exist, outermost first.
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1);
+    let missing = above.take_while(|folder| {
+        fs::symlink_metadata(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    });
+    let mut missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
+/// What an agent has.
+#[derive(Default)]
+struct Installed {
+    parts: Vec<Part>,
+    /// Other versions of our entries.
+    outdated: bool,
+}
+
+/// Reads which parts an agent has.
+fn installed(agent: Agent, scope: Scope, locations: &Locations, program: &Program) -> Installed {
+    const HOOKS: [&[Part]; 4] = [
+        &[Part::Context, Part::Access, Part::Checkpoints],
+        &[Part::Context, Part::Access],
+        &[Part::Context],
+        &[Part::Access],
+    ];
+    let presence = |parts: &[Part]| {
+        let mut all = targets(agent, scope, parts, locations, program)
+            .into_iter()
+            .map(|target| {
+                let file = File::read(&target.path).ok().filter(File::exists);
+                let found = file.and_then(|file| target.content.presence(file.text()).ok());
+                found.unwrap_or(Presence::Absent)
+            });
+        all.next().unwrap_or(Presence::Absent)
+    };
+    let mut installed = Installed::default();
+    match presence(&[Part::Mcp]) {
+        Presence::Current => installed.parts.push(Part::Mcp),
+        Presence::Outdated => installed.outdated = true,
+        Presence::Absent => {}
+    }
+    let found: Vec<Presence> = HOOKS.iter().map(|parts| presence(parts)).collect();
+    match found
+        .iter()
+        .position(|presence| *presence == Presence::Current)
+    {
+        Some(index) => installed.parts.extend(HOOKS[index]),
+        None => installed.outdated |= found.contains(&Presence::Outdated),
+    }
+    installed
+}
+
+fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
+    let root = offline::root(workspace)?;
+    let locations = locations(root.path.as_path().to_owned())?;
+    let program = program()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut rows = Vec::new();
+    let mut lines = String::new();
+    for agent in Agent::ALL {
+        if !named.is_empty() && !named.contains(&AgentName(agent)) {
+            continue;
+        }
+        let is_used = locations.folder(agent).is_dir();
+        let user = installed(agent, Scope::User, &locations, &program);
+        let project = installed(agent, Scope::Project, &locations, &program);
+        let names = |parts: &[Part]| parts.iter().map(|part| part.name()).collect::<Vec<_>>();
+        let mut notes = Vec::new();
+        for (scope, installed) in [("user", &user), ("project", &project)] {
+            if !installed.parts.is_empty() {
+                notes.push(format!("{} ({scope})", names(&installed.parts).join(", ")));
+            }
+            if installed.outdated {
+                notes.push(format!(
+                    "out of date ({scope}): run `sightline agents install --agent {}`",
+                    agent.name()
+                ));
+            }
+        }
+        if notes.is_empty() {
+            notes.push(
+                if is_used {
+                    "not connected"
+                } else {
+                    "not found"
+                }
+                .to_owned(),
+            );
+        }
+        let trusted = (agent == Agent::Codex && user.parts.contains(&Part::Access))
+            .then(|| codex_trusts_hooks(&locations));
+        if trusted == Some(false) {
+            notes.push("hooks not approved yet: open Codex and enter /hooks".to_owned());
+        }
+        let on_path = on_path(&path, program_name(agent));
+        if is_used && !on_path {
+            notes.push(format!("`{}` is not on the PATH", program_name(agent)));
+        }
+        lines.push_str(&format!("{:<13} {}\n", agent.title(), notes.join("; ")));
+        rows.push(json!({
+            "agent": agent.name(),
+            "title": agent.title(),
+            "used": is_used,
+            "onPath": on_path,
+            "user": names(&user.parts),
+            "project": names(&project.parts),
+            "outdated": user.outdated || project.outdated,
+            "trusted": trusted,
+        }));
+    }
+    print(&if workspace.json {
+        format!("{}\n", json!(rows))
+    } else {
+        lines
+    })?;
+    Ok(DONE)
+}
+
+/// Returns the name of an agent's program.
+fn program_name(agent: Agent) -> &'static str {
+    agent.name()
+}
+
+fn codex_trusts_hooks(locations: &Locations) -> bool {
+    let folder = locations.folder(Agent::Codex);
+    let path = folder.join("hooks.json");
+    let text = |path: &Path| File::read(path).map(|file| file.text().to_owned());
+    let hooks = text(&path)
+        .map_err(|_| ErrorKind::Storage)
+        .and_then(|text| serde_json::from_str(&text).map_err(|_| ErrorKind::InvalidParams));
+    let config = text(&folder.join("config.toml")).unwrap_or_default();
+    hooks.is_ok_and(|hooks| codex_trust::is_trusted(&config, &hooks, &path.to_string_lossy()))
+}

@@ -1,0 +1,205 @@
+//! `sightline agents`, in a temporary home. `tests/agents` runs the agents themselves.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::Output,
+};
+
+use serde_json::Value;
+
+use crate::harness::{Workspace, program};
+
+struct Home {
+    workspace: Workspace,
+    folder: PathBuf,
+}
+
+impl Home {
+    fn new() -> Self {
+        let workspace = Workspace::new(&[]);
+        let folder = workspace.root().join("home");
+        fs::create_dir(&folder).unwrap();
+        Self { workspace, folder }
+    }
+
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn agents(&self, arguments: &[&str]) -> Output {
+        program()
+            .arg("agents")
+            .args(arguments)
+            .env("HOME", &self.folder)
+            .env("PATH", "/usr/bin:/bin")
+            .env("XDG_DATA_HOME", self.workspace.data())
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove("CODEX_HOME")
+            .env_remove("COPILOT_HOME")
+            .current_dir(self.workspace.root())
+            .output()
+            .unwrap()
+    }
+
+    fn run(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.agents(arguments);
+        let text =
+            String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        text
+    }
+
+    /// Path, mode, and content or link target of everything in the home.
+    fn snapshot(&self) -> Vec<String> {
+        fn read(folder: &Path, entries: &mut Vec<String>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let metadata = fs::symlink_metadata(&path).unwrap();
+                let mode = metadata.permissions().mode();
+                let content = if metadata.is_symlink() {
+                    format!("{:?}", fs::read_link(&path).unwrap())
+                } else if metadata.is_dir() {
+                    read(&path, entries);
+                    String::new()
+                } else {
+                    fs::read_to_string(&path).unwrap()
+                };
+                entries.push(format!("{} {mode:o} {content}", path.display()));
+            }
+        }
+        let mut entries = Vec::new();
+        read(&self.folder, &mut entries);
+        entries.sort();
+        entries
+    }
+}
+
+const SETTINGS: &str =
+    "{\n    // mine\n    \"hooks\": { \"Stop\": [] },\n    \"theme\": \"dark\" // last\n}\n";
+
+#[test]
+fn nothing_is_written_without_yes() {
+    let home = Home::new();
+    home.write(".claude/settings.json", SETTINGS);
+    let before = home.snapshot();
+    let diff = home.run(&["install", "--agent", "claude"], 1);
+    assert!(diff.contains("+++ "), "{diff}");
+    assert!(
+        diff.contains("+      {\n") || diff.contains("hook"),
+        "{diff}"
+    );
+    assert_eq!(home.snapshot(), before);
+}
+
+#[test]
+fn install_and_uninstall_are_inverse_for_all_agents() {
+    let home = Home::new();
+    let settings = home.write(".claude/settings.json", SETTINGS);
+    fs::set_permissions(&settings, fs::Permissions::from_mode(0o600)).unwrap();
+    home.write(
+        ".codex/config.toml",
+        "model = \"x\" # mine\r\n\r\n[tui]\r\na = 1",
+    );
+    home.write("dotfiles/gemini.json", "{}\n");
+    fs::create_dir(home.folder.join(".gemini")).unwrap();
+    symlink(
+        "../dotfiles/gemini.json",
+        home.folder.join(".gemini/settings.json"),
+    )
+    .unwrap();
+    home.write(
+        ".cline/data/settings/cline_mcp_settings.json",
+        "{\"mcpServers\":{\"a\":{}}}",
+    );
+    let before = home.snapshot();
+    let all: Vec<&str> = [
+        "claude", "codex", "gemini", "qwen", "copilot", "opencode", "cline",
+    ]
+    .iter()
+    .flat_map(|agent| ["--agent", agent])
+    .collect();
+    let command = |name: &'static str| [&[name, "--yes"], all.as_slice()].concat();
+    home.run(&command("install"), 0);
+    let installed = home.snapshot();
+    assert_ne!(installed, before);
+    assert!(
+        fs::symlink_metadata(home.folder.join(".gemini/settings.json"))
+            .unwrap()
+            .is_symlink()
+    );
+    let status = home.run(&["status", "--json"], 0);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    for agent in status.as_array().unwrap() {
+        assert_eq!(agent["user"].as_array().unwrap().len(), 3, "{agent}");
+    }
+    // A second installation changes nothing.
+    assert!(home.run(&command("install"), 0).contains("Nothing to do"));
+    assert_eq!(home.snapshot(), installed);
+    home.run(&command("uninstall"), 0);
+    assert_eq!(home.snapshot(), before);
+}
+
+#[test]
+fn parts_are_added_one_after_the_other() {
+    let home = Home::new();
+    home.write(".claude/settings.json", SETTINGS);
+    let before = home.snapshot();
+    for part in ["mcp", "context", "access", "checkpoints"] {
+        home.run(
+            &["install", "--agent", "claude", "--only", part, "--yes"],
+            0,
+        );
+    }
+    let text = fs::read_to_string(home.folder.join(".claude/settings.json")).unwrap();
+    assert!(
+        text.contains("--checkpoints") && text.contains("// last"),
+        "{text}"
+    );
+    home.run(&["uninstall", "--agent", "claude", "--yes"], 0);
+    assert_eq!(home.snapshot(), before);
+}
+
+#[test]
+fn without_the_record_only_our_entries_are_removed() {
+    let home = Home::new();
+    let settings = home.write(".claude/settings.json", SETTINGS);
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, text.replace("\"dark\"", "\"light\"")).unwrap();
+    home.run(&["uninstall", "--agent", "claude", "--yes"], 0);
+    let text = fs::read_to_string(&settings).unwrap();
+    assert!(
+        text.contains("\"light\" // last") && text.contains("// mine"),
+        "{text}"
+    );
+    assert!(!text.contains("sightline"), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_edited_is_reported_and_kept() {
+    let home = Home::new();
+    let settings = home.write(".claude/settings.json", "{ \"hooks\": [] }");
+    let text = home.run(&["install", "--agent", "claude", "--yes"], 3);
+    assert!(text.contains("`hooks` is not an object"), "{text}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "{ \"hooks\": [] }");
+    fs::write(&settings, "{").unwrap();
+    let text = home.run(&["install", "--agent", "claude", "--yes"], 3);
+    assert!(text.contains("not valid"), "{text}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "{");
+}
+
+#[test]
+fn a_project_is_connected_for_a_team() {
+    let home = Home::new();
+    home.run(&["install", "--agent", "claude", "--project", "--yes"], 0);
+    let root = home.workspace.root();
+    assert!(root.join(".mcp.json").exists() && root.join(".claude/settings.json").exists());
+    home.run(&["uninstall", "--agent", "claude", "--project", "--yes"], 0);
+    assert!(!root.join(".mcp.json").exists() && !root.join(".claude").exists());
+}
