@@ -545,6 +545,7 @@
 ---@field allRoots? boolean Include the checkpoints of other workspace folders from the same group. Fails with `conflict` if one of those folders is not open. Default: `false`.
 ---@field id string Id of the checkpoint. A leading `HEAD ` is ignored. With `undo`, the id of an undo point, or `last` for the undo point of the last restore.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
+---@field root? string With `undo` and the id `last`, considers only restores of this workspace folder, given by path, URI or name.
 ---@field undo? boolean Preview `sightline/undoRestore`, with its changes in every folder. Default: `false`.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 

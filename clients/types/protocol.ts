@@ -1172,6 +1172,11 @@ export interface PreviewRestoreParams {
   /** Limits the operation to these paths and everything below them. */
   paths?: string[];
   /**
+   * With `undo` and the id `last`, considers only restores of this workspace folder,
+   * given by path, URI or name.
+   */
+  root?: string;
+  /**
    * Preview `sightline/undoRestore`, with its changes in every folder.
    * Default: `false`.
    */

@@ -24,7 +24,7 @@ use sightline_workspace::{
 
 use crate::harness::{Server, Workspace, program, spawn, wait};
 
-fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
+pub(crate) fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
     let output: Output = program()
         .args(arguments)
         .arg("--root")
@@ -150,7 +150,7 @@ fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
 
 #[cfg(unix)]
 #[test]
-fn only_read_only_requests_are_accepted() {
+fn only_reads_and_previewed_restores_are_accepted() {
     let workspace = Workspace::new(&[("a.txt", "1\n")]);
     let mut server = listening(&workspace);
     let socket = sockets(&workspace).pop().unwrap();
@@ -159,7 +159,7 @@ fn only_read_only_requests_are_accepted() {
     let answers = talk(
         &socket,
         &[
-            request(1, "sightline/createCheckpoint", json!({})),
+            request(1, "sightline/pruneCheckpoints", json!({ "keep": 0 })),
             request(2, "workspace/executeCommand", execute),
             request(
                 3,
@@ -169,7 +169,13 @@ fn only_read_only_requests_are_accepted() {
             json!({ "jsonrpc": "2.0", "method": "exit" }),
             request(4, "shutdown", Value::Null),
             json!(["no message"]),
-            request(5, "sightline/checkAccess", Value::Null),
+            request(
+                5,
+                "sightline/restoreCheckpoint",
+                json!({ "id": "0".repeat(40) }),
+            ),
+            request(6, "sightline/undoRestore", json!({})),
+            request(7, "sightline/checkAccess", Value::Null),
         ],
     );
     let kinds: Vec<&str> = answers
@@ -183,6 +189,8 @@ fn only_read_only_requests_are_accepted() {
             "unsupported",
             "invalidParams",
             "unsupported",
+            "invalidParams",
+            "invalidParams",
             "fine"
         ]
     );

@@ -31,6 +31,7 @@ mod harness;
 mod helix;
 mod hook;
 mod ipc;
+mod ipc_checkpoints;
 mod lifecycle;
 mod limits;
 mod main_loop;

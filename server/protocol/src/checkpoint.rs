@@ -240,6 +240,10 @@ pub struct PreviewRestoreParams {
     /// Preview `sightline/undoRestore`, with its changes in every folder.
     #[serde(default)]
     pub undo: bool,
+    /// With `undo` and the id `last`, considers only restores of this workspace folder,
+    /// given by path, URI or name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// Token for `$/progress` notifications, as in LSP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,

@@ -51,17 +51,19 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     match command {
         Checkpoint::Create {
             workspace,
+            attached,
             label,
             task,
             confirm_large,
         } => {
+            let requests = Requests::new(&workspace, attached);
             let params = CreateCheckpointParams {
                 label,
                 task_id: task,
                 confirm_large,
-                ..CreateCheckpointParams::default()
+                root: requests.root()?,
+                work_done_token: None,
             };
-            let requests = Requests::new(&workspace, OFFLINE);
             let created =
                 requests.with_maintenance(|requests| requests.call::<CreateCheckpoint>(params))?;
             if workspace.json {
@@ -77,24 +79,27 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         }
         Checkpoint::List {
             workspace,
+            attached,
             task,
             limit,
-        } => list(&Requests::new(&workspace, OFFLINE), task, limit),
+        } => list(&Requests::new(&workspace, attached), task, limit),
         Checkpoint::Diff {
             workspace,
+            attached,
             from,
             to,
             patch,
             paths,
         } => {
-            let requests = Requests::new(&workspace, OFFLINE);
+            let requests = Requests::new(&workspace, attached);
             diff(&requests, &from, to.as_deref(), patch, &paths)
         }
         Checkpoint::Preview {
             workspace,
+            attached,
             id,
             paths,
-        } => restore::preview(&Requests::new(&workspace, OFFLINE), &id, &paths),
+        } => restore::preview(&Requests::new(&workspace, attached), &id, &paths),
         Checkpoint::Restore(arguments) => restore::restore(&arguments),
         Checkpoint::Undo(arguments) => restore::undo(&arguments),
         Checkpoint::Prune(arguments) => prune(&arguments),
@@ -139,7 +144,10 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
 
 /// Lists all checkpoints.
 fn list_all(requests: &Requests) -> Result<Vec<Listed>, Error> {
-    let params = ListCheckpointsParams::default();
+    let params = ListCheckpointsParams {
+        root: requests.root()?,
+        ..ListCheckpointsParams::default()
+    };
     Ok(requests.call::<ListCheckpoints>(params)?.checkpoints)
 }
 
@@ -190,7 +198,7 @@ fn list(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result
     let params = ListCheckpointsParams {
         task_id: task.clone(),
         limit,
-        root: None,
+        root: requests.root()?,
     };
     let listed = requests.call::<ListCheckpoints>(params)?;
     let is_empty = listed.checkpoints.is_empty();

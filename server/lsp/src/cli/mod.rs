@@ -53,8 +53,8 @@ pub const FAILURE: i32 = 3;
 ///
 /// Editors start this program as a language server, with --stdio or without arguments.
 /// The commands below offer the same features to hooks, scripts and editors that can only
-/// run programs. `environment`, `access` and `read` use the running server of the
-/// workspace, if there is one; other commands read from disk.
+/// run programs. `environment`, `access`, `read` and most `checkpoint` commands use the
+/// running server of the workspace, if there is one; other commands use the disk.
 #[derive(Parser)]
 #[command(
     name = "sightline",

@@ -12,7 +12,7 @@ use crate::{dispatch::Handler, ipc, services::stores::default_storage_dir};
 
 #[derive(clap::Args, Clone, Copy)]
 pub(super) struct Attached {
-    /// Read from disk, even if a server is running for this workspace.
+    /// Do not use the running server of this workspace.
     #[arg(long)]
     pub(super) offline: bool,
 }
@@ -55,6 +55,14 @@ impl<'a> Requests<'a> {
             attached,
             offline_server: OnceCell::new(),
         }
+    }
+
+    /// Returns the URI of the workspace folder. A running server may have more folders.
+    ///
+    /// # Errors
+    /// `invalidParams` if it does not exist.
+    pub(super) fn root(&self) -> Result<Option<String>, Error> {
+        Ok(Some(offline::root(self.workspace)?.canonical.to_uri()))
     }
 
     /// Runs a request.

@@ -10,15 +10,33 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sightline_protocol::{
     error::{ErrorData, ErrorKind},
-    method::Request,
+    method::{
+        CreateCheckpoint, DiffCheckpoints, PreviewRestore, Request, RestoreCheckpoint, UndoRestore,
+    },
 };
 use sightline_workspace::{error::Error, path::Root, storage::Storage};
 
 use super::transport::{self, ClientStream};
-use crate::connection::frame::{FrameReader, write_frame};
+use crate::{
+    connection::frame::{FrameReader, write_frame},
+    error_response::METHOD_NOT_FOUND,
+};
 
 /// Time after which a silent server is considered dead.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
+/// The same for requests that read or write the whole workspace.
+const WORKSPACE_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Returns how long a request may take, and whether it changes anything.
+fn effort(method: &str) -> (Duration, bool) {
+    match method {
+        CreateCheckpoint::NAME | RestoreCheckpoint::NAME | UndoRestore::NAME => {
+            (WORKSPACE_TIMEOUT, true)
+        }
+        DiffCheckpoints::NAME | PreviewRestore::NAME => (WORKSPACE_TIMEOUT, false),
+        _ => (RESPONSE_TIMEOUT, false),
+    }
+}
 
 /// Sends a request to the newest server of a root. Returns `None` if no server answers.
 pub fn request<M: Request>(
@@ -70,10 +88,13 @@ struct Answer<R> {
 
 #[derive(Deserialize)]
 struct Failure {
+    code: i64,
     message: String,
     data: Option<ErrorData>,
 }
 
+/// Sends a request and receives the answer. Fails if the server cannot have changed
+/// anything, so that the request can run elsewhere.
 fn exchange<M: Request>(
     stream: ClientStream,
     params: &M::Params,
@@ -86,14 +107,34 @@ fn exchange<M: Request>(
         params,
     })?;
     write_frame(&mut frame, &message)?;
-    let body = transport::with_timeout(stream, RESPONSE_TIMEOUT, move |mut stream| {
+    let (timeout, changes) = effort(M::NAME);
+    let body = transport::with_timeout(stream, timeout, move |mut stream| {
         stream.write_all(&frame)?;
-        match FrameReader::new(stream).next_frame()? {
-            Some(Ok(body)) => Ok(body),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(match FrameReader::new(stream).next_frame() {
+            Ok(Some(Ok(body))) => Ok(body),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) => Err(error),
+        })
+    });
+    let answer = match body {
+        Ok(received) => received,
+        // The request may have been sent.
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(error),
+        Err(error) => return Err(error),
+    };
+    match answer.and_then(|body| parse_answer::<M>(&body)) {
+        Err(error) if changes && error.kind() != io::ErrorKind::Unsupported => {
+            Ok(Err(Error::storage(format!(
+                "no answer from the running server: {error}. It may have done its work; see `sightline checkpoint list`"
+            ))))
         }
-    })?;
-    let answer: Answer<M::Result> = serde_json::from_slice(&body)?;
+        answer => answer,
+    }
+}
+
+/// Fails with `Unsupported` if the server rejected the request without running it.
+fn parse_answer<M: Request>(body: &[u8]) -> io::Result<Result<M::Result, Error>> {
+    let answer: Answer<M::Result> = serde_json::from_slice(body)?;
     let failure = match answer {
         Answer {
             error: Some(failure),
@@ -113,8 +154,8 @@ fn exchange<M: Request>(
         error.rule = data.rule;
     }
     // An older server may not support the request; fall back to the disk.
-    match kind {
-        ErrorKind::Unsupported | ErrorKind::NotInitialized => Err(io::Error::other(error.message)),
-        _ => Ok(Err(error)),
+    if failure.code == METHOD_NOT_FOUND || kind == ErrorKind::NotInitialized {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, error.message));
     }
+    Ok(Err(error))
 }

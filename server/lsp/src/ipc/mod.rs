@@ -2,8 +2,9 @@
 //!
 //! Each server listens on one socket per workspace root, in a private directory: a Unix
 //! socket (`unix`), or on Windows a named pipe described by a file (`windows`). It
-//! accepts framed requests like stdio, but only read-only ones, with the same handlers
-//! and access rules (`server`). If several servers have the same root, the newest is
+//! accepts framed requests like stdio: those that read, and those that create and restore
+//! checkpoints, with the same handlers and access rules (`server`). A restore needs the
+//! token of its preview. If several servers have the same root, the newest is
 //! used. Stale sockets are removed by clients.
 
 pub mod client;

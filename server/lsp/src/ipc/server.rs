@@ -32,7 +32,7 @@ use crate::{
     error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
 };
 
-/// Supported requests, all read-only.
+/// Supported requests: those that read, and those of checkpoints that can be undone.
 const METHODS: &[&str] = &[
     "sightline/environmentDetails",
     "sightline/checkAccess",
@@ -41,6 +41,10 @@ const METHODS: &[&str] = &[
     "sightline/listCheckpoints",
     "sightline/diffCheckpoints",
     "sightline/checkpointStats",
+    "sightline/createCheckpoint",
+    "sightline/previewRestore",
+    "sightline/restoreCheckpoint",
+    "sightline/undoRestore",
 ];
 
 /// Time after which a silent connection is closed.
@@ -221,7 +225,7 @@ fn reply(requests: &Sender<SocketRequest>, id: &Value, method: &str, params: &Va
         );
         return protocol_error(id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &why);
     };
-    let params = match read_only_params(method, params) {
+    let params = match accepted_params(method, params) {
         Ok(params) => params,
         Err(error) => return error_body(id, &error),
     };
@@ -238,11 +242,22 @@ fn reply(requests: &Sender<SocketRequest>, id: &Value, method: &str, params: &Va
     })
 }
 
-/// Returns params without side effects. Rejects params that would record something.
-fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
+/// Returns params without a progress token. Rejects params that would record something in a
+/// task, and a restore that was not previewed.
+fn accepted_params(method: &str, params: &Value) -> Result<Value, Error> {
     let mut params = params_compat::parse_object(method, Some(&params.to_string()))?;
     if let Some(fields) = params.as_object_mut() {
         fields.remove("workDoneToken");
+    }
+    let needs_token = match method {
+        "sightline/restoreCheckpoint" => params["mode"] != "task",
+        "sightline/undoRestore" => true,
+        _ => false,
+    };
+    if needs_token && params.get("token").is_none() {
+        return Err(Error::invalid(format!(
+            "{method}: `token` is required on this socket; preview the restore first"
+        )));
     }
     let records = match method {
         "sightline/environmentDetails" => {
@@ -255,7 +270,7 @@ fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
     };
     match records {
         Some(field) => Err(Error::invalid(format!(
-            "{method}: `{field}` is not allowed on this socket, which is read-only"
+            "{method}: `{field}` is not allowed on this socket, which records nothing in tasks"
         ))),
         None => Ok(params),
     }
@@ -266,16 +281,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn supported_methods_exist_and_params_are_read_only() {
+    fn supported_methods_exist_and_params_are_checked() {
         for method in METHODS {
             assert!(dispatch::request(method).is_some(), "{method}");
         }
         let environment = "sightline/environmentDetails";
         let params = json!({ "consume": true });
-        assert!(read_only_params(environment, &params).is_err());
-        let params = read_only_params(environment, &json!({ "workDoneToken": 1 }));
+        assert!(accepted_params(environment, &params).is_err());
+        let params = accepted_params(environment, &json!({ "workDoneToken": 1 }));
         assert_eq!(params, Ok(json!({ "consume": false })));
         let params = json!({ "path": "a", "taskId": "t" });
-        assert!(read_only_params("sightline/readFile", &params).is_err());
+        assert!(accepted_params("sightline/readFile", &params).is_err());
+        let restore = "sightline/restoreCheckpoint";
+        for (method, params, is_accepted) in [
+            (restore, json!({ "id": "a" }), false),
+            (restore, json!({ "id": "a", "token": null }), false),
+            (restore, json!({ "id": "a", "mode": "filesAndTask" }), false),
+            (restore, json!({ "id": "a", "mode": "task" }), true),
+            (restore, json!({ "id": "a", "token": "t" }), true),
+            ("sightline/undoRestore", json!({}), false),
+            ("sightline/undoRestore", json!({ "token": "t" }), true),
+        ] {
+            let accepted = accepted_params(method, &params);
+            assert_eq!(accepted.is_ok(), is_accepted, "{method} {params}");
+        }
     }
 }

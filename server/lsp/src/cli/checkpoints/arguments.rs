@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use sightline_protocol::checkpoint::RestoreMode;
 
 use super::confirm::ConfirmArgs;
-use crate::cli::Workspace;
+use crate::cli::{Workspace, requests::Attached};
 
 #[derive(Subcommand)]
 pub(in crate::cli) enum Checkpoint {
@@ -14,6 +14,8 @@ pub(in crate::cli) enum Checkpoint {
     Create {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
         /// Label of the checkpoint.
         #[arg(long, short, value_name = "TEXT")]
         label: Option<String>,
@@ -28,6 +30,8 @@ pub(in crate::cli) enum Checkpoint {
     List {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
         /// Only checkpoints of this task.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
@@ -39,6 +43,8 @@ pub(in crate::cli) enum Checkpoint {
     Diff {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
         /// Older checkpoint: an id, the beginning of one, or `last`.
         #[arg(value_name = "FROM")]
         from: String,
@@ -56,6 +62,8 @@ pub(in crate::cli) enum Checkpoint {
     Preview {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
         /// Checkpoint: an id, the beginning of one, or `last`.
         #[arg(value_name = "ID")]
         id: String,
@@ -112,6 +120,8 @@ pub(in crate::cli) struct Restore {
     #[command(flatten)]
     pub(super) workspace: Workspace,
     #[command(flatten)]
+    pub(super) attached: Attached,
+    #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
     /// Checkpoint: an id, the beginning of one, or `last`.
     #[arg(value_name = "ID")]
@@ -137,6 +147,8 @@ pub(in crate::cli) struct Restore {
 pub(in crate::cli) struct Undo {
     #[command(flatten)]
     pub(super) workspace: Workspace,
+    #[command(flatten)]
+    pub(super) attached: Attached,
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
     /// Undo point printed by the restore; by default, the latest.

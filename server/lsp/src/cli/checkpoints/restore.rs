@@ -11,7 +11,7 @@ use sightline_protocol::{
 use sightline_workspace::{error::Error, escape::one_line};
 
 use super::{
-    OFFLINE, absolute_paths,
+    absolute_paths,
     arguments::{ModeArgument, Restore, Undo},
     confirm::{Proceed, ask},
     format::{CHANGED, DIM, REMOVED, format_skipped, print},
@@ -41,7 +41,7 @@ pub(super) fn preview(requests: &Requests, id: &str, paths: &[String]) -> Result
 /// `sightline checkpoint restore`.
 pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed()?;
-    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let requests = Requests::new(&arguments.workspace, arguments.attached);
     let see = || {
         let conversation = (arguments.mode != ModeArgument::Files)
             .then(|| "the conversation is rewound to the checkpoint".to_owned());
@@ -56,9 +56,9 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     }
     let restored = requests.with_maintenance(|requests| {
         let mut token = arguments.token.clone();
-        if proceed == Proceed::Ask {
+        if proceed == Proceed::Ask || token.is_none() {
             let plan = see()?;
-            if !plan.confirm(&arguments.workspace, arguments.force)? {
+            if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace, arguments.force)? {
                 return Ok(None);
             }
             let has_token = arguments.mode != ModeArgument::Task;
@@ -95,15 +95,15 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
 
 fn run_undo(arguments: &Undo) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed()?;
-    let requests = Requests::new(&arguments.workspace, OFFLINE);
-    let named = || {
-        let id = arguments.id.as_deref();
-        id.map(|id| resolve_id(&requests, id)).transpose()
-    };
+    let requests = Requests::new(&arguments.workspace, arguments.attached);
     let see = || {
         let params = PreviewRestoreParams {
-            id: named()?.unwrap_or_else(|| "last".to_owned()),
+            id: match &arguments.id {
+                Some(id) => resolve_id(&requests, id)?,
+                None => "last".to_owned(),
+            },
             undo: true,
+            root: requests.root()?,
             ..PreviewRestoreParams::default()
         };
         let preview = requests.call::<PreviewRestore>(params)?;
@@ -117,17 +117,13 @@ fn run_undo(arguments: &Undo) -> Result<i32, Error> {
         return see()?.dry_run(&arguments.workspace);
     }
     let undone = requests.with_maintenance(|requests| {
-        let mut token = None;
-        if proceed == Proceed::Ask {
-            let plan = see()?;
-            if !plan.confirm(&arguments.workspace, false)? {
-                return Ok(None);
-            }
-            token = Some(plan.preview.token);
+        let plan = see()?;
+        if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace, false)? {
+            return Ok(None);
         }
         let params = UndoRestoreParams {
-            undo_id: named()?,
-            token,
+            undo_id: plan.preview.undo_id,
+            token: Some(plan.preview.token),
             ..UndoRestoreParams::default()
         };
         requests.call::<UndoRestore>(params).map(Some)

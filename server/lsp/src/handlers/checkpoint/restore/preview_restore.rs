@@ -23,7 +23,7 @@ pub(crate) fn run(
             ));
         }
         let id = Some(params.id.as_str()).filter(|id| *id != "last");
-        let undone = UndoPlan::find(&cx, id)?;
+        let undone = UndoPlan::find(&cx, id, params.root.as_deref())?;
         result.undo_id = Some(undone.named.to_string());
         result.task_id = undone.rewound.map(|(task, _)| task);
         undone.parts

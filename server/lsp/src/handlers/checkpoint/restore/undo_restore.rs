@@ -3,7 +3,7 @@
 use super::{
     super::{
         checkpoint_context::{CheckpointContext, FoundCheckpoint},
-        shared::conversation_mark,
+        shared::{conversation_mark, selected_roots},
     },
     conversation::{messages, undo_rewind},
     restore_roots::{
@@ -32,7 +32,7 @@ pub(crate) fn run(
         task,
         rewound,
         ..
-    } = UndoPlan::find(&cx, params.undo_id.as_deref())?;
+    } = UndoPlan::find(&cx, params.undo_id.as_deref(), None)?;
     let mut options = Options {
         token: params.token,
         force: params.force,
@@ -89,11 +89,15 @@ pub(super) struct UndoPlan {
 }
 
 impl UndoPlan {
-    /// Finds an undo point, by default the latest.
-    pub(super) fn find(cx: &CheckpointContext<'_>, id: Option<&str>) -> Result<Self, Error> {
+    /// Finds an undo point, by default the latest of a root or of all.
+    pub(super) fn find(
+        cx: &CheckpointContext<'_>,
+        id: Option<&str>,
+        root: Option<&str>,
+    ) -> Result<Self, Error> {
         let named = match id {
             Some(id) => cx.find(id)?,
-            None => last_undo(cx)?,
+            None => last_undo(cx, root)?,
         };
         if !is_undo(&named.checkpoint) {
             return Err(Error::invalid(format!(
@@ -142,10 +146,10 @@ fn is_undo(checkpoint: &Checkpoint) -> bool {
     matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
 }
 
-/// Returns the latest undo point of all roots.
-fn last_undo(cx: &CheckpointContext<'_>) -> Result<FoundCheckpoint, Error> {
+/// Returns the latest undo point of the named root, or of all.
+fn last_undo(cx: &CheckpointContext<'_>, root: Option<&str>) -> Result<FoundCheckpoint, Error> {
     let mut last: Option<FoundCheckpoint> = None;
-    for root in 0..cx.roots().as_slice().len() {
+    for root in selected_roots(cx.roots(), root)? {
         let (_, checkpoints) = cx.root_checkpoints(root)?;
         let Some(id) = checkpoints.store.last_undo()? else {
             continue;
