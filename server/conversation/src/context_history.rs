@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use serde_json::{Number, Value, json};
 
-use sightline_workspace::error::Error;
+use crate::error::Error;
 
 /// What kind of message was edited. The numbers are Cline's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,7 +332,7 @@ mod tests {
             ("[[1,[0,[[0,5]]]]]", "expected a list, found 5"),
             ("[[1,[0,[[0,[5]]]]]]", "expected a list, found 5"),
         ] {
-            let message = read(text).unwrap_err().message;
+            let message = read(text).unwrap_err().to_string();
             assert!(message.contains(named), "{message}");
         }
     }

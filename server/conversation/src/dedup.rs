@@ -10,7 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Number, Value};
 use sightline_protocol::settings::ConversationProfile as Profile;
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
+
+use crate::error::Error;
 
 use super::{
     context_history::{ContextHistory, EditKind, Update},

@@ -5,7 +5,9 @@
 
 use std::collections::HashSet;
 
-use sightline_workspace::{cancel::Cancel, error::Error, thread_pool};
+use sightline_workspace::{cancel::Cancel, thread_pool};
+
+use crate::error::Error;
 
 use super::{
     context_history::{ContextHistory, Update},

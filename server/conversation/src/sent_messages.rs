@@ -5,7 +5,9 @@ use std::{collections::HashMap, ops::Range};
 
 use serde_json::value::RawValue;
 use sightline_protocol::settings::ConversationProfile as Profile;
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
+
+use crate::error::Error;
 
 use super::{
     BlockEdit, Notices, SentMessage,
@@ -195,10 +197,8 @@ fn json_string(text: &str) -> String {
 }
 
 fn to_raw(text: String) -> Result<Box<RawValue>, Error> {
-    RawValue::from_string(text).map_err(|error| {
-        Error::new(
-            sightline_protocol::error::ErrorKind::Internal,
-            format!("cannot build a message: {error}; please report this bug"),
-        )
+    RawValue::from_string(text).map_err(|source| Error::Encode {
+        action: "build a message",
+        source,
     })
 }

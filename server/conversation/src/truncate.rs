@@ -7,7 +7,9 @@ use sightline_protocol::{
     conversation::{Decision, Keep},
     settings::ConversationProfile,
 };
-use sightline_workspace::{cancel::Cancel, error::Error, thread_pool};
+use sightline_workspace::{cancel::Cancel, thread_pool};
+
+use crate::error::Error;
 
 use super::{
     DeletedRange, Outline, TruncateAction, TruncateOutcome, TruncateRequest,
@@ -36,11 +38,7 @@ pub fn truncate(request: TruncateRequest<'_>, cancel: &Cancel) -> Result<Truncat
     cancel.check()?;
     let mut messages = Vec::with_capacity(scanned.len());
     for (index, message) in scanned.into_iter().enumerate() {
-        messages.push(message.ok_or_else(|| {
-            Error::invalid(format!(
-                "messages[{index}] is not an object; a message has a role and content"
-            ))
-        })?);
+        messages.push(message.ok_or(Error::InvalidMessage(index))?);
     }
     decide(&messages, request, cancel)
 }

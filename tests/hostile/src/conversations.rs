@@ -124,7 +124,7 @@ pub fn run(bytes: &[u8]) {
     let outcome = match truncate(asked(action, range, history), &cancel) {
         Ok(outcome) => outcome,
         Err(error) => {
-            assert_eq!(error.kind, ErrorKind::InvalidParams);
+            assert_eq!(error.kind(), ErrorKind::InvalidParams);
             let all_objects = messages
                 .iter()
                 .all(|message| message.get().starts_with('{'));

@@ -57,7 +57,7 @@ pub fn run(bytes: &[u8]) {
         let conversation = match store.load(&task, &cancel) {
             Ok(conversation) => conversation,
             // No line could be read.
-            Err(error) if error.kind == ErrorKind::NotFound => return Vec::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
             Err(error) => panic!("{error}"),
         };
         let messages = conversation.messages.iter();

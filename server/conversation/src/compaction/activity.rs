@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     limits::{MAX_COMMAND_BYTES, MAX_PATH_BYTES},
 };
 
 use crate::{
     dedup::normalize_path,
+    error::Error,
     file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTool, parse_header},
     json_scan::string_equals,
 };

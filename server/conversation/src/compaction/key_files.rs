@@ -3,7 +3,9 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line};
+use sightline_workspace::{cancel::Cancel, escape::one_line};
+
+use crate::error::Error;
 
 use sightline_protocol::compaction::{KeyFile, KeyFileReason};
 

@@ -3,7 +3,7 @@
 
 use sightline_protocol::compaction::MessageFilter;
 
-use sightline_workspace::error::Error;
+use crate::error::Error;
 
 /// Messages counted at a time, so that messages too old to fit are never counted.
 const BATCH: usize = 64;

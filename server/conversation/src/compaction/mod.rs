@@ -43,12 +43,12 @@ use sightline_protocol::{
         PlanCompactionParams, PlanCompactionResult,
     },
     conversation::Message,
-    error::ErrorKind,
 };
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 use crate::{
     ContextWindow,
+    error::Error,
     message::BlockKind,
     sent_messages::with_appended_text,
     tokens::{self, Calibration, Counter, Family},
@@ -327,7 +327,7 @@ pub fn apply(
             };
             let split = split.unwrap_or(1);
             if let Some(refusal) = scanned.refusal_reason(split) {
-                return Err(Error::new(ErrorKind::Conflict, refusal));
+                return Err(Error::Conflict(refusal));
             }
             scanned.with_summary(conversation, text, split, pre_tokens, options, cancel)?
         }

@@ -11,7 +11,9 @@
 use std::collections::{HashMap, HashSet};
 
 use sightline_protocol::compaction::MessageFilter;
-use sightline_workspace::{cancel::Cancel, error::Error, plural::plural};
+use sightline_workspace::{cancel::Cancel, plural::plural};
+
+use crate::error::Error;
 
 use super::{
     CompactionInput, activity_list,

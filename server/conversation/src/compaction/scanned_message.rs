@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 use crate::{
+    error::Error,
     json_scan::{Cursor, decode, member, string_equals},
     message::{Block, BlockKind, Content, Message, Role},
 };
@@ -52,11 +53,7 @@ pub(super) fn scan_messages<'a>(
     for item in items {
         cancel.check()?;
         let index = item.index;
-        let scan = Message::scan(item.message.get()).ok_or_else(|| {
-            Error::invalid(format!(
-                "messages[{index}] is not an object; a message has a role and content"
-            ))
-        })?;
+        let scan = Message::scan(item.message.get()).ok_or(Error::InvalidMessage(index))?;
         messages.push(ScannedMessage { index, scan });
     }
     Ok(messages)

@@ -6,9 +6,12 @@
 
 use std::collections::HashMap;
 
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
-use crate::message::{BlockKind, Role};
+use crate::{
+    error::Error,
+    message::{BlockKind, Role},
+};
 
 use super::scanned_message::ScannedMessage;
 

@@ -5,10 +5,9 @@
 //! further text starts with its heading. So a summary is recognized whatever its content.
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error, plural::plural};
+use sightline_workspace::plural::plural;
 
-use crate::message::BlockKind;
+use crate::{error::Error, message::BlockKind};
 
 use super::{
     key_files::SelectedFile,
@@ -148,11 +147,9 @@ pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Err
         .map(|text| json!({"type": "text", "text": text}))
         .collect();
     let message = json!({"role": "user", "content": blocks}).to_string();
-    RawValue::from_string(message).map_err(|error| {
-        Error::new(
-            ErrorKind::Internal,
-            format!("cannot write the summary message: {error}; please report this bug"),
-        )
+    RawValue::from_string(message).map_err(|source| Error::Encode {
+        action: "write the summary message",
+        source,
     })
 }
 

@@ -7,10 +7,9 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use serde_json::{Number, value::RawValue};
-use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
+use sightline_protocol::compaction::CompactionTrigger;
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     storage::{TaskDir, TaskId, TaskLock, UnsyncedWrite},
 };
 use uuid::Uuid;
@@ -24,7 +23,7 @@ use super::{
     link_lines,
     log::{Log, write_history_file},
 };
-use crate::ContextHistory;
+use crate::{ContextHistory, error::Error};
 
 /// A compaction to store.
 #[derive(Clone, Debug)]
@@ -212,7 +211,7 @@ impl TaskStore {
             let conflict = |why: &str| {
                 let why =
                     format!("cannot rewind task {task}: {why}; its conversation is unchanged");
-                Error::new(ErrorKind::Conflict, why)
+                Error::Conflict(why)
             };
             let past = log
                 .entries
@@ -248,10 +247,9 @@ impl TaskStore {
     ) -> Result<RewindId, Error> {
         self.commit(task, meta, cancel, |log, dir, lock| {
             let leaf = log.entries.rewound_leaf(id.0).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::NotFound,
-                    format!("task {task} has no rewind {id}; pass the id that a rewind returned"),
-                )
+                Error::NotFound(format!(
+                    "task {task} has no rewind {id}; pass the id that a rewind returned"
+                ))
             })?;
             let line = LogLine::system(Some(leaf), meta.now, &meta.origin, REWIND_UNDO);
             let (id, written) = append_branch(log, dir, lock, line)?;

@@ -15,13 +15,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value, value::RawValue};
-use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
-use sightline_workspace::{error::Error, limits::MAX_ENTRY_BYTES};
+use sightline_protocol::compaction::CompactionTrigger;
+use sightline_workspace::limits::MAX_ENTRY_BYTES;
 use uuid::Uuid;
 
 use super::truncation_record::LoggedTruncation;
 use crate::{
     ContextHistory, DeletedRange, Outline,
+    error::Error,
     json_scan::{Cursor, decode, string_equals},
     message::{Block, BlockKind, Message, Role},
 };
@@ -243,15 +244,9 @@ impl<'a> LogLine<'a> {
     /// `tooLarge`.
     pub(super) fn write(&self, text: &mut Vec<u8>) -> Result<(), Error> {
         let start = text.len();
-        serde_json::to_writer(&mut *text, self)
-            .map_err(|error| Error::storage(format!("cannot write a log entry: {error}")))?;
+        serde_json::to_writer(&mut *text, self).map_err(Error::storage("write", "a log entry"))?;
         if text.len() - start >= MAX_ENTRY_BYTES {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!(
-                    "a message exceeds the limit of {MAX_ENTRY_BYTES} bytes; split it into several messages"
-                ),
-            ));
+            return Err(Error::MessageTooLarge);
         }
         // Line breaks in JSON occur only between tokens.
         for byte in text.iter_mut().skip(start) {

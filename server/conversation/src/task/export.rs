@@ -6,11 +6,12 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     escape::one_line,
     storage::TaskId,
     tracker::{METADATA_FILE, is_metadata},
 };
+
+use crate::error::Error;
 
 use super::{
     Conversation, StoredMessage, TaskStore,
@@ -77,8 +78,7 @@ impl TaskStore {
             task_metadata: metadata.and_then(|text| allowed_metadata(&text, may_name)),
             log: self.log_entries(task, cancel)?,
         };
-        serde_json::to_string(&document)
-            .map_err(|error| Error::storage(format!("cannot export task {task}: {error}")))
+        serde_json::to_string(&document).map_err(Error::storage("export", format!("task {task}")))
     }
 
     /// Exports the current conversation of the task as Markdown.
@@ -109,7 +109,7 @@ impl TaskStore {
             Ok(())
         });
         cancel.check()?;
-        read.map_err(|error| Error::storage(format!("cannot read task {task}: {error}")))?;
+        read.map_err(Error::storage("read", format!("task {task}")))?;
         Ok(entries)
     }
 }

@@ -11,10 +11,9 @@ use serde::{
     de::{DeserializeSeed, SeqAccess, Visitor},
 };
 use serde_json::{Number, Value, value::RawValue};
-use sightline_protocol::{error::ErrorKind, task::Recovered};
+use sightline_protocol::task::Recovered;
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     limits::{MAX_ENTRY_BYTES, MAX_IMPORT_BYTES},
     storage::{TaskId, read_foreign},
     tracker::{METADATA_FILE, is_metadata},
@@ -32,6 +31,7 @@ use super::{
 };
 use crate::{
     ContextHistory, DeletedRange,
+    error::Error,
     json_scan::decode,
     message::{BlockKind, Message},
 };
@@ -317,13 +317,10 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportParts, Err
     }
     cancel.check()?;
     let text = read_foreign(&dir.join(MESSAGES_FILE), MAX_IMPORT_BYTES)?.ok_or_else(|| {
-        Error::new(
-            ErrorKind::NotFound,
-            format!(
-                "{} contains neither {MESSAGES_FILE} nor {LOG_FILE}; pass the folder of one task",
-                dir.display()
-            ),
-        )
+        Error::NotFound(format!(
+            "{} contains neither {MESSAGES_FILE} nor {LOG_FILE}; pass the folder of one task",
+            dir.display()
+        ))
     })?;
     let (entries, is_whole) = parse_array_prefix(&text);
     if !is_whole {
@@ -359,12 +356,8 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportParts, Err
 }
 
 fn from_export(path: &Path, now: i64) -> Result<ImportParts, Error> {
-    let text = read_foreign(path, MAX_IMPORT_BYTES)?.ok_or_else(|| {
-        Error::new(
-            ErrorKind::NotFound,
-            format!("file not found: {}", path.display()),
-        )
-    })?;
+    let text = read_foreign(path, MAX_IMPORT_BYTES)?
+        .ok_or_else(|| Error::NotFound(format!("file not found: {}", path.display())))?;
     let refused = |why: &str| {
         Error::invalid(format!(
             "{} is not an exported task: {why}; pass a task folder or a file that `sightline task export` wrote",

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use sightline_protocol::task::TaskSummary;
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     path::AbsPath,
     storage::{LogStamp, TaskId},
 };
+
+use crate::error::Error;
 
 use super::{
     TaskStore,
@@ -78,9 +79,9 @@ impl TaskStore {
         };
         let mut listed = self.index_entries(cancel)?.into_iter();
         let newest = listed.find(|listed| roots.is_empty() || is_in_roots(&listed.summary));
-        newest
+        Ok(newest
             .map(|listed| TaskId::new(&listed.summary.task_id))
-            .transpose()
+            .transpose()?)
     }
 
     /// Lists all tasks that have messages, last updated first. Skips unreadable logs;
@@ -158,8 +159,7 @@ impl TaskStore {
         let index = IndexFile {
             tasks: tasks.to_vec(),
         };
-        let text = serde_json::to_vec(&index)
-            .map_err(|error| Error::storage(format!("cannot write the task index: {error}")))?;
-        self.storage.write_beside_tasks(INDEX_FILE, &text)
+        let text = serde_json::to_vec(&index).map_err(Error::storage("write", "the task index"))?;
+        Ok(self.storage.write_beside_tasks(INDEX_FILE, &text)?)
     }
 }

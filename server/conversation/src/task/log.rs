@@ -13,10 +13,9 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use sightline_protocol::{error::ErrorKind, task::Recovered};
+use sightline_protocol::task::Recovered;
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     storage::{LogStamp, TaskDir, TaskLock, UnsyncedWrite},
 };
 
@@ -26,7 +25,7 @@ use super::{
     jsonl::{RawLine, for_each_line, trimmed},
     truncation_record::TruncationState,
 };
-use crate::ContextHistory;
+use crate::{ContextHistory, error::Error};
 
 /// File name of the log.
 pub(super) const LOG_FILE: &str = "conversation.jsonl";
@@ -106,13 +105,12 @@ impl Log {
             return Ok(false);
         };
         let path = dir.path().join(LOG_FILE);
-        let failed =
-            |error: &io::Error| Error::storage(format!("cannot read {}: {error}", path.display()));
-        if self.read_to <= REREAD_BYTES
-            || !self
-                .is_prefix_of(&mut file, stamp)
-                .map_err(|error| failed(&error))?
-        {
+        let failed = |source: io::Error| Error::Storage {
+            action: "read",
+            object: path.display().to_string(),
+            source,
+        };
+        if self.read_to <= REREAD_BYTES || !self.is_prefix_of(&mut file, stamp).map_err(failed)? {
             *self = Self::default();
         }
         if self.has_partial_line {
@@ -122,7 +120,7 @@ impl Log {
         self.is_torn = false;
         let new = stamp.len.saturating_sub(self.read_to);
         let read = file.seek(SeekFrom::Start(self.read_to)).map(|_| ());
-        read.map_err(|error| failed(&error))?;
+        read.map_err(failed)?;
         let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(new));
         for_each_line(reader, |line, length| {
             if cancel.is_cancelled() {
@@ -133,7 +131,7 @@ impl Log {
         })
         .map_err(|stop| match stop {
             ReadError::Cancelled => Error::cancelled(),
-            ReadError::Failed(error) => failed(&error),
+            ReadError::Failed(error) => failed(error),
         })?;
         self.stamp = Some(stamp);
         Ok(true)
@@ -297,10 +295,7 @@ pub(super) fn write_history_file(dir: &TaskDir, lock: &TaskLock, history: &Conte
 }
 
 pub(super) fn not_found(task: &sightline_workspace::storage::TaskId) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("task {task} has no stored conversation; list the tasks to see their ids"),
-    )
+    Error::TaskNotFound(task.clone())
 }
 
 #[cfg(test)]

@@ -31,9 +31,10 @@ use std::sync::Arc;
 use serde_json::{Number, value::RawValue};
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     storage::{Storage, TaskDir, TaskId, TaskLock, UnsyncedWrite},
 };
+
+use crate::error::Error;
 
 pub use conversation::{Conversation, ConversationInfo, RewindPoint, StoredMessage};
 pub use edits::{Compacted, CompactedMessage, Compaction, RewindId};
@@ -113,11 +114,7 @@ impl TaskStore {
         for (index, message) in messages.iter().enumerate() {
             cancel.check()?;
             let line = LogLine::message(None, meta.now, &meta.origin, message);
-            lines.push(line.ok_or_else(|| {
-                Error::invalid(format!(
-                    "messages[{index}] is not an object; a message has a role and content"
-                ))
-            })?);
+            lines.push(line.ok_or(Error::InvalidMessage(index))?);
         }
         if lines.is_empty() {
             return Err(Error::invalid(

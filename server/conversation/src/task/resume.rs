@@ -7,8 +7,8 @@
 use std::{collections::HashSet, fmt::Write};
 
 use serde_json::{json, value::RawValue};
-use sightline_protocol::{error::ErrorKind, settings::ConversationProfile};
-use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line, storage::TaskId};
+use sightline_protocol::settings::ConversationProfile;
+use sightline_workspace::{cancel::Cancel, escape::one_line, storage::TaskId};
 
 use super::{
     Conversation, TaskStore,
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     Notices, TruncateAction, TruncateRequest,
+    error::Error,
     message::{BlockKind, Message, Role},
     truncate_scanned,
 };
@@ -116,11 +117,9 @@ fn missing_results(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Erro
         .map(|call| json!({"type": "tool_result", "tool_use_id": call.id, "content": text}))
         .collect();
     let message = json!({"role": "user", "content": results});
-    serde_json::value::to_raw_value(&message).map_err(|error| {
-        Error::new(
-            ErrorKind::Internal,
-            format!("cannot build a message: {error}; please report this bug"),
-        )
+    serde_json::value::to_raw_value(&message).map_err(|source| Error::Encode {
+        action: "build a message",
+        source,
     })
 }
 

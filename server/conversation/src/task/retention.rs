@@ -7,7 +7,9 @@
 use std::time::UNIX_EPOCH;
 
 use sightline_protocol::settings::TaskSettings;
-use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
+use sightline_workspace::{cancel::Cancel, storage::TaskId};
+
+use crate::error::Error;
 
 use super::{TaskStore, index::IndexEntry, log::LOG_FILE, log_cache::lock_unpoisoned};
 

@@ -5,10 +5,9 @@
 //! the last report and adds the change since, scaled by the rate between two reports.
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::{
-    error::Error,
-    storage::{TaskDir, TaskLock},
-};
+use sightline_workspace::storage::{TaskDir, TaskLock};
+
+use crate::error::Error;
 
 use super::{Count, Family};
 
@@ -65,9 +64,8 @@ impl Calibration {
     /// # Errors
     /// Kind `storage`.
     pub fn store(&self, task: &TaskLock) -> Result<(), Error> {
-        let text = serde_json::to_vec(self)
-            .map_err(|error| Error::storage(format!("cannot write {CALIBRATION_FILE}: {error}")))?;
-        task.write(CALIBRATION_FILE, &text)
+        let text = serde_json::to_vec(self).map_err(Error::storage("write", CALIBRATION_FILE))?;
+        Ok(task.write(CALIBRATION_FILE, &text)?)
     }
 
     /// Returns the calibration if it applies to the family, else an empty one.

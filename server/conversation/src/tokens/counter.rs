@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 use serde_json::value::RawValue;
 use sightline_protocol::tokens::{CountTokensParams, CountTokensResult};
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
+
+use crate::error::Error;
 
 use super::{
     Calibration, Count, CountableMessage, Counts, Encoding, Family,

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
+
+use crate::error::Error;
 
 use super::{
     chunk::{self, Chunk, MAX_CHUNK_BYTES},
@@ -349,7 +351,10 @@ mod tests {
             }
             Some(1)
         });
-        assert_eq!(result.unwrap_err(), Error::cancelled());
+        assert_eq!(
+            result.unwrap_err().kind(),
+            sightline_protocol::error::ErrorKind::Cancelled
+        );
         assert!(counted.into_inner() < 1_000);
     }
 }

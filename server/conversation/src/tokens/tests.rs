@@ -8,7 +8,9 @@ use sightline_protocol::{
     error::ErrorKind,
     tokens::{CountTokensParams, CountTokensResult},
 };
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
+
+use crate::error::Error;
 
 use super::{measure::Measure, measure_cache::Key, *};
 
@@ -239,7 +241,7 @@ fn a_cancelled_count_is_not_cached() {
             }
         }
     });
-    assert_eq!(result.unwrap_err(), Error::cancelled());
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
     let fresh = counter
         .texts(&["x"], family("gpt-4"), &Cancel::default())
         .unwrap();
@@ -323,8 +325,8 @@ fn count_tokens_requests() {
     );
 
     let error = answer(json!({"texts": ["x"], "encoding": "o300k"}), &none).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::InvalidParams);
-    assert!(error.message.contains("o300k") && error.message.contains("cl100k_base"));
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
+    assert!(error.to_string().contains("o300k") && error.to_string().contains("cl100k_base"));
 }
 
 #[test]

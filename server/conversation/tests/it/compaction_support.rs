@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde_json::{Value, json, value::RawValue};
+use sightline_conversation::error::Error;
 use sightline_conversation::{
     ContextWindow,
     compaction::{
@@ -12,7 +13,7 @@ use sightline_conversation::{
     tokens::{Calibration, Counter, Encoding, Family},
 };
 use sightline_protocol::compaction::PlanCompactionResult;
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 static COUNTER: LazyLock<Counter> = LazyLock::new(Counter::default);
 

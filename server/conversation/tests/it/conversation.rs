@@ -435,13 +435,13 @@ fn refusals() {
         notices: &notices,
     };
     let error = truncate(request(), &Cancel::default()).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::InvalidParams);
-    assert!(error.message.contains("messages[0]"));
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
+    assert!(error.to_string().contains("messages[0]"));
 
     let cancel = Cancel::default();
     cancel.cancel();
     let error = truncate(request(), &cancel).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
 }
 
 #[test]

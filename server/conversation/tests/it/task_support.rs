@@ -6,13 +6,15 @@ use std::{
 };
 
 use serde_json::{json, value::RawValue};
-use sightline_conversation::task::{
-    CommitResult, Compacted, CompactedMessage, Compaction, Conversation, EntryMeta, TaskStore,
+use sightline_conversation::{
+    error::Error,
+    task::{
+        CommitResult, Compacted, CompactedMessage, Compaction, Conversation, EntryMeta, TaskStore,
+    },
 };
 use sightline_protocol::compaction::CompactionTrigger;
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     storage::{Storage, TaskId},
 };
 

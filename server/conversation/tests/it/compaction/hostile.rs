@@ -50,8 +50,8 @@ fn hostile_messages_do_no_harm() {
         .messages
         .extend(no_object.raw(&["[1]".to_owned()]));
     let error = no_object.plan(&PlanOptions::default()).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::InvalidParams);
-    assert!(error.message.contains("messages[10]"));
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
+    assert!(error.to_string().contains("messages[10]"));
 }
 
 #[test]
@@ -74,6 +74,9 @@ fn cancelling_ends_the_work() {
     let case = case(worked());
     case.cancel.cancel();
     let kind = ErrorKind::Cancelled;
-    assert_eq!(case.plan(&PlanOptions::default()).unwrap_err().kind, kind);
-    assert_eq!(case.apply(&ApplyOptions::default()).unwrap_err().kind, kind);
+    assert_eq!(case.plan(&PlanOptions::default()).unwrap_err().kind(), kind);
+    assert_eq!(
+        case.apply(&ApplyOptions::default()).unwrap_err().kind(),
+        kind
+    );
 }

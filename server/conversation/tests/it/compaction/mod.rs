@@ -251,10 +251,10 @@ fn repeated_compaction_ends_whatever_the_summary() {
             ..ApplyOptions::default()
         };
         let error = case.apply(&options).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Conflict, "{retain_from:?}");
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{retain_from:?}");
         assert!(
             error
-                .message
+                .to_string()
                 .contains("no new messages since the last compaction")
         );
     }
@@ -289,9 +289,9 @@ fn repeated_compaction_ends_whatever_the_summary() {
         ..ApplyOptions::default()
     };
     let error = case.apply(&options).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Conflict);
+    assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(
-        error.message.contains("only the previous summary"),
+        error.to_string().contains("only the previous summary"),
         "{error}"
     );
 }
@@ -445,8 +445,8 @@ fn retain_from_is_validated() {
                 ..ApplyOptions::default()
             };
             let error = case.apply(&options).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::InvalidParams, "{retain_from}");
-            assert!(error.message.contains(&retain_from.to_string()));
+            assert_eq!(error.kind(), ErrorKind::InvalidParams, "{retain_from}");
+            assert!(error.to_string().contains(&retain_from.to_string()));
         }
     }
     let plan = case.plan(&PlanOptions::default()).unwrap();
@@ -468,7 +468,7 @@ fn the_plan_of_an_empty_conversation_can_be_applied() {
     // There is nothing to summarize, which is not an error in the parameters.
     let summary = Some("s");
     let error = case.apply(&ApplyOptions { summary, ..options });
-    assert_eq!(error.unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Conflict);
 }
 
 #[test]

@@ -186,7 +186,7 @@ proptest! {
                 } else {
                     ErrorKind::Conflict
                 };
-                prop_assert_eq!(error.kind, expected);
+                prop_assert_eq!(error.kind(), expected);
                 prop_assert!(out_of_range || summary.is_some());
                 prop_assert!(out_of_range || begins(&messages, target).is_none());
                 return Ok(());

@@ -132,7 +132,7 @@ fn a_compaction_of_an_outdated_conversation_conflicts() {
         let stored = scratch
             .store
             .compact(&at("t"), &now, compaction, &at_time(9), &cancel);
-        stored.unwrap_err().kind
+        stored.unwrap_err().kind()
     };
     assert_eq!(refused(&no_source), ErrorKind::InvalidParams);
     let empty = Compaction {
@@ -222,11 +222,11 @@ fn a_rewind_and_its_undo_can_be_undone() {
 
     let unknown = "67e55044-10b1-426f-9247-bb680e5fe0c8".parse().unwrap();
     let refused = store.undo_rewind(&at("t"), unknown, &at_time(15), &cancel);
-    assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
     // The id of a message is not a rewind id.
     let message = load(store).messages[0].uuid.to_string().parse().unwrap();
     let refused = store.undo_rewind(&at("t"), message, &at_time(15), &cancel);
-    assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
     assert!(
         "x".parse::<sightline_conversation::task::RewindId>()
             .is_err()
@@ -288,7 +288,7 @@ fn rewind_reaches_abandoned_branches() {
         go(another_count, Some((9, 0)), 10),
         go(another_count, Some((8, 1)), 10),
     ] {
-        assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict);
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
     }
     assert_eq!(scratch.log("t"), log, "nothing is done");
 }

@@ -4,12 +4,13 @@ use std::{fs, path::PathBuf};
 
 use crate::task_support::{Scratch, at, raw, says, texts, turn};
 use serde_json::{Value, json};
+use sightline_conversation::error::Error;
 use sightline_conversation::{
     DeletedRange,
     task::{CommitResult, CompactedMessage, Compaction, EntryMeta, ImportedTask},
 };
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 const CLINE: &str = "1700000000000";
 const METADATA: &str = r#"{
@@ -121,7 +122,7 @@ fn a_cline_task_folder_is_imported() {
     // The conversation can be continued.
     scratch.append(CLINE, &[&turn(6)], 1);
     let refused = import(&scratch, &dir, None).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::Conflict);
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert_eq!(import(&scratch, &dir, Some("other")).unwrap().messages, 6);
 }
 
@@ -164,14 +165,14 @@ fn malformed_files_are_reported() {
     for (text, id) in [("", "a"), ("{}", "b"), ("[]", "c"), ("[5]", "d")] {
         fs::write(&messages_file, text).unwrap();
         let refused = import(&scratch, &dir, Some(id)).unwrap_err();
-        assert_eq!(refused.kind, ErrorKind::InvalidParams, "{text}");
+        assert_eq!(refused.kind(), ErrorKind::InvalidParams, "{text}");
         assert!(!scratch.path(id).exists());
     }
     fs::remove_file(&messages_file).unwrap();
     let refused = import(&scratch, &dir, Some("e")).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::NotFound);
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
     let refused = import(&scratch, &dir.join("none"), Some("e")).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::NotFound);
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
     let left: Vec<_> = fs::read_dir(scratch.data().join("tasks"))
         .unwrap()
         .collect();
@@ -197,7 +198,7 @@ fn symlinks_in_a_task_folder_are_not_followed() {
     fs::rename(&messages, &secret).unwrap();
     std::os::unix::fs::symlink(&secret, &messages).unwrap();
     let refused = import(&scratch, &dir, Some("x")).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::Storage);
+    assert_eq!(refused.kind(), ErrorKind::Storage);
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn an_invalid_task_id_is_rejected() {
     let odd = dir.parent().unwrap().join("no task id");
     fs::rename(&dir, &odd).unwrap();
     let refused = import(&scratch, &odd, None).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::InvalidParams);
+    assert_eq!(refused.kind(), ErrorKind::InvalidParams);
     assert_eq!(import(&scratch, &odd, Some("named")).unwrap().messages, 6);
 }
 
@@ -336,7 +337,7 @@ fn an_export_is_imported_byte_for_byte() {
     fs::write(&file, &text).unwrap();
     let before = scratch.store.load(&at("t"), &cancel).unwrap();
     let refused = import(&scratch, &file, None).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::Conflict);
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
     for (source, id) in [(file, "again"), (scratch.path("t"), "copy")] {
         let imported = import(&scratch, &source, Some(id)).unwrap();
         assert_eq!((imported.messages, imported.problems.len()), (3, 0));
@@ -385,7 +386,7 @@ fn an_export_without_its_log_can_be_imported() {
     ] {
         fs::write(&file, bad).unwrap();
         let refused = import(&scratch, &file, Some("x")).unwrap_err();
-        assert_eq!(refused.kind, ErrorKind::InvalidParams, "{bad}");
+        assert_eq!(refused.kind(), ErrorKind::InvalidParams, "{bad}");
     }
     let broken = text.replacen(r#""type":"user""#, r#""type":5"#, 1);
     fs::write(&file, broken).unwrap();
@@ -448,7 +449,7 @@ fn markdown_export_of_a_task() {
         .unwrap();
     insta::assert_snapshot!(text);
     let missing = scratch.store.export_markdown(&at("x"), &Cancel::default());
-    assert_eq!(missing.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]

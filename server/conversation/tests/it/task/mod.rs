@@ -11,6 +11,7 @@ use std::fs;
 
 use crate::task_support::{Scratch, at, raw, says, texts};
 use serde_json::json;
+use sightline_conversation::error::Error;
 use sightline_conversation::{
     ContextHistory, DeletedRange,
     task::{CommitResult, EntryMeta, EntryOrigin, RewindPoint, TaskStore, TruncationState},
@@ -18,7 +19,6 @@ use sightline_conversation::{
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     path::AbsPath,
     storage::{Storage, TaskId},
 };
@@ -77,13 +77,13 @@ fn invalid_messages_are_rejected_and_nothing_is_stored() {
         appended.map(|appended| appended.count)
     };
     let refused = append(&[r#"{"role":"user"}"#, "[]"]).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::InvalidParams);
-    assert!(refused.message.contains("messages[1]"), "{refused}");
-    assert_eq!(append(&[]).unwrap_err().kind, ErrorKind::InvalidParams);
+    assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+    assert!(refused.to_string().contains("messages[1]"), "{refused}");
+    assert_eq!(append(&[]).unwrap_err().kind(), ErrorKind::InvalidParams);
     let large = format!(r#"{{"content":"{}"}}"#, "x".repeat(64 << 20));
-    assert_eq!(append(&[&large]).unwrap_err().kind, ErrorKind::TooLarge);
+    assert_eq!(append(&[&large]).unwrap_err().kind(), ErrorKind::TooLarge);
     let load = scratch.store.load(&at("t"), &Cancel::default());
-    assert_eq!(load.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(load.unwrap_err().kind(), ErrorKind::NotFound);
     let stopped = Cancel::default();
     stopped.cancel();
     let refused = scratch.store.append(
@@ -92,7 +92,7 @@ fn invalid_messages_are_rejected_and_nothing_is_stored() {
         &EntryMeta::default(),
         &stopped,
     );
-    assert_eq!(refused.unwrap_err().kind, ErrorKind::Cancelled);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Cancelled);
     assert!(append(&["{}"]).unwrap() == 1);
 }
 
@@ -115,7 +115,7 @@ fn a_missing_task_is_not_found_and_not_created() {
         store.delete(&task).map(drop),
     ];
     for found in found {
-        assert_eq!(found.unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(found.unwrap_err().kind(), ErrorKind::NotFound);
     }
     assert!(!scratch.data().exists());
 }
@@ -316,7 +316,7 @@ fn deleting_a_task_removes_all_its_files() {
         .collect();
     assert_eq!(names.len(), 0, "{names:?}");
     let load = scratch.store.load(&at("t"), &Cancel::default());
-    assert_eq!(load.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(load.unwrap_err().kind(), ErrorKind::NotFound);
     // The task can be created again.
     scratch.say("t", 1, 1);
     let now = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
@@ -346,12 +346,12 @@ fn a_log_that_is_a_symlink_is_rejected() {
     let before = fs::read(&elsewhere).unwrap();
     let store = scratch.again();
     let load = store.load(&at("t"), &Cancel::default()).unwrap_err();
-    assert_eq!(load.kind, ErrorKind::Storage);
-    assert!(load.message.contains("not a regular file"), "{load}");
+    assert_eq!(load.kind(), ErrorKind::Storage);
+    assert!(load.to_string().contains("not a regular file"), "{load}");
     let message = raw(&says("user", "x"));
     let meta = EntryMeta::default();
     let append = store.append(&at("t"), &[&message], &meta, &Cancel::default());
-    assert_eq!(append.unwrap_err().kind, ErrorKind::Storage);
+    assert_eq!(append.unwrap_err().kind(), ErrorKind::Storage);
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
     assert_eq!(store.list(None, &Cancel::default()).unwrap(), []);
 }

@@ -58,9 +58,9 @@ fn child() {
             &EntryMeta::default(),
             &Cancel::default(),
         );
-        let said = match appended.and_then(|appended| appended.written.sync()) {
+        let said = match appended.and_then(|appended| Ok(appended.written.sync()?)) {
             Ok(()) => format!("stored {nth}"),
-            Err(error) => format!("refused {nth} {:?}", error.kind),
+            Err(error) => format!("refused {nth} {:?}", error.kind()),
         };
         if writeln!(told, "\n{said}").is_err() {
             return;

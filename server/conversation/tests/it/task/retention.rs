@@ -174,7 +174,7 @@ fn the_resumption_text() {
         notices: &notices,
     };
     let missing = scratch.store.resume(&at("none"), &how, &cancel);
-    assert_eq!(missing.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 fn kept(scratch: &Scratch) -> Vec<String> {

@@ -73,7 +73,7 @@ pub(super) fn conversation_mark(
             compactions: conversation.info.compactions,
             entry: conversation.entry,
         }),
-        Err(error) if error.kind == ErrorKind::NotFound => Some(ConversationMark::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Some(ConversationMark::default()),
         Err(error) => {
             tracing::warn!(%error, "cannot read the conversation; the checkpoint is created without it");
             None

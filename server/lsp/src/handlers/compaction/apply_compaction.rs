@@ -32,7 +32,7 @@ pub(crate) fn run(
     let options = ApplyOptions::from_params(&params);
     let apply = |conversation: &CompactionInput<'_>| {
         let applied = compaction::apply(conversation, &options, &context.cancel)?;
-        Ok((
+        Ok::<_, Error>((
             applied,
             conversation
                 .items

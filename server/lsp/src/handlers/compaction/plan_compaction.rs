@@ -29,7 +29,7 @@ pub(crate) fn run(
         messages,
         stored.as_ref(),
         Some(&params.model),
-        |conversation| compaction::plan(conversation, &options, &context.cancel),
+        |conversation| Ok(compaction::plan(conversation, &options, &context.cancel)?),
     )?;
     if let (Some(task), Some(stored)) = (&task, &stored) {
         let plan = PlannedCompaction {

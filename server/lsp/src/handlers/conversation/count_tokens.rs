@@ -39,7 +39,7 @@ pub(crate) fn run(
     };
     let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
         let counter = &context.services.counter;
-        counter.count_request(&params, &sent, calibration, &context.cancel)
+        Ok(counter.count_request(&params, &sent, calibration, &context.cancel)?)
     };
     let calibration = match &params.task_id {
         None => Calibration::default(),

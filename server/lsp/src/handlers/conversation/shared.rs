@@ -69,5 +69,9 @@ pub(in crate::handlers) fn messages_to_send(
         profile: settings.profile,
         notices: &settings.notices,
     };
-    conversation::truncate_scanned(request, &stored.outlines(), &context.cancel)
+    Ok(conversation::truncate_scanned(
+        request,
+        &stored.outlines(),
+        &context.cancel,
+    )?)
 }

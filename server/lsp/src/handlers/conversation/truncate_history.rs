@@ -134,10 +134,10 @@ fn decide(
         profile: settings.profile,
         notices: &settings.notices,
     };
-    match outlines {
-        Some(outlines) => conversation::truncate_scanned(request, outlines, &context.cancel),
-        None => conversation::truncate(request, &context.cancel),
-    }
+    Ok(match outlines {
+        Some(outlines) => conversation::truncate_scanned(request, outlines, &context.cancel)?,
+        None => conversation::truncate(request, &context.cancel)?,
+    })
 }
 
 /// Counts the tokens before and after the truncation.

@@ -44,7 +44,7 @@ fn stored_count(
 ) -> Result<u64, Error> {
     match store.load(task, &context.cancel) {
         Ok(conversation) => Ok(conversation.messages.len() as u64),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(
     let store = context.task_store()?;
     context.cancel.commit()?;
     let deleted = match store.delete(&task) {
-        Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         deleted => deleted,
     };
     context.services.active_tasks.forget(&task);
@@ -28,7 +28,8 @@ pub(crate) fn run(
     let freed_bytes = match (deleted, removed) {
         // A task may have nothing but checkpoints left.
         (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,
-        (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+        (Err(error), _) => return Err(error.into()),
+        (Ok(_), Err(error)) => return Err(error),
         (Ok(freed), Ok(removed)) => freed + removed.freed_bytes,
     };
     Ok(DeleteTaskResult { freed_bytes })

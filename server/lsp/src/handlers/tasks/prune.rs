@@ -24,7 +24,7 @@ pub(crate) fn schedule(services: &Arc<Services>, settings: &Settings) {
             let is_in_use = |task: &TaskId| tasks.contains(task.as_str());
             let store = worker.stores.tasks(&snapshot.settings);
             let pruned = store.and_then(|store| {
-                store.prune(&limits, &is_in_use, now_millis(), &Cancel::default())
+                Ok(store.prune(&limits, &is_in_use, now_millis(), &Cancel::default())?)
             });
             match pruned {
                 Ok(pruned) => {

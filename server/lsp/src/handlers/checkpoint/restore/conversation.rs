@@ -41,7 +41,7 @@ pub(super) fn undo_rewind(
 ) -> Result<RewindId, Error> {
     let store = context.task_store()?;
     let meta = entry_meta(context, MessageMeta::default());
-    store.undo_rewind(task, id, &meta, &Cancel::default())
+    Ok(store.undo_rewind(task, id, &meta, &Cancel::default())?)
 }
 
 pub(super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {

@@ -1,0 +1,99 @@
+//! The error type of this crate.
+
+use std::io;
+
+use sightline_protocol::error::ErrorKind;
+use sightline_workspace::{
+    error::Error as WorkspaceError, limits::MAX_ENTRY_BYTES, storage::TaskId,
+};
+
+/// A failed operation on a conversation.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An element of `messages` is not a message.
+    #[error("messages[{0}] is not an object; a message has a role and content")]
+    InvalidMessage(usize),
+    /// Another parameter or an imported file is invalid.
+    #[error("{0}")]
+    InvalidParams(String),
+    /// The task has no log.
+    #[error("task {0} has no stored conversation; list the tasks to see their ids")]
+    TaskNotFound(TaskId),
+    /// A file to import or a rewind does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// The conversation is not in the expected state.
+    #[error("{0}")]
+    Conflict(String),
+    /// A message does not fit in a log entry.
+    #[error(
+        "a message exceeds the limit of {MAX_ENTRY_BYTES} bytes; split it into several messages"
+    )]
+    MessageTooLarge,
+    /// Stored data cannot be read or written.
+    #[error("cannot {action} {object}: {source}")]
+    Storage {
+        /// The verb.
+        action: &'static str,
+        /// What is read or written.
+        object: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A message cannot be encoded, which is a bug.
+    #[error("cannot {action}: {source}; please report this bug")]
+    Encode {
+        /// The verb and its object.
+        action: &'static str,
+        /// The cause.
+        source: serde_json::Error,
+    },
+    /// Storage or the access rules failed, or the request was cancelled.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+}
+
+impl Error {
+    /// Returns the stable kind for clients.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::InvalidMessage(_) | Self::InvalidParams(_) => ErrorKind::InvalidParams,
+            Self::TaskNotFound(_) | Self::NotFound(_) => ErrorKind::NotFound,
+            Self::Conflict(_) => ErrorKind::Conflict,
+            Self::MessageTooLarge => ErrorKind::TooLarge,
+            Self::Storage { .. } => ErrorKind::Storage,
+            Self::Encode { .. } => ErrorKind::Internal,
+            Self::Workspace(error) => error.kind,
+        }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self::Workspace(WorkspaceError::cancelled())
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::InvalidParams(message.into())
+    }
+
+    /// Returns a function for `map_err`.
+    pub(crate) fn storage<E: Into<io::Error>>(
+        action: &'static str,
+        object: impl Into<String>,
+    ) -> impl FnOnce(E) -> Self {
+        move |source| Self::Storage {
+            action,
+            object: object.into(),
+            source: source.into(),
+        }
+    }
+}
+
+/// The handlers of requests for several crates return the error of `workspace`.
+impl From<Error> for WorkspaceError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Workspace(error) => error,
+            other => Self::new(other.kind(), other.to_string()),
+        }
+    }
+}
