@@ -2,10 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     cancel::Cancel,
@@ -89,13 +89,13 @@ impl Checkpoints {
 
     /// Takes the report of a damaged store that was rebuilt, to be shown to the user once.
     pub fn take_rebuilt(&self) -> Option<Rebuilt> {
-        lock(&self.rebuilt).take()
+        self.rebuilt.lock().take()
     }
 
     /// Takes the report of an interrupted restore that another operation completed, to be shown to
     /// the user once.
     pub fn take_recovered(&self) -> Option<Recovered> {
-        lock(&self.recovered).take()
+        self.recovered.lock().take()
     }
 
     /// Turns a storage error into `notFound` if one of the checkpoints was pruned by another
@@ -119,7 +119,7 @@ impl Checkpoints {
         let (repository, report) =
             repair::open_or_create(&self.storage, &self.git_dir(), is_checkpoint)?;
         if report.is_some() {
-            *lock(&self.rebuilt) = report;
+            *self.rebuilt.lock() = report;
         }
         *self.verified() = VerifiedStore::of(&repository)?;
         Ok(repository)
@@ -133,7 +133,7 @@ impl Checkpoints {
     }
 
     pub(crate) fn verified(&self) -> MutexGuard<'_, Option<VerifiedStore>> {
-        lock(&self.verified)
+        self.verified.lock()
     }
 
     /// Opens the store without changing it. Returns `None` if it does not exist.
@@ -145,7 +145,9 @@ impl Checkpoints {
     /// the first scan.
     pub fn captured_folders(&self) -> Vec<RelPath> {
         // Cloned, so that the lock is not held.
-        let tree = lock(&self.stat_cache)
+        let tree = self
+            .stat_cache
+            .lock()
             .scan
             .as_ref()
             .map(|scan| scan.tree.clone());
@@ -157,7 +159,9 @@ impl Checkpoints {
     /// # Errors
     /// `storage`.
     pub fn save_stat_cache(&self) -> Result<(), Error> {
-        lock(&self.stat_cache).save(&self.storage, &self.state_dir())
+        self.stat_cache
+            .lock()
+            .save(&self.storage, &self.state_dir())
     }
 
     /// Scans the whole work tree without storing anything.
@@ -181,14 +185,10 @@ impl Checkpoints {
         cancel: &Cancel,
     ) -> Result<MutexGuard<'_, StatCache>, Error> {
         loop {
-            match self.stat_cache.try_lock() {
-                Ok(cache) => return Ok(cache),
-                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => {
-                    cancel.check()?;
-                    std::thread::sleep(LOCK_POLL);
-                }
+            if let Some(cache) = self.stat_cache.try_lock_for(LOCK_POLL) {
+                return Ok(cache);
             }
+            cancel.check()?;
         }
     }
 
@@ -201,9 +201,4 @@ impl Checkpoints {
             Some(self.storage.dir()),
         )
     }
-}
-
-/// Locks a value that a panic cannot leave inconsistent.
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

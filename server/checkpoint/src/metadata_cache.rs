@@ -2,9 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
 
 use super::{
@@ -35,7 +36,7 @@ struct CachedMetadata {
 
 impl MetadataCache {
     fn lock(&self) -> MutexGuard<'_, CachedMetadata> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Drops all entries except `ids`.

@@ -4,8 +4,9 @@
 //! the session and returns without awaiting, so changes take effect in arrival order. The
 //! session is in a mutex only because the service requires it; nothing waits for it.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use sightline_protocol::{
     editor::{Position, Range},
@@ -33,7 +34,6 @@ use crate::{
     error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
     handlers::{checkpoint::recovery, tasks, tracking},
     ipc::IpcServer,
-    mutex::lock,
     process::logging,
     services::Services,
     session::{
@@ -106,7 +106,7 @@ impl StandardMethods {
             "initialized" => Some(json!({})),
             // Parsed leniently by `client_info` instead.
             "initialize" => {
-                *lock(&self.service.inner().initialize) = params;
+                *self.service.inner().initialize.lock() = params;
                 Some(json!({ "capabilities": {} }))
             }
             _ if params.is_null() => None,
@@ -152,7 +152,7 @@ struct LspHandlers {
 
 impl LspHandlers {
     fn session(&self) -> MutexGuard<'_, Session> {
-        lock(&self.session)
+        self.session.lock()
     }
 
     /// Requests the `sightline` configuration section and applies the response.
@@ -227,7 +227,7 @@ fn settings_changed(
 impl LanguageServer for LspHandlers {
     async fn initialize(&self, _: InitializeParams) -> jsonrpc::Result<InitializeResult> {
         self.services.inject_fault("initialize");
-        let params = lock(&self.initialize).take();
+        let params = self.initialize.lock().take();
         let mut session = self.session();
         let problems = session.initialize(&params);
         session.phase = Phase::Running;

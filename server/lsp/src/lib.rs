@@ -18,7 +18,6 @@ pub mod execute_command;
 pub mod handlers;
 pub mod ipc;
 pub mod main_loop;
-mod mutex;
 mod plural;
 pub mod process;
 pub mod request_context;

@@ -17,7 +17,7 @@ use std::{
     collections::HashMap,
     io::{PipeReader, PipeWriter},
     sync::{
-        Arc, Mutex,
+        Arc,
         mpsc::{self, Receiver},
     },
     thread,
@@ -25,6 +25,7 @@ use std::{
 };
 
 use crossbeam_channel::{Sender, unbounded};
+use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{cancel::Cancel, error::Error, limits};
@@ -47,7 +48,6 @@ use crate::{
     execute_command::Origin,
     handlers::notifications,
     ipc::{IpcServer, SocketRequest},
-    mutex::lock,
     process::parent_watch,
     scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
     services::{FaultHook, Services},
@@ -365,7 +365,7 @@ impl MainLoop {
         };
         let run = Arc::new(Mutex::new(Some(run)));
         let here = run.clone();
-        let take = move |run: &Mutex<Option<_>>| lock(run).take();
+        let take = move |run: &Mutex<Option<_>>| run.lock().take();
         // `spawn_blocking` panics when the system cannot create a thread.
         let spawned = catch_panic("a job", || {
             self.runtime

@@ -28,7 +28,6 @@ use tower_lsp::lsp_types::MessageType;
 
 use crate::{
     connection::{client::Client, progress::ProgressListener},
-    mutex::lock,
     scheduler::JobSender,
     services::{
         active_tasks::ActiveTasks, checkpoint_registry::CheckpointRegistry,
@@ -131,7 +130,7 @@ impl Services {
             }
         }
         if !changed.is_empty() {
-            lock(&snapshot.revisions).context_changed();
+            snapshot.revisions.lock().context_changed();
         }
         (view, !changed.is_empty())
     }
@@ -147,7 +146,7 @@ impl Services {
             services
                 .context_change_pending
                 .store(false, Ordering::Release);
-            let revision = lock(&revisions).last_change();
+            let revision = revisions.lock().last_change();
             let params = DidChangeContextParams { revision };
             let client = &services.client;
             client.notify_latest(DidChangeContext::NAME, "", &params);

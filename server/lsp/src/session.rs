@@ -7,8 +7,9 @@
 pub mod capabilities;
 pub mod client_info;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use sightline_protocol::settings::OutsideWorkspace;
 use sightline_workspace::{
@@ -20,7 +21,6 @@ use sightline_workspace::{
 };
 
 use crate::{
-    mutex::lock,
     session::client_info::ClientInfo,
     settings::{Problem, Settings, SettingsSources, Source},
 };
@@ -110,7 +110,7 @@ impl LazyAccess {
     pub fn get(&self) -> &Access {
         self.access.get_or_init(|| {
             let (roots, open_files) = (self.roots.clone(), self.open_files.clone());
-            let previous = lock(&self.previous).take();
+            let previous = self.previous.lock().take();
             match previous.as_ref().and_then(|previous| previous.access.get()) {
                 Some(previous) => previous.with_roots(roots, open_files),
                 None => Access::new(roots, open_files),
@@ -198,7 +198,7 @@ impl Session {
 
     /// Starts a new revision of the visible context.
     fn touch(&self) {
-        lock(&self.revisions).context_changed();
+        self.revisions.lock().context_changed();
     }
 
     /// Takes a snapshot.
@@ -236,7 +236,7 @@ impl Session {
         };
         let previous = match access.access.get() {
             Some(_) => None,
-            None => lock(&access.previous).take(),
+            None => access.previous.lock().take(),
         };
         self.previous_access = Some(previous.unwrap_or(access));
     }

@@ -23,8 +23,6 @@ mod preflight;
 mod recover;
 pub(crate) mod types;
 
-use std::sync::PoisonError;
-
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{error::Error, fs::dir::DirWalker, path::RelPath, thread_pool};
 
@@ -198,10 +196,7 @@ impl Checkpoints {
         job: &Job<'_>,
     ) -> Result<(), Error> {
         if let Some(recovered) = self.recover_locked(lock, job)? {
-            let mut news = self
-                .recovered
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut news = self.recovered.lock();
             *news = Some(recovered);
         }
         Ok(())

@@ -3,11 +3,9 @@
 //! The only intact copy of a file can be the one in the workspace: it must not be replaced if the
 //! store is damaged.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{HashMap, HashSet};
 
+use parking_lot::Mutex;
 use rayon::prelude::*;
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line, path::RelPath};
@@ -46,10 +44,9 @@ pub(super) fn verify_contents(
     cancel: &Cancel,
 ) -> Result<BlobCache, Error> {
     let cache = Mutex::new((CACHE_BYTES, BlobCache::new()));
-    let lock = || cache.lock().unwrap_or_else(PoisonError::into_inner);
     let read = |reader: &Odb, oid| {
         let bytes = reader.try_read(Kind::Blob, oid)?;
-        let (room, contents) = &mut *lock();
+        let (room, contents) = &mut *cache.lock();
         if let Some(left) = room.checked_sub(bytes.len())
             && !contents.contains_key(&oid)
         {
@@ -60,7 +57,7 @@ pub(super) fn verify_contents(
     };
     let bad = unreadable_paths(repository, steps, |step| step.after, read, cancel)?;
     if bad.is_empty() {
-        let (_, contents) = cache.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (_, contents) = cache.into_inner();
         return Ok(contents);
     }
     Err(Error::storage(format!(

@@ -6,9 +6,9 @@
 use std::{
     collections::{HashMap, HashSet},
     path::Path,
-    sync::{Mutex, PoisonError},
 };
 
+use parking_lot::Mutex;
 use rayon::prelude::*;
 use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line, limits::MAX_PATH_BYTES};
 
@@ -167,8 +167,7 @@ impl FsckState {
                 cancel.check()?;
                 let is_large =
                     matches!(reader.header(oid), Ok((_, length)) if length > LARGE_BLOB_BYTES);
-                let _alone =
-                    is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));
+                let _alone = is_large.then(|| one_large.lock());
                 let read = reader.try_read(Kind::Blob, oid);
                 Ok(read.err().map(|why| (oid, why.describe())))
             })

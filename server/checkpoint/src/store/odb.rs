@@ -6,10 +6,11 @@
 use std::{
     fmt, fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::SystemTime,
 };
 
+use parking_lot::Mutex;
 use sightline_workspace::{error::Error, storage::atomic_file::is_dir};
 
 use super::{
@@ -156,13 +157,13 @@ impl Odb {
     }
 
     fn packs(&self) -> Arc<Vec<Arc<ListedPack>>> {
-        let mut packs = self.0.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut packs = self.0.packs.lock();
         Arc::clone(packs.get_or_insert_with(|| Arc::new(self.list(&[]))))
     }
 
     /// Lists the packs again. Returns whether the list has changed.
     pub(crate) fn refresh(&self) -> bool {
-        let mut packs = self.0.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut packs = self.0.packs.lock();
         let before = packs.take().unwrap_or_default();
         let now = self.list(&before);
         let is_same = |(a, b): (&Arc<ListedPack>, &Arc<ListedPack>)| Arc::ptr_eq(a, b);
@@ -173,7 +174,7 @@ impl Odb {
 
     /// Closes all packs until the next read.
     pub(crate) fn close(&self) {
-        *self.0.packs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.packs.lock() = None;
     }
 
     /// Lists the packs without opening them. Reuses those that are already open.

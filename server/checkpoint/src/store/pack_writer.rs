@@ -10,11 +10,11 @@ use std::{
     fs,
     io::{self, ErrorKind as Io, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use gix_pack::data::entry::Header;
 use libdeflater::{CompressionLvl, Compressor};
+use parking_lot::Mutex;
 use sha1::{Digest, Sha1};
 use sightline_workspace::{
     error::Error,
@@ -170,7 +170,7 @@ impl PackWriter {
     /// # Errors
     /// `storage` if it cannot be written; the pack cannot be finished then.
     pub(crate) fn put(&self, kind: Kind, oid: Oid, bytes: &[u8]) -> Result<(), Error> {
-        if !lock(&self.names).insert(oid) {
+        if !self.names.lock().insert(oid) {
             return Ok(());
         }
         COMPRESSION.with_borrow_mut(|space| {
@@ -192,12 +192,12 @@ impl PackWriter {
 
     /// Returns whether this pack has the object.
     pub(crate) fn has(&self, oid: Oid) -> bool {
-        lock(&self.names).contains(&oid)
+        self.names.lock().contains(&oid)
     }
 
     fn append(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
         let crc = crc32fast::hash(entry);
-        let mut pack = lock(&self.pack);
+        let mut pack = self.pack.lock();
         let appended = pack.append(oid, (entry, crc), &self.dir);
         if appended.is_err() {
             pack.failed = true;
@@ -226,10 +226,7 @@ impl PackWriter {
         flush: impl Fn() -> Result<(), Error> + Sync,
     ) -> Result<Option<KeepGuard>, Error> {
         let dir = self.dir;
-        let pack = self
-            .pack
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let pack = self.pack.into_inner();
         if pack.failed {
             return Err(Error::storage(format!(
                 "cannot write a pack in {}: an object could not be written; check the free space and try again",
@@ -353,10 +350,6 @@ impl PackBuffer {
 
 fn unfinished(dir: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(dir)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 thread_local! {

@@ -3,12 +3,9 @@
 //! A checkpoint only scans the reported paths, so a source that misses a change would lose it. A
 //! source that cannot be sure reports [`Changes::Unknown`].
 
-use std::{
-    collections::BTreeSet,
-    ops::Bound,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, ops::Bound};
 
+use parking_lot::{Mutex, MutexGuard};
 use sightline_workspace::path::RelPath;
 
 /// Number of paths above which a full scan is not slower.
@@ -73,7 +70,7 @@ impl DirtySet {
     }
 
     fn noted(&self) -> MutexGuard<'_, Option<BTreeSet<RelPath>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

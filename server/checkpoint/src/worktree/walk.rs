@@ -15,11 +15,12 @@ use std::{
     ffi::OsStr,
     io::{self, Read as _},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use rayon::Scope;
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{

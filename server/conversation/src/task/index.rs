@@ -19,7 +19,6 @@ use crate::error::Error;
 use super::{
     TaskStore,
     log::{LOG_FILE, Log},
-    log_cache::lock_unpoisoned,
 };
 
 const INDEX_FILE: &str = ".index.json";
@@ -119,7 +118,7 @@ impl TaskStore {
     fn read_summary(&self, id: &TaskId, cancel: &Cancel) -> Result<Option<IndexEntry>, Error> {
         let mut fresh = Log::default();
         let known = self.cache.peek(id);
-        let mut kept = known.as_deref().map(|cached| lock_unpoisoned(&cached.log));
+        let mut kept = known.as_deref().map(|cached| cached.log.lock());
         let log = kept.as_deref_mut().unwrap_or(&mut fresh);
         let dir = self.storage.task(id);
         if log.catch_up(&dir, cancel).is_err() {

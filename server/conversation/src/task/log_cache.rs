@@ -1,9 +1,11 @@
 //! Keeps recently used logs in memory.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
+
+use parking_lot::Mutex;
 
 use super::log::Log;
 use sightline_workspace::storage::TaskId;
@@ -38,7 +40,7 @@ impl CachedLog {
 impl LogCache {
     /// Returns the entry of a task and marks it as used.
     pub(super) fn get_or_insert(&self, task: &TaskId) -> Arc<CachedLog> {
-        let mut entries = lock_unpoisoned(&self.entries);
+        let mut entries = self.entries.lock();
         let found = entries.iter().position(|(id, _)| id == task);
         let used = match found {
             Some(index) => entries.remove(index),
@@ -51,19 +53,19 @@ impl LogCache {
 
     /// Returns the entry of a task if it is cached.
     pub(super) fn peek(&self, task: &TaskId) -> Option<Arc<CachedLog>> {
-        let entries = lock_unpoisoned(&self.entries);
+        let entries = self.entries.lock();
         let found = entries.iter().find(|(id, _)| id == task);
         found.map(|(_, cached)| Arc::clone(cached))
     }
 
     /// Removes the entry of a task.
     pub(super) fn remove(&self, task: &TaskId) {
-        lock_unpoisoned(&self.entries).retain(|(id, _)| id != task);
+        self.entries.lock().retain(|(id, _)| id != task);
     }
 
     /// Evicts the least recently used tasks until the rest fits.
     pub(super) fn evict(&self) {
-        let mut entries = lock_unpoisoned(&self.entries);
+        let mut entries = self.entries.lock();
         let mut room = MAX_BYTES;
         let fitting = entries
             .iter()
@@ -79,12 +81,6 @@ impl LogCache {
         let surplus = entries.len().saturating_sub(kept);
         entries.drain(..surplus);
     }
-}
-
-/// Locks a mutex even if it is poisoned. All guarded data is either complete or checked against
-/// the file.
-pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub use truncation_record::TruncationState;
 
 use entry::{LogLine, TRUNCATION};
 use log::{Log, not_found, write_history_file};
-use log_cache::{LogCache, lock_unpoisoned};
+use log_cache::LogCache;
 
 /// The stored conversations of a data directory. Clones share a cache.
 #[derive(Clone, Debug)]
@@ -139,7 +139,7 @@ impl TaskStore {
         let dir = self.storage.task(task);
         let cached = self.cache.get_or_insert(task);
         let conversation = {
-            let mut log = lock_unpoisoned(&cached.log);
+            let mut log = cached.log.lock();
             if !log.catch_up(&dir, cancel)? || log.is_never_written() {
                 return Err(not_found(task));
             }
@@ -193,7 +193,7 @@ impl TaskStore {
         }
         let freed = {
             let cached = self.cache.get_or_insert(task);
-            let _writing = lock_unpoisoned(&cached.writing);
+            let _writing = cached.writing.lock();
             dir.lock()?.delete()?
         };
         self.cache.remove(task);
@@ -212,9 +212,9 @@ impl TaskStore {
         let cached = self.cache.get_or_insert(task);
         let done = {
             // Threads of this process wait here instead of polling the file lock.
-            let _writing = lock_unpoisoned(&cached.writing);
+            let _writing = cached.writing.lock();
             let lock = dir.lock()?;
-            let mut log = lock_unpoisoned(&cached.log);
+            let mut log = cached.log.lock();
             log.catch_up_locked(&dir, cancel)?;
             cancel.commit()?;
             let done = write(&mut log, &dir, &lock);

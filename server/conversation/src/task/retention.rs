@@ -11,7 +11,7 @@ use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use crate::error::Error;
 
-use super::{TaskStore, index::IndexEntry, log::LOG_FILE, log_cache::lock_unpoisoned};
+use super::{TaskStore, index::IndexEntry, log::LOG_FILE};
 
 /// Age below which a task is never pruned, in milliseconds, because another process may be
 /// using it.
@@ -137,7 +137,7 @@ impl TaskStore {
     fn delete_unchanged(&self, candidate: &Candidate) -> Result<Option<u64>, Error> {
         let dir = self.storage.task(&candidate.id);
         let cached = self.cache.get_or_insert(&candidate.id);
-        let Ok(_writing) = cached.writing.try_lock() else {
+        let Some(_writing) = cached.writing.try_lock() else {
             return Ok(None);
         };
         let Some(lock) = dir.try_lock()? else {
@@ -152,7 +152,7 @@ impl TaskStore {
         if !is_same {
             return Ok(None);
         }
-        *lock_unpoisoned(&cached.log) = super::log::Log::default();
+        *cached.log.lock() = super::log::Log::default();
         let freed = lock.delete()?;
         self.cache.remove(&candidate.id);
         Ok(Some(freed))

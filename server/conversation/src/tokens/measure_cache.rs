@@ -9,9 +9,9 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
     mem,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use twox_hash::XxHash3_128;
 
 use super::{encoding::Encoding, measure::Measure};
@@ -65,9 +65,7 @@ impl MeasureCache {
 
     fn lock(&self) -> MutexGuard<'_, Generations> {
         // Entries are complete even after a panic.
-        self.generations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.generations.lock()
     }
 }
 

@@ -1,16 +1,11 @@
 //! A progress bar on the terminal.
 
-use std::{
-    io::{self, IsTerminal},
-    sync::Mutex,
-};
+use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
-use crate::{
-    connection::progress::{ProgressEvent, ProgressListener},
-    mutex::lock,
-};
+use crate::connection::progress::{ProgressEvent, ProgressListener};
 
 /// Draws a bar on stderr. Returns `None` if that is not a terminal.
 pub(super) fn listener() -> Option<ProgressListener> {
@@ -20,15 +15,15 @@ pub(super) fn listener() -> Option<ProgressListener> {
     let bar: Mutex<Option<ProgressBar>> = Mutex::default();
     let title: Mutex<String> = Mutex::default();
     Some(Box::new(move |heard| match heard {
-        ProgressEvent::Begin(begun) => *lock(&title) = begun.to_owned(),
+        ProgressEvent::Begin(begun) => *title.lock() = begun.to_owned(),
         // Created with the first report, so short operations show no bar.
         ProgressEvent::Report { message, amount } => {
-            let mut bar = lock(&bar);
+            let mut bar = bar.lock();
             let bar = bar.get_or_insert_with(ProgressBar::no_length);
-            draw(bar, &lock(&title), message, amount);
+            draw(bar, &title.lock(), message, amount);
         }
         ProgressEvent::End => {
-            if let Some(bar) = lock(&bar).take() {
+            if let Some(bar) = bar.lock().take() {
                 bar.finish_and_clear();
             }
         }

@@ -7,16 +7,17 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{connection::writer::FrameWriter, mutex::lock, session::Session};
+use crate::{connection::writer::FrameWriter, session::Session};
 
 /// Timeout for responses of the client. Helix itself gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -117,7 +118,7 @@ impl Client {
             on_answer: Box::new(on_answer),
         };
         {
-            let mut all = lock(&self.pending);
+            let mut all = self.pending.lock();
             all.retain(|_, pending| pending.until > now);
             all.insert(id, pending);
         }
@@ -137,7 +138,7 @@ impl Client {
         let Some(id) = id.as_u64() else {
             return false;
         };
-        let Some(pending) = lock(&self.pending).remove(&id) else {
+        let Some(pending) = self.pending.lock().remove(&id) else {
             return false;
         };
         (pending.on_answer)(session, answer);
@@ -166,13 +167,13 @@ mod tests {
         let client = Client::new(Arc::new(FrameWriter::new(stream)));
         let got = Arc::new(Mutex::new(Vec::new()));
         let sink = got.clone();
-        client.request("x/y", &json!({}), move |_, answer| lock(&sink).push(answer));
+        client.request("x/y", &json!({}), move |_, answer| sink.lock().push(answer));
         let sent = FrameReader::new(reader).next_frame().unwrap().unwrap();
         let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
         let session = &mut Session::default();
         assert!(client.deliver_response(session, &sent["id"], Ok(json!(1))));
         assert!(!client.deliver_response(session, &sent["id"], Ok(json!(2))));
         assert!(!client.deliver_response(session, &json!("no"), Ok(json!(3))));
-        assert_eq!(*lock(&got), [Ok(json!(1))]);
+        assert_eq!(*got.lock(), [Ok(json!(1))]);
     }
 }

@@ -15,13 +15,13 @@ use std::{
     collections::BTreeMap,
     io::{self, BufWriter, PipeWriter, Write},
     mem,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use sightline_workspace::limits::MAX_UNSENT_BYTES;
 
-use crate::{connection::frame::write_frame, mutex::lock};
+use crate::connection::frame::write_frame;
 
 /// Maximum size of a frame that is written without handing over, in bytes. A writable
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and
@@ -99,43 +99,43 @@ impl FrameWriter {
 
     /// Returns whether frames are no longer accepted.
     pub fn is_closed(&self) -> bool {
-        !lock(&self.state).is_open
+        !self.state.lock().is_open
     }
 
     /// Accepts no more frames. [`Self::write`] returns once the queue is empty.
     pub fn close(&self) {
-        lock(&self.state).is_open = false;
+        self.state.lock().is_open = false;
         self.changed.notify_one();
     }
 
     /// Returns whether more than [`MAX_UNSENT_BYTES`] are unsent.
     pub fn is_full(&self) -> bool {
-        lock(&self.state).is_full()
+        self.state.lock().is_full()
     }
 
     /// Waits until there is room, up to `timeout`. Returns false on timeout.
     pub fn wait_for_room(&self, timeout: Duration) -> bool {
-        let state = lock(&self.state);
+        let mut state = self.state.lock();
         let must_wait = |state: &mut State| state.is_full() && !state.is_ending;
-        let waited = self.has_room.wait_timeout_while(state, timeout, must_wait);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        let waited = self.has_room.wait_while_for(&mut state, must_wait, timeout);
+        !waited.timed_out()
     }
 
     /// Ends all current and future waits for room.
     pub fn end_waits(&self) {
-        lock(&self.state).is_ending = true;
+        self.state.lock().is_ending = true;
         self.has_room.notify_all();
     }
 
     /// Sends a frame without blocking.
     pub fn send(&self, body: Vec<u8>) {
-        self.send_in(lock(&self.state), body);
+        self.send_in(self.state.lock(), body);
     }
 
     /// Sends a frame that replaces earlier ones with the same key. While the queue is
     /// full, only the latest is kept.
     pub fn send_latest(&self, key: String, body: Vec<u8>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.is_open && state.is_full() {
             state.latest.insert(key, body);
         } else {
@@ -173,13 +173,13 @@ impl FrameWriter {
     pub fn write(&self) -> io::Result<()> {
         let written = self.write_waiting();
         // Closes the stream, so that the client sees the end.
-        lock(&self.state).stream = None;
+        self.state.lock().stream = None;
         self.end_waits();
         written
     }
 
     fn write_waiting(&self) -> io::Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if let Some(error) = state.failed.take() {
                 return Err(error);
@@ -188,8 +188,7 @@ impl FrameWriter {
                 if !state.is_open {
                     return Ok(());
                 }
-                let woken = self.changed.wait(state);
-                state = woken.unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
                 continue;
             }
             let frames = mem::take(&mut state.queue);
@@ -198,7 +197,7 @@ impl FrameWriter {
             };
             drop(state);
             let written = self.write_all(&stream, frames);
-            state = lock(&self.state);
+            state = self.state.lock();
             if let Err(error) = written {
                 state.is_open = false;
                 return Err(error);
@@ -220,7 +219,7 @@ impl FrameWriter {
 
     /// Records that these bytes were written.
     fn record_written(&self, bytes: usize) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let was_full = state.is_full();
         state.unsent = state.unsent.saturating_sub(bytes);
         if !was_full || state.is_full() {
@@ -353,7 +352,7 @@ mod tests {
         for number in 5..9 {
             output.send_latest((number % 2).to_string(), body(number, 9));
         }
-        assert_eq!(lock(&output.state).latest.len(), 2);
+        assert_eq!(output.state.lock().latest.len(), 2);
         output.close();
         let mut frames = FrameReader::new(client);
         for expected in [0, 1, 2, 3, 4, 8, 7] {
@@ -410,7 +409,7 @@ mod tests {
         for number in 0..5000 {
             output.send(body(number, 100));
         }
-        let queue = lock(&output.state).queue.len();
+        let queue = output.state.lock().queue.len();
         assert!((1..5000).contains(&queue), "{queue}");
         drop(output);
         let mut all = String::new();
@@ -420,7 +419,7 @@ mod tests {
         let terminal = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR).unwrap();
         let output = FrameWriter::new(terminal.into());
         output.send(body(1, 3));
-        assert_eq!(lock(&output.state).queue.len(), 1);
+        assert_eq!(output.state.lock().queue.len(), 1);
     }
 
     #[test]

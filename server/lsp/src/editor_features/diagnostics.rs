@@ -8,12 +8,13 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sightline_protocol::{
     checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference},
@@ -31,7 +32,6 @@ use super::{
 };
 use crate::{
     handlers,
-    mutex::lock,
     request_context::RequestContext,
     scheduler::Keys,
     services::Services,
@@ -79,7 +79,7 @@ impl Diagnostics {
             return;
         }
         // Held during the check, so that results are published in order.
-        let mut published = lock(&self.published);
+        let mut published = self.published.lock();
         match find_all(context) {
             Ok(found) => {
                 publish_changed(context.services, &published, &found);

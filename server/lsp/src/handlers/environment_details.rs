@@ -16,10 +16,7 @@ use sightline_workspace::{
 };
 
 use super::tracking::shared::unsaved;
-use crate::{
-    mutex::lock,
-    request_context::{OnDelivered, RequestContext, Response},
-};
+use crate::request_context::{OnDelivered, RequestContext, Response};
 
 /// Builds the block and marks its contents as delivered.
 pub(crate) fn run(
@@ -97,7 +94,10 @@ pub(crate) fn run(
             tracing::warn!(%error, "cannot mark modified files as delivered");
         }
     }
-    let answer = lock(&snapshot.revisions).answer(block, params.since_revision, params.consume);
+    let answer = snapshot
+        .revisions
+        .lock()
+        .answer(block, params.since_revision, params.consume);
     Ok(Response {
         on_delivered,
         ..answer.into()

@@ -21,11 +21,11 @@ use std::sync::{Arc, mpsc};
 use crossbeam_channel::Sender;
 use serde_json::Value;
 
-use crate::{dispatch::Call, mutex::lock, scheduler::all_task_keys, services::Services};
+use crate::{dispatch::Call, scheduler::all_task_keys, services::Services};
 
 /// The sockets of a server.
 pub struct IpcServer {
-    listeners: std::sync::Mutex<server::Listeners>,
+    listeners: parking_lot::Mutex<server::Listeners>,
     requests: Sender<SocketRequest>,
 }
 
@@ -43,7 +43,7 @@ impl IpcServer {
     /// Creates a server that sends its requests to `requests`.
     pub fn new(requests: Sender<SocketRequest>) -> Self {
         Self {
-            listeners: std::sync::Mutex::default(),
+            listeners: parking_lot::Mutex::default(),
             requests,
         }
     }
@@ -56,12 +56,14 @@ impl IpcServer {
             .jobs
             .run(all_task_keys(), "sockets", move |snapshot| {
                 let storage = worker.stores.storage(&snapshot.settings);
-                lock(&this.listeners).update(storage, snapshot.roots(), &this.requests);
+                this.listeners
+                    .lock()
+                    .update(storage, snapshot.roots(), &this.requests);
             });
     }
 
     /// Closes and removes all sockets, permanently.
     pub fn close(&self) {
-        lock(&self.listeners).close();
+        self.listeners.lock().close();
     }
 }

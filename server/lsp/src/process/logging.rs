@@ -8,16 +8,15 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     sync::{
-        Mutex, OnceLock,
+        OnceLock,
         atomic::{AtomicU8, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use sightline_protocol::settings::LogLevel;
 use tracing::Level;
 use tracing_subscriber::{filter::filter_fn, fmt, prelude::*};
-
-use crate::mutex::lock;
 
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Warn as u8);
 static FILE: OnceLock<Mutex<std::fs::File>> = OnceLock::new();
@@ -83,7 +82,7 @@ struct LogOutput;
 impl Write for LogOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match FILE.get() {
-            Some(file) => lock(file).write(bytes),
+            Some(file) => file.lock().write(bytes),
             None => io::stderr().write(bytes),
         }
     }

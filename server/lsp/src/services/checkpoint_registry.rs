@@ -7,11 +7,12 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use sightline_checkpoint::{Checkpoints, Oid};
 use sightline_workspace::{
     cancel::Cancel,
@@ -19,7 +20,7 @@ use sightline_workspace::{
     storage::Storage,
 };
 
-use crate::{mutex::lock, watch::dirty_tracker::DirtyTracker};
+use crate::watch::dirty_tracker::DirtyTracker;
 
 /// Maximum number of checkpoint ids whose root is cached.
 const MAX_KNOWN_IDS: usize = 10_000;
@@ -75,7 +76,7 @@ impl CheckpointRegistry {
     /// Returns the store of a root, opening it if necessary.
     pub fn open(&self, storage: &Storage, root: &Root) -> Arc<RootCheckpoints> {
         let key = root.canonical.as_path();
-        let mut roots = lock(&self.roots);
+        let mut roots = self.roots.lock();
         if let Some((dir, known)) = roots.get(key)
             && dir == storage.dir()
         {
@@ -97,12 +98,12 @@ impl CheckpointRegistry {
             let mut roots = roots.as_slice().iter();
             roots.any(|root| root.canonical.as_path() == path)
         };
-        lock(&self.roots).retain(|path, _| is_open(path));
+        self.roots.lock().retain(|path, _| is_open(path));
     }
 
     /// Caches the root of a checkpoint.
     pub fn remember(&self, id: Oid, root: &Root) {
-        let mut ids = lock(&self.ids);
+        let mut ids = self.ids.lock();
         if ids.len() >= MAX_KNOWN_IDS {
             ids.clear();
         }
@@ -122,7 +123,7 @@ impl CheckpointRegistry {
 
     /// Returns the canonical root of a known checkpoint, without reading the disk.
     pub fn known_root(&self, id: &Oid) -> Option<PathBuf> {
-        lock(&self.ids).get(id).cloned()
+        self.ids.lock().get(id).cloned()
     }
 
     /// Runs maintenance on every open store, synchronously.
@@ -133,7 +134,7 @@ impl CheckpointRegistry {
     }
 
     fn all(&self) -> Vec<Arc<RootCheckpoints>> {
-        let roots = lock(&self.roots);
+        let roots = self.roots.lock();
         roots.values().map(|(_, known)| known.clone()).collect()
     }
 }

@@ -1,13 +1,11 @@
 //! The open question to the user, until it is answered.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::{mutex::lock, session::Snapshot};
+use crate::session::Snapshot;
 
 /// Starts a confirmed action, on the main loop. Must only start a job.
 type OnAllowed = Box<dyn FnOnce(Snapshot) + Send>;
@@ -33,17 +31,17 @@ pub struct Confirmations {
 impl Confirmations {
     /// Opens a question. Returns the one that was open.
     pub fn open(&self, question: Confirmation) -> Option<Confirmation> {
-        lock(&self.open).replace(question)
+        self.open.lock().replace(question)
     }
 
     /// Closes the open question and returns it.
     pub fn take(&self) -> Option<Confirmation> {
-        lock(&self.open).take()
+        self.open.lock().take()
     }
 
     /// Closes a question and returns it, if it is open.
     pub fn take_if(&self, id: Uuid) -> Option<Confirmation> {
-        lock(&self.open).take_if(|open| open.id == id)
+        self.open.lock().take_if(|open| open.id == id)
     }
 
     /// Returns whether the client cannot ask the user.
@@ -58,7 +56,7 @@ impl Confirmations {
 
     /// Returns the action that waits for `sightline.allow`, in clients without prompts.
     pub fn waiting(&self) -> Option<String> {
-        let open = lock(&self.open);
+        let open = self.open.lock();
         let open = open.as_ref().filter(|_| self.has_no_prompts());
         open.map(|question| question.what.clone())
     }

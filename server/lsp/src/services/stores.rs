@@ -1,11 +1,12 @@
 //! The data directory of the settings, and the store of conversations in it.
 
-use std::{path::PathBuf, sync::Mutex};
+use std::path::PathBuf;
 
+use parking_lot::Mutex;
 use sightline_conversation::task::TaskStore;
 use sightline_workspace::{error::Error, storage::Storage};
 
-use crate::{mutex::lock, settings::Settings};
+use crate::settings::Settings;
 
 /// The opened stores.
 #[derive(Default)]
@@ -39,7 +40,7 @@ impl Stores {
             Some(path) => path.clone(),
             None => default_storage_dir()?,
         };
-        let mut kept = lock(&self.0);
+        let mut kept = self.0.lock();
         if let Some(opened) = kept.as_ref().filter(|opened| opened.storage.dir() == path) {
             return Ok(opened.clone());
         }

@@ -3,10 +3,10 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::{Mutex, mpsc},
+    sync::mpsc,
 };
 
-use crate::mutex::lock;
+use parking_lot::Mutex;
 
 /// The tracked files, and the channel that wakes the file watcher.
 #[derive(Default)]
@@ -18,26 +18,26 @@ pub struct TrackedFiles {
 impl TrackedFiles {
     /// Adds a file.
     pub fn add(&self, path: &Path) {
-        if lock(&self.paths).insert(path.to_path_buf()) {
+        if self.paths.lock().insert(path.to_path_buf()) {
             self.wake_watcher();
         }
     }
 
     /// Returns all files.
     pub fn paths(&self) -> BTreeSet<PathBuf> {
-        lock(&self.paths).clone()
+        self.paths.lock().clone()
     }
 
     /// Makes the file watcher scan now, if it runs.
     pub fn wake_watcher(&self) {
-        if let Some(watcher) = &*lock(&self.watcher) {
+        if let Some(watcher) = &*self.watcher.lock() {
             let _ = watcher.send(());
         }
     }
 
     /// Connects the file watcher. Returns its channel, or `None` if one is connected.
     pub fn connect_watcher(&self) -> Option<(mpsc::Sender<()>, mpsc::Receiver<()>)> {
-        let mut watcher = lock(&self.watcher);
+        let mut watcher = self.watcher.lock();
         if watcher.is_some() {
             return None;
         }

@@ -11,15 +11,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, mpsc},
     time::{Duration, SystemTime},
 };
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
+use parking_lot::Mutex;
 
 use sightline_workspace::{access::REMOVAL_DELAY, path::uri_to_path};
 
-use crate::{mutex::lock, scheduler::Keys, services::Services, session::Snapshot};
+use crate::{scheduler::Keys, services::Services, session::Snapshot};
 
 /// Polling interval.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -107,7 +108,7 @@ impl Scanner {
                 services.jobs.refresh_diagnostics();
             }
             if before.is_some_and(|before| before != stamp) && !self.is_first {
-                lock(&snapshot.revisions).context_changed();
+                snapshot.revisions.lock().context_changed();
                 services.jobs.refresh_diagnostics();
                 changed = true;
             }
@@ -152,7 +153,7 @@ impl Directories {
         let names = Arc::<Mutex<Names>>::default();
         let seen_names = names.clone();
         let on_event = move |event: notify::Result<notify::Event>| {
-            if event.is_ok_and(|event| !may_concern_watched(&event, &lock(&seen_names))) {
+            if event.is_ok_and(|event| !may_concern_watched(&event, &seen_names.lock())) {
                 return;
             }
             let _ = wake.send(());
@@ -174,7 +175,7 @@ impl Directories {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
-        *lock(&self.names) = files
+        *self.names.lock() = files
             .clone()
             .flat_map(|file| [Some(&**file), file.parent()])
             .filter_map(|path| Some(path?.file_name()?.to_owned()))

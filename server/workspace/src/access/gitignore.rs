@@ -4,16 +4,12 @@
 //! line wins, paths are checked from the first component down, and nothing below an ignored directory can be
 //! re-included. `git_glob` translates the patterns.
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    path::Path,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{borrow::Cow, collections::HashMap, path::Path, sync::Arc};
 
 use foldhash::quality::RandomState;
 use globset::{Candidate, Glob, GlobSet};
 use ignore::Match;
+use parking_lot::RwLock;
 
 pub(crate) use super::git_glob::Case;
 use super::{
@@ -270,10 +266,7 @@ impl PatternSet {
     }
 
     fn remembered(&self, dir: &[u8]) -> Option<Option<usize>> {
-        let dirs = self
-            .ignored_dirs
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let dirs = self.ignored_dirs.read();
         dirs.get(dir).copied()
     }
 
@@ -281,10 +274,7 @@ impl PatternSet {
         if dir.len() > MAX_REMEMBERED_PATH_BYTES {
             return;
         }
-        let mut dirs = self
-            .ignored_dirs
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut dirs = self.ignored_dirs.write();
         if dirs.len() >= MAX_REMEMBERED {
             dirs.clear();
         }

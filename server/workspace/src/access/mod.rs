@@ -32,9 +32,10 @@ mod git_parity_tests;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sightline_protocol::access::AccessRule;
 
 pub(crate) use self::open::OpenedFolder;
@@ -183,8 +184,8 @@ impl Access {
     /// thread reads them.
     pub fn is_current(&self) -> bool {
         match self.files.try_lock() {
-            Ok(files) => files.iter().all(RuleFiles::is_current),
-            Err(_) => false,
+            Some(files) => files.iter().all(RuleFiles::is_current),
+            None => false,
         }
     }
 
@@ -203,7 +204,7 @@ impl Access {
     }
 
     fn files(&self) -> MutexGuard<'_, Vec<RuleFiles>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock()
     }
 
     /// Returns the roots to which the rule files with this index apply. They are the files of `folder`.

@@ -159,7 +159,9 @@ pub(in crate::restore) fn is_partly_written(now: &[u8], old: &[u8], new: &[u8]) 
 
 #[cfg(test)]
 pub(in crate::restore) mod tests {
-    use std::{io, sync::Mutex};
+    use std::io;
+
+    use parking_lot::Mutex;
 
     use super::is_partly_written;
 
@@ -168,7 +170,7 @@ pub(in crate::restore) mod tests {
         Mutex::new(Vec::new());
 
     pub(in crate::restore) fn check_write(content: &[u8], piece: &[u8]) -> io::Result<()> {
-        if FAILING_WRITES.lock().unwrap().contains(&(content, piece)) {
+        if FAILING_WRITES.lock().contains(&(content, piece)) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         Ok(())

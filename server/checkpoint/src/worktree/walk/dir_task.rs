@@ -3,9 +3,10 @@
 use std::{
     collections::{BTreeMap, HashSet},
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
+    sync::{Arc, atomic::AtomicUsize},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sightline_workspace::{
     access::gitignore::bytes_of,
     fs::dir::Dir,
@@ -93,7 +94,7 @@ pub(crate) enum EntryResult {
 
 impl DirTask<'_> {
     pub(crate) fn state(&self) -> MutexGuard<'_, DirState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Opens the folder, and returns its stamp from before its names are read.

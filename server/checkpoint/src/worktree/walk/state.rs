@@ -1,10 +1,11 @@
 //! State of a walk, and of a folder that is open.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sightline_workspace::{
     error::Error,
     fs::dir::{Dir, FileType},
@@ -89,7 +90,7 @@ impl<'a> Walk<'a> {
     }
 
     pub(crate) fn outcome(&self) -> MutexGuard<'_, Option<Result<WalkOutcome, Error>>> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+        self.outcome.lock()
     }
 
     /// Ends the walk. The first outcome counts.

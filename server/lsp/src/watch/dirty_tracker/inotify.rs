@@ -25,10 +25,11 @@ use std::{
     io::{PipeReader, PipeWriter, Read, Write},
     mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::inotify::{ReadFlags, Reader},
@@ -38,8 +39,6 @@ use sightline_checkpoint::{Changes, Checkpoints};
 use sightline_workspace::path::{AbsPath, RelPath};
 
 use watches::update_watches;
-
-use crate::mutex::lock;
 
 /// Maximum number of changed paths kept; with more, everything is unknown.
 const MAX_PATHS: usize = 10_000;
@@ -70,13 +69,13 @@ impl InotifyTracker {
     /// Records a scan of the work tree. The thread then adds the missing watches.
     pub(super) fn scanned(&self, checkpoints: &Arc<Checkpoints>) {
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.completed_scan = state.scans;
             if !state.needs_watches() {
                 return;
             }
         }
-        let mut wake = lock(&self.wake);
+        let mut wake = self.wake.lock();
         if wake.is_none() {
             *wake = start(&self.state, Arc::downgrade(checkpoints));
         }
@@ -87,7 +86,7 @@ impl InotifyTracker {
     }
 
     pub(super) fn take(&self) -> Changes {
-        let changes = lock(&self.state).take();
+        let changes = self.state.lock().take();
         match &changes {
             Changes::Known(paths) => {
                 tracing::debug!(paths = paths.len(), "changed paths are known")
@@ -98,7 +97,7 @@ impl InotifyTracker {
     }
 
     pub(super) fn put_back(&self, changes: Changes) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match changes {
             Changes::Known(paths) => paths.into_iter().for_each(|path| state.mark(path)),
             Changes::Unknown => state.is_unknown = true,
@@ -290,11 +289,11 @@ fn start(state: &Arc<Mutex<State>>, checkpoints: Weak<Checkpoints>) -> Option<Pi
 
 fn run(state: &Mutex<State>, checkpoints: &Weak<Checkpoints>, mut wake: PipeReader) {
     loop {
-        let inotify = lock(state).inotify.clone();
+        let inotify = state.lock().inotify.clone();
         let mut polled = vec![PollFd::new(&wake, PollFlags::IN)];
         polled.extend(inotify.as_ref().map(|fd| PollFd::new(&**fd, PollFlags::IN)));
         if poll(&mut polled, None).is_err_and(|error| error != Errno::INTR) {
-            return lock(state).disable("cannot wait for events");
+            return state.lock().disable("cannot wait for events");
         }
         let is_woken = !polled[0].revents().is_empty();
         drop(polled);
@@ -306,10 +305,10 @@ fn run(state: &Mutex<State>, checkpoints: &Weak<Checkpoints>, mut wake: PipeRead
             let Some(checkpoints) = checkpoints.upgrade() else {
                 return;
             };
-            let look = lock(state).completed_scan;
+            let look = state.lock().completed_scan;
             update_watches(state, look, checkpoints.captured_folders());
         } else {
-            lock(state).drain();
+            state.lock().drain();
             std::thread::sleep(SETTLE);
         }
     }
@@ -340,10 +339,10 @@ mod tests {
     /// Scans and watches until there are no changes.
     fn settle(state: &Mutex<State>, folders: &[&str]) {
         for _ in 0..2 {
-            assert_eq!(lock(state).take(), Changes::Unknown);
+            assert_eq!(state.lock().take(), Changes::Unknown);
             scanned(state, folders);
         }
-        assert_eq!(lock(state).take(), Changes::Known(Vec::new()));
+        assert_eq!(state.lock().take(), Changes::Known(Vec::new()));
     }
 
     /// Records a completed scan that found these folders.
@@ -351,7 +350,7 @@ mod tests {
         let mut all = vec![RelPath::default()];
         all.extend(folders.iter().map(|folder| rel(folder)));
         let look = {
-            let mut state = lock(state);
+            let mut state = state.lock();
             state.completed_scan = state.scans;
             state.completed_scan
         };
@@ -359,7 +358,7 @@ mod tests {
     }
 
     fn known(state: &Mutex<State>) -> Vec<String> {
-        match lock(state).take() {
+        match state.lock().take() {
             Changes::Known(paths) => paths.iter().map(|path| path.to_string()).collect(),
             Changes::Unknown => panic!("changes are unknown"),
         }
@@ -404,7 +403,7 @@ mod tests {
         assert_eq!(known(&state), [""; 0]);
         fs::write(path.join("new/unseen/file"), "y").unwrap();
         assert_eq!(known(&state), ["new/unseen/file"]);
-        assert!(!lock(&state).needs_watches());
+        assert!(!state.lock().needs_watches());
     }
 
     #[test]
@@ -412,12 +411,12 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(scratch.path()).unwrap();
         let state = Mutex::new(State::new(AbsPath::new(&path).unwrap()));
-        assert_eq!(lock(&state).take(), Changes::Unknown);
+        assert_eq!(state.lock().take(), Changes::Unknown);
         fs::create_dir(path.join("late")).unwrap();
         scanned(&state, &[]);
-        assert_eq!(lock(&state).take(), Changes::Unknown);
+        assert_eq!(state.lock().take(), Changes::Unknown);
         scanned(&state, &["late"]);
-        assert_eq!(lock(&state).take(), Changes::Unknown);
+        assert_eq!(state.lock().take(), Changes::Unknown);
         fs::write(path.join("late/file"), "x").unwrap();
         scanned(&state, &["late"]);
         assert_eq!(known(&state), ["late/file"], "since the last scan");
@@ -465,7 +464,7 @@ mod tests {
     fn full_scans_happen_now_and_then() {
         let (_scratch, state) = watched(&[]);
         let is_unknown = (0..200)
-            .filter(|_| lock(&state).take() == Changes::Unknown)
+            .filter(|_| state.lock().take() == Changes::Unknown)
             .count();
         assert_eq!(is_unknown, 200 / (FULL_SCAN_EVERY as usize + 1));
     }
@@ -477,8 +476,8 @@ mod tests {
         let moved = Mutex::new(State::new(AbsPath::new(&inner).unwrap()));
         settle(&moved, &[]);
         fs::rename(&inner, scratch.path().join("b")).unwrap();
-        assert_eq!(lock(&moved).take(), Changes::Unknown);
-        assert!(lock(&moved).needs_watches());
+        assert_eq!(moved.lock().take(), Changes::Unknown);
+        assert!(moved.lock().needs_watches());
         assert_eq!(known(&state), ["a", "b"]);
     }
 
@@ -492,9 +491,9 @@ mod tests {
             let name = ["one", "two"][round % 2];
             fs::write(scratch.path().join(name), "x").unwrap();
         }
-        assert_eq!(lock(&state).take(), Changes::Unknown);
+        assert_eq!(state.lock().take(), Changes::Unknown);
         scanned(&state, &[]);
-        assert_eq!(lock(&state).take(), Changes::Unknown);
+        assert_eq!(state.lock().take(), Changes::Unknown);
         scanned(&state, &[]);
         assert_eq!(known(&state), [""; 0]);
     }

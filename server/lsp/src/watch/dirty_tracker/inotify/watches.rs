@@ -1,12 +1,8 @@
 //! Adds and removes watches, and checks whether they are reliable.
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt,
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::{
     fs::inotify::{self, CreateFlags, WatchFlags},
     io::Errno,
@@ -14,7 +10,6 @@ use rustix::{
 use sightline_workspace::path::RelPath;
 
 use super::State;
-use crate::mutex::lock;
 
 /// Maximum number of watched directories, regardless of the system's limit.
 const MAX_FOLDERS: usize = 60_000;
@@ -114,7 +109,7 @@ impl State {
 
 /// Adds watches for the directories found by a scan.
 pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPath>) {
-    let mut locked = lock(state);
+    let mut locked = state.lock();
     let root = locked.root.clone();
     if !locked.needs_watches() || folders.is_empty() {
         return;
@@ -133,11 +128,11 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
     }
     drop(locked);
     for batch in folders.chunks(BATCH) {
-        if !lock(state).watch(batch, device) {
+        if !state.lock().watch(batch, device) {
             return;
         }
     }
-    let mut locked: MutexGuard<'_, State> = lock(state);
+    let mut locked: MutexGuard<'_, State> = state.lock();
     locked.drain();
     // Settles directories that this scan saw after they were watched.
     locked
