@@ -138,11 +138,6 @@ pub struct UnsyncedWrite {
 }
 
 impl UnsyncedWrite {
-    /// Returns whether syncing one write also makes an earlier write durable.
-    pub fn is_same_file(&self, other: &Self) -> bool {
-        self.stamp.is_of_same_file(&other.stamp)
-    }
-
     /// Waits until these lines and all earlier ones are on the disk.
     ///
     /// # Errors
