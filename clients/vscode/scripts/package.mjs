@@ -1,21 +1,34 @@
 // Packages the output of `npm run build` as `sightline-<version>.vsix`. The
 // bundle contains all dependencies.
+//
+// With SIGHTLINE_VSIX_TARGET (such as `linux-x64`), the extension contains the
+// server SIGHTLINE_VSIX_PROGRAM and is written to SIGHTLINE_VSIX_FILE.
 
-import { copyFile, readFile, rm } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, rm } from "node:fs/promises";
 
 import { createVSIX } from "@vscode/vsce";
 
 const { version } = JSON.parse(await readFile("package.json", "utf8"));
-const packagePath = `sightline-${version}.vsix`;
+const target = process.env.SIGHTLINE_VSIX_TARGET;
+const packagePath = process.env.SIGHTLINE_VSIX_FILE ?? `sightline-${version}.vsix`;
 
+await rm("server", { recursive: true, force: true });
+if (target) {
+  const program = target.startsWith("win32-") ? "server/sightline.exe" : "server/sightline";
+  await mkdir("server");
+  await copyFile(process.env.SIGHTLINE_VSIX_PROGRAM, program);
+  await chmod(program, 0o755);
+}
 await copyFile("../../LICENSE", "LICENSE.txt");
 try {
   await createVSIX({
     packagePath,
+    target,
     dependencies: false,
     allowMissingRepository: true,
     rewriteRelativeLinks: false,
   });
 } finally {
   await rm("LICENSE.txt");
+  await rm("server", { recursive: true, force: true });
 }

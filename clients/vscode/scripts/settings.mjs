@@ -26,7 +26,7 @@ const CLIENT = {
     type: "string",
     default: "",
     scope: "machine",
-    markdownDescription: "Path of the `sightline` program. Defaults to the one on the `PATH`.",
+    markdownDescription: "Path of the `sightline` program. Defaults to the one in the extension, otherwise to the one on the `PATH`.",
   },
   "sightline.trace.server": {
     type: "string",

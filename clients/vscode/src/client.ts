@@ -241,7 +241,7 @@ export class Client implements vscode.Disposable {
 
   private async askForProgram(): Promise<void> {
     const settingName = "sightline.server.path";
-    this.output.error(`cannot find the program sightline: it is neither in ${settingName} nor on the PATH`);
+    this.output.error(`cannot find the program sightline: it is neither in ${settingName}, in the extension nor on the PATH`);
     const choice = await vscode.window.showErrorMessage(
       "Cannot find the Sightline server, the program “sightline”.",
       "Show Installation Guide",
@@ -300,7 +300,10 @@ const editorStateFeature: StaticFeature = {
   clear() {},
 };
 
-/** Returns the server program: the one in the settings, otherwise the first on the PATH. */
+/**
+ * Returns the server program: the one in the settings, otherwise the one in the
+ * extension, otherwise the first on the PATH.
+ */
 function findProgram(): string | undefined {
   const set = vscode.workspace.getConfiguration("sightline").get<string>("server.path", "").trim();
   if (set !== "") {
@@ -308,6 +311,10 @@ function findProgram(): string | undefined {
     return path.isAbsolute(file) && isFile(file) ? file : undefined;
   }
   const name = process.platform === "win32" ? "sightline.exe" : "sightline";
+  const packaged = path.join(__dirname, "..", "server", name);
+  if (isFile(packaged)) {
+    return packaged;
+  }
   const cargo = path.join(os.homedir(), ".cargo", "bin");
   // The PATH of a desktop session often lacks folders of the shell.
   const folders = [...(process.env["PATH"] ?? "").split(path.delimiter), cargo];

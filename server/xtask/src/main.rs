@@ -2,6 +2,8 @@
 //!
 //! `generate` rewrites the generated files of the repository: JSON Schemas, client types, reference
 //! documents, and the code included in documents. A test fails while one differs.
+//!
+//! `dist` builds the release packages in `target/dist`.
 
 #![allow(
     clippy::print_stdout,
@@ -10,23 +12,34 @@
 )]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
+mod dist;
 mod generate;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    env,
     error::Error,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
+use clap::Parser;
+
+/// Development tasks of Sightline.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Rewrite the generated files of the repository.
+    Generate,
+    /// Build the release packages in `target/dist`.
+    Dist(dist::Options),
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["generate"] => generate_files(),
-        _ => Err("usage: cargo xtask generate".into()),
+    let result = match Task::parse() {
+        Task::Generate => generate_files(),
+        Task::Dist(options) => dist::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -77,7 +77,9 @@ function M.check()
   if vim.fn.exists('#sightline') == 1 then
     vim.health.ok('setup was called')
   else
-    vim.health.error('setup was not called', { 'Add to init.lua: require("sightline").setup({})' })
+    local is_enabled = vim.lsp.is_enabled and vim.lsp.is_enabled('sightline')
+    local report = is_enabled and vim.health.warn or vim.health.error
+    report('setup was not called: windows, tabs and terminals are not sent', { 'Add to init.lua: require("sightline").setup({})' })
   end
 
   vim.health.start('Program')

@@ -199,7 +199,7 @@ end
 --- Returns the configuration of a client.
 ---@param root? string
 ---@return vim.lsp.ClientConfig
-local function client_config(root)
+function M.client_config(root)
   local settings = config.current.settings
   -- The server sends notifications only on request.
   local options = vim.tbl_extend('keep', vim.deepcopy(settings), { notifications = true })
@@ -248,7 +248,7 @@ function M.ensure(root)
   if reason then
     return nil, problem(reason, 'stopped')
   end
-  local options = client_config(root)
+  local options = M.client_config(root)
   options.on_exit = function(code, signal)
     vim.schedule(function()
       handle_exit(server, code, signal)

@@ -1,0 +1,125 @@
+//! Installers, which download an archive of a release: `install.sh`, the Homebrew formula and
+//! the entry of the mason registry. Filled from the templates in `packaging/`.
+
+use std::{collections::BTreeMap, fs};
+
+use sha2::{Digest, Sha256};
+
+use super::{Output, Result, VERSION, platform::PLATFORMS};
+use crate::repository;
+
+const TEMPLATES: [&str; 3] = ["install.sh", "sightline.rb", "mason.yaml"];
+
+/// Writes the installers and `SHA256SUMS`, for the archives in the directory. An installer for
+/// platforms whose archive is absent is skipped with a message.
+pub(super) fn write(output: &Output, repository_url: &str) -> Result<()> {
+    let mut checksums = BTreeMap::new();
+    for platform in &PLATFORMS {
+        if let Ok(content) = fs::read(output.folder.join(platform.archive_file(VERSION))) {
+            checksums.insert(platform.target, hex(&Sha256::digest(content)));
+        }
+    }
+    for name in TEMPLATES {
+        let template = fs::read_to_string(repository().join("packaging").join(name))?;
+        match fill(&template, repository_url, &checksums) {
+            Ok(text) => output.write(name, text.as_bytes())?,
+            Err(target) => println!("{name}: skipped, because the archive of {target} is absent"),
+        }
+    }
+    let mut sums = String::new();
+    for name in output.files()? {
+        if name != "SHA256SUMS" {
+            let content = fs::read(output.folder.join(&name))?;
+            sums.push_str(&format!("{}  {name}\n", hex(&Sha256::digest(content))));
+        }
+    }
+    output.write("SHA256SUMS", sums.as_bytes())
+}
+
+/// Fills the placeholders `@NAME@` of a template. Fails with the target of an unknown checksum.
+fn fill(
+    template: &str,
+    repository_url: &str,
+    checksums: &BTreeMap<&'static str, String>,
+) -> std::result::Result<String, &'static str> {
+    let list: String = checksums
+        .iter()
+        .map(|(target, sum)| format!("{target}={sum}\n"))
+        .collect();
+    let mut text = template
+        .replace("@VERSION@", VERSION)
+        .replace("@REPOSITORY@", repository_url)
+        .replace("@CHECKSUMS@", list.trim_end())
+        .replace("@MASON_ID@", &mason_id(repository_url))
+        .replace("@MASON_ASSETS@", &mason_assets());
+    for platform in &PLATFORMS {
+        let placeholder = format!("@SHA256:{}@", platform.target);
+        if text.contains(&placeholder) {
+            let sum = checksums.get(platform.target).ok_or(platform.target)?;
+            text = text.replace(&placeholder, sum);
+        }
+    }
+    Ok(text)
+}
+
+/// Returns the package URL of a release: the last two names of the address are its owner and
+/// name.
+fn mason_id(repository_url: &str) -> String {
+    let mut names = repository_url.rsplit('/');
+    let name = names.next().unwrap_or_default();
+    let owner = names.next().unwrap_or_default();
+    format!("pkg:github/{owner}/{name}@v{VERSION}")
+}
+
+/// Returns the list of archives. In the mason registry, the version is the tag.
+fn mason_assets() -> String {
+    PLATFORMS
+        .iter()
+        .map(|platform| {
+            let folder = platform
+                .archive_name("{{ version }}")
+                .replace("-v{{", "-{{");
+            let file = platform
+                .archive_file("{{ version }}")
+                .replace("-v{{", "-{{");
+            format!(
+                "    - target: {}\n      file: {file}\n      bin: {folder}/{}\n",
+                platform.mason,
+                platform.program()
+            )
+        })
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_have_no_unknown_placeholders() {
+        let checksums = PLATFORMS
+            .iter()
+            .map(|platform| (platform.target, "0".repeat(64)))
+            .collect();
+        for name in TEMPLATES {
+            let path = repository().join("packaging").join(name);
+            let template = fs::read_to_string(path).unwrap();
+            let text = fill(
+                &template,
+                "https://forge.invalid/owner/sightline",
+                &checksums,
+            )
+            .unwrap();
+            let rest = text.replace("\"$@\"", "").replace("sightline@v", "");
+            assert!(!rest.contains('@'), "{name}: {text}");
+        }
+        let formula = fs::read_to_string(repository().join("packaging/sightline.rb")).unwrap();
+        assert!(fill(&formula, "", &BTreeMap::new()).is_err());
+    }
+}

@@ -1,0 +1,264 @@
+//! Builds the release packages in `target/dist`.
+//!
+//! Packages of a platform contain its program: the archive, the wheel, the npm package and the
+//! VS Code extension. Shared packages are the npm package that selects the platform, the plugin
+//! for Neovim and the extension for Zed. Installers name the archives and their checksums, so
+//! they are written last, when the archives of all platforms are in the directory.
+
+mod archive;
+mod editors;
+mod installers;
+mod npm;
+mod platform;
+mod wheel;
+
+use std::{
+    error::Error,
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use archive::Entry;
+use clap::{Args, ValueEnum};
+use platform::Platform;
+
+use crate::repository;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const DESCRIPTION: &str =
+    "Language server for AI coding agents: editor context, access rules and checkpoints";
+const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Packages to build; by default, all.
+    #[arg(long, value_enum)]
+    only: Option<Part>,
+    /// Profile of the program.
+    #[arg(long, default_value = "release")]
+    profile: String,
+    /// Target triple of the program; by default, that of this machine.
+    #[arg(long)]
+    target: Option<String>,
+    /// Program to package instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Address of the repository that hosts the releases. Without it, no installers are
+    /// written.
+    #[arg(long, value_name = "URL")]
+    repository: Option<String>,
+    /// Do not build the VS Code extension, which needs npm.
+    #[arg(long)]
+    no_vsix: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Part {
+    /// Packages with a program.
+    Platform,
+    /// Packages without a program.
+    Shared,
+}
+
+/// Builds the packages and prints their paths.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let output = Output::create()?;
+    let license = fs::read_to_string(repository().join("LICENSE"))?;
+    if options.only != Some(Part::Shared) {
+        platform_packages(options, &output, &license)?;
+    }
+    if options.only != Some(Part::Platform) {
+        let (name, content) = npm::main_package(&license)?;
+        output.write(&name, &content)?;
+        editors::write_shared(&output, &license)?;
+        if let Some(url) = &options.repository {
+            installers::write(&output, url.trim_end_matches('/'))?;
+        }
+    }
+    Ok(())
+}
+
+fn platform_packages(options: &Options, output: &Output, license: &str) -> Result<()> {
+    let target = options.target.clone().map_or_else(host, Ok)?;
+    let platform = Platform::of(&target)?;
+    let path = match &options.binary {
+        Some(path) => path.clone(),
+        None => build(&options.profile, options.target.as_deref())?,
+    };
+    let program =
+        fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+
+    let archive = program_archive(platform, &path, &program)?;
+    output.write(&platform.archive_file(VERSION), &archive)?;
+    let (name, content) = wheel::build(platform, &program, license)?;
+    output.write(&name, &content)?;
+    let (name, content) = npm::platform_package(platform, &program, license)?;
+    output.write(&name, &content)?;
+    if !options.no_vsix {
+        editors::write_vsix(output, platform, &path)?;
+    }
+    Ok(())
+}
+
+/// Returns the archive of a program with its documents, completions and manual pages. The
+/// program is run, so it must be one for this machine.
+fn program_archive(platform: &Platform, path: &Path, program: &[u8]) -> Result<Vec<u8>> {
+    let mut entries = vec![Entry::program(platform.program(), program)];
+    for name in ["README.md", "CHANGELOG.md", "LICENSE"] {
+        entries.push(Entry::file(name, fs::read(repository().join(name))?));
+    }
+    for shell in SHELLS {
+        let script = output_of(Command::new(path).args(["completions", shell]))?;
+        entries.push(Entry::file(
+            format!("completions/sightline.{shell}"),
+            script,
+        ));
+    }
+    let pages = repository().join("target/dist/.man");
+    fs::create_dir_all(&pages)?;
+    output_of(Command::new(path).arg("man").arg("--to").arg(&pages))?;
+    entries.extend(files_below(&pages, "man")?);
+    fs::remove_dir_all(&pages)?;
+
+    let name = platform.archive_name(VERSION);
+    if platform.is_windows() {
+        for entry in &mut entries {
+            entry.path = format!("{name}/{}", entry.path);
+        }
+        return archive::zip(&entries);
+    }
+    archive::tar_gz(&name, &entries)
+}
+
+/// Builds the program and returns its path. Debug information, which other profiles than
+/// `release` keep, is removed from a copy.
+fn build(profile: &str, target: Option<&str>) -> Result<PathBuf> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args([
+            "build",
+            "--package",
+            "sightline",
+            "--locked",
+            "--profile",
+            profile,
+        ])
+        .current_dir(repository());
+    if let Some(target) = target {
+        cargo.args(["--target", target]);
+    }
+    succeed(&mut cargo)?;
+    let mut path = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| repository().join("target"), PathBuf::from);
+    path.extend(target);
+    path.push(if profile == "dev" { "debug" } else { profile });
+    path.push(format!("sightline{}", std::env::consts::EXE_SUFFIX));
+    if profile == "release" {
+        return Ok(path);
+    }
+    let stripped = repository().join("target/dist/.stripped");
+    let strip = Command::new("strip")
+        .args([
+            OsStr::new("--strip-debug"),
+            path.as_os_str(),
+            OsStr::new("-o"),
+        ])
+        .arg(&stripped)
+        .status();
+    Ok(if strip.is_ok_and(|status| status.success()) {
+        stripped
+    } else {
+        path
+    })
+}
+
+/// Returns the target triple of this machine.
+fn host() -> Result<String> {
+    let version = String::from_utf8(output_of(Command::new("rustc").arg("-vV"))?)?;
+    version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .ok_or_else(|| "rustc does not print its host".into())
+}
+
+/// Returns the files below a folder, with paths below `prefix`, sorted.
+fn files_below(folder: &Path, prefix: &str) -> Result<Vec<Entry>> {
+    let mut children = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    children.sort_by_key(fs::DirEntry::file_name);
+    let mut entries = Vec::new();
+    for child in children {
+        let path = format!("{prefix}/{}", child.file_name().to_string_lossy());
+        if child.file_type()?.is_dir() {
+            entries.extend(files_below(&child.path(), &path)?);
+        } else {
+            entries.push(Entry::file(path, fs::read(child.path())?));
+        }
+    }
+    Ok(entries)
+}
+
+/// Returns the standard output of a command that must succeed.
+fn output_of(command: &mut Command) -> Result<Vec<u8>> {
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot run {:?}: {error}", command.get_program()))?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{:?} failed: {errors}", command.get_program()).into());
+    }
+    Ok(output.stdout)
+}
+
+/// Runs a command with the streams of this program.
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot run {:?}: {error}", command.get_program()))?;
+    if !status.success() {
+        return Err(format!("{:?} failed: {status}", command.get_program()).into());
+    }
+    Ok(())
+}
+
+/// The directory of the packages.
+struct Output {
+    folder: PathBuf,
+}
+
+impl Output {
+    fn create() -> Result<Self> {
+        let folder = repository().join("target/dist");
+        fs::create_dir_all(&folder)?;
+        Ok(Self { folder })
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        let path = self.folder.join(name);
+        fs::write(&path, content)?;
+        self.print(name);
+        Ok(())
+    }
+
+    /// Returns the names of the files, sorted. Folders and hidden files are omitted.
+    fn files(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for child in fs::read_dir(&self.folder)? {
+            let child = child?;
+            let name = child.file_name().to_string_lossy().into_owned();
+            if child.file_type()?.is_file() && !name.starts_with('.') {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn print(&self, name: &str) {
+        println!("{}", self.folder.join(name).display());
+    }
+}
