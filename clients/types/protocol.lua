@@ -18,6 +18,12 @@
 ---@field outsideWorkspace? sightline.OutsideWorkspace Whether agents may read files outside every workspace folder. Default: `"deny"`.
 ---@field recursiveReaders? sightline.RecursiveReaders Whether agents may run commands that read whole folders, such as `grep -r` and `tar`, on folders with denied files that the command does not exclude. Default: `"deny"`.
 
+--- One turn of an agent: a prompt and the edits that follow.
+---@class sightline.AgentTurn
+---@field agent string Name of the agent.
+---@field session string Session of the agent.
+---@field turn string Turn of the session.
+
 --- Params of `sightline/appendMessages`.
 ---@class sightline.AppendMessagesParams
 ---@field messages sightline.Message[] New messages since the last call, in order.
@@ -77,6 +83,7 @@
 ---@field root string URI of the workspace folder.
 ---@field skipped sightline.SkippedPath[] Paths in the workspace that are not in the checkpoint. Ignored paths are not listed.
 ---@field taskId? string Task the checkpoint belongs to.
+---@field turn? sightline.AgentTurn Turn of an agent before which the checkpoint was created automatically.
 
 --- Purpose of a checkpoint that was not requested by a client.
 ---@alias sightline.CheckpointPurpose
@@ -86,6 +93,7 @@
 --- Workspace checkpoints.
 ---@class sightline.CheckpointSettings
 ---@field exclude? string[] Names of folders to skip, in addition to ignored paths. Default: `["node_modules",".venv","__pycache__"]`.
+---@field keepAutomatic? integer Number of automatic checkpoints to keep per workspace folder. A few more are kept until the oldest are removed together. Default: `200`.
 ---@field maxFileSize? integer Maximum file size, in bytes. Larger files are skipped. Default: `20971520`.
 ---@field maxFiles? integer Number of files above which the first checkpoint must be confirmed. Default: `500000`.
 ---@field maxTotalSize? integer Total size, in bytes, above which the first checkpoint must be confirmed. Default: `10737418240`.
@@ -162,6 +170,7 @@
 ---@field label? string Label chosen by the user.
 ---@field root? string Path, URI or name of a workspace folder. If absent, creates a group with one checkpoint per folder.
 ---@field taskId? string Task the checkpoint belongs to.
+---@field turn? sightline.AgentTurn Turn of an agent that is about to edit. The checkpoint is automatic: it counts for the setting `checkpoints.keepAutomatic`, unless it has a label.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
 --- Decision of `sightline/truncateHistory`.

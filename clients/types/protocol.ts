@@ -123,6 +123,16 @@ export interface AccessSettings {
   recursiveReaders?: RecursiveReaders;
 }
 
+/** One turn of an agent: a prompt and the edits that follow. */
+export interface AgentTurn {
+  /** Name of the agent. */
+  agent: string;
+  /** Session of the agent. */
+  session: string;
+  /** Turn of the session. */
+  turn: string;
+}
+
 /** Params of `sightline/appendMessages`. */
 export interface AppendMessagesParams {
   /** New messages since the last call, in order. */
@@ -252,6 +262,8 @@ export interface Checkpoint {
   skipped: SkippedPath[];
   /** Task the checkpoint belongs to. */
   taskId?: string;
+  /** Turn of an agent before which the checkpoint was created automatically. */
+  turn?: AgentTurn;
 }
 
 /** Purpose of a checkpoint that was not requested by a client. */
@@ -268,6 +280,12 @@ export interface CheckpointSettings {
    * Default: `["node_modules",".venv","__pycache__"]`.
    */
   exclude?: string[];
+  /**
+   * Number of automatic checkpoints to keep per workspace folder. A few more are kept
+   * until the oldest are removed together.
+   * Default: `200`.
+   */
+  keepAutomatic?: number;
   /**
    * Maximum file size, in bytes. Larger files are skipped.
    * Default: `20971520`.
@@ -444,6 +462,11 @@ export interface CreateCheckpointParams {
   root?: string;
   /** Task the checkpoint belongs to. */
   taskId?: string;
+  /**
+   * Turn of an agent that is about to edit. The checkpoint is automatic: it counts for
+   * the setting `checkpoints.keepAutomatic`, unless it has a label.
+   */
+  turn?: AgentTurn;
   /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }

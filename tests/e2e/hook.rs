@@ -11,9 +11,20 @@ use crate::harness::{Server, Workspace, program};
 
 /// Runs a hook. Returns what it prints. The exit code must be 0.
 fn hook(workspace: &Workspace, event: &str, agent: &str, input: &str) -> String {
+    hook_with(workspace, event, agent, input, &[])
+}
+
+pub(crate) fn hook_with(
+    workspace: &Workspace,
+    event: &str,
+    agent: &str,
+    input: &str,
+    options: &[&str],
+) -> String {
     let mut child = program()
         .args(["hook", event, "--agent", agent, "--storage"])
         .arg(workspace.data())
+        .args(options)
         .current_dir(workspace.root())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -18,6 +18,7 @@ use std::{
 };
 
 use rayon::prelude::*;
+use sightline_protocol::checkpoint::AgentTurn;
 use sightline_workspace::{
     clock::now_millis, error::Error, fs::dir::DirWalker, path::RelPath, storage::TaskId,
 };
@@ -65,6 +66,8 @@ pub struct Request {
     pub label: Option<String>,
     /// Why it is created.
     pub purpose: Purpose,
+    /// Turn of an agent before which it is created automatically.
+    pub turn: Option<AgentTurn>,
     /// Position in the task's conversation.
     pub messages: Option<ConversationMark>,
     /// Identifier shared by checkpoints created together, one of each root.
@@ -198,6 +201,7 @@ impl Checkpoints {
                 sequence,
                 task: request.task.as_ref().map(|task| task.as_str().to_owned()),
                 label: request.label.clone(),
+                turn: request.turn.clone(),
                 purpose: request.purpose.clone(),
                 messages: request.messages,
                 group: request.group.clone(),

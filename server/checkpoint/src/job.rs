@@ -14,6 +14,8 @@ pub struct Settings {
     pub max_files: u64,
     /// Total size above which the first checkpoint needs a confirmation, in bytes.
     pub max_total_size: u64,
+    /// Number of automatic checkpoints to keep.
+    pub keep_automatic: u32,
 }
 
 impl Default for Settings {
@@ -25,6 +27,7 @@ impl Default for Settings {
                 .into(),
             max_files: 500_000,
             max_total_size: 10 * 1024 * 1024 * 1024,
+            keep_automatic: 200,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The metadata of a checkpoint, stored in the message of its commit.
 
 use serde::{Deserialize, Serialize};
+use sightline_protocol::checkpoint::AgentTurn;
 use sightline_workspace::{access::AccessView, escape::one_line};
 use uuid::Uuid;
 
@@ -106,6 +107,9 @@ pub struct CheckpointMetadata {
     pub label: Option<String>,
     /// Why it was created.
     pub purpose: Purpose,
+    /// Turn of an agent before which it was created automatically.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<AgentTurn>,
     /// Commit of another tool that it was imported from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,

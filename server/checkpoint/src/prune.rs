@@ -31,6 +31,8 @@ pub struct Keep {
     pub newest: Option<usize>,
     /// Earliest creation time, in milliseconds since the epoch.
     pub since: Option<u64>,
+    /// Number of newest automatic checkpoints. Labelled ones are not automatic.
+    pub automatic: Option<usize>,
     /// Maximum size of the store, in bytes. Fetched checkpoints go first, then the oldest. The
     /// newest local checkpoint and the newest local undo point always stay.
     pub max_bytes: Option<u64>,
@@ -159,6 +161,27 @@ impl Checkpoints {
         })
     }
 
+    /// Removes the oldest automatic checkpoints once there are an eighth more than `keep`, so that
+    /// not every new one has to free space.
+    ///
+    /// # Errors
+    /// Those of [`Self::prune`].
+    pub fn prune_automatic(&self, keep: usize, cancel: &Cancel) -> Result<(), Error> {
+        let checkpoints = self.list(&Filter::default())?;
+        let count = checkpoints
+            .iter()
+            .filter(|checkpoint| is_automatic(checkpoint))
+            .count();
+        if count > keep + keep / 8 {
+            let keep = Keep {
+                automatic: Some(keep),
+                ..Keep::default()
+            };
+            self.prune(&keep, cancel)?;
+        }
+        Ok(())
+    }
+
     /// Idle work: finishes an interrupted prune, combines small packs, and saves the stat cache. Cheap if there is nothing to do.
     ///
     /// # Errors
@@ -205,6 +228,11 @@ fn is_undo(checkpoint: &Checkpoint) -> bool {
     matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
 }
 
+fn is_automatic(checkpoint: &Checkpoint) -> bool {
+    let metadata = &checkpoint.metadata;
+    metadata.turn.is_some() && metadata.label.is_none() && !metadata.fetched
+}
+
 /// Selects the checkpoints that age, number, task or id removes. `checkpoints` are sorted newest
 /// first.
 fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
@@ -218,6 +246,13 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
         (places.len() > newest).then(|| newest.checked_sub(1).map(|newest| places[newest]))
     };
     let (ours, theirs) = (last_of(false), last_of(true));
+    let automatic = checkpoints
+        .iter()
+        .filter(|checkpoint| is_automatic(checkpoint));
+    let surplus: HashSet<Oid> = automatic
+        .skip(keep.automatic.unwrap_or(usize::MAX))
+        .map(|checkpoint| checkpoint.id)
+        .collect();
     let goes = |(at, checkpoint): &(usize, &Arc<Checkpoint>)| {
         let last = if checkpoint.metadata.fetched {
             theirs
@@ -231,7 +266,9 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
         let task = keep.without_task.as_ref().map(TaskId::as_str);
         let of_task = task.is_some() && task == checkpoint.metadata.task.as_deref();
         let is_named = keep.without == Some(checkpoint.id);
-        (too_many || too_old || of_task || is_named) && !needed.contains(&checkpoint.id)
+        let is_surplus = surplus.contains(&checkpoint.id);
+        (too_many || too_old || of_task || is_named || is_surplus)
+            && !needed.contains(&checkpoint.id)
     };
     let going = checkpoints.iter().enumerate().filter(goes);
     going.map(|(_, checkpoint)| checkpoint.id).collect()

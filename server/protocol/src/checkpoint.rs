@@ -54,6 +54,21 @@ pub struct Checkpoint {
     /// id is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
+    /// Turn of an agent before which the checkpoint was created automatically.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<AgentTurn>,
+}
+
+/// One turn of an agent: a prompt and the edits that follow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentTurn {
+    /// Name of the agent.
+    pub agent: String,
+    /// Session of the agent.
+    pub session: String,
+    /// Turn of the session.
+    pub turn: String,
 }
 
 /// Purpose of a checkpoint that was not requested by a client.
@@ -105,6 +120,10 @@ pub struct CreateCheckpointParams {
     pub root: Option<String>,
     /// Create the first checkpoint even if the workspace exceeds the size limits.
     pub confirm_large: bool,
+    /// Turn of an agent that is about to edit. The checkpoint is automatic: it counts for
+    /// the setting `checkpoints.keepAutomatic`, unless it has a label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<AgentTurn>,
     /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,

@@ -260,6 +260,11 @@ pub struct CheckpointSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 10_737_418_240_u64))]
     pub max_total_size: Option<u64>,
+    /// Number of automatic checkpoints to keep per workspace folder. A few more are kept
+    /// until the oldest are removed together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 200))]
+    pub keep_automatic: Option<u32>,
 }
 
 /// Diagnostics in open documents.

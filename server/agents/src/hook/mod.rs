@@ -10,6 +10,7 @@ mod codex;
 mod copilot_cli;
 mod gemini_cli;
 mod mentions;
+mod mutation;
 mod opencode;
 mod qwen_code;
 mod refusal;
@@ -46,6 +47,10 @@ pub struct HookInput {
     pub cwd: Option<PathBuf>,
     /// Task id: agent and session.
     pub task_id: Option<String>,
+    /// Session, as the agent names it.
+    pub session: Option<String>,
+    /// Turn, if the agent names it.
+    pub turn: Option<String>,
     /// The event.
     pub event: HookEvent,
 }
@@ -192,6 +197,11 @@ pub fn parse(agent: Agent, kind: EventKind, input: &[u8]) -> Result<Option<HookI
     Ok(Some(HookInput {
         cwd: cwd.filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
         task_id: input[format.session].as_str().map(|id| task_id(agent, id)),
+        session: input[format.session].as_str().map(str::to_owned),
+        turn: ["prompt_id", "turn_id"]
+            .iter()
+            .find_map(|field| input[field].as_str())
+            .map(str::to_owned),
         event,
     }))
 }

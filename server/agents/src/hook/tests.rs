@@ -53,6 +53,7 @@ fn a_tool_call_is_parsed_with_the_field_names_of_the_agent() {
         let call = ToolCall {
             paths: vec!["/ws/a".to_owned()],
             commands: Vec::new(),
+            ..ToolCall::default()
         };
         assert_eq!(input.event, HookEvent::ToolCall(call));
     }

@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use super::mutation;
+
 /// Last words of the names of path arguments.
 const PATH_WORDS: &[&str] = &[
     "path",
@@ -66,6 +68,8 @@ pub struct ToolCall {
     pub paths: Vec<String>,
     /// Shell command lines.
     pub commands: Vec<String>,
+    /// Whether it may change files.
+    pub edits: bool,
 }
 
 impl ToolCall {
@@ -87,6 +91,12 @@ impl ToolCall {
         }
         call.paths.sort();
         call.paths.dedup();
+        let is_edit = input[name_field].as_str().is_some_and(mutation::is_edit);
+        call.edits = is_edit && !call.paths.is_empty()
+            || call
+                .commands
+                .iter()
+                .any(|command| mutation::may_change(command));
         Some(call)
     }
 

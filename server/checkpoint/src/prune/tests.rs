@@ -8,7 +8,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use sightline_protocol::error::ErrorKind;
+use sightline_protocol::{checkpoint::AgentTurn, error::ErrorKind};
 use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use crate::{
@@ -78,6 +78,36 @@ fn the_newest_stay_and_older_undo_points_go() {
     assert_whole(&scratch);
     prune(&scratch, &newest(0));
     assert_eq!(scratch.ids(), []);
+    assert_whole(&scratch);
+}
+
+#[test]
+fn only_automatic_checkpoints_without_a_label_are_surplus() {
+    let scratch = Scratch::new();
+    let turn = |created, label: Option<&str>| CheckpointMetadata {
+        created,
+        label: label.map(str::to_owned),
+        turn: Some(AgentTurn::default()),
+        ..CheckpointMetadata::default()
+    };
+    let asked = scratch.checkpoint(10, &[]);
+    let labelled = scratch.checkpoint_with(turn(20, Some("mine")), &[]);
+    let automatic: Vec<Oid> = (30..39)
+        .map(|at| scratch.checkpoint_with(turn(at, None), &[]))
+        .collect();
+    let prune_automatic = |keep| {
+        let pruned = scratch
+            .checkpoints
+            .prune_automatic(keep, &Cancel::default());
+        pruned.unwrap();
+        scratch.ids().len()
+    };
+    // Nine are an eighth more than eight.
+    assert_eq!(prune_automatic(8), 11);
+    assert_eq!(prune_automatic(7), 9);
+    assert_eq!(prune_automatic(0), 2);
+    assert_eq!(scratch.ids(), [labelled, asked]);
+    assert!(!scratch.ids().contains(&automatic[8]));
     assert_whole(&scratch);
 }
 

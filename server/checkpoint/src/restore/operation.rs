@@ -142,6 +142,7 @@ impl RestoreOperation<'_> {
             messages: self.options.messages,
             group: self.options.group.clone(),
             group_roots: self.options.group_roots.clone(),
+            turn: None,
             rewind: self.options.rewind.clone(),
             confirm_large: true,
         };

@@ -14,9 +14,9 @@ use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use sightline_protocol::{
     checkpoint::{
-        Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams, CreateCheckpointParams,
-        DiffCheckpointsParams, ListCheckpointsParams, PruneCheckpointsParams,
-        PruneCheckpointsResult, VerifyCheckpointsParams,
+        AgentTurn, Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams,
+        CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams,
+        PruneCheckpointsParams, PruneCheckpointsResult, VerifyCheckpointsParams,
     },
     error::ErrorKind,
     method::{
@@ -42,7 +42,7 @@ use crate::{
 pub(super) use arguments::Checkpoint;
 use arguments::Prune;
 use confirm::{Proceed, ask};
-use format::{DIM, colorize, counts, difference, print, relative_time, short_id, size};
+use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id, size};
 
 /// Requests that always run in this process.
 const OFFLINE: Attached = Attached { offline: true };
@@ -62,7 +62,7 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
                 task_id: task,
                 confirm_large,
                 root: requests.root()?,
-                work_done_token: None,
+                ..CreateCheckpointParams::default()
             };
             let created =
                 requests.with_maintenance(|requests| requests.call::<CreateCheckpoint>(params))?;
@@ -152,8 +152,11 @@ fn list_all(requests: &Requests) -> Result<Vec<Listed>, Error> {
 }
 
 /// Completes an abbreviated id; `last` is the newest checkpoint that is not an undo
-/// point.
+/// point, and `#3` the third of the newest session of an agent.
 fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
+    if let Some(step) = written.strip_prefix('#') {
+        return resolve_step(requests, step);
+    }
     let digits = written.strip_prefix("HEAD ").unwrap_or(written);
     let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
     let is_last = digits == "last";
@@ -184,6 +187,29 @@ fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
     }
 }
 
+/// Returns the id of a step of the newest session.
+fn resolve_step(requests: &Requests, step: &str) -> Result<String, Error> {
+    let listed = list_all(requests)?;
+    let newest = listed.iter().find_map(|one| one.turn.as_ref());
+    let wanted = step.parse().ok().filter(|step| *step > 0);
+    let found = newest.zip(wanted).and_then(|(newest, wanted): (_, usize)| {
+        let steps = listed.iter().filter(|one| is_of_session(one, newest));
+        steps.rev().nth(wanted - 1)
+    });
+    found.map(|one| one.id.clone()).ok_or_else(|| {
+        let why = format!(
+            "no checkpoint #{step} in the newest session of an agent; `sightline checkpoint list` shows all"
+        );
+        Error::new(ErrorKind::NotFound, why)
+    })
+}
+
+fn is_of_session(one: &Listed, session: &AgentTurn) -> bool {
+    one.turn
+        .as_ref()
+        .is_some_and(|turn| (&turn.agent, &turn.session) == (&session.agent, &session.session))
+}
+
 /// Makes paths absolute. Returns `None`, meaning all, for an empty list.
 fn absolute_paths(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
     if paths.is_empty() {
@@ -210,10 +236,47 @@ fn list(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result
             _ => print_message("no checkpoints yet; create one with `sightline checkpoint create`"),
         }
     }
+    // A limited list still has the numbers of all steps.
+    let has_steps = listed.checkpoints.iter().any(|one| one.turn.is_some());
+    let all = if has_steps && !workspace.json {
+        list_all(requests)?
+    } else {
+        Vec::new()
+    };
     print_as(workspace, &listed, |listed| {
-        listed.checkpoints.iter().map(listed_line).collect()
+        grouped_lines(&listed.checkpoints, &all)
     })?;
     Ok(if is_empty { NEGATIVE } else { DONE })
+}
+
+/// Formats a list. The checkpoints of a session stand together below its name, where its
+/// newest one is, with their numbers among `all`.
+fn grouped_lines(listed: &[Listed], all: &[Listed]) -> String {
+    let mut lines = String::new();
+    let mut sessions: Vec<&AgentTurn> = Vec::new();
+    for one in listed {
+        let Some(session) = &one.turn else {
+            lines.push_str(&listed_line(one));
+            continue;
+        };
+        if sessions.iter().any(|known| is_of_session(one, known)) {
+            continue;
+        }
+        sessions.push(session);
+        let (agent, name) = (one_line(&session.agent), one_line(&session.session));
+        lines.push_str(&format!("{BOLD}{agent}{BOLD:#}  {name}\n"));
+        let steps: Vec<&Listed> = all
+            .iter()
+            .filter(|one| is_of_session(one, session))
+            .collect();
+        for (at, step) in steps.iter().enumerate() {
+            if listed.iter().any(|one| one.id == step.id) {
+                let number = format!("#{}", steps.len() - at);
+                lines.push_str(&format!("  {number:>4}  {}", listed_line(step)));
+            }
+        }
+    }
+    lines
 }
 
 /// Formats a checkpoint for a list.

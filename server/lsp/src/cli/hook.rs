@@ -20,8 +20,9 @@ use sightline_agents::{
 };
 use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
+    checkpoint::CreateCheckpointParams,
     environment::EnvironmentDetailsParams,
-    method::{CheckAccess, EnvironmentDetails},
+    method::{CheckAccess, CreateCheckpoint, EnvironmentDetails},
 };
 use sightline_workspace::{
     access::RULE_FILE,
@@ -29,11 +30,17 @@ use sightline_workspace::{
     storage::{Storage, atomic_file},
 };
 
-use super::{DONE, Workspace, internal, offline, print, requests::Attached};
+use super::{
+    DONE, Workspace, internal, offline, print,
+    requests::{Attached, Requests},
+    turns::SessionTurns,
+};
 use crate::{dispatch::Handler, process::logging, services::stores::default_storage_dir};
 
 /// Time to read standard input.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time to create a checkpoint. A running server completes it later.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time to answer. Agents kill a hook after 10 seconds, and then let the tool run.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of the input, in bytes. gemini-cli sends the content of mentioned files.
@@ -58,6 +65,9 @@ pub(super) struct Hook {
     /// Data directory.
     #[arg(long, value_name = "DIR")]
     storage: Option<PathBuf>,
+    /// Create a checkpoint before the first edit of each turn.
+    #[arg(long)]
+    checkpoints: bool,
 }
 
 /// One event to answer.
@@ -66,6 +76,7 @@ struct Call {
     kind: EventKind,
     root: Option<PathBuf>,
     storage: Option<PathBuf>,
+    checkpoints: bool,
 }
 
 /// Runs `sightline hook` with the arguments after `hook`. Returns the exit code, 0.
@@ -83,6 +94,7 @@ impl Call {
     /// Returns `None` if there is nothing to do.
     fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let (mut event, mut agent, mut root, mut storage) = (None, None, None, None);
+        let mut checkpoints = false;
         let mut arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
         while let Some(argument) = arguments.next() {
             let (name, value) = match argument.split_once('=') {
@@ -94,6 +106,7 @@ impl Call {
                 "--agent" => agent = value(),
                 "--root" => root = value(),
                 "--storage" => storage = value(),
+                "--checkpoints" => checkpoints = true,
                 _ if event.is_none() && !name.starts_with('-') => event = Some(argument),
                 _ => {}
             }
@@ -104,6 +117,7 @@ impl Call {
             kind: hook::event_kind(agent, &event?)?,
             root: root.map(PathBuf::from),
             storage: storage.map(PathBuf::from),
+            checkpoints,
         })
     }
 
@@ -186,11 +200,14 @@ fn has_rules(folder: &Path) -> bool {
 }
 
 /// The session of an event.
+#[derive(Clone)]
 struct Session {
     agent: Agent,
     cwd: PathBuf,
     workspace: Workspace,
     task_id: Option<String>,
+    /// The turns of the session, if it wants checkpoints.
+    turns: Option<SessionTurns>,
 }
 
 impl Session {
@@ -210,6 +227,15 @@ impl Session {
                 json: false,
             },
             task_id: input.task_id.clone(),
+            turns: input
+                .session
+                .as_ref()
+                .filter(|_| call.checkpoints)
+                .map(|session| SessionTurns {
+                    agent: call.agent.name(),
+                    session: session.clone(),
+                    turn: input.turn.clone(),
+                }),
         })
     }
 
@@ -222,6 +248,11 @@ impl Session {
                 Ok(HookAnswer::Nothing)
             }
             HookEvent::Prompt { mentions } => {
+                if let (Some(turns), Some(file)) = (&self.turns, self.turn_file())
+                    && let Err(error) = turns.begin(&file)
+                {
+                    tracing::warn!(%error, "cannot count the turns of a session");
+                }
                 if let Some(reason) = self.denied_mention(mentions)? {
                     return Ok(HookAnswer::Deny(reason));
                 }
@@ -229,15 +260,57 @@ impl Session {
                     .context()?
                     .map_or(HookAnswer::Nothing, HookAnswer::Context))
             }
-            HookEvent::ToolCall(call) => Ok(self
-                .denied_tool(call)?
-                .map_or(HookAnswer::Nothing, HookAnswer::Deny)),
+            HookEvent::ToolCall(call) => {
+                if let Some(reason) = self.denied_tool(call)? {
+                    return Ok(HookAnswer::Deny(reason));
+                }
+                if call.edits {
+                    self.create_checkpoint();
+                }
+                Ok(HookAnswer::Nothing)
+            }
         }
     }
 
     fn call<M: Handler>(&self, params: M::Params) -> Result<M::Result, Error> {
         let attached = Attached { offline: false };
         Ok(attached.call::<M>(&self.workspace, params)?.0)
+    }
+
+    /// Creates a checkpoint before the first edit of a turn. A failure does not stop the edit.
+    fn create_checkpoint(&self) {
+        let (Some(turns), Some(file)) = (self.turns.clone(), self.turn_file()) else {
+            return;
+        };
+        let workspace = self.workspace.clone();
+        let created = with_deadline(CHECKPOINT_TIMEOUT, move || {
+            let create = |turn| {
+                let requests = Requests::new(&workspace, Attached { offline: false });
+                let params = CreateCheckpointParams {
+                    root: requests.root()?,
+                    turn: Some(turn),
+                    ..CreateCheckpointParams::default()
+                };
+                requests.with_maintenance(|requests| requests.call::<CreateCheckpoint>(params))?;
+                Ok(())
+            };
+            turns
+                .save_first(&file, create)
+                .map_err(|error| error.message)
+        });
+        if let Err(why) = created {
+            tracing::warn!(why, "cannot create a checkpoint before an edit");
+        }
+    }
+
+    /// Returns the file with the turns of the session. Creates its folder.
+    fn turn_file(&self) -> Option<PathBuf> {
+        let folder = self.storage_dir()?.join(SESSIONS);
+        Storage::open(&self.storage_dir()?)
+            .ok()?
+            .make_dir(&folder)
+            .ok()?;
+        Some(folder.join(format!("{}.turn", self.task_id.as_ref()?)))
     }
 
     /// Checks paths as given by the user or the model, and a command.

@@ -18,6 +18,7 @@ mod progress_bar;
 mod requests;
 mod schema;
 mod task_files;
+mod turns;
 
 use std::{
     io::{self, IsTerminal, PipeReader, PipeWriter, Write},
@@ -207,7 +208,7 @@ enum Command {
     Man(man::Man),
 }
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 struct Workspace {
     /// Workspace folder.
     #[arg(long, value_name = "DIR")]

@@ -19,6 +19,9 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Settings {
         max_total_size: reader
             .read("checkpoints.maxTotalSize")
             .unwrap_or(default.max_total_size),
+        keep_automatic: reader
+            .read("checkpoints.keepAutomatic")
+            .unwrap_or(default.keep_automatic),
     }
 }
 

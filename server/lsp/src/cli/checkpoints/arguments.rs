@@ -45,7 +45,8 @@ pub(in crate::cli) enum Checkpoint {
         workspace: Workspace,
         #[command(flatten)]
         attached: Attached,
-        /// Older checkpoint: an id, the beginning of one, or `last`.
+        /// Older checkpoint: an id, the beginning of one, `last`, or `#3` for the
+        /// third of the newest session of an agent.
         #[arg(value_name = "FROM")]
         from: String,
         /// Newer checkpoint; the current workspace by default.
@@ -64,7 +65,8 @@ pub(in crate::cli) enum Checkpoint {
         workspace: Workspace,
         #[command(flatten)]
         attached: Attached,
-        /// Checkpoint: an id, the beginning of one, or `last`.
+        /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
+        /// third of the newest session of an agent.
         #[arg(value_name = "ID")]
         id: String,
         /// Only these paths and everything below them.
@@ -123,7 +125,8 @@ pub(in crate::cli) struct Restore {
     pub(super) attached: Attached,
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
-    /// Checkpoint: an id, the beginning of one, or `last`.
+    /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
+    /// third of the newest session of an agent.
     #[arg(value_name = "ID")]
     pub(super) id: String,
     /// Only these paths and everything below them.

@@ -29,6 +29,15 @@ pub(crate) fn run(
         let why = format!("a label of {label} bytes exceeds the limit of {limit}; shorten it");
         return Err(Error::new(ErrorKind::TooLarge, why));
     }
+    if let Some(turn) = &params.turn
+        && [&turn.agent, &turn.session, &turn.turn]
+            .iter()
+            .any(|text| text.len() > limits::MAX_LABEL_BYTES)
+    {
+        let limit = limits::MAX_LABEL_BYTES;
+        let why = format!("a field of `turn` exceeds the limit of {limit} bytes");
+        return Err(Error::new(ErrorKind::TooLarge, why));
+    }
     let cx = CheckpointContext::begin(context, params.work_done_token, "Creating a checkpoint")?;
     let roots = selected_roots(cx.roots(), params.root.as_deref())?;
     let messages = match &task {
@@ -39,6 +48,7 @@ pub(crate) fn run(
         task,
         label: params.label,
         purpose: Purpose::Asked,
+        turn: params.turn,
         messages,
         confirm_large: params.confirm_large,
         group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
@@ -62,6 +72,11 @@ pub(crate) fn run(
         checkpoint
     });
     let checkpoints: Vec<Checkpoint> = checkpoints.by_ref().collect();
+    if request.turn.is_some() {
+        for (root, _) in &taken {
+            prune_automatic(&cx, *root);
+        }
+    }
     for checkpoint in &checkpoints {
         notify_created(context, checkpoint);
     }
@@ -116,5 +131,16 @@ fn remove_created(cx: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpo
         if let Err(error) = pruned {
             tracing::warn!(%error, "cannot remove a checkpoint of a failed group");
         }
+    }
+}
+
+/// Removes automatic checkpoints beyond the setting.
+fn prune_automatic(cx: &CheckpointContext<'_>, root: usize) {
+    let keep = cx.request.snapshot.settings.checkpoints.keep_automatic as usize;
+    let pruned = cx
+        .root_checkpoints(root)
+        .and_then(|(_, checkpoints)| checkpoints.store.prune_automatic(keep, &cx.request.cancel));
+    if let Err(error) = pruned {
+        tracing::warn!(%error, "cannot remove old automatic checkpoints");
     }
 }

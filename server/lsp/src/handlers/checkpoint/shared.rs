@@ -127,6 +127,7 @@ pub(super) fn to_wire(view: &AccessView, root: usize, stored: &StoredCheckpoint)
         messages: messages.map(|conversation_mark| conversation_mark.messages),
         group: None,
         imported: metadata.imported.clone(),
+        turn: metadata.turn.clone(),
     }
 }
 

@@ -1,0 +1,150 @@
+//! Whether a tool call may change files. A doubtful one may.
+
+/// Words in the names of tools that change files.
+const EDIT_WORDS: &[&str] = &[
+    "edit", "write", "replace", "patch", "create", "insert", "append", "update", "delete",
+    "remove", "move", "rename",
+];
+/// Programs that change no files, whatever their arguments.
+const READERS: &[&str] = &[
+    "basename",
+    "cat",
+    "cd",
+    "cmp",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "false",
+    "fgrep",
+    "file",
+    "grep",
+    "head",
+    "ls",
+    "md5sum",
+    "nl",
+    "od",
+    "printf",
+    "ps",
+    "pwd",
+    "readlink",
+    "realpath",
+    "sha256sum",
+    "sleep",
+    "stat",
+    "tail",
+    "test",
+    "tr",
+    "true",
+    "type",
+    "uname",
+    "wc",
+    "which",
+    "whoami",
+];
+/// Subcommands of git that change no files without the option `--output`.
+const GIT_READERS: &[&str] = &[
+    "blame",
+    "describe",
+    "diff",
+    "grep",
+    "log",
+    "ls-files",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "status",
+];
+/// Redirections that change no files.
+const HARMLESS_REDIRECTIONS: &[&str] = &["2>&1", "2>/dev/null", "&>/dev/null", ">/dev/null"];
+
+/// Returns whether the name of a tool says that it changes files.
+pub(super) fn is_edit(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    EDIT_WORDS.iter().any(|word| tool.contains(word))
+}
+
+/// Returns whether a command line may change files.
+pub(super) fn may_change(command: &str) -> bool {
+    let mut command = command.to_owned();
+    for redirection in HARMLESS_REDIRECTIONS {
+        command = command.replace(redirection, " ");
+    }
+    command.contains(['>', '`', '(', '{'])
+        || command
+            .split(['|', ';', '&', '\n'])
+            .any(|part| !only_reads(part))
+}
+
+fn only_reads(part: &str) -> bool {
+    let mut words = part.split_whitespace();
+    match words.next() {
+        None => true,
+        Some("git") => {
+            words.next().is_some_and(|word| GIT_READERS.contains(&word))
+                && !words.any(|word| word.starts_with("--output"))
+        }
+        Some("find") => !words.any(|word| {
+            ["-delete", "-exec", "-ok", "-fprint", "-fls"]
+                .iter()
+                .any(|action| word.starts_with(action))
+        }),
+        Some("rg") => !words.any(|word| word.starts_with("--pre")),
+        Some(program) => READERS.contains(&program),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_edit, may_change};
+
+    #[test]
+    fn tools_that_edit_are_known_by_their_names() {
+        for tool in [
+            "Edit",
+            "MultiEdit",
+            "write_file",
+            "apply_patch",
+            "str_replace_editor",
+        ] {
+            assert!(is_edit(tool), "{tool}");
+        }
+        for tool in ["Read", "read_file", "Grep", "list_files", "view", "Bash"] {
+            assert!(!is_edit(tool), "{tool}");
+        }
+    }
+
+    #[test]
+    fn commands_that_only_read_are_known() {
+        for command in [
+            "ls -la",
+            "cat a | grep b | wc -l",
+            "git status && git diff HEAD",
+            "cd src; find . -name '*.rs' 2>/dev/null",
+            "rg todo 2>&1 | head",
+            "",
+        ] {
+            assert!(!may_change(command), "{command}");
+        }
+        for command in [
+            "rm a",
+            "echo a > b",
+            "ls; rm a",
+            "cat a | tee b",
+            "git checkout .",
+            "git diff --output=a",
+            "find . -delete",
+            "cargo test",
+            "echo $(rm a)",
+            "echo `rm a`",
+            "A=1 rm a",
+            "sort -o a a",
+        ] {
+            assert!(may_change(command), "{command}");
+        }
+    }
+}
