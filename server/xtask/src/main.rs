@@ -3,7 +3,8 @@
 //! `generate` rewrites the generated files of the repository: JSON Schemas, client types, reference
 //! documents, and the code included in documents. A test fails while one differs.
 //!
-//! `dist` builds the release packages in `target/dist`.
+//! `dist` builds the release packages in `target/dist`. `release-notes` prints the section of a release
+//! in `CHANGELOG.md`.
 
 #![allow(
     clippy::print_stdout,
@@ -14,6 +15,7 @@
 
 mod dist;
 mod generate;
+mod release_notes;
 #[cfg(test)]
 mod tests;
 
@@ -34,12 +36,18 @@ enum Task {
     Generate,
     /// Build the release packages in `target/dist`.
     Dist(dist::Options),
+    /// Print the notes of a release.
+    ReleaseNotes {
+        /// Tag of the release.
+        tag: String,
+    },
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Generate => generate_files(),
         Task::Dist(options) => dist::run(&options),
+        Task::ReleaseNotes { tag } => print_release_notes(&tag),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,6 +56,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn print_release_notes(tag: &str) -> Result<(), Box<dyn Error>> {
+    let changelog = fs::read_to_string(repository().join("CHANGELOG.md"))?;
+    print!("{}", release_notes::of_tag(&changelog, tag)?);
+    Ok(())
 }
 
 /// Writes the generated files that changed, and prints their names.
