@@ -1,5 +1,7 @@
 //! `sightline checkpoint`: checkpoints without an editor.
 
+mod confirmation;
+
 use std::{
     fs,
     path::Path,
@@ -437,133 +439,6 @@ fn an_interrupted_restore_is_completed_first() {
         assert_eq!(text, "one\n", "{command:?}");
         assert!(error.contains("was completed"), "{command:?}: {error}");
     }
-}
-
-#[test]
-fn without_a_terminal_changes_need_confirmation() {
-    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
-    json_of(&workspace, &["create"]);
-    workspace.write("a.txt", "two\n");
-    let restored = json_of(&workspace, &["restore", "last", "--yes"]);
-    workspace.write("a.txt", "three\n");
-    let listed = json_of(&workspace, &["list"]);
-    let undo_id = restored["undoId"].as_str().unwrap();
-    for asked in [
-        &["restore", "last"][..],
-        &["restore", "last", "--json"],
-        &["restore", "last", "--force"],
-        &["undo"],
-        &["undo", undo_id, "--json"],
-        &["prune", "--keep", "0"],
-    ] {
-        let (code, text, error) = run(&workspace, asked);
-        assert_eq!((code, &*text), (2, ""), "{asked:?}: {error}");
-        assert!(error.contains("--yes"), "{asked:?}: {error}");
-    }
-    // A dry run does not ask.
-    for (asked, expected) in [
-        (&["restore", "last", "--dry-run"][..], "write   a.txt"),
-        (&["undo", "--dry-run"], "changed after the restore"),
-        (&["undo", undo_id, "--dry-run"], "changed after the restore"),
-        (
-            &["prune", "--keep", "0", "--dry-run"],
-            "2 checkpoints would be removed",
-        ),
-    ] {
-        let (code, text, error) = run(&workspace, asked);
-        assert!(
-            code == 0 && text.contains(expected),
-            "{asked:?}: {text}{error}"
-        );
-    }
-    let pruned = json_of(&workspace, &["prune", "--keep", "0", "--dry-run"]);
-    assert_eq!(pruned["removed"], 2, "{pruned}");
-    assert_eq!(json_of(&workspace, &["list"]), listed);
-    assert_eq!(
-        fs::read_to_string(workspace.path("a.txt")).unwrap(),
-        "three\n"
-    );
-}
-
-/// Runs a command on a terminal and answers its question.
-#[cfg(target_os = "linux")]
-fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option<(i32, String)> {
-    let line = format!(
-        "'{}' checkpoint {arguments} --storage '{}'",
-        env!("CARGO_BIN_EXE_sightline"),
-        workspace.data().display()
-    );
-    let mut child = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .current_dir(workspace.root())
-        .env("HOME", workspace.data())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .ok()?;
-    // Answers after the question appears: earlier input to a terminal may be lost.
-    let mut input = child.stdin.take().unwrap();
-    let mut output = child.stdout.take().unwrap();
-    let mut text = Vec::new();
-    let mut buffer = [0; 4096];
-    let mut is_answered = false;
-    loop {
-        let count = std::io::Read::read(&mut output, &mut buffer).unwrap_or(0);
-        if count == 0 {
-            break;
-        }
-        text.extend_from_slice(&buffer[..count]);
-        if !is_answered && String::from_utf8_lossy(&text).contains("[y/N]") {
-            std::io::Write::write_all(&mut input, answer.as_bytes()).unwrap();
-            is_answered = true;
-        }
-    }
-    let text = String::from_utf8(text).unwrap();
-    Some((child.wait().unwrap().code().unwrap(), text))
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_terminal_shows_the_plan_and_asks_first() {
-    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
-    json_of(&workspace, &["create"]);
-    let is = |text: &str| assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), text);
-    let Some((code, _)) = at_a_terminal(&workspace, "list", "") else {
-        eprintln!("skipped: there is no `script` to make a terminal");
-        return;
-    };
-    assert_eq!(code, 0);
-    workspace.write("a.txt", "two\n");
-    for (command, shown, before, after) in [
-        ("restore last", "content differs", "two\n", "one\n"),
-        ("undo", "changed after the restore", "mine\n", "two\n"),
-        ("undo --json", "content differs", "two\n", "mine\n"),
-    ] {
-        workspace.write("a.txt", before);
-        for (answer, code, text) in [("n\n", 1, before), ("y\n", 0, after)] {
-            let (found, screen) = at_a_terminal(&workspace, command, answer).unwrap();
-            assert_eq!(found, code, "{command}: {screen}");
-            assert!(screen.contains(shown), "{command}: {screen}");
-            is(text);
-        }
-    }
-    let listed = json_of(&workspace, &["list"]);
-    let (code, text) = at_a_terminal(&workspace, "prune --keep 0", "n\n").unwrap();
-    assert!(
-        code == 1 && text.contains("4 checkpoints would be removed"),
-        "{text}"
-    );
-    assert_eq!(json_of(&workspace, &["list"]), listed);
-    let (code, text) = at_a_terminal(&workspace, "prune --keep 0", "y\n").unwrap();
-    assert!(
-        code == 0 && text.contains("4 checkpoints removed"),
-        "{text}"
-    );
-    // With nothing to do there is no question.
-    json_of(&workspace, &["create"]);
-    let (code, text) = at_a_terminal(&workspace, "restore last", "").unwrap();
-    assert!(code == 0 && text.contains("already up to date"), "{text}");
-    assert!(!text.contains("[y/N]"), "{text}");
 }
 
 #[test]

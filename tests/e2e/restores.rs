@@ -1,4 +1,6 @@
-//! Restores: preview, restore, undo; with unsaved text, and of several roots at once.
+//! Restores: preview, restore, undo, and unsaved text.
+
+mod several_roots;
 
 use std::{
     fs,
@@ -302,112 +304,6 @@ fn a_client_without_apply_edit_gets_the_files_to_reload() {
 }
 
 #[test]
-fn several_roots_are_restored_atomically() {
-    let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/x", "shop\n")]);
-    let (other, params) = second_root(&workspace, "src/x");
-    let mut server = Server::initialized(params);
-    let taken = create(&mut server, json!({}));
-    workspace.write("src/x", "changed\n");
-    fs::write(other.join("src/x"), "changed\n").unwrap();
-    // One root alone.
-    let preview = call(&mut server, "previewRestore", json!({ "id": id(&taken) }));
-    assert_eq!(preview["changes"].as_array().unwrap().len(), 1);
-
-    let all = json!({ "id": id(&taken), "allRoots": true });
-    let preview = call(&mut server, "previewRestore", all.clone());
-    let changes = preview["changes"].as_array().unwrap();
-    assert_eq!(each(changes, "path"), ["src/x", "../api/src/x"]);
-    let mut with_token = all.clone();
-    with_token["token"] = preview["token"].clone();
-    fs::write(other.join("src/x"), "changed again\n").unwrap();
-    fs::write(other.join("more"), "more\n").unwrap();
-    let error = server.refused("sightline/restoreCheckpoint", with_token);
-    assert_eq!(error["data"]["kind"], "conflict", "{error}");
-    assert_eq!(
-        read(&workspace, "src/x").unwrap(),
-        "changed\n",
-        "nothing was done"
-    );
-
-    let restored = call(&mut server, "restoreCheckpoint", all);
-    assert_eq!(outcomes(&restored).len(), 3, "{restored}");
-    assert_eq!(read(&workspace, "src/x").unwrap(), "shop\n");
-    assert_eq!(fs::read_to_string(other.join("src/x")).unwrap(), "api\n");
-    // Undone together, by any of its undo points.
-    let listed = list(&mut server, json!({ "root": "api", "limit": 1 }));
-    let seen = json!({ "id": id(&listed[0]), "undo": true });
-    let preview = call(&mut server, "previewRestore", seen);
-    assert_eq!(preview["changes"].as_array().unwrap().len(), 3, "{preview}");
-    let stale = json!({ "undoId": id(&listed[0]), "token": "stale" });
-    let error = server.refused("sightline/undoRestore", stale);
-    assert_eq!(error["data"]["kind"], "conflict", "{error}");
-    let undo = json!({ "undoId": id(&listed[0]), "token": preview["token"] });
-    call(&mut server, "undoRestore", undo);
-    assert_eq!(read(&workspace, "src/x").unwrap(), "changed\n");
-    let text = fs::read_to_string(other.join("src/x")).unwrap();
-    assert_eq!(text, "changed again\n");
-    assert!(other.join("more").exists());
-}
-
-#[test]
-fn roots_that_belong_together_are_not_restored_in_part() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let (other, params) = second_root(&workspace, "src/x");
-    let mut server = Server::initialized(params);
-    let taken = create(&mut server, json!({}));
-    workspace.write("a.txt", "two\n");
-    let all = json!({ "id": id(&taken), "allRoots": true });
-    let restored = call(&mut server, "restoreCheckpoint", all.clone());
-    workspace.write("a.txt", "three\n");
-    let folder = json!([{ "uri": uri(&other), "name": "api" }]);
-    let closed = json!({ "event": { "added": [], "removed": folder } });
-    server.send_notification("workspace/didChangeWorkspaceFolders", closed);
-    let undo = json!({ "undoId": restored["undoId"] });
-    for (method, params) in [
-        ("previewRestore", &all),
-        ("restoreCheckpoint", &all),
-        ("undoRestore", &undo),
-    ] {
-        let error = server.refused(&format!("sightline/{method}"), params.clone());
-        assert_eq!(error["data"]["kind"], "conflict", "{method}: {error}");
-        let message = error["message"].as_str().unwrap();
-        assert!(message.contains(&uri(&other)), "{message}");
-    }
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
-    call(
-        &mut server,
-        "restoreCheckpoint",
-        json!({ "id": id(&taken) }),
-    );
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
-    // Once it is open again, they are restored together.
-    let opened = json!({ "event": { "added": folder, "removed": [] } });
-    server.send_notification("workspace/didChangeWorkspaceFolders", opened);
-    call(&mut server, "undoRestore", undo);
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
-}
-
-#[cfg(unix)]
-#[test]
-fn if_one_root_fails_none_is_restored() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let (other, params) = second_root(&workspace, "src/x");
-    let mut server = Server::initialized(params);
-    let taken = create(&mut server, json!({}));
-    workspace.write("a.txt", "two\n");
-    fs::write(other.join("src/x"), "two\n").unwrap();
-    // Without an undo point, there is no restore.
-    workspace.break_store("api");
-    let all = json!({ "id": id(&taken), "allRoots": true });
-    let error = server.refused("sightline/restoreCheckpoint", all);
-    assert!(
-        error["message"].as_str().unwrap().contains("api"),
-        "{error}"
-    );
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n", "{error}");
-}
-
-#[test]
 fn skipped_files_are_in_the_result() {
     let workspace = Workspace::new(&[
         (".clineignore", ""),
@@ -526,51 +422,6 @@ fn open_files_that_a_restore_changed_are_named() {
         text.starts_with("sightline: f0.txt, f1.txt, f2.txt, f3.txt, f4.txt and 2 more changed"),
         "{text}"
     );
-}
-
-#[test]
-fn a_root_inside_another_is_restored_once() {
-    let workspace = Workspace::new(&[
-        (".gitignore", "/apart\n"),
-        ("a.txt", "one\n"),
-        ("inner/x.txt", "one\n"),
-        ("apart/y.txt", "one\n"),
-    ]);
-    let mut params = workspace.initialize();
-    params["workspaceFolders"] = json!([
-        { "uri": workspace.uri("inner"), "name": "inner" },
-        { "uri": workspace.uri(""), "name": "shop" },
-        { "uri": workspace.uri("apart"), "name": "apart" },
-    ]);
-    let mut server = Server::initialized(params);
-    let taken = create(&mut server, json!({}));
-    for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
-        workspace.write(name, "two\n");
-    }
-    let all = json!({ "id": id(&taken), "allRoots": true });
-    let preview = call(&mut server, "previewRestore", all.clone());
-    let mut uris = each(preview["changes"].as_array().unwrap(), "uri");
-    uris.sort_unstable();
-    let expected = ["a.txt", "apart/y.txt", "inner/x.txt"].map(|name| workspace.uri(name));
-    assert_eq!(uris, expected);
-    let mut with_token = all;
-    with_token["token"] = preview["token"].clone();
-    let restored = call(&mut server, "restoreCheckpoint", with_token);
-    assert_eq!(outcomes(&restored).len(), 3);
-    for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
-        assert_eq!(read(&workspace, name).unwrap(), "one\n", "{name}");
-    }
-    call(&mut server, "undoRestore", json!({}));
-    for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
-        assert_eq!(read(&workspace, name).unwrap(), "two\n", "{name}");
-    }
-    // Paths in the inner root are restored from its own checkpoint.
-    let paths =
-        json!({ "id": id(&taken), "allRoots": true, "paths": [workspace.uri("inner/x.txt")] });
-    let restored = call(&mut server, "restoreCheckpoint", paths);
-    assert_eq!(outcomes(&restored).len(), 1);
-    assert_eq!(read(&workspace, "inner/x.txt").unwrap(), "one\n");
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
 }
 
 /// The state after a restore was killed after writing `a.txt`.

@@ -167,7 +167,8 @@ pub fn files_above(root: &Path, directory: &Path) -> Vec<IgnoreFile> {
     files
 }
 
-/// Reads the `.gitignore` of a directory. Like git, this does not follow a symlink.
+/// Reads the `.gitignore` of a directory. Like git, this does not follow a symlink, and treats an unreadable file as
+/// missing.
 pub(crate) fn read_in(dir: &Dir) -> Option<Vec<u8>> {
     let file = dir.open(FILE_NAME.as_ref(), Access::Read).ok()?;
     read_regular(file, MAX_BYTES)

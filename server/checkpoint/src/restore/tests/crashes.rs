@@ -3,6 +3,9 @@
 //! The restore runs in a child process, which aborts; the test then opens the same workspace.
 #![cfg(unix)]
 
+mod journals;
+mod rollbacks;
+
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, VecDeque},
@@ -382,22 +385,6 @@ fn recovery_leaves_conflicts_of_the_restore_as_they_are() {
 }
 
 #[test]
-fn a_journal_of_deleted_checkpoints_is_moved_aside_once() {
-    let (_folder, fixture, _) = changed_fixture();
-    assert!(fixture.crashes("restore", 3));
-    let before = fixture.tree();
-    let refs = fixture.checkpoints.git_dir().join("refs");
-    fs::remove_dir_all(&refs).unwrap();
-    fs::create_dir_all(refs.join("heads")).unwrap();
-    let _ = fs::remove_file(fixture.checkpoints.git_dir().join("packed-refs"));
-    let found = Fixture::at(&fixture.base);
-    let error = found.job(|job| found.checkpoints.recover(job)).unwrap_err();
-    assert!(error.message.contains(".corrupt-"), "{error}");
-    assert_eq!(found.recover(), None);
-    assert_eq!(found.tree(), before);
-}
-
-#[test]
 fn a_file_changed_after_the_interruption_is_left_as_it_is() {
     let (_folder, fixture, id) = changed_fixture();
     // Right after the journal was written.
@@ -526,77 +513,6 @@ fn a_file_created_after_the_interruption_is_left_as_it_is() {
 }
 
 #[test]
-fn a_restore_whose_contents_are_lost_is_rolled_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let base = fs::canonicalize(folder.path()).unwrap();
-    fs::create_dir(base.join("ws")).unwrap();
-    let fixture = Fixture::at(&base);
-    let packs = || {
-        let packs = fs::read_dir(fixture.checkpoints.git_dir().join("objects/pack")).unwrap();
-        packs.map(|pack| pack.unwrap().path()).collect::<Vec<_>>()
-    };
-    fixture.write("lost", "this content is lost");
-    fixture.create();
-    let first = packs();
-    fixture.write("a", "1");
-    fixture.write("z", "1");
-    fixture.create();
-    fixture.write("a", "2");
-    fixture.write("lost", "2");
-    fixture.write("z", "2");
-    let before = fixture.tree();
-    // After a part of the steps.
-    assert!(fixture.crashes("restore", 6));
-    assert_ne!(fixture.tree(), before);
-    for pack in first {
-        fs::remove_file(pack).unwrap();
-    }
-    let recovered = Fixture::at(&base).recover().unwrap();
-    assert!(!recovered.completed);
-    assert_eq!(recovered.problems, Vec::new());
-    assert_eq!(fixture.tree(), before);
-}
-
-#[test]
-fn an_invalid_journal_is_moved_aside_and_reported() {
-    let (_folder, fixture, _) = changed_fixture();
-    assert!(fixture.crashes("restore", 3));
-    let journal = fixture.checkpoints.state_dir().join("journal.json");
-    fs::write(&journal, "{").unwrap();
-    let error = fixture
-        .job(|job| fixture.checkpoints.recover(job))
-        .unwrap_err();
-    assert!(error.message.contains(".corrupt-"), "{error}");
-    assert!(!journal.exists());
-    assert_eq!(fixture.recover(), None);
-}
-
-#[test]
-fn a_journal_with_an_invalid_field_changes_nothing() {
-    let (_folder, fixture, _) = changed_fixture();
-    assert!(fixture.crashes("restore", 1));
-    let before = fixture.tree();
-    let path = fixture.checkpoints.state_dir().join("journal.json");
-    let valid: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let outside = serde_json::json!([{ "path": "../outside" }]);
-    for (field, value) in [
-        ("version", serde_json::json!(2)),
-        ("paths", outside.clone()),
-        ("leftAlone", outside),
-    ] {
-        let mut journal = valid.clone();
-        assert!(journal.get(field).is_some(), "{field}");
-        journal[field] = value;
-        fs::write(&path, journal.to_string()).unwrap();
-        let recovered = fixture.job(|job| fixture.checkpoints.recover(job));
-        let error = recovered.unwrap_err();
-        assert!(error.message.contains(".corrupt-"), "{field}: {error}");
-        assert_eq!(fixture.recover(), None, "{field}");
-        assert_eq!(fixture.tree(), before, "{field}");
-    }
-}
-
-#[test]
 fn an_obstacle_created_after_the_interruption_is_left_as_it_is() {
     let (_folder, fixture, _) = changed_fixture();
     assert!(fixture.crashes("restore", 1));
@@ -626,32 +542,4 @@ fn recovery_keeps_an_empty_folder_that_is_denied_now() {
     fixture.write(".clineignore", "new\n");
     fixture.recover().unwrap();
     assert!(fixture.root.join("new").is_dir());
-}
-
-#[test]
-fn a_rollback_restores_the_permissions_of_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let base = fs::canonicalize(folder.path()).unwrap();
-    fs::create_dir(base.join("ws")).unwrap();
-    let fixture = Fixture::at(&base);
-    fixture.write("z", "this content is lost");
-    fixture.create();
-    let packs = fixture.checkpoints.git_dir().join("objects/pack");
-    let packs = fs::read_dir(packs).unwrap();
-    let first: Vec<PathBuf> = packs.map(|pack| pack.unwrap().path()).collect();
-    fixture.write("a/kept", "");
-    fixture.create();
-    fixture.remove("z");
-    fixture.write("a/private", "mine");
-    fixture.chmod("a/private", 0o600);
-    let before = fixture.tree();
-    // Files are deleted first.
-    assert!(fixture.crashes("restore", 3));
-    assert!(!fixture.root.join("a/private").exists());
-    for pack in first {
-        fs::remove_file(pack).unwrap();
-    }
-    let recovered = Fixture::at(&base).recover().unwrap();
-    assert!(!recovered.completed);
-    assert_eq!(fixture.tree(), before);
 }
