@@ -36,6 +36,7 @@ mod ipc_checkpoints;
 mod lifecycle;
 mod limits;
 mod main_loop;
+mod mcp;
 mod neovim;
 mod nvim_plugin;
 mod params_compat;

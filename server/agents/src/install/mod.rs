@@ -245,8 +245,8 @@ fn mcp(agent: Agent, program: &Program) -> Content {
                 "args",
                 toml_edit::value(toml_edit::Array::from_iter(["mcp"])),
             );
-            // Codex passes few variables on. Without this one, no running server is found.
-            let variables = toml_edit::Array::from_iter(["XDG_RUNTIME_DIR"]);
+            // Codex passes few variables on. Without these, no running server is found.
+            let variables = toml_edit::Array::from_iter(["XDG_DATA_HOME", "XDG_RUNTIME_DIR"]);
             table.insert("env_vars", toml_edit::value(variables));
             let heading = ["mcp_servers", NAME];
             return Content::Toml(Box::new(TomlTable { heading, table }));

@@ -127,7 +127,7 @@ fn the_table_of_codex_follows_everything_else() {
     let before = "model = \"x\" # mine\n\n[mcp_servers.other]\ncommand = \"y\"";
     let after = content.add(Some(before)).unwrap();
     assert_only_added(before, &after);
-    let table = "[mcp_servers.sightline]\ncommand = \"sightline\"\nargs = [\"mcp\"]\nenv_vars = [\"XDG_RUNTIME_DIR\"]\n";
+    let table = "[mcp_servers.sightline]\ncommand = \"sightline\"\nargs = [\"mcp\"]\nenv_vars = [\"XDG_DATA_HOME\", \"XDG_RUNTIME_DIR\"]\n";
     assert!(after.ends_with(table), "{after}");
     let removed = content.remove(&after).unwrap().unwrap();
     assert_eq!(removed.trim_end(), before);

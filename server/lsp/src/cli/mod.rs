@@ -13,6 +13,7 @@ mod doctor;
 mod helix;
 mod hook;
 mod man;
+mod mcp;
 mod offline;
 mod progress_bar;
 mod requests;
@@ -191,6 +192,9 @@ enum Command {
     /// Answer an event of a coding agent, given as JSON on standard input. Configured as a
     /// hook of the agent. The exit code is always 0; a refusal is part of the answer.
     Hook(hook::Hook),
+    /// Serve tools for coding agents with the Model Context Protocol, on standard input and
+    /// output.
+    Mcp(mcp::Mcp),
     /// Run a demo session with the real server.
     Demo {
         /// Folder to use, read-only; by default, a temporary copy of a small sample
@@ -402,6 +406,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::HelixConfig(arguments) => helix::run(&arguments),
         // Runs before the arguments are parsed.
         Command::Hook(_) => Ok(DONE),
+        Command::Mcp(arguments) => mcp::run(arguments),
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Demo { folder } => demo::run(folder.as_deref()),
         Command::Completions { shell } => {

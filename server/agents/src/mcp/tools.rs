@@ -1,0 +1,203 @@
+//! The tools: names, descriptions, schemas.
+
+use serde_json::{Value, json};
+
+/// A tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does and when to use it, for the model.
+    pub description: &'static str,
+    /// JSON Schema of its arguments, without references.
+    pub input_schema: Value,
+    /// Whether it changes nothing.
+    pub read_only: bool,
+    /// Whether it may overwrite or delete files.
+    pub destructive: bool,
+    /// Whether agents that load tools on demand should always load it.
+    pub always_load: bool,
+}
+
+impl Tool {
+    /// Returns the tool as an entry of `tools/list`.
+    pub fn to_json(&self) -> Value {
+        let mut tool = json!({
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "annotations": {
+                "readOnlyHint": self.read_only,
+                "destructiveHint": self.destructive,
+                "idempotentHint": self.read_only,
+                "openWorldHint": false,
+            },
+        });
+        if self.always_load {
+            tool["_meta"] = json!({ "anthropic/alwaysLoad": true });
+        }
+        tool
+    }
+}
+
+/// Returns all tools.
+pub fn tools() -> Vec<Tool> {
+    let path = || json!({ "type": "string", "description": "relative to the workspace folder, or absolute" });
+    let paths = || json!({ "type": "array", "items": { "type": "string" } });
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let number =
+        |description: &str| json!({ "type": "integer", "minimum": 1, "description": description });
+    let max_characters = || number("maximum length of the result, default 7500");
+    vec![
+        Tool {
+            name: "environment_details",
+            description: "What the user's editor shows now: visible files, open tabs, files with unsaved text, \
+                          terminals, recently modified files. Denied files are left out.",
+            input_schema: object(
+                json!({
+                    "sections": { "type": "array", "items": { "type": "string" }, "description": "only these, such as visibleFiles, openTabs, unsavedFiles, recentlyModified, files" },
+                    "includeFiles": { "type": "boolean", "description": "also list the files of the workspace" },
+                }),
+                &[],
+            ),
+            read_only: true,
+            destructive: false,
+            always_load: true,
+        },
+        Tool {
+            name: "read_file",
+            description: "Reads a text file as the user sees it: unsaved text of the editor is newer than the disk. \
+                          Long files come in pages; the end of a page names the next startLine.",
+            input_schema: object(
+                json!({
+                    "path": path(),
+                    "startLine": number("first line, default 1"),
+                    "endLine": number("last line"),
+                    "maxCharacters": max_characters(),
+                }),
+                &["path"],
+            ),
+            read_only: true,
+            destructive: false,
+            always_load: true,
+        },
+        Tool {
+            name: "list_files",
+            description: "Lists files and folders that agents may see, without ignored ones, nearest first.",
+            input_schema: object(
+                json!({
+                    "path": path(),
+                    "recursive": { "type": "boolean", "description": "default true" },
+                    "limit": number("maximum number of entries, default 200"),
+                }),
+                &[],
+            ),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
+            name: "check_access",
+            description: "Tells whether agents may see files or run a command, and which rule denies it.",
+            input_schema: object(
+                json!({
+                    "paths": paths(),
+                    "command": text("a shell command line"),
+                }),
+                &[],
+            ),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
+            name: "checkpoint_create",
+            description: "Saves the current state of the workspace, so that it can be compared and restored. Changes \
+                          no file. Use it before a large change.",
+            input_schema: object(
+                json!({ "label": text("what the next change is about") }),
+                &[],
+            ),
+            read_only: false,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
+            name: "checkpoint_list",
+            description: "Lists checkpoints, newest first.",
+            input_schema: object(json!({ "limit": number("default 20") }), &[]),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
+            name: "checkpoint_diff",
+            description: "Shows what changed since a checkpoint, or between two, as a unified diff.",
+            input_schema: object(
+                json!({
+                    "from": text("id of a checkpoint"),
+                    "to": text("id of a later one; default: the workspace now"),
+                    "paths": paths(),
+                    "maxCharacters": max_characters(),
+                }),
+                &["from"],
+            ),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
+            name: "checkpoint_restore",
+            description: "Restores files to a checkpoint, in two steps. Without `token`, it only shows what would change \
+                          and returns a token. Ask the user before you call it with the token. It can be undone.",
+            input_schema: object(
+                json!({
+                    "id": text("id of a checkpoint"),
+                    "paths": paths(),
+                    "token": text("from the first step"),
+                }),
+                &["id"],
+            ),
+            read_only: false,
+            destructive: true,
+            always_load: false,
+        },
+        Tool {
+            name: "checkpoint_undo",
+            description: "Undoes the last restore, in two steps like checkpoint_restore.",
+            input_schema: object(
+                json!({
+                    "undoId": text("undo point, as a restore returned it; default: the last one"),
+                    "token": text("from the first step"),
+                }),
+                &[],
+            ),
+            read_only: false,
+            destructive: true,
+            always_load: false,
+        },
+        Tool {
+            name: "count_tokens",
+            description: "Counts the tokens of a text or of a file, for a model.",
+            input_schema: object(
+                json!({
+                    "text": text("the text"),
+                    "path": path(),
+                    "model": text("name of the model"),
+                }),
+                &[],
+            ),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+    ]
+}
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}

@@ -1,0 +1,273 @@
+//! `sightline mcp`, as a client of the Model Context Protocol sees it.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Workspace, program};
+
+const FILES: &[(&str, &str)] = &[
+    (".clineignore", "secret.txt\n"),
+    ("notes.txt", "saved text\n"),
+    ("secret.txt", "SECRET\n"),
+];
+
+struct Client {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    id: u64,
+}
+
+impl Client {
+    fn start(workspace: &Workspace, arguments: &[&str]) -> Self {
+        let mut process = program()
+            .arg("mcp")
+            .args(arguments)
+            .arg("--storage")
+            .arg(workspace.data())
+            .current_dir(workspace.root())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let input = process.stdin.take().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        Self {
+            process,
+            input,
+            output,
+            id: 0,
+        }
+    }
+
+    /// Starts and initializes.
+    fn open(workspace: &Workspace, arguments: &[&str]) -> Self {
+        let mut client = Self::start(workspace, arguments);
+        client.initialize("2025-11-25");
+        client
+    }
+
+    fn send(&mut self, line: &str) {
+        writeln!(self.input, "{line}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.id += 1;
+        let id = self.id;
+        self.send(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string(),
+        );
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], id, "{method}: {answer}");
+        answer
+    }
+
+    fn initialize(&mut self, version: &str) -> Value {
+        let client = json!({ "name": "test", "version": "1" });
+        let params =
+            json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
+        let answer = self.request("initialize", &params);
+        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        answer["result"].clone()
+    }
+
+    /// Calls a tool. Returns its text, and whether it is an error.
+    fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let answer = self.request("tools/call", &params);
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str();
+        let text = text
+            .unwrap_or_else(|| panic!("{tool}: {answer}"))
+            .to_owned();
+        (text, result["isError"] == true)
+    }
+
+    /// Calls a tool that must succeed.
+    fn text(&mut self, tool: &str, arguments: Value) -> String {
+        let (text, is_error) = self.call(tool, arguments);
+        assert!(!is_error, "{tool}: {text}");
+        text
+    }
+
+    fn tools(&mut self) -> Vec<Value> {
+        let answer = self.request("tools/list", &json!({}));
+        answer["result"]["tools"].as_array().unwrap().clone()
+    }
+
+    /// Ends the input. Returns the exit code.
+    fn end(self) -> Option<i32> {
+        let Self {
+            mut process, input, ..
+        } = self;
+        drop(input);
+        process.wait().unwrap().code()
+    }
+}
+
+/// Returns the text between quotes after `name=`.
+fn quoted(text: &str, name: &str) -> String {
+    let (_, rest) = text.split_once(&format!("{name}=\"")).unwrap();
+    rest.split_once('"').unwrap().0.to_owned()
+}
+
+#[test]
+fn files_come_from_disk_without_an_editor() {
+    let workspace = Workspace::new(FILES);
+    let mut client = Client::open(&workspace, &[]);
+    let text = client.text("read_file", json!({ "path": "notes.txt" }));
+    assert!(
+        text.contains("saved text") && text.contains("no editor is running"),
+        "{text}"
+    );
+    let (text, is_error) = client.call("read_file", json!({ "path": "secret.txt" }));
+    assert!(is_error && text.contains(".clineignore line 1"), "{text}");
+    let text = client.text("list_files", json!({}));
+    assert!(
+        text.contains("notes.txt") && !text.contains("secret.txt"),
+        "{text}"
+    );
+    let text = client.text(
+        "check_access",
+        json!({ "paths": ["secret.txt"], "command": "cat secret.txt" }),
+    );
+    assert!(
+        text.contains("secret.txt: denied") && text.contains("The command is denied"),
+        "{text}"
+    );
+    let text = client.text("count_tokens", json!({ "text": "one two" }));
+    assert!(text.contains("tokens"), "{text}");
+    assert_eq!(client.end(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn unsaved_text_comes_from_the_running_server() {
+    let workspace = Workspace::new(FILES);
+    let mut client = Client::open(&workspace, &[]);
+    let text = client.text("read_file", json!({ "path": "notes.txt" }));
+    assert!(text.contains("saved text"), "{text}");
+    // The editor starts later than the agent.
+    let mut server = Server::start(&workspace);
+    server.open(&workspace.uri("notes.txt"), "unsaved text\n");
+    server.call("sightline/environmentDetails", json!({}));
+    let text = client.text("read_file", json!({ "path": "notes.txt" }));
+    assert!(
+        text.contains("unsaved text") && text.contains("from the editor"),
+        "{text}"
+    );
+    let text = client.text("environment_details", json!({ "sections": ["openTabs"] }));
+    assert!(!text.contains("No editor"), "{text}");
+}
+
+#[test]
+fn a_restore_takes_two_steps_and_can_be_undone() {
+    let workspace = Workspace::new(FILES);
+    let notes = workspace.root().join("notes.txt");
+    let mut client = Client::open(&workspace, &[]);
+    let text = client.text("checkpoint_list", json!({}));
+    assert!(text.contains("No checkpoints yet"), "{text}");
+    client.text("checkpoint_create", json!({ "label": "before" }));
+    std::fs::write(&notes, "changed\n").unwrap();
+    let text = client.text("checkpoint_list", json!({}));
+    let id = text.split(' ').next().unwrap().to_owned();
+    assert!(text.contains("before"), "{text}");
+    let text = client.text("checkpoint_diff", json!({ "from": id }));
+    assert!(text.contains("-saved text\n+changed"), "{text}");
+
+    let preview = client.text("checkpoint_restore", json!({ "id": id }));
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "changed\n");
+    let token = quoted(&preview, "token");
+    let (_, is_error) = client.call("checkpoint_restore", json!({ "id": id, "token": "0000" }));
+    assert!(is_error);
+    client.text("checkpoint_restore", json!({ "id": id, "token": token }));
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "saved text\n");
+
+    let preview = client.text("checkpoint_undo", json!({}));
+    let (token, undo) = (quoted(&preview, "token"), quoted(&preview, "undoId"));
+    client.text("checkpoint_undo", json!({ "undoId": undo, "token": token }));
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "changed\n");
+}
+
+#[test]
+fn long_files_come_in_pages() {
+    let lines: String = (1..=2000).map(|line| format!("line {line}\n")).collect();
+    let workspace = Workspace::new(&[("long.txt", &lines)]);
+    let mut client = Client::open(&workspace, &[]);
+    let mut seen = String::new();
+    let mut start = 1;
+    loop {
+        let text = client.text(
+            "read_file",
+            json!({ "path": "long.txt", "startLine": start }),
+        );
+        assert!(text.chars().count() < 8000);
+        let (_, body) = text.split_once("\n\n").unwrap();
+        let Some((body, next)) = body.split_once("\n[Call again with startLine=") else {
+            seen.push_str(body);
+            break;
+        };
+        seen.push_str(body);
+        start = next.trim_end_matches(".]").parse().unwrap();
+    }
+    assert_eq!(seen, lines);
+}
+
+#[test]
+fn tools_can_be_selected() {
+    let workspace = Workspace::new(FILES);
+    let mut client = Client::open(&workspace, &["--read-only"]);
+    let tools = client.tools();
+    assert!(tools.len() > 5);
+    for tool in &tools {
+        assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+    }
+    let answer = client.request(
+        "tools/call",
+        &json!({ "name": "checkpoint_create", "arguments": {} }),
+    );
+    assert!(answer["error"].is_object(), "{answer}");
+    let mut client = Client::open(&workspace, &["--tools", "read_file,check_access"]);
+    let names: Vec<Value> = client
+        .tools()
+        .iter()
+        .map(|tool| tool["name"].clone())
+        .collect();
+    assert_eq!(names, ["read_file", "check_access"]);
+}
+
+#[test]
+fn unusual_clients_are_served() {
+    let workspace = Workspace::new(FILES);
+    let mut client = Client::start(&workspace, &[]);
+    // Claude Code and Copilot ask this first, and go on with `initialize` after an error.
+    let answer = client.request("server/discover", &json!({}));
+    assert!(answer["error"].is_object(), "{answer}");
+    client.send("{ not JSON");
+    client.send("");
+    let result = client.initialize("1999-01-01");
+    assert!(result["protocolVersion"].is_string(), "{result}");
+    assert!(
+        result["instructions"]
+            .as_str()
+            .unwrap()
+            .contains("unsaved text")
+    );
+    // opencode cancels requests that were answered.
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    client.send("{ not JSON");
+    let answer = client.request("unknown/method", &json!({}));
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    let (text, is_error) = client.call("read_file", json!({ "pth": 1 }));
+    assert!(is_error && text.contains("invalid arguments"), "{text}");
+    let text = client.text("read_file", json!({ "path": "notes.txt" }));
+    assert!(text.contains("saved text"), "{text}");
+    assert_eq!(client.end(), Some(0));
+}
