@@ -1,0 +1,121 @@
+// Runs each agent with the configuration that `sightline agents install` writes.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { AGENTS } from "./agents.mjs";
+import { Editor } from "./editor.mjs";
+import { startModel } from "./mock_model.mjs";
+import { SECRET, SIGHTLINE, Workspace, agentProgram } from "./workspace.mjs";
+
+const HEADING = "# Editor Open Tabs";
+
+/** Agents whose tests fail with `CI` if they are not provided. */
+const REQUIRED = process.env.CI ? (process.env.SIGHTLINE_TEST_AGENTS ?? "").split(" ") : [];
+
+for (const agent of AGENTS) {
+  const program = agentProgram(agent.name, agent.program);
+  if (!program) {
+    const reason = `${agent.name} is not in target/agents; run tests/provide/agents ${agent.name}`;
+    test(agent.name, { skip: REQUIRED.includes(agent.name) ? false : reason }, () => assert.fail(reason));
+    continue;
+  }
+  describe(agent.name, () => {
+    let workspace, model, editor;
+    before(async () => {
+      workspace = new Workspace(agent.name);
+      model = await startModel();
+      agent.configure(workspace, model.url);
+      const { code, output } = await workspace.sightline("agents", "install", "--agent", agent.name, "--yes");
+      assert.equal(code, 0, output);
+      editor = await Editor.start(SIGHTLINE, workspace.project, workspace.env);
+      editor.open("notes.txt", "UNSAVED-TEXT\n");
+      editor.open("secret.txt");
+      editor.showTabs("notes.txt", "secret.txt");
+    });
+    after(async () => {
+      await editor?.close();
+      model?.close();
+      workspace?.close();
+    });
+
+    /** Runs the agent with a prompt. Returns the requests to the model, and the output. */
+    async function ask(prompt, ...plan) {
+      model.plan = plan;
+      model.requests = [];
+      const words = [...(agent.interpreter ? [agent.interpreter] : []), ...agent.command(program, prompt)];
+      const { output } = await workspace.agent(words, agent.env(model.url));
+      return { requests: model.requests, output };
+    }
+
+    test("the first prompt has the block, without the denied tab", async () => {
+      const { requests, output } = await ask("The first prompt");
+      assert.ok(requests.length > 0, output);
+      const { text } = requests[0];
+      assert.match(text, /The first prompt/);
+      const block = text.slice(text.indexOf(HEADING)).split("\n\n")[0];
+      assert.match(block, /notes\.txt/, text);
+      assert.doesNotMatch(block, /secret\.txt/);
+    });
+
+    if (agent.read) {
+      test("its tool reads no denied file, and the model learns the rule", async () => {
+        const { requests, output } = await ask("Read both", agent.read(join(workspace.project, "secret.txt")), agent.read(join(workspace.project, "notes.txt")));
+        const { results } = requests.at(-1) ?? assert.fail(output);
+        assert.match(results[0], /\.clineignore/);
+        assert.match(results[1], /saved text/);
+        assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
+      });
+    }
+
+    test("its shell reads no denied file, and the model learns the rule", async () => {
+      const { requests, output } = await ask("Run both", agent.run("cat secret.txt"), agent.run("cat notes.txt"));
+      const { results } = requests.at(-1) ?? assert.fail(output);
+      assert.match(results[0], /\.clineignore/);
+      assert.match(results[1], /saved text/);
+      assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
+    });
+
+    test("the MCP tools are offered, and read unsaved text", async () => {
+      const { requests, output } = await ask("Use the tools", agent.mcpRead("notes.txt"), agent.mcpRead("secret.txt"));
+      const { results, tools } = requests.at(-1) ?? assert.fail(output);
+      if (agent.mcpTool) assert.ok(tools.includes(agent.mcpTool), tools.join(", "));
+      assert.match(results[0], /UNSAVED-TEXT/);
+      assert.match(results[1], /\.clineignore/);
+      assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
+    });
+
+    if (agent.blocksMentions) {
+      test("a prompt that mentions a denied file is refused with the rule", async () => {
+        const { requests, output } = await ask("Explain @secret.txt");
+        assert.deepEqual(requests, []);
+        assert.match(output, /\.clineignore/);
+      });
+    }
+
+    test("uninstall leaves nothing of it", async () => {
+      const { code, output } = await workspace.sightline("agents", "uninstall", "--agent", agent.name, "--yes");
+      assert.equal(code, 0, output);
+      model.requests = [];
+      const { requests } = await ask("The last prompt");
+      assert.ok(requests.length > 0);
+      assert.doesNotMatch(requests[0].text, /# Editor Open Tabs/);
+    });
+
+    test("uninstall after install is the identity", async () => {
+      const fresh = new Workspace(agent.name);
+      try {
+        agent.configure(fresh, model.url);
+        const before = fresh.homeSnapshot();
+        for (const action of ["install", "uninstall"]) {
+          const { code, output } = await fresh.sightline("agents", action, "--agent", agent.name, "--yes");
+          assert.equal(code, 0, output);
+          if (action === "install") assert.notDeepEqual(fresh.homeSnapshot(), before);
+        }
+        assert.deepEqual(fresh.homeSnapshot(), before);
+      } finally {
+        fresh.close();
+      }
+    });
+  });
+}
