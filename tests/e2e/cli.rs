@@ -135,12 +135,54 @@ fn doctor_prints_its_findings() {
             "{finding}"
         );
     }
+    let found = |what: &str| {
+        let findings = result["findings"].as_array().unwrap();
+        let finding = findings.iter().find(|finding| finding["what"] == what);
+        finding.unwrap()["found"].as_str().unwrap().to_owned()
+    };
+    assert!(found("program").starts_with(env!("CARGO_PKG_VERSION")));
+    assert!(found("program").contains("sightline"));
+    assert!(found("running servers").starts_with("0 servers"), "{json}");
+    assert!(!found("agents").is_empty());
     std::fs::remove_file(workspace.path(".clineignore")).unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink("nowhere", workspace.path(".clineignore")).unwrap();
     let (code, text, _) = run(&workspace, &["doctor"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("FIX access rules"), "{text}");
+}
+
+#[test]
+fn uninstall_shows_the_data_and_deletes_it_if_confirmed() {
+    let workspace = sample();
+    let (code, _, complaint) = run(&workspace, &["checkpoint", "create"]);
+    assert_eq!(code, 0, "{complaint}");
+    let (_, json, _) = run(&workspace, &["doctor", "--json"]);
+    assert!(json.contains("projects"), "{json}");
+    let data = workspace.data().join("sightline");
+
+    assert_eq!(run(&workspace, &["uninstall"]).0, 2);
+    let (code, _, complaint) = run(&workspace, &["uninstall", "--data"]);
+    assert_eq!(code, 2, "{complaint}");
+    assert!(complaint.contains("--yes"), "{complaint}");
+    let (code, text, _) = run(&workspace, &["uninstall", "--data", "--dry-run"]);
+    assert_eq!(code, 0);
+    assert!(text.contains("projects"), "{text}");
+    assert!(data.join("projects").is_dir());
+
+    // Another folder is never deleted.
+    let root = workspace.root().to_string_lossy().into_owned();
+    let (code, _, complaint) = run(
+        &workspace,
+        &["uninstall", "--data", "--yes", "--storage", &root],
+    );
+    assert_eq!(code, 2, "{complaint}");
+    assert!(workspace.root().is_dir());
+
+    let (code, text, _) = run(&workspace, &["uninstall", "--data", "--yes"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(!data.exists());
+    assert_eq!(run(&workspace, &["uninstall", "--data", "--yes"]).0, 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! that it can be removed byte for byte.
 
 use std::{
+    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -25,8 +26,7 @@ use sightline_workspace::{
 };
 
 use super::{
-    DONE, FAILURE, NEGATIVE, Workspace, config_file::File, doctor::on_path, internal, offline,
-    print, print_message,
+    DONE, FAILURE, NEGATIVE, Workspace, config_file::File, internal, offline, print, print_message,
 };
 use crate::services::stores::default_storage_dir;
 
@@ -510,6 +510,27 @@ fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
         lines
     })?;
     Ok(DONE)
+}
+
+/// Returns the names of the agents that are connected, for the user or in a project.
+pub(super) fn connected(project: &Path) -> Result<Vec<&'static str>, Error> {
+    let locations = locations(project.to_owned())?;
+    let program = program()?;
+    let is_connected = |agent: &Agent| {
+        [Scope::User, Scope::Project].into_iter().any(|scope| {
+            !installed(*agent, scope, &locations, &program)
+                .parts
+                .is_empty()
+        })
+    };
+    let agents = Agent::ALL.into_iter().filter(is_connected);
+    Ok(agents.map(Agent::title).collect())
+}
+
+/// Returns whether a folder of the search path contains a program.
+pub(super) fn on_path(path: &OsStr, program: &str) -> bool {
+    let suffix = std::env::consts::EXE_SUFFIX;
+    std::env::split_paths(path).any(|folder| folder.join(format!("{program}{suffix}")).is_file())
 }
 
 /// Returns the name of an agent's program.

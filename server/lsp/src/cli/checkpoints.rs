@@ -41,8 +41,9 @@ use crate::{
 
 pub(super) use arguments::Checkpoint;
 use arguments::Prune;
-use confirm::{Proceed, ask};
-use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id, size};
+pub(super) use confirm::{ConfirmArgs, Proceed, ask};
+pub(super) use format::size;
+use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id};
 
 /// Requests that always run in this process.
 const OFFLINE: Attached = Attached { offline: true };

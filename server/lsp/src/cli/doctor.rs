@@ -6,12 +6,18 @@ use serde::Serialize;
 use sightline_workspace::{
     access::{Access, RULE_FILE},
     error::Error,
-    path::Roots,
+    path::{Root, Roots},
+    plural::plural,
     storage::Storage,
 };
 
-use super::{DONE, NEGATIVE, Workspace, offline, print, print_json};
-use crate::services::stores::default_storage_dir;
+use super::{
+    DONE, NEGATIVE, Workspace,
+    agents::{connected, on_path},
+    checkpoints::size,
+    offline, print, print_json, uninstall,
+};
+use crate::{ipc, process::version, services::stores::default_storage_dir};
 
 /// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;
@@ -46,7 +52,10 @@ struct Finding {
 pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
     let findings = [
+        program(),
         storage(workspace.storage.as_deref()),
+        servers(workspace.storage.as_deref(), &root),
+        agents(root.path.as_path()),
         rules(&root),
         git(),
         ownership(root.path.as_path()),
@@ -79,7 +88,7 @@ fn storage(named: Option<&Path>) -> Finding {
     };
     let probe = Storage::open(&path).and_then(|storage| storage.results());
     match probe {
-        Ok(_) => Finding::passed(what, path.display().to_string()),
+        Ok(_) => Finding::passed(what, format!("{}{}", path.display(), sizes(&path))),
         Err(error) => Finding::failed(
             what,
             error.message,
@@ -88,7 +97,54 @@ fn storage(named: Option<&Path>) -> Finding {
     }
 }
 
-fn rules(root: &sightline_workspace::path::Root) -> Finding {
+/// Returns the sizes of the parts of a data directory, as ` (12 MiB: projects 11 MiB, ...)`.
+fn sizes(dir: &Path) -> String {
+    let parts = uninstall::entries(dir).unwrap_or_default();
+    let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    let names: Vec<String> = parts
+        .iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(name, bytes)| format!("{name} {}", size(*bytes)))
+        .collect();
+    if names.is_empty() {
+        return " (empty)".to_owned();
+    }
+    format!(" ({}: {})", size(total), names.join(", "))
+}
+
+fn program() -> Finding {
+    let path = std::env::current_exe().map_or_else(
+        |error| format!("unknown path: {error}"),
+        |path| path.display().to_string(),
+    );
+    Finding::passed("program", format!("{} {path}", version::VERSION))
+}
+
+fn servers(named: Option<&Path>, root: &Root) -> Finding {
+    let dir = named.map_or_else(default_storage_dir, |path| Ok(path.to_path_buf()));
+    let running = dir
+        .and_then(|dir| Storage::open(&dir))
+        .map_or(0, |storage| ipc::client::running(&storage, Some(root)));
+    let servers = plural(running, "server", "servers");
+    Finding::passed(
+        "running servers",
+        format!("{running} {servers} for {}", root.path.display()),
+    )
+}
+
+fn agents(root: &Path) -> Finding {
+    let found = connected(root)
+        .map(|names| names.join(", "))
+        .unwrap_or_default();
+    let found = if found.is_empty() {
+        "none connected; see `sightline agents`".to_owned()
+    } else {
+        found
+    };
+    Finding::passed("agents", found)
+}
+
+fn rules(root: &Root) -> Finding {
     let what = "access rules";
     let access = Access::new(Roots::new(vec![root.clone()]).into(), Vec::new());
     let files = access.watched_files().into_iter().filter(|file| {
@@ -192,18 +248,12 @@ fn editors() -> Finding {
         .collect();
     found.dedup();
     if found.is_empty() {
-        return Finding::failed(
+        return Finding::passed(
             what,
-            "none of Neovim, Helix, VS Code, Zed or Emacs is on the PATH".to_owned(),
-            "install one, or start `sightline --stdio` from any LSP client",
+            "none of Neovim, Helix, VS Code, Zed or Emacs is on the PATH (optional)".to_owned(),
         );
     }
     Finding::passed(what, found.join(", "))
-}
-
-pub(super) fn on_path(path: &OsStr, program: &str) -> bool {
-    let suffix = std::env::consts::EXE_SUFFIX;
-    std::env::split_paths(path).any(|folder| folder.join(format!("{program}{suffix}")).is_file())
 }
 
 fn command(program: &str, arguments: &[&str]) -> Option<String> {

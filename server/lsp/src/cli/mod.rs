@@ -20,6 +20,7 @@ mod requests;
 mod schema;
 mod task_files;
 mod turns;
+mod uninstall;
 
 use std::{
     io::{self, IsTerminal, PipeReader, PipeWriter, Write},
@@ -195,6 +196,8 @@ enum Command {
     /// Serve tools for coding agents with the Model Context Protocol, on standard input and
     /// output.
     Mcp(mcp::Mcp),
+    /// Delete all data of Sightline: shows it and asks.
+    Uninstall(uninstall::Uninstall),
     /// Run a demo session with the real server.
     Demo {
         /// Folder to use, read-only; by default, a temporary copy of a small sample
@@ -408,6 +411,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Hook(_) => Ok(DONE),
         Command::Mcp(arguments) => mcp::run(arguments),
         Command::Doctor { workspace } => doctor::run(&workspace),
+        Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Demo { folder } => demo::run(folder.as_deref()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

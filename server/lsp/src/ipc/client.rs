@@ -55,6 +55,22 @@ pub fn request<M: Request>(
         })
 }
 
+/// Returns how many servers accept connections: those of a root, or of all roots and data
+/// directories of the socket directory.
+pub fn running(storage: &Storage, root: Option<&Root>) -> usize {
+    let dir = storage.run_dir(transport::runtime_dir().as_deref());
+    let key = root.map(|root| storage.run_key(root)).unwrap_or_default();
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter(transport::is_socket)
+        .filter(|entry| {
+            let name = entry.file_name();
+            name.to_str().is_some_and(|name| name.starts_with(&key))
+        })
+        .filter(|entry| transport::connect(&entry.path()).is_some())
+        .count()
+}
+
 /// Returns the sockets of a root, newest first.
 pub(super) fn find_sockets(dir: &Path, key: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();

@@ -17,7 +17,7 @@ pub(in crate::cli) struct ConfirmArgs {
 
 /// How to run a command that needs confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Proceed {
+pub(in crate::cli) enum Proceed {
     /// Show what would be done.
     DryRun,
     /// Show it and ask.
@@ -29,7 +29,7 @@ pub(super) enum Proceed {
 impl ConfirmArgs {
     /// # Errors
     /// `invalidParams` without `--yes` and without a terminal.
-    pub(super) fn proceed(&self) -> Result<Proceed, Error> {
+    pub(in crate::cli) fn proceed(&self) -> Result<Proceed, Error> {
         if self.dry_run {
             Ok(Proceed::DryRun)
         } else if self.yes {
@@ -45,7 +45,7 @@ impl ConfirmArgs {
 }
 
 /// Asks at the terminal, with `note` before the question.
-pub(super) fn ask(note: &str) -> Result<bool, Error> {
+pub(in crate::cli) fn ask(note: &str) -> Result<bool, Error> {
     let mut error = io::stderr();
     let asked = error
         .write_all(format!("{note}Proceed? [y/N] ").as_bytes())

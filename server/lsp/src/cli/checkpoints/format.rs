@@ -94,7 +94,7 @@ pub(super) fn relative_time(millis: i64) -> String {
     }
 }
 
-pub(super) fn size(bytes: u64) -> String {
+pub(in crate::cli) fn size(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sightline_workspace::error::Error;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::{DONE, config_file, doctor, print};
+use super::{DONE, agents::on_path, config_file, print};
 
 /// Name of the server in Helix's configuration, and of its program.
 const SERVER: &str = "sightline";
@@ -123,7 +123,7 @@ impl Pending {
 /// configuration works on other machines, else the path of this program.
 fn program() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    if doctor::on_path(&path, SERVER) {
+    if on_path(&path, SERVER) {
         return SERVER.to_owned();
     }
     std::env::current_exe().map_or_else(
