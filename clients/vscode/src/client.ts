@@ -304,7 +304,7 @@ const editorStateFeature: StaticFeature = {
  * Returns the server program: the one in the settings, otherwise the one in the
  * extension, otherwise the first on the PATH.
  */
-function findProgram(): string | undefined {
+export function findProgram(): string | undefined {
   const set = vscode.workspace.getConfiguration("sightline").get<string>("server.path", "").trim();
   if (set !== "") {
     const file = set.startsWith("~/") ? path.join(os.homedir(), set.slice(2)) : set;

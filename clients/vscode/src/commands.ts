@@ -9,6 +9,7 @@ import * as vscode from "vscode";
 import { ResponseError } from "vscode-languageclient/node";
 
 import type { Checkpoint, FileDifference } from "../../types/protocol";
+import { connectAgents } from "./agents";
 import { type CheckpointTree, checkpointName, type Node, diffUris } from "./checkpointTree";
 import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
@@ -57,6 +58,7 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
       node && vscode.env.clipboard.writeText(node.checkpoint.id),
     "sightline.checkpoints.refresh": () => tree.refresh(),
     "sightline.checkpoints.more": () => tree.showMore(),
+    "sightline.agents.connect": () => connectAgents(),
     "sightline.server.restart": () => client.restart(),
     "sightline.output": () => output.show(),
     "sightline.help": () =>

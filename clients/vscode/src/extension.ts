@@ -5,6 +5,7 @@
 
 import * as vscode from "vscode";
 
+import { registerMcpServer } from "./agents";
 import { CheckpointContents, CheckpointTree, SCHEME } from "./checkpointTree";
 import { Client } from "./client";
 import { registerCommands } from "./commands";
@@ -46,6 +47,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     environment,
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
     registerCommands({ client: connection, environment, tree, status, output, extensionUri: context.extensionUri }),
+    registerMcpServer(),
     trackEditorState(connection),
     trackTerminals(connection),
     vscode.workspace.onDidChangeConfiguration((change) => {

@@ -19,6 +19,7 @@ const MENU: readonly (vscode.QuickPickItem & { command: string; checkpoints?: tr
   { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", checkpoints: true },
   { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", checkpoints: true },
   { label: "$(discard) Undo Last Restore", command: "sightline.checkpoint.undoRestore", checkpoints: true },
+  { label: "$(plug) Connect Agents…", command: "sightline.agents.connect" },
   { label: "$(refresh) Restart Server", command: "sightline.server.restart" },
   { label: "$(output) Show Output", command: "sightline.output" },
 ];
