@@ -1,10 +1,11 @@
 //! `sightline hook`, from the start of the process to its end: a prompt and a tool call,
-//! with a running server and without. Compared with hooks in Python and Node.js that only
-//! parse their input.
+//! with a running server and without, and an edit with a checkpoint. Compared with hooks in
+//! Python and Node.js that only parse their input. `sightline mcp`, from the start to the
+//! answer of `initialize`.
 
 use std::{
     fs,
-    io::Write,
+    io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
 };
 
@@ -33,13 +34,95 @@ const SLOWEST: Goal = Goal::Value {
     aim: 10.0,
 };
 
+/// Milliseconds of an edit with a checkpoint, by a hook while a server runs.
+const CHECKPOINT: Goal = Goal::Value {
+    must: 15.0,
+    aim: 8.0,
+};
+/// Checkpoints per round.
+const CHECKPOINTS: usize = 10;
+/// Milliseconds until `sightline mcp` has answered `initialize`.
+const MCP_START: Goal = Goal::Value {
+    must: 20.0,
+    aim: 10.0,
+};
+
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     let mut rows = Vec::new();
     for count in run.sizes.trees.clone() {
         let rounds = run.rounds;
-        rows.extend(measure(run.trees.get(count), rounds));
+        let tree = run.trees.get(count);
+        rows.extend(measure(tree, rounds));
+        rows.push(measure_checkpoints(tree, rounds));
+        rows.push(measure_mcp(tree, rounds));
     }
     rows
+}
+
+/// An edit after one change, with a checkpoint in the running server.
+fn measure_checkpoints(tree: &mut Tree, rounds: usize) -> Row {
+    let mut server = Session::start(Some(&tree.work()), &tree.path("data"));
+    server.result("sightline/createCheckpoint", &json!({}));
+    let mut series = Series::default();
+    for turn in 0..rounds * CHECKPOINTS {
+        tree.change(1);
+        let input = json!({
+            "session_id": "bench", "prompt_id": turn.to_string(), "cwd": tree.work(),
+            "hook_event_name": "PreToolUse", "tool_name": "Edit",
+            "tool_input": { "file_path": tree.work().join(path_of(0)) },
+        });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sightline"));
+        command.args([
+            "hook",
+            "PreToolUse",
+            "--agent",
+            "claude",
+            "--checkpoints",
+            "--storage",
+        ]);
+        answered(command.arg(tree.path("data")), &input, &mut series);
+    }
+    let listed = server.result("sightline/listCheckpoints", &json!({}));
+    let count = listed["checkpoints"].as_array().unwrap().len();
+    assert!(count > rounds * CHECKPOINTS, "{count} checkpoints");
+    server.end();
+    fs::remove_dir_all(tree.path("data")).unwrap();
+    Row::new(PART, "edit with a checkpoint, 1 changed", &series)
+        .of(tree)
+        .goal(CHECKPOINT.only_if(tree.judged))
+}
+
+fn measure_mcp(tree: &Tree, rounds: usize) -> Row {
+    let client = json!({ "name": "bench", "version": "1" });
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    let mut series = Series::default();
+    for _ in 0..rounds * CHECKPOINTS {
+        let mut child = timed(&mut series, || {
+            let mut child = Command::new(env!("CARGO_BIN_EXE_sightline"))
+                .args(["mcp", "--storage"])
+                .arg(tree.path("data"))
+                .current_dir(tree.work())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            writeln!(child.stdin.as_mut().unwrap(), "{initialize}").unwrap();
+            let mut line = String::new();
+            BufReader::new(child.stdout.as_mut().unwrap())
+                .read_line(&mut line)
+                .unwrap();
+            assert!(line.contains("serverInfo"), "{line}");
+            child
+        });
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+    Row::new(PART, "mcp, start to answer of initialize", &series)
+        .of(tree)
+        .goal(MCP_START.only_if(tree.judged))
 }
 
 fn measure(tree: &Tree, rounds: usize) -> Vec<Row> {
