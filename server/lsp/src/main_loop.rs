@@ -10,8 +10,8 @@
 //!
 //! Only `exit` and the end of input end the server.
 
-mod answer;
 mod events;
+mod run_call;
 
 use std::{
     collections::HashMap,
@@ -54,8 +54,8 @@ use crate::{
     session::{Phase, Snapshot},
 };
 
-use answer::{Answer, ReplyTo, run_call};
 use events::{End, Event, Events, TaskDone};
+use run_call::{Answer, ReplyTo, run_call};
 
 /// Time for running jobs to finish after `exit` or the end of input.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(300);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, select_biased};
 
-use super::answer::{Answer, ReplyTo};
+use super::run_call::{Answer, ReplyTo};
 use crate::{
     connection::reader::Input,
     ipc::SocketRequest,

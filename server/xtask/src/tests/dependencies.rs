@@ -34,7 +34,15 @@ const FORBIDDEN: [(&str, &[&str]); 5] = [
         "sightline-conversation",
         &["sightline-checkpoint", "sightline-agents", "sightline"],
     ),
-    ("sightline-agents", &["sightline"]),
+    (
+        "sightline-agents",
+        &[
+            "sightline-workspace",
+            "sightline-checkpoint",
+            "sightline-conversation",
+            "sightline",
+        ],
+    ),
 ];
 
 /// Only the server speaks LSP, runs asynchronously and watches files.
