@@ -157,7 +157,8 @@ fn unsaved_text_comes_from_the_running_server() {
     // The editor starts later than the agent.
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("notes.txt"), "unsaved text\n");
-    server.call("sightline/environmentDetails", json!({}));
+    // A request that uses a task runs after the sockets are open.
+    server.call("sightline/environmentDetails", json!({ "taskId": "t" }));
     let text = client.text("read_file", json!({ "path": "notes.txt" }));
     assert!(
         text.contains("unsaved text") && text.contains("from the editor"),
