@@ -7,7 +7,7 @@ use std::{
     process::Output,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Workspace, program};
 
@@ -163,6 +163,53 @@ fn parts_are_added_one_after_the_other() {
     );
     home.run(&["uninstall", "--agent", "claude", "--yes"], 0);
     assert_eq!(home.snapshot(), before);
+}
+
+#[test]
+fn parts_are_removed_one_after_the_other_for_all_agents() {
+    let home = Home::new();
+    let before = home.snapshot();
+    for agent in [
+        "claude", "codex", "gemini", "qwen", "copilot", "opencode", "cline",
+    ] {
+        let status = |expected: &[&str]| {
+            let status = home.run(&["status", "--json", "--agent", agent], 0);
+            let status: Value = serde_json::from_str(&status).unwrap();
+            assert_eq!(status[0]["user"], json!(expected), "{status}");
+            assert_eq!(status[0]["outdated"], false, "{status}");
+        };
+        let run = |action: &str, part: &str| {
+            home.run(&[action, "--agent", agent, "--only", part, "--yes"], 0);
+        };
+        home.run(&["install", "--agent", agent, "--yes"], 0);
+        status(&["mcp", "context", "access"]);
+        run("install", "checkpoints");
+        status(&["mcp", "context", "access", "checkpoints"]);
+        // Installing a part again keeps the others.
+        run("install", "context");
+        home.run(&["install", "--agent", agent, "--yes"], 0);
+        status(&["mcp", "context", "access", "checkpoints"]);
+        run("uninstall", "checkpoints");
+        status(&["mcp", "context", "access"]);
+        run("uninstall", "context");
+        status(&["mcp", "access"]);
+        run("uninstall", "mcp");
+        status(&["access"]);
+        home.run(&["uninstall", "--agent", agent, "--yes"], 0);
+        status(&[]);
+        assert_eq!(home.snapshot(), before, "{agent}");
+    }
+}
+
+#[test]
+fn a_damaged_record_is_reported() {
+    let home = Home::new();
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let record = home.workspace.data().join("sightline/agents.json");
+    fs::write(&record, "{").unwrap();
+    let text = home.run(&["uninstall", "--agent", "claude", "--yes"], 3);
+    assert!(text.contains("agents.json"), "{text}");
+    assert_eq!(fs::read_to_string(&record).unwrap(), "{");
 }
 
 #[test]

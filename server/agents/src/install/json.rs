@@ -24,6 +24,13 @@ pub struct Entry {
     pub value: Value,
 }
 
+impl Entry {
+    /// Returns whether the entry is an element of this array.
+    pub(super) fn is_in_array(&self, name: &str) -> bool {
+        matches!(&self.slot, Slot::Element { array, .. } if *array == name)
+    }
+}
+
 /// Where an entry stands in its parent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slot {

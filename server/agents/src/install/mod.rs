@@ -13,7 +13,7 @@ mod program;
 pub mod record;
 pub mod toml;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,8 @@ pub enum Part {
     Context,
     /// Refusal of denied files.
     Access,
-    /// A checkpoint before the first edit of each turn.
+    /// A checkpoint before the first edit of each turn. Includes the context and access, because
+    /// one hook does all of it.
     Checkpoints,
 }
 
@@ -220,15 +221,62 @@ pub fn targets(
     if parts.contains(&Part::Mcp) {
         put(locations.mcp(agent, scope), mcp(agent, program));
     }
+    let checkpoints = parts.contains(&Part::Checkpoints);
     let hooks = Hooks {
-        context: parts.contains(&Part::Context),
-        access: parts.contains(&Part::Access),
-        checkpoints: parts.contains(&Part::Checkpoints),
+        context: checkpoints || parts.contains(&Part::Context),
+        access: checkpoints || parts.contains(&Part::Access),
+        checkpoints,
     };
-    if hooks.context || hooks.access || hooks.checkpoints {
+    if hooks.context || hooks.access {
         put(locations.hooks(agent, scope), hooks.content(agent, program));
     }
     targets
+}
+
+/// Returns the parts that an agent has, in any version. `read` returns the text of a file.
+pub fn installed(
+    agent: Agent,
+    scope: Scope,
+    locations: &Locations,
+    program: &Program,
+    read: impl Fn(&Path) -> Option<String>,
+) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mcp = targets(agent, scope, &[Part::Mcp], locations, program);
+    let has_mcp = mcp.iter().any(|target| {
+        let presence = read(&target.path).and_then(|text| target.content.presence(&text).ok());
+        presence.is_some_and(|presence| presence != Presence::Absent)
+    });
+    if has_mcp {
+        parts.push(Part::Mcp);
+    }
+    for target in targets(agent, scope, &[Part::Checkpoints], locations, program) {
+        let Some(text) = read(&target.path) else {
+            continue;
+        };
+        let has = |wanted: hook::EventKind| {
+            hook::events(agent).iter().any(|(event, kind)| {
+                *kind == wanted
+                    && match &target.content {
+                        Content::Json(entries) => entries.iter().any(|entry| {
+                            entry.is_in_array(event)
+                                && json::find(&text, entry).is_ok_and(|found| found.is_some())
+                        }),
+                        _ => text.contains(event),
+                    }
+            })
+        };
+        if has(hook::EventKind::Prompt) {
+            parts.push(Part::Context);
+        }
+        if has(hook::EventKind::ToolCall) {
+            parts.push(Part::Access);
+        }
+        if parts.contains(&Part::Access) && text.contains("--checkpoints") {
+            parts.push(Part::Checkpoints);
+        }
+    }
+    parts
 }
 
 fn mcp(agent: Agent, program: &Program) -> Content {
@@ -284,10 +332,8 @@ impl Hooks {
     fn events(&self, agent: Agent) -> Vec<(&'static str, bool)> {
         use hook::EventKind::{Prompt, SessionStart, ToolCall};
         let wanted = |kind| match kind {
-            SessionStart => self.context,
-            // A checkpoint names the turn, which begins with a prompt.
-            Prompt => self.context || self.checkpoints,
-            ToolCall => self.access || self.checkpoints,
+            SessionStart | Prompt => self.context,
+            ToolCall => self.access,
         };
         let events = hook::events(agent).iter().filter(|(_, kind)| wanted(*kind));
         events

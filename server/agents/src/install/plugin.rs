@@ -29,11 +29,9 @@ fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Prog
     } else {
         ""
     };
-    let with_prompt = hooks.context || hooks.checkpoints;
-    let with_tools = hooks.access || hooks.checkpoints;
     plugin
-        .replace("{context}", if with_prompt { context } else { "" })
-        .replace("{access}", if with_tools { access } else { "" })
+        .replace("{context}", if hooks.context { context } else { "" })
+        .replace("{access}", if hooks.access { access } else { "" })
         .replace("{flags}", flags)
         .replace("{program}", &path)
 }

@@ -62,8 +62,20 @@ impl Record {
         });
     }
 
-    /// Removes the entry of a file.
-    pub fn forget(&mut self, path: &Path) {
-        self.files.retain(|file| file.path != path);
+    /// Removes the entry of a file, and returns it.
+    pub fn forget(&mut self, path: &Path) -> Option<RecordedFile> {
+        let index = self.files.iter().position(|file| file.path == path)?;
+        Some(self.files.remove(index))
+    }
+
+    /// Notes folders that were created for a file that is gone, with another file in them.
+    pub fn hand_on(&mut self, folders: &[PathBuf]) {
+        let Some(innermost) = folders.last() else {
+            return;
+        };
+        let mut files = self.files.iter_mut();
+        if let Some(file) = files.find(|file| file.path.starts_with(innermost)) {
+            file.created_folders.splice(0..0, folders.iter().cloned());
+        }
     }
 }

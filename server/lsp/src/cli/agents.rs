@@ -15,8 +15,8 @@ use serde_json::json;
 use sightline_agents::{
     Agent,
     install::{
-        Content, Locations, Part, Presence, Program, Scope, codex_trust, patch::unified_diff,
-        record::Record, targets,
+        Content, Locations, Part, Presence, Program, Scope, codex_trust, installed,
+        patch::unified_diff, record::Record, targets,
     },
 };
 use sightline_protocol::error::ErrorKind;
@@ -121,7 +121,9 @@ impl ValueEnum for PartName {
             Part::Mcp => "tools for unsaved text, access checks and checkpoints",
             Part::Context => "the editor's context with each prompt",
             Part::Access => "denied files are refused to the agent's tools",
-            Part::Checkpoints => "a checkpoint before the first edit of each turn; includes access",
+            Part::Checkpoints => {
+                "a checkpoint before the first edit of each turn; includes context and access"
+            }
         };
         Some(clap::builder::PossibleValue::new(self.0.name()).help(help))
     }
@@ -195,8 +197,16 @@ impl Installer {
             Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
             None => default_storage_dir()?,
         };
-        let record = read_foreign(&storage_dir.join(RECORD_FILE), MAX_RECORD_BYTES)?;
-        let record = record.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let path = storage_dir.join(RECORD_FILE);
+        let record = match read_foreign(&path, MAX_RECORD_BYTES)? {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+                Error::storage(format!(
+                    "cannot read the record of earlier changes in {}: {error}; move it away to go on without it",
+                    path.display()
+                ))
+            })?,
+            None => Record::default(),
+        };
         Ok(Self {
             locations: locations(offline::root(&workspace)?.path.as_path().to_owned())?,
             program: program()?,
@@ -206,7 +216,7 @@ impl Installer {
             } else {
                 Scope::User
             },
-            record: record.unwrap_or_default(),
+            record,
             failed: false,
             pending: false,
         })
@@ -230,14 +240,9 @@ impl Installer {
             let mut parts: Vec<Part> = change.only.iter().map(|part| part.0).collect();
             if parts.is_empty() {
                 parts = Part::DEFAULT.to_vec();
-                // A later installation keeps what was asked for before.
-                if installed(*agent, self.scope, &self.locations, &self.program)
-                    .parts
-                    .contains(&Part::Checkpoints)
-                {
-                    parts.push(Part::Checkpoints);
-                }
             }
+            // A later installation keeps what was asked for before.
+            parts.extend(self.installed(*agent));
             let targets = targets(*agent, self.scope, &parts, &self.locations, &self.program);
             if targets.is_empty() {
                 let title = agent.title();
@@ -255,7 +260,7 @@ impl Installer {
                 })?;
             }
         }
-        if change.yes && agents.contains(&Agent::Codex) {
+        if change.yes && !self.failed && agents.contains(&Agent::Codex) {
             print(
                 "Codex runs new hooks after you have approved them: open Codex and enter /hooks.\n",
             )?;
@@ -264,32 +269,43 @@ impl Installer {
     }
 
     fn uninstall(mut self, change: &Change) -> Result<i32, Error> {
-        let parts: Vec<Part> = match change.only.as_slice() {
-            [] => Part::ALL.to_vec(),
-            only => only.iter().map(|part| part.0).collect(),
-        };
         for agent in self.agents(&change.agent) {
-            let targets = targets(agent, self.scope, &parts, &self.locations, &self.program);
-            // The first one may have created the folders of the others.
-            for target in targets.into_iter().rev() {
+            let kept = self.kept_parts(agent, &change.only);
+            let of =
+                |parts: &[Part]| targets(agent, self.scope, parts, &self.locations, &self.program);
+            let (all, kept) = (of(&Part::ALL), of(&kept));
+            // The first file may have created the folders of the others.
+            for target in all.into_iter().rev() {
                 let recorded = self.record.get(&target.path).cloned();
+                let kept = kept.iter().find(|kept| kept.path == target.path);
                 self.edit(&target.path, change.yes, |text| {
                     let Some(text) = text else { return Ok(None) };
                     let created = recorded.as_ref().is_some_and(|file| file.created);
-                    if let Some(file) = &recorded
-                        && change.only.is_empty()
+                    if let (Some(file), None) = (&recorded, kept)
                         && let Some(original) = file.patch.apply(text)
                     {
                         return Ok((!created).then_some(original));
                     }
-                    let presence = target.content.presence(text);
-                    if presence.is_ok_and(|presence| presence == Presence::Absent) {
+                    let presence = |content: &Content| content.presence(text);
+                    let is_done = match kept {
+                        // Nothing else is there.
+                        Some(kept) => {
+                            presence(&kept.content) == Ok(Presence::Current)
+                                && presence(&target.content) == presence(&kept.content)
+                        }
+                        None => presence(&target.content) == Ok(Presence::Absent),
+                    };
+                    if is_done {
                         return Ok(Some(text.to_owned()));
                     }
                     let rest = target
                         .content
                         .remove(text)
                         .map_err(|error| error.to_string())?;
+                    if let Some(kept) = kept {
+                        let added = kept.content.add(rest.as_deref());
+                        return added.map(Some).map_err(|error| error.to_string());
+                    }
                     let is_ours = created || matches!(target.content, Content::Whole(_));
                     Ok(rest.or_else(|| {
                         (!is_ours).then(|| match &target.content {
@@ -301,6 +317,26 @@ impl Installer {
             }
         }
         self.finish(change)
+    }
+
+    /// Returns the parts that stay when `removed` are removed; none if it is empty.
+    fn kept_parts(&self, agent: Agent, removed: &[PartName]) -> Vec<Part> {
+        if removed.is_empty() {
+            return Vec::new();
+        }
+        let removed: Vec<Part> = removed.iter().map(|part| part.0).collect();
+        let mut kept = self.installed(agent);
+        kept.retain(|part| !removed.contains(part));
+        // Checkpoints include both.
+        if removed.contains(&Part::Context) || removed.contains(&Part::Access) {
+            kept.retain(|part| *part != Part::Checkpoints);
+        }
+        kept
+    }
+
+    /// Returns the parts that an agent has, in any version.
+    fn installed(&self, agent: Agent) -> Vec<Part> {
+        installed(agent, self.scope, &self.locations, &self.program, read_text)
     }
 
     /// Shows or makes the change of a file. `edit` gets its text, or `None` if it does not
@@ -336,6 +372,11 @@ impl Installer {
         if !write {
             return print(&unified_diff(path, before.as_deref(), after.as_deref()));
         }
+        let done = if after.is_some() {
+            "written"
+        } else {
+            "deleted"
+        };
         match after {
             Some(after) => {
                 let folders = missing_folders(path);
@@ -355,21 +396,21 @@ impl Installer {
             }
             None => {
                 file.delete()?;
-                let folders = self
-                    .record
-                    .get(path)
-                    .map(|file| file.created_folders.clone());
-                self.record.forget(path);
-                self.save_record()?;
-                for folder in folders.unwrap_or_default().iter().rev() {
-                    // Others may have put files there.
-                    if fs::remove_dir(folder).is_err() {
-                        break;
-                    }
+                let forgotten = self.record.forget(path);
+                let mut folders = forgotten
+                    .map(|file| file.created_folders)
+                    .unwrap_or_default();
+                while let Some(folder) = folders.last()
+                    && fs::remove_dir(folder).is_ok()
+                {
+                    folders.pop();
                 }
+                // Another of our files may be the last one in them.
+                self.record.hand_on(&folders);
+                self.save_record()?;
             }
         }
-        print(&format!("{}: written\n", path.display()))
+        print(&format!("{}: {done}\n", path.display()))
     }
 
     fn save_record(&self) -> Result<(), Error> {
@@ -403,47 +444,29 @@ fn missing_folders(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
+/// Returns the text of a configuration file.
+fn read_text(path: &Path) -> Option<String> {
+    let file = File::read(path).ok().filter(File::exists)?;
+    Some(file.text().to_owned())
+}
+
 /// What an agent has.
-#[derive(Default)]
 struct Installed {
     parts: Vec<Part>,
     /// Other versions of our entries.
     outdated: bool,
 }
 
-/// Reads which parts an agent has.
-fn installed(agent: Agent, scope: Scope, locations: &Locations, program: &Program) -> Installed {
-    const HOOKS: [&[Part]; 4] = [
-        &[Part::Context, Part::Access, Part::Checkpoints],
-        &[Part::Context, Part::Access],
-        &[Part::Context],
-        &[Part::Access],
-    ];
-    let presence = |parts: &[Part]| {
-        let mut all = targets(agent, scope, parts, locations, program)
-            .into_iter()
-            .map(|target| {
-                let file = File::read(&target.path).ok().filter(File::exists);
-                let found = file.and_then(|file| target.content.presence(file.text()).ok());
-                found.unwrap_or(Presence::Absent)
-            });
-        all.next().unwrap_or(Presence::Absent)
-    };
-    let mut installed = Installed::default();
-    match presence(&[Part::Mcp]) {
-        Presence::Current => installed.parts.push(Part::Mcp),
-        Presence::Outdated => installed.outdated = true,
-        Presence::Absent => {}
+impl Installed {
+    fn read(agent: Agent, scope: Scope, locations: &Locations, program: &Program) -> Self {
+        let parts = installed(agent, scope, locations, program, read_text);
+        let mut targets = targets(agent, scope, &parts, locations, program).into_iter();
+        let outdated = targets.any(|target| {
+            let text = read_text(&target.path).unwrap_or_default();
+            target.content.presence(&text) != Ok(Presence::Current)
+        });
+        Self { parts, outdated }
     }
-    let found: Vec<Presence> = HOOKS.iter().map(|parts| presence(parts)).collect();
-    match found
-        .iter()
-        .position(|presence| *presence == Presence::Current)
-    {
-        Some(index) => installed.parts.extend(HOOKS[index]),
-        None => installed.outdated |= found.contains(&Presence::Outdated),
-    }
-    installed
 }
 
 fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
@@ -458,8 +481,8 @@ fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
             continue;
         }
         let is_used = locations.folder(agent).is_dir();
-        let user = installed(agent, Scope::User, &locations, &program);
-        let project = installed(agent, Scope::Project, &locations, &program);
+        let user = Installed::read(agent, Scope::User, &locations, &program);
+        let project = Installed::read(agent, Scope::Project, &locations, &program);
         let names = |parts: &[Part]| parts.iter().map(|part| part.name()).collect::<Vec<_>>();
         let mut notes = Vec::new();
         for (scope, installed) in [("user", &user), ("project", &project)] {
@@ -517,11 +540,9 @@ pub(super) fn connected(project: &Path) -> Result<Vec<&'static str>, Error> {
     let locations = locations(project.to_owned())?;
     let program = program()?;
     let is_connected = |agent: &Agent| {
-        [Scope::User, Scope::Project].into_iter().any(|scope| {
-            !installed(*agent, scope, &locations, &program)
-                .parts
-                .is_empty()
-        })
+        [Scope::User, Scope::Project]
+            .into_iter()
+            .any(|scope| !installed(*agent, scope, &locations, &program, read_text).is_empty())
     };
     let agents = Agent::ALL.into_iter().filter(is_connected);
     Ok(agents.map(Agent::title).collect())
