@@ -32,7 +32,7 @@ pub(crate) fn run(
 /// Returns the differences as a unified diff, which may contain bytes that are not UTF-8.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of the request.
 pub fn patch(
     context: &RequestContext<'_>,
     params: &DiffCheckpointsParams,
