@@ -444,7 +444,7 @@ fn a_shorter_save_after_the_interruption_is_not_lost() {
 #[test]
 fn a_displaced_file_saved_after_the_interruption_is_not_lost() {
     let mut displaced = 0;
-    for at in (1..70).step_by(2) {
+    for at in 1..70 {
         let (_folder, fixture, _) = changed_fixture();
         let before = fixture.tree();
         if !fixture.crashes("restore", at) {
@@ -463,16 +463,19 @@ fn a_displaced_file_saved_after_the_interruption_is_not_lost() {
             }
         }
         displaced += saved.len();
-        let is_any = !saved.is_empty();
-        let problems = fixture.recover().unwrap().problems;
-        let tree = fixture.tree();
-        for (path, text) in saved {
+        // There is nothing to recover at the last crash points.
+        let recovered = fixture.recover();
+        let problems = recovered.map_or_else(Vec::new, |recovered| recovered.problems);
+        let mut tree = fixture.tree();
+        for (path, text) in &saved {
             assert!(
-                tree.values().any(|holds| holds.ends_with(&text)),
+                tree.values().any(|holds| holds.ends_with(text)),
                 "step {at}: {path:?}"
             );
         }
-        assert_eq!(problems.is_empty(), !is_any, "step {at}: {problems:?}");
+        // Recovery also reports a file that the restore was writing in place.
+        let is_reported = !saved.is_empty() || !take_kept(&mut tree).is_empty();
+        assert_eq!(problems.is_empty(), !is_reported, "step {at}: {problems:?}");
         assert_eq!(temp_files(&fixture), Vec::new(), "step {at}");
     }
     assert!(displaced > 0);
