@@ -1,8 +1,12 @@
 //! `sightline mcp`: a server of the Model Context Protocol on standard input and output.
 //!
-//! Each call asks the running server of the workspace, because an editor may start or end
-//! meanwhile; without one it reads from disk and says so. Errors are results with `isError`,
-//! because models do not see errors of the protocol.
+//! Each call asks the running server of the workspace, because an editor can start or exit between
+//! calls. If no server is running, the call reads from disk, and its result says so. Errors are
+//! results with `isError`, because models do not see protocol errors.
+//!
+//! [`stdio`] reads and writes messages.
+
+mod stdio;
 
 use std::{mem::ManuallyDrop, path::Path, sync::Arc};
 
@@ -13,7 +17,7 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
         JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
     },
-    service::RequestContext,
+    service::{QuitReason, RequestContext, ServerInitializeError},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -34,6 +38,7 @@ use sightline_protocol::{
 };
 use sightline_workspace::{error::Error, path::Root, storage::Storage};
 
+use self::stdio::Stdio;
 use super::{
     DONE, Workspace, internal,
     offline::{self, OfflineServer},
@@ -91,15 +96,38 @@ pub(super) fn run(arguments: Mcp) -> Result<i32, Error> {
         .enable_all()
         .build()
         .map_err(internal)?;
-    runtime.block_on(async {
-        // Ends with an error if the input ends before `initialize`.
-        if let Ok(service) = server.serve(rmcp::transport::stdio()).await {
-            let _ = service.waiting().await;
-        }
-    });
-    // A read of standard input cannot be interrupted.
+    let (stdio, reader) = stdio::open().map_err(internal)?;
+    let outcome = runtime.block_on(serve(server, stdio));
+    // Calls cannot be interrupted.
     runtime.shutdown_background();
+    outcome?;
+    match reader.join() {
+        Ok(end) => end.map_err(|error| Error::storage(error.to_string()))?,
+        Err(_) => return Err(internal("the thread that reads standard input panicked")),
+    }
     Ok(DONE)
+}
+
+/// Serves the client until the end of its messages.
+async fn serve(server: McpServer, stdio: Stdio) -> Result<(), Error> {
+    loop {
+        match server.clone().serve(stdio.clone()).await {
+            Ok(service) => {
+                return match service.waiting().await.map_err(internal)? {
+                    QuitReason::JoinError(error) => Err(internal(error)),
+                    _ => Ok(()),
+                };
+            }
+            // A notification or response before `initialize` is ignored, and a failed
+            // `initialize` was answered.
+            Err(
+                ServerInitializeError::ExpectedInitializeRequest(Some(_))
+                | ServerInitializeError::InitializeFailed(_),
+            ) => {}
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(internal(error)),
+        }
+    }
 }
 
 #[derive(Clone)]
