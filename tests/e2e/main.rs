@@ -30,6 +30,7 @@ mod files;
 mod harness;
 mod helix;
 mod hook;
+mod hook_attacks;
 mod hook_checkpoints;
 mod ipc;
 mod ipc_checkpoints;

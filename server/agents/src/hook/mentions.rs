@@ -1,84 +1,154 @@
 //! Files that the user mentions in a prompt as `@path`.
+//!
+//! Agents end a path at different characters. So every text behind an `@` that could be a path is
+//! returned; only those that exist matter.
+
+use std::collections::BTreeSet;
+
+use super::written_path::readings;
 
 /// gemini-cli appends the mentioned files to the prompt after this line.
 const CONTENT_START: &str = "--- Content from referenced files ---";
 /// Start of the line before the content of each file.
 const CONTENT_OF: &str = "Content from @";
+/// Maximum length of a path, in bytes. Linux allows 4,096.
+const MAX_PATH: usize = 4096;
+/// Maximum total length of the texts of a prompt, in bytes. A pasted file can have many `@`.
+const MAX_TOTAL: usize = 64 * 1024 * 1024;
 
-/// Returns the paths that the prompt may mention. Words that are not paths are included: the
-/// caller ignores paths that do not exist.
-pub(super) fn mentions(prompt: &str) -> Vec<String> {
-    let (typed, content) = prompt.split_once(CONTENT_START).unwrap_or((prompt, ""));
-    let mut found = Vec::new();
+/// Returns the texts of a prompt that may be paths. `None` if there are too many.
+/// `has_content` says that the agent has appended the content of mentioned files.
+pub(super) fn mentions(prompt: &str, has_content: bool) -> Option<Vec<String>> {
+    let (typed, content) = prompt
+        .rsplit_once(CONTENT_START)
+        .filter(|_| has_content)
+        .unwrap_or((prompt, ""));
+    let mut found = Found::default();
     for (at, _) in typed.match_indices('@') {
-        let before = typed.get(..at).and_then(|text| text.chars().next_back());
-        // An e-mail address is not a mention.
-        if !before.is_some_and(char::is_alphanumeric) {
-            add_word(typed.get(at + 1..).unwrap_or_default(), &mut found);
+        let end = typed.ceil_char_boundary(at + 1 + MAX_PATH);
+        add_word(typed.get(at + 1..end).unwrap_or_default(), &mut found);
+        if found.total > MAX_TOTAL {
+            return None;
         }
     }
     for line in content.lines() {
         if let Some(path) = line.strip_prefix(CONTENT_OF) {
-            found.push(path.trim_end().trim_end_matches(':').to_owned());
+            found.add(path.trim_end().trim_end_matches(':'));
         }
     }
-    found.sort();
-    found.dedup();
-    found
+    Some(found.texts.into_iter().collect())
 }
 
-/// Adds the path at the start of `text`: the word, and the word without what may follow a path.
-fn add_word(text: &str, found: &mut Vec<String>) {
-    let mut word = String::new();
-    if let Some((quoted, _)) = text
-        .strip_prefix('"')
-        .and_then(|quoted| quoted.split_once('"'))
-    {
-        word.push_str(quoted);
-    } else {
-        let mut chars = text.chars();
-        while let Some(c) = chars.next() {
-            match c {
-                '\\' => word.extend(chars.next()),
-                c if c.is_whitespace() => break,
-                c => word.push(c),
-            }
+#[derive(Default)]
+struct Found {
+    texts: BTreeSet<String>,
+    /// Length of all texts, in bytes.
+    total: usize,
+}
+
+impl Found {
+    fn add(&mut self, text: &str) {
+        if !text.is_empty() && text.len() <= MAX_PATH {
+            self.total += text.len();
+            self.texts.insert(text.to_owned());
         }
     }
-    // `path#L1-2` mentions lines.
-    let without_lines = word.split_once("#L").map(|(path, _)| path.to_owned());
-    for word in [Some(word), without_lines].into_iter().flatten() {
-        let plain = word.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '/');
-        found.extend(
-            [plain, &word]
-                .into_iter()
-                .filter(|path| !path.is_empty())
-                .map(str::to_owned),
-        );
+}
+
+/// Adds the paths at the start of `text`.
+fn add_word(text: &str, found: &mut Found) {
+    for quote in ['"', '\''] {
+        let quoted = text.strip_prefix(quote);
+        if let Some((quoted, _)) = quoted.and_then(|quoted| quoted.split_once(quote)) {
+            found.add(quoted);
+        }
     }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let word = text.get(..end).unwrap_or_default();
+    add_prefixes(word, found);
+    // `@server:file:///path`
+    for reading in readings(word) {
+        found.add(&reading);
+    }
+    if !word.contains('\\') {
+        return;
+    }
+    // `my\ file`: escaped characters are a part of the path.
+    let mut unescaped = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => unescaped.extend(chars.next()),
+            c if c.is_whitespace() => break,
+            c => unescaped.push(c),
+        }
+    }
+    add_prefixes(&unescaped, found);
+}
+
+/// Adds the text, and what stands before each character that can end a path.
+fn add_prefixes(text: &str, found: &mut Found) {
+    let mut previous = 'a';
+    for (at, c) in text.char_indices() {
+        if !c.is_ascii_alphanumeric() || !previous.is_ascii_alphanumeric() {
+            found.add(text.get(..at).unwrap_or_default());
+        }
+        previous = c;
+    }
+    found.add(text);
 }
 
 #[cfg(test)]
 mod tests {
     use super::mentions;
 
-    #[test]
-    fn paths_are_found_with_and_without_punctuation() {
-        assert_eq!(
-            mentions("look at @src/a.rs, (@b.md) and mail@example.org"),
-            ["b.md", "b.md)", "src/a.rs", "src/a.rs,"]
-        );
-        assert_eq!(mentions(r"@my\ file"), ["my file"]);
-        assert_eq!(mentions("@\"my file\" x"), ["my file"]);
-        assert_eq!(mentions("@notes#L1-2"), ["notes", "notes#L1-2"]);
-        assert_eq!(mentions("@ alone"), Vec::<String>::new());
+    fn finds(prompt: &str, path: &str) -> bool {
+        let found = mentions(prompt, false).expect("not too many");
+        found.iter().any(|text| text == path)
     }
 
     #[test]
-    fn file_content_is_not_searched() {
-        let prompt = "see @a\n--- Content from referenced files ---\nContent from @a:\n@b\n";
-        assert_eq!(mentions(prompt), ["a"]);
-        let hidden = "see\n--- Content from referenced files ---\nContent from @dir/b c:\n";
-        assert_eq!(mentions(hidden), ["dir/b c"]);
+    fn a_path_ends_where_any_agent_ends_it() {
+        for prompt in [
+            "look at @a/b.rs, please",
+            "(@a/b.rs)",
+            "@a/b.rs#L1-2",
+            "@a/b.rs#section",
+            "@a/b.rs/",
+            "@a/b.rs\u{3002}next",
+            "@a/b.rs\u{200b}",
+            "@a/b.rs\u{898b}\u{308b}",
+            "@a/b.rs,ok",
+            "@a/b.rs;ok",
+            "@\"a/b.rs\"",
+            "@'a/b.rs'",
+            "mail@a/b.rs",
+            "@@a/b.rs",
+            "@a/b.rs:10",
+            "@server:file://a/b.rs",
+        ] {
+            assert!(finds(prompt, "a/b.rs"), "{prompt}");
+        }
+        assert!(finds(r"@my\ file, x", "my file"));
+        assert!(finds(r"@a\b", r"a\b"));
+        assert!(finds("@\"my file\" x", "my file"));
+        assert_eq!(mentions("@ alone", false), Some(Vec::new()));
+    }
+
+    #[test]
+    fn only_content_that_the_agent_added_is_not_searched() {
+        let prompt = "see @a\n--- Content from referenced files ---\nContent from @dir/b c:\n@d\n";
+        let found = mentions(prompt, true);
+        assert_eq!(found, Some(vec!["a".to_owned(), "dir/b c".to_owned()]));
+        assert!(finds(prompt, "d"));
+        let twice = format!("--- Content from referenced files ---\n{prompt}");
+        assert_eq!(mentions(&twice, true), found);
+    }
+
+    #[test]
+    fn too_many_mentions_are_reported() {
+        let long = format!("@{}", "a,".repeat(2000));
+        assert_eq!(mentions(&long.repeat(40), false), None);
+        assert!(mentions(&"@types/node, ".repeat(100_000), false).is_some());
     }
 }

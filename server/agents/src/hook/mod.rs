@@ -1,30 +1,30 @@
 //! Hooks: parses the event that an agent sends, and renders the answer.
 //!
-//! Each agent has its own event names, field names and answers; one file per agent describes them
-//! as a `Format`. Everything else works on [`HookInput`] and [`HookAnswer`].
+//! Each agent has its own event names, field names and answers; one file per agent in `formats`
+//! describes them as a `Format`. Everything else works on [`HookInput`] and [`HookAnswer`].
 
+mod arguments;
 mod block;
-mod claude_code;
-mod cline;
-mod codex;
-mod copilot_cli;
-mod gemini_cli;
+mod formats;
 mod mentions;
 mod mutation;
-mod opencode;
-mod qwen_code;
+mod patches;
 mod refusal;
 mod tool_call;
+mod written_path;
 
 use std::path::PathBuf;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 pub use block::{KnownSections, context_block};
-pub use refusal::{denied_mention, denied_tool};
+pub use refusal::{denied_mention, denied_search, denied_tool};
 pub use tool_call::ToolCall;
+pub use written_path::{glob_command, readings};
 
 use crate::Agent;
+use formats::format;
 
 /// Maximum length of a task id, in bytes.
 const MAX_TASK_ID: usize = 128;
@@ -65,7 +65,7 @@ pub enum HookEvent {
     },
     /// The user submitted a prompt.
     Prompt {
-        /// Files that the agent adds to the prompt because the user mentioned them.
+        /// Texts behind an `@`. The agent adds those that are paths of files to the prompt.
         mentions: Vec<String>,
     },
     /// A tool is about to run.
@@ -92,34 +92,6 @@ pub enum Markup {
     Headings,
 }
 
-/// The hook format of an agent.
-struct Format {
-    /// Known events. All others are ignored.
-    events: &'static [(&'static str, EventKind)],
-    /// Field of the session id.
-    session: &'static str,
-    /// Field of the tool's name.
-    tool_name: &'static str,
-    /// Field of the tool's arguments.
-    tool_input: &'static str,
-    /// Whether the agent reads files mentioned with `@` without running a tool.
-    reads_mentions: bool,
-    markup: Markup,
-    render: fn(EventKind, &HookAnswer) -> Option<Value>,
-}
-
-fn format(agent: Agent) -> &'static Format {
-    match agent {
-        Agent::Claude => &claude_code::FORMAT,
-        Agent::Codex => &codex::FORMAT,
-        Agent::Gemini => &gemini_cli::FORMAT,
-        Agent::Qwen => &qwen_code::FORMAT,
-        Agent::Copilot => &copilot_cli::FORMAT,
-        Agent::Opencode => &opencode::FORMAT,
-        Agent::Cline => &cline::FORMAT,
-    }
-}
-
 /// Returns the events of an agent that are answered, in the order of a session.
 pub fn events(agent: Agent) -> &'static [(&'static str, EventKind)] {
     format(agent).events
@@ -139,38 +111,42 @@ pub fn markup(agent: Agent) -> Markup {
 }
 
 /// An event that cannot be understood.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// Not JSON.
-    Json(serde_json::Error),
-    /// Not an object, or without the fields of its event.
+    /// Without the fields of its event.
+    #[error("the hook input has no {0}")]
     Fields(&'static str),
+    /// A prompt whose mentions cannot all be checked.
+    #[error("the prompt has too many @")]
+    TooManyMentions,
 }
 
-impl std::fmt::Display for ParseError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Json(error) => write!(f, "the hook input is not JSON: {error}"),
-            Self::Fields(missing) => write!(f, "the hook input has no {missing}"),
-        }
-    }
+/// Returns whether the agent adds files to a prompt that mentions them with `@`.
+pub fn reads_mentions(agent: Agent) -> bool {
+    format(agent).reads_mentions
 }
 
-impl std::error::Error for ParseError {}
+/// Returns the directory of the session in the standard input of a hook.
+pub fn session_dir(input: &Value) -> Option<PathBuf> {
+    let dir = input["cwd"]
+        .as_str()
+        .or_else(|| input["workspaceRoots"][0].as_str());
+    dir.filter(|dir| !dir.is_empty()).map(PathBuf::from)
+}
 
 /// Parses the standard input of a hook. Returns `None` for an event that needs no answer.
 ///
 /// # Errors
 /// If the input is not a valid event of this kind.
-pub fn parse(agent: Agent, kind: EventKind, input: &[u8]) -> Result<Option<HookInput>, ParseError> {
-    let input: Value = serde_json::from_slice(input).map_err(ParseError::Json)?;
+pub fn parse(
+    agent: Agent,
+    kind: EventKind,
+    input: &Value,
+) -> Result<Option<HookInput>, ParseError> {
     if !input.is_object() {
         return Err(ParseError::Fields("fields"));
     }
     let format = format(agent);
-    let cwd = input["cwd"]
-        .as_str()
-        .or_else(|| input["workspaceRoots"][0].as_str());
     let event = match kind {
         EventKind::SessionStart => HookEvent::SessionStart {
             context_lost: matches!(
@@ -186,16 +162,17 @@ pub fn parse(agent: Agent, kind: EventKind, input: &[u8]) -> Result<Option<HookI
             }
             let prompt = prompt.filter(|_| format.reads_mentions);
             HookEvent::Prompt {
-                mentions: mentions::mentions(prompt.unwrap_or_default()),
+                mentions: mentions::mentions(prompt.unwrap_or_default(), format.has_content)
+                    .ok_or(ParseError::TooManyMentions)?,
             }
         }
         EventKind::ToolCall => HookEvent::ToolCall(
-            ToolCall::new(&input, format.tool_name, format.tool_input)
+            ToolCall::new(agent, input, format.tool_name, format.tool_input)
                 .ok_or(ParseError::Fields("tool arguments"))?,
         ),
     };
     Ok(Some(HookInput {
-        cwd: cwd.filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
+        cwd: session_dir(input),
         task_id: input[format.session].as_str().map(|id| task_id(agent, id)),
         session: input[format.session].as_str().map(str::to_owned),
         turn: ["prompt_id", "turn_id"]
@@ -213,12 +190,23 @@ pub fn render(agent: Agent, kind: EventKind, answer: &HookAnswer) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the task id of a session.
+/// Returns the task id of a session. Different sessions have different ones.
 fn task_id(agent: Agent, session: &str) -> String {
     let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let mut id = format!("{}-", agent.name());
+    if session.chars().all(valid) && id.len() + session.len() <= MAX_TASK_ID {
+        id.push_str(session);
+        return id;
+    }
+    let hash: String = Sha256::digest(session)
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let room = MAX_TASK_ID - id.len() - hash.len() - 1;
     let session = session.chars().map(|c| if valid(c) { c } else { '_' });
-    let name = format!("{}-", agent.name());
-    name.chars().chain(session).take(MAX_TASK_ID).collect()
+    id.extend(session.take(room));
+    format!("{id}-{hash}")
 }
 
 #[cfg(test)]

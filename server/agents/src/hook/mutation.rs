@@ -3,7 +3,8 @@
 /// Words in the names of tools that change files.
 const EDIT_WORDS: &[&str] = &[
     "edit", "write", "replace", "patch", "create", "insert", "append", "update", "delete",
-    "remove", "move", "rename",
+    "remove", "move", "rename", "save", "put", "modify", "upload", "download", "copy", "export",
+    "format", "restore", "revert", "undo", "checkout", "mkdir", "touch",
 ];
 /// Programs that change no files, whatever their arguments.
 const READERS: &[&str] = &[
@@ -46,7 +47,7 @@ const READERS: &[&str] = &[
     "which",
     "whoami",
 ];
-/// Subcommands of git that change no files without the option `--output`.
+/// Subcommands of git that change no files without options for a file or a program.
 const GIT_READERS: &[&str] = &[
     "blame",
     "describe",
@@ -70,13 +71,13 @@ pub(super) fn is_edit(tool: &str) -> bool {
 
 /// Returns whether a command line may change files.
 pub(super) fn may_change(command: &str) -> bool {
-    let mut command = command.to_owned();
-    for redirection in HARMLESS_REDIRECTIONS {
-        command = command.replace(redirection, " ");
-    }
+    let words = command.split(' ');
+    // The target ends at the space: `>/dev/null/../a` is another file.
+    let words = words.filter(|word| !HARMLESS_REDIRECTIONS.contains(word));
+    let command = words.collect::<Vec<_>>().join(" ");
     command.contains(['>', '`', '(', '{'])
         || command
-            .split(['|', ';', '&', '\n'])
+            .split(['|', ';', '&', '\n', '\r'])
             .any(|part| !only_reads(part))
 }
 
@@ -86,7 +87,13 @@ fn only_reads(part: &str) -> bool {
         None => true,
         Some("git") => {
             words.next().is_some_and(|word| GIT_READERS.contains(&word))
-                && !words.any(|word| word.starts_with("--output"))
+                && !words.any(|word| {
+                    let word = word.trim_start_matches(['"', '\'', '\\']);
+                    // `--open-files-in-pager` runs a program. Options can be abbreviated.
+                    ["--o", "-O", "--ext"]
+                        .iter()
+                        .any(|option| word.starts_with(option))
+                })
         }
         Some("find") => !words.any(|word| {
             ["-delete", "-exec", "-ok", "-fprint", "-fls"]
@@ -110,6 +117,8 @@ mod tests {
             "write_file",
             "apply_patch",
             "str_replace_editor",
+            "put_file",
+            "mcp__fs__save",
         ] {
             assert!(is_edit(tool), "{tool}");
         }
@@ -137,6 +146,10 @@ mod tests {
             "cat a | tee b",
             "git checkout .",
             "git diff --output=a",
+            "git grep -O\"rm a\" x",
+            "git grep --open=rm x",
+            "cat x >/dev/null/../a",
+            "ls\rrm a",
             "find . -delete",
             "cargo test",
             "echo $(rm a)",

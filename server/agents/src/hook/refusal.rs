@@ -15,9 +15,27 @@ pub fn denied_tool(result: &CheckAccessResult) -> Option<String> {
     }
     let command = result.command.as_ref().filter(|command| !command.allowed)?;
     Some(match command.denied.first() {
+        Some(denied) if denied.path.is_empty() => {
+            format!(
+                "Sightline denies this command: {}. Ask the user.",
+                denied.reason
+            )
+        }
         Some(denied) => reason(&denied.path, denied.rule.as_ref(), Some(&denied.reason)),
         None => "Sightline denies this command. Ask the user.".to_owned(),
     })
+}
+
+/// Returns why a search in the content of files may not run, given the check of its command line.
+pub fn denied_search(result: &CheckAccessResult) -> Option<String> {
+    let command = result.command.as_ref().filter(|command| !command.allowed)?;
+    let denied = command.denied.first()?;
+    Some(format!(
+        "This search would read {}, which is hidden from agents{}. Search in folders or for file \
+         names without hidden files, or exclude them.",
+        denied.path,
+        cause(denied.rule.as_ref(), Some(&denied.reason))
+    ))
 }
 
 /// Returns why a prompt that mentions files may not be sent. `None` if it may.

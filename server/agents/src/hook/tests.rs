@@ -7,7 +7,7 @@ use super::*;
 
 fn parsed(agent: Agent, event: &str, input: Value) -> Option<HookInput> {
     let kind = event_kind(agent, event).unwrap();
-    parse(agent, kind, input.to_string().as_bytes()).unwrap()
+    parse(agent, kind, &input).unwrap()
 }
 
 fn rendered(agent: Agent, kind: EventKind, answer: &HookAnswer) -> Value {
@@ -35,7 +35,7 @@ fn a_tool_call_is_parsed_with_the_field_names_of_the_agent() {
         Agent::Claude,
         "PreToolUse",
         json!({
-            "session_id": "a/b", "cwd": "/ws", "tool_name": "Read",
+            "session_id": "a_b", "cwd": "/ws", "tool_name": "Read",
             "tool_input": { "file_path": "/ws/a" },
         }),
     );
@@ -43,20 +43,31 @@ fn a_tool_call_is_parsed_with_the_field_names_of_the_agent() {
         Agent::Copilot,
         "preToolUse",
         json!({
-            "sessionId": "a/b", "cwd": "/ws", "toolName": "view", "toolArgs": { "path": "/ws/a" },
+            "sessionId": "a_b", "cwd": "/ws", "toolName": "view", "toolArgs": { "path": "/ws/a" },
         }),
     );
     for (input, task) in [(claude, "claude-a_b"), (copilot, "copilot-a_b")] {
         let input = input.unwrap();
         assert_eq!(input.cwd, Some(PathBuf::from("/ws")));
         assert_eq!(input.task_id.as_deref(), Some(task));
+        let paths = vec!["/ws/a".to_owned()];
         let call = ToolCall {
-            paths: vec!["/ws/a".to_owned()],
-            commands: Vec::new(),
+            possible_paths: paths.clone(),
+            paths,
             ..ToolCall::default()
         };
         assert_eq!(input.event, HookEvent::ToolCall(call));
     }
+}
+
+#[test]
+fn sessions_have_different_task_ids() {
+    let ids = ["a/b", "a_b", "a:b", &"a".repeat(200), &"a".repeat(201)];
+    let mut ids = ids.map(|session| task_id(Agent::Claude, session)).to_vec();
+    assert!(ids.iter().all(|id| id.len() <= MAX_TASK_ID), "{ids:?}");
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 5);
 }
 
 #[test]
@@ -89,14 +100,12 @@ fn a_compacted_session_has_lost_its_context() {
 fn malformed_input_is_an_error() {
     for agent in Agent::ALL {
         for input in [
-            "",
-            "[]",
-            "{",
-            "null",
-            r#"{"tool_name":"Read"}"#,
-            r#"{"tool_input":1}"#,
+            json!([]),
+            json!(null),
+            json!({ "tool_name": "Read" }),
+            json!({ "tool_input": 1 }),
         ] {
-            let parsed = parse(agent, EventKind::ToolCall, input.as_bytes());
+            let parsed = parse(agent, EventKind::ToolCall, &input);
             assert!(parsed.is_err(), "{agent:?} {input}");
         }
     }

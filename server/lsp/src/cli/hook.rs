@@ -2,53 +2,47 @@
 //!
 //! Agents take an exit code other than 0 as a refusal, or let a tool run if its hook fails. So the
 //! exit code is always 0, unknown events, agents and options are ignored, and an error while a
-//! tool is checked refuses it if the workspace has access rules.
+//! tool or a mentioned file is checked refuses it if the workspace has access rules.
+
+mod access_check;
+mod session;
+mod turns;
 
 use std::{
     ffi::OsString,
-    fs,
     io::{self, Read},
+    mem,
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
+use serde_json::Value;
 
 use sightline_agents::{
     Agent,
-    hook::{self, EventKind, HookAnswer, HookEvent, HookInput, KnownSections, ToolCall},
+    hook::{self, EventKind, HookAnswer, HookEvent},
 };
-use sightline_protocol::{
-    access::{CheckAccessParams, CheckAccessResult},
-    checkpoint::CreateCheckpointParams,
-    environment::EnvironmentDetailsParams,
-    method::{CheckAccess, CreateCheckpoint, EnvironmentDetails},
-};
-use sightline_workspace::{
-    access::RULE_FILE,
-    error::Error,
-    storage::{Storage, atomic_file},
-};
+use sightline_workspace::{access::RULE_FILE, json_repair};
 
-use super::{
-    DONE, Workspace, internal, offline, print,
-    requests::{Attached, Requests},
-    turns::SessionTurns,
-};
-use crate::{dispatch::Handler, process::logging, services::stores::default_storage_dir};
+use super::{DONE, print};
+use crate::process::logging;
+use session::Session;
 
-/// Time to read standard input.
-const INPUT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time to create a checkpoint. A running server completes it later.
-const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time to read standard input. Busy machines start agents' writers late.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time to answer. Agents kill a hook after 10 seconds, and then let the tool run.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of the input, in bytes. gemini-cli sends the content of mentioned files.
-const MAX_INPUT: u64 = 8 * 1024 * 1024;
-/// Folder of the sessions' state in the data directory.
-const SESSIONS: &str = "agent-sessions";
-/// Age after which the state of a session is deleted.
-const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const MAX_INPUT: usize = 64 * 1024 * 1024;
+/// Variables with the folder of the session that agents set for hooks.
+const DIR_VARIABLES: &[&str] = &[
+    "CLAUDE_PROJECT_DIR",
+    "GEMINI_PROJECT_DIR",
+    "QWEN_PROJECT_DIR",
+];
 
 /// Arguments for help texts. [`main`] reads them, and reports no errors.
 #[derive(clap::Args)]
@@ -122,31 +116,83 @@ impl Call {
     }
 
     fn answer(&self) -> HookAnswer {
-        let (agent, kind) = (self.agent, self.kind);
-        let parsed = with_deadline(INPUT_TIMEOUT, move || {
-            let input = read_input()?;
-            hook::parse(agent, kind, &input).map_err(|error| error.to_string())
-        });
-        let input = match parsed {
+        let end = Instant::now() + TIMEOUT;
+        let left = || end.saturating_duration_since(Instant::now());
+        let text = match read_input() {
+            Ok(text) => text,
+            Err((text, why)) => return self.failure(None, &text, &why),
+        };
+        let input = match parse_json(&text) {
+            Ok(input) => input,
+            Err(why) => return self.failure(None, &text, &why),
+        };
+        let dir = hook::session_dir(&input);
+        let input = match hook::parse(self.agent, self.kind, &input) {
             Ok(Some(input)) => input,
             Ok(None) => return HookAnswer::Nothing,
-            Err(why) => return self.failure(self.root.clone(), &why),
+            Err(error) => return self.failure(dir, &text, &error.to_string()),
         };
         let Ok(session) = Session::new(self, &input) else {
-            return self.failure(input.cwd, "the workspace folder cannot be found");
+            return self.failure(dir, &text, "the workspace folder cannot be found");
         };
-        let cwd = session.cwd.clone();
-        with_deadline(TIMEOUT, move || {
-            session.answer(&input.event).map_err(|error| error.message)
-        })
-        .unwrap_or_else(|why| self.failure(Some(cwd), &why))
+        let dir = session.cwd.clone();
+        let access = session.access();
+        match input.event {
+            HookEvent::SessionStart { context_lost } => {
+                if context_lost {
+                    session.forget();
+                }
+                HookAnswer::Nothing
+            }
+            HookEvent::Prompt { mentions } => {
+                match with_deadline(left(), move || access.denied_mention(&mentions)) {
+                    Ok(Some(reason)) => return HookAnswer::Deny(reason),
+                    Ok(None) => {}
+                    Err(why) => return self.failure(Some(dir), &text, &why),
+                }
+                let context = with_deadline(left(), move || {
+                    session.begin_turn();
+                    session.context().map_err(|error| error.message)
+                });
+                match context {
+                    Ok(Some(block)) => HookAnswer::Context(block),
+                    Ok(None) => HookAnswer::Nothing,
+                    Err(why) => {
+                        tracing::warn!(agent = self.agent.name(), why, "cannot add the block");
+                        HookAnswer::Nothing
+                    }
+                }
+            }
+            HookEvent::ToolCall(call) => {
+                let edits = call.edits;
+                match with_deadline(left(), move || access.denied_tool(&call)) {
+                    Ok(Some(reason)) => return HookAnswer::Deny(reason),
+                    Ok(None) => {}
+                    Err(why) => return self.failure(Some(dir), &text, &why),
+                }
+                if edits {
+                    session.create_checkpoint();
+                }
+                HookAnswer::Nothing
+            }
+        }
     }
 
-    /// Refuses a tool that could not be checked, if the workspace has rules.
-    fn failure(&self, cwd: Option<PathBuf>, why: &str) -> HookAnswer {
+    /// Refuses what could not be checked, if the workspace may have rules: a tool, and a prompt
+    /// that may mention a file. `dir` is the folder of the session, if it is known.
+    fn failure(&self, dir: Option<PathBuf>, input: &[u8], why: &str) -> HookAnswer {
         tracing::warn!(agent = self.agent.name(), why, "cannot answer a hook");
-        let cwd = cwd.or_else(|| std::env::current_dir().ok());
-        if self.kind == EventKind::ToolCall && cwd.is_none_or(|cwd| has_rules(&cwd)) {
+        let can_read = match self.kind {
+            EventKind::ToolCall => true,
+            EventKind::Prompt => hook::reads_mentions(self.agent) && input.contains(&b'@'),
+            EventKind::SessionStart => false,
+        };
+        let mut dirs = match dir {
+            Some(dir) => vec![dir],
+            None => possible_dirs(input),
+        };
+        dirs.extend(self.root.clone());
+        if can_read && dirs.iter().any(|dir| has_rules(dir)) {
             HookAnswer::Deny(format!(
                 "Sightline could not check this: {why}. Ask the user."
             ))
@@ -170,24 +216,69 @@ fn with_deadline<T: Send + 'static>(
         .map_err(|error| format!("cannot start a thread: {error}"))?;
     match outcome.recv_timeout(limit) {
         Ok(result) => result,
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            Err(format!("no answer within {} seconds", limit.as_secs()))
-        }
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(format!(
+            "no answer within {} seconds",
+            limit.as_secs_f32().round()
+        )),
         Err(mpsc::RecvTimeoutError::Disconnected) => Err("internal error".to_owned()),
     }
 }
 
-fn read_input() -> Result<Vec<u8>, String> {
-    let mut input = Vec::new();
-    io::stdin()
-        .lock()
-        .take(MAX_INPUT + 1)
-        .read_to_end(&mut input)
-        .map_err(|error| format!("cannot read standard input: {error}"))?;
-    if input.len() as u64 > MAX_INPUT {
-        return Err("the hook input is larger than 8 MiB".to_owned());
+/// Reads standard input. An error comes with what was read.
+fn read_input() -> Result<Vec<u8>, (Vec<u8>, String)> {
+    let shared = Arc::new(Mutex::new(Vec::new()));
+    let text = Arc::clone(&shared);
+    let read = with_deadline(INPUT_TIMEOUT, move || {
+        let mut chunk = vec![0; 64 * 1024];
+        let mut stdin = io::stdin().lock();
+        loop {
+            match stdin.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(count) => text.lock().extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(format!("cannot read standard input: {error}")),
+            }
+            if text.lock().len() > MAX_INPUT {
+                return Err("the hook input is larger than 64 MiB".to_owned());
+            }
+        }
+    });
+    let text = mem::take(&mut *shared.lock());
+    match read {
+        Ok(()) => Ok(text),
+        Err(why) => Err((text, why)),
     }
-    Ok(input)
+}
+
+/// Parses JSON that an agent wrote. Ignores a byte order mark; invalid UTF-8 and lone surrogates are replaced.
+fn parse_json(text: &[u8]) -> Result<Value, String> {
+    let text = String::from_utf8_lossy(text);
+    let text = text.trim_start_matches('\u{feff}');
+    serde_json::from_str(text)
+        .or_else(|error| {
+            let repaired = json_repair::replace_lone_surrogates(text).ok_or(error)?;
+            serde_json::from_str(&repaired)
+        })
+        .map_err(|error| format!("the hook input is not JSON: {error}"))
+}
+
+/// Returns folders that may be that of the session: those in input that is incomplete or not
+/// JSON, those in variables that agents set, and that of this process.
+fn possible_dirs(input: &[u8]) -> Vec<PathBuf> {
+    let text = String::from_utf8_lossy(input);
+    let in_text = text.match_indices("\"cwd\"").filter_map(|(at, name)| {
+        let value = text
+            .get(at + name.len()..)?
+            .trim_start()
+            .strip_prefix(':')?;
+        let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
+        values.next()?.ok().map(PathBuf::from)
+    });
+    let variables = DIR_VARIABLES.iter().filter_map(std::env::var_os);
+    in_text
+        .chain(variables.map(PathBuf::from))
+        .chain(std::env::current_dir())
+        .collect()
 }
 
 /// Returns whether access rules may apply in a folder.
@@ -197,247 +288,4 @@ fn has_rules(folder: &Path) -> bool {
         let rules = folder.join(RULE_FILE).symlink_metadata();
         !rules.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     })
-}
-
-/// The session of an event.
-#[derive(Clone)]
-struct Session {
-    agent: Agent,
-    cwd: PathBuf,
-    workspace: Workspace,
-    task_id: Option<String>,
-    /// The turns of the session, if it wants checkpoints.
-    turns: Option<SessionTurns>,
-}
-
-impl Session {
-    fn new(call: &Call, input: &HookInput) -> Result<Self, Error> {
-        let cwd = input.cwd.as_deref().unwrap_or(Path::new("."));
-        let cwd = offline::absolute_path(cwd)?;
-        let root = match &call.root {
-            Some(root) => root.clone(),
-            None => offline::root_above(&cwd).canonical.as_path().to_owned(),
-        };
-        Ok(Self {
-            agent: call.agent,
-            cwd: cwd.as_path().to_owned(),
-            workspace: Workspace {
-                root: Some(root),
-                storage: call.storage.clone(),
-                json: false,
-            },
-            task_id: input.task_id.clone(),
-            turns: input
-                .session
-                .as_ref()
-                .filter(|_| call.checkpoints)
-                .map(|session| SessionTurns {
-                    agent: call.agent.name(),
-                    session: session.clone(),
-                    turn: input.turn.clone(),
-                }),
-        })
-    }
-
-    fn answer(&self, event: &HookEvent) -> Result<HookAnswer, Error> {
-        match event {
-            HookEvent::SessionStart { context_lost } => {
-                if *context_lost && let Some(file) = self.state_file() {
-                    let _ = fs::remove_file(file);
-                }
-                Ok(HookAnswer::Nothing)
-            }
-            HookEvent::Prompt { mentions } => {
-                if let (Some(turns), Some(file)) = (&self.turns, self.turn_file())
-                    && let Err(error) = turns.begin(&file)
-                {
-                    tracing::warn!(%error, "cannot count the turns of a session");
-                }
-                if let Some(reason) = self.denied_mention(mentions)? {
-                    return Ok(HookAnswer::Deny(reason));
-                }
-                Ok(self
-                    .context()?
-                    .map_or(HookAnswer::Nothing, HookAnswer::Context))
-            }
-            HookEvent::ToolCall(call) => {
-                if let Some(reason) = self.denied_tool(call)? {
-                    return Ok(HookAnswer::Deny(reason));
-                }
-                if call.edits {
-                    self.create_checkpoint();
-                }
-                Ok(HookAnswer::Nothing)
-            }
-        }
-    }
-
-    fn call<M: Handler>(&self, params: M::Params) -> Result<M::Result, Error> {
-        let attached = Attached { offline: false };
-        Ok(attached.call::<M>(&self.workspace, params)?.0)
-    }
-
-    /// Creates a checkpoint before the first edit of a turn. A failure does not stop the edit.
-    fn create_checkpoint(&self) {
-        let (Some(turns), Some(file)) = (self.turns.clone(), self.turn_file()) else {
-            return;
-        };
-        let workspace = self.workspace.clone();
-        let created = with_deadline(CHECKPOINT_TIMEOUT, move || {
-            let create = |turn| {
-                let requests = Requests::new(&workspace, Attached { offline: false });
-                let params = CreateCheckpointParams {
-                    root: requests.root()?,
-                    turn: Some(turn),
-                    ..CreateCheckpointParams::default()
-                };
-                requests.with_maintenance(|requests| requests.call::<CreateCheckpoint>(params))?;
-                Ok(())
-            };
-            turns
-                .save_first(&file, create)
-                .map_err(|error| error.message)
-        });
-        if let Err(why) = created {
-            tracing::warn!(why, "cannot create a checkpoint before an edit");
-        }
-    }
-
-    /// Returns the file with the turns of the session. Creates its folder.
-    fn turn_file(&self) -> Option<PathBuf> {
-        let folder = self.storage_dir()?.join(SESSIONS);
-        Storage::open(&self.storage_dir()?)
-            .ok()?
-            .make_dir(&folder)
-            .ok()?;
-        Some(folder.join(format!("{}.turn", self.task_id.as_ref()?)))
-    }
-
-    /// Checks paths as given by the user or the model, and a command.
-    fn check(&self, paths: &[String], command: Option<&str>) -> Result<CheckAccessResult, Error> {
-        let params = CheckAccessParams {
-            paths: paths.iter().map(|path| self.absolute(path)).collect(),
-            command: command.map(str::to_owned),
-        };
-        let mut result = self.call::<CheckAccess>(params)?;
-        if result.paths.len() != paths.len() {
-            return Err(internal("incomplete result of an access check"));
-        }
-        for (checked, path) in result.paths.iter_mut().zip(paths) {
-            checked.path.clone_from(path);
-        }
-        Ok(result)
-    }
-
-    fn denied_mention(&self, mentions: &[String]) -> Result<Option<String>, Error> {
-        // Only existing files can be added to a prompt.
-        let exists = |path: &&String| Path::new(&self.absolute(path)).symlink_metadata().is_ok();
-        let existing: Vec<String> = mentions.iter().filter(exists).cloned().collect();
-        if existing.is_empty() {
-            return Ok(None);
-        }
-        Ok(hook::denied_mention(&self.check(&existing, None)?))
-    }
-
-    fn denied_tool(&self, call: &ToolCall) -> Result<Option<String>, Error> {
-        let mut commands = call.commands.iter();
-        if call.paths.is_empty() && call.commands.is_empty() {
-            return Ok(None);
-        }
-        let first = commands.next().map(|command| self.in_cwd(command));
-        let result = self.check(&call.paths, first.as_deref())?;
-        if let Some(reason) = hook::denied_tool(&result) {
-            return Ok(Some(reason));
-        }
-        for command in commands {
-            let result = self.check(&[], Some(&self.in_cwd(command)))?;
-            if let Some(reason) = hook::denied_tool(&result) {
-                return Ok(Some(reason));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns an absolute path. URIs are unchanged.
-    fn absolute(&self, path: &str) -> String {
-        if path.to_ascii_lowercase().starts_with("file:") {
-            return path.to_owned();
-        }
-        let full = match (path.strip_prefix("~/"), directories::BaseDirs::new()) {
-            (Some(rest), Some(dirs)) => dirs.home_dir().join(rest),
-            _ => self.cwd.join(path),
-        };
-        full.to_string_lossy().into_owned()
-    }
-
-    /// Returns the command as run in the folder of the session. Commands are checked as run in
-    /// the root.
-    fn in_cwd(&self, command: &str) -> String {
-        if self.workspace.root.as_deref() == Some(&self.cwd) {
-            return command.to_owned();
-        }
-        let cwd = self.cwd.to_string_lossy().replace('\'', r"'\''");
-        format!("cd '{cwd}'\n{command}")
-    }
-
-    /// Returns the block with what the session does not know yet.
-    fn context(&self) -> Result<Option<String>, Error> {
-        let params = EnvironmentDetailsParams {
-            task_id: self.task_id.clone(),
-            consume: false,
-            ..EnvironmentDetailsParams::default()
-        };
-        let details = self.call::<EnvironmentDetails>(params)?;
-        let file = self.state_file();
-        let stored = file.as_deref().and_then(|file| fs::read(file).ok());
-        let mut known: KnownSections = stored
-            .and_then(|stored| serde_json::from_slice(&stored).ok())
-            .unwrap_or_default();
-        let block = hook::context_block(&details.sections, &mut known, hook::markup(self.agent));
-        if block.is_some()
-            && let Some(file) = &file
-            && let Err(error) = self.store(file, &known)
-        {
-            // The block will be repeated, which is harmless.
-            tracing::warn!(%error, "cannot store what a session knows");
-        }
-        Ok(block)
-    }
-
-    /// Returns the file with the sections that the session knows.
-    fn state_file(&self) -> Option<PathBuf> {
-        let name = format!("{}.json", self.task_id.as_ref()?);
-        Some(self.storage_dir()?.join(SESSIONS).join(name))
-    }
-
-    fn storage_dir(&self) -> Option<PathBuf> {
-        match &self.workspace.storage {
-            Some(dir) => Some(offline::absolute_path(dir).ok()?.as_path().to_owned()),
-            None => default_storage_dir().ok(),
-        }
-    }
-
-    fn store(&self, file: &Path, known: &KnownSections) -> Result<(), Error> {
-        let (Some(dir), Some(folder)) = (self.storage_dir(), file.parent()) else {
-            return Ok(());
-        };
-        if !file.exists() {
-            Storage::open(&dir)?.make_dir(folder)?;
-            remove_old_files(folder);
-        }
-        let text = serde_json::to_vec(known).map_err(internal)?;
-        atomic_file::replace(file, &text)
-    }
-}
-
-/// Deletes the state of sessions that have ended long ago.
-fn remove_old_files(folder: &Path) {
-    let now = SystemTime::now();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        let age = modified.ok().and_then(|time| now.duration_since(time).ok());
-        if age.is_some_and(|age| age > SESSION_AGE) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }

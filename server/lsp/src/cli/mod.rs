@@ -19,7 +19,6 @@ mod progress_bar;
 mod requests;
 mod schema;
 mod task_files;
-mod turns;
 mod uninstall;
 
 use std::{

@@ -13,6 +13,7 @@ pub(super) const FORMAT: Format = Format {
     tool_name: "tool_name",
     tool_input: "tool_input",
     reads_mentions: true,
+    has_content: true,
     markup: Markup::Headings,
     render,
 };

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read, Seek, Write},
+    io::{self, Read, Seek, Write},
     path::Path,
 };
 
@@ -67,8 +67,16 @@ fn open(path: &Path) -> Result<(File, State), Error> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            // A pipe must not block, and a link must not lead to another file.
+            let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+            options.mode(0o600).custom_flags(flags.bits().cast_signed());
+        }
         let mut file = options.open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
         file.lock()?;
         let mut text = Vec::new();
         Read::by_ref(&mut file)
@@ -76,11 +84,11 @@ fn open(path: &Path) -> Result<(File, State), Error> {
             .read_to_end(&mut text)?;
         Ok((file, serde_json::from_slice(&text).unwrap_or_default()))
     };
-    opened().map_err(|error: std::io::Error| failed(path, &error))
+    opened().map_err(|error: io::Error| failed(path, &error))
 }
 
 fn write(file: &mut File, state: &State) -> Result<(), Error> {
-    let written = serde_json::to_vec(state).map_err(std::io::Error::from);
+    let written = serde_json::to_vec(state).map_err(io::Error::from);
     written
         .and_then(|text| {
             file.rewind()?;
@@ -90,6 +98,6 @@ fn write(file: &mut File, state: &State) -> Result<(), Error> {
         .map_err(|error| Error::storage(format!("cannot write the turns of a session: {error}")))
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Error {
+fn failed(path: &Path, error: &io::Error) -> Error {
     Error::storage(format!("cannot open {}: {error}", path.display()))
 }

@@ -14,6 +14,7 @@ pub(super) const FORMAT: Format = Format {
     tool_name: "tool_name",
     tool_input: "tool_input",
     reads_mentions: true,
+    has_content: false,
     markup: Markup::Tagged,
     render,
 };

@@ -14,6 +14,7 @@ pub(super) const FORMAT: Format = Format {
     tool_name: "toolName",
     tool_input: "toolArgs",
     reads_mentions: false,
+    has_content: false,
     markup: Markup::Tagged,
     render,
 };

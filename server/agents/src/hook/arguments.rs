@@ -1,0 +1,259 @@
+//! What the name of a tool's argument says about its value.
+//!
+//! Agents and their MCP servers have hundreds of tools, so arguments are not looked up by tool.
+
+/// Words of names whose values are paths.
+const PATH_WORDS: &[&str] = &[
+    "path",
+    "paths",
+    "pathname",
+    "pathnames",
+    "file",
+    "files",
+    "filename",
+    "filenames",
+    "filepath",
+    "filepaths",
+    "dir",
+    "dirs",
+    "directory",
+    "directories",
+    "folder",
+    "folders",
+    "include",
+    "includes",
+    "source",
+    "sources",
+    "destination",
+    "uri",
+    "uris",
+    "url",
+    "urls",
+    "cwd",
+    "workdir",
+    "notebook",
+];
+/// Words of names of folders from which commands and relative paths may start.
+const FOLDER_WORDS: &[&str] = &[
+    "cwd",
+    "workdir",
+    "dir",
+    "directory",
+    "folder",
+    "root",
+    "base",
+    "workspace",
+    "repo",
+];
+/// Words of names whose values are shell commands, or code that may be.
+const COMMAND_WORDS: &[&str] = &[
+    "command",
+    "commands",
+    "cmd",
+    "cmds",
+    "commandline",
+    "script",
+    "scripts",
+    "shell",
+    "bash",
+    "exec",
+    "execute",
+    "run",
+    "program",
+    "chars",
+    "code",
+];
+/// Words of names whose values are the arguments of a command.
+const OPERAND_WORDS: &[&str] = &["args", "arguments", "argv"];
+/// Last words of names whose values are text or settings. Single words in them are not paths.
+const TEXT_WORDS: &[&str] = &[
+    "text",
+    "content",
+    "contents",
+    "body",
+    "string",
+    "str",
+    "prompt",
+    "description",
+    "message",
+    "pattern",
+    "patterns",
+    "query",
+    "queries",
+    "regex",
+    "regexp",
+    "search",
+    "replace",
+    "replacement",
+    "title",
+    "subject",
+    "question",
+    "summary",
+    "reason",
+    "thought",
+    "explanation",
+    "label",
+    "comment",
+    "note",
+    "type",
+    "types",
+    "kind",
+    "size",
+    "count",
+    "limit",
+    "mode",
+    "encoding",
+    "format",
+    "extension",
+    "hash",
+    "depth",
+    "language",
+    "model",
+];
+/// Words of names whose values are left out by the tool.
+const EXCLUDE_WORDS: &[&str] = &[
+    "exclude", "excludes", "excluded", "ignore", "ignores", "ignored", "skip", "omit",
+];
+
+/// What an argument is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A path, a list of paths or a glob pattern.
+    Path,
+    /// A path of a folder, in which the tool may run.
+    Folder,
+    /// A command line, or a list of them.
+    Command,
+    /// Arguments of the command next to it.
+    Operands,
+    /// Text that is not a path unless it looks like one.
+    Text,
+    /// What the tool does not read.
+    Excluded,
+    /// Anything else.
+    Other,
+}
+
+/// Returns what an argument is. `filesToRead`, `file_path_1` and `path_or_url` are paths,
+/// `file_text` is not.
+pub(super) fn kind(name: &str) -> Kind {
+    let words = words(name);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let last_is = |list: &[&str]| {
+        words
+            .last()
+            .is_some_and(|word| list.contains(&word.as_str()))
+    };
+    if has(EXCLUDE_WORDS) {
+        Kind::Excluded
+    } else if last_is(TEXT_WORDS) {
+        Kind::Text
+    } else if last_is(FOLDER_WORDS) || has(PATH_WORDS) && has(FOLDER_WORDS) {
+        Kind::Folder
+    } else if has(PATH_WORDS) {
+        Kind::Path
+    } else if has(COMMAND_WORDS) {
+        Kind::Command
+    } else if has(OPERAND_WORDS) {
+        Kind::Operands
+    } else {
+        Kind::Other
+    }
+}
+
+/// Splits `camelCase`, `snake_case` and other names into words of lowercase letters.
+pub(super) fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut previous = ' ';
+    for c in name.chars() {
+        let starts_word = c.is_ascii_uppercase() && !previous.is_ascii_uppercase();
+        if !c.is_ascii_alphabetic() || starts_word {
+            words.push(String::new());
+        }
+        if c.is_ascii_alphabetic()
+            && let Some(word) = words.last_mut()
+        {
+            word.push(c.to_ascii_lowercase());
+        }
+        previous = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, kind};
+
+    #[test]
+    fn names_say_what_a_value_is() {
+        for (expected, names) in [
+            (
+                Kind::Path,
+                &[
+                    "path",
+                    "file_path",
+                    "filePath",
+                    "FilePath",
+                    "notebook_path",
+                    "files",
+                    "targetFile",
+                    "fileName",
+                    "file_name",
+                    "file_path_1",
+                    "filesToRead",
+                    "path_or_url",
+                    "Path to file",
+                    "script_path",
+                    "uris",
+                    "AbsolutePath",
+                    "include_pattern_path",
+                    "pathS",
+                    "PATH",
+                ][..],
+            ),
+            (
+                Kind::Folder,
+                &[
+                    "DIR",
+                    "dir_path",
+                    "cwd",
+                    "workdir",
+                    "directory",
+                    "repo_path",
+                    "workingDirectory",
+                ],
+            ),
+            (
+                Kind::Command,
+                &[
+                    "command",
+                    "CMD",
+                    "CommandLine",
+                    "shell_command",
+                    "script",
+                    "chars",
+                    "code",
+                ],
+            ),
+            (Kind::Operands, &["args", "argv"]),
+            (
+                Kind::Text,
+                &[
+                    "file_text",
+                    "fileText",
+                    "content",
+                    "pattern",
+                    "prompt",
+                    "command_description",
+                ],
+            ),
+            (Kind::Excluded, &["exclude", "ignore_files"]),
+            (Kind::Other, &["profile", "name", "target", "sourceror"]),
+        ] {
+            for name in names {
+                assert_eq!(kind(name), expected, "{name}");
+            }
+        }
+    }
+}

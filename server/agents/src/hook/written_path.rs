@@ -1,0 +1,131 @@
+//! The paths that a tool may read in a text.
+//!
+//! Tools disagree on quotes, line numbers, fragments and lists. A text therefore has several
+//! readings, of which only those that exist matter.
+
+use serde_json::Value;
+
+/// Maximum length of a text that can be a path or a list of paths, in bytes.
+const MAX_TEXT: usize = 64 * 1024;
+/// Maximum number of schemes before a path.
+const MAX_SCHEMES: usize = 4;
+
+/// Returns the readings of a text other than the text.
+pub fn readings(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if text.len() <= MAX_TEXT {
+        add_readings(text, &mut found);
+        found.sort();
+        found.dedup();
+        found.retain(|reading| reading != text);
+    }
+    found
+}
+
+fn add_readings(text: &str, found: &mut Vec<String>) {
+    let trimmed = text.trim();
+    if trimmed.starts_with(['[', '{', '"'])
+        && let Ok(list) = serde_json::from_str::<Value>(trimmed)
+    {
+        add_strings(&list, found);
+    }
+    for part in [trimmed].into_iter().chain(trimmed.split([',', ';', '\n'])) {
+        let quotes = ['"', '\'', '`', '<', '>'];
+        let part = part.trim().trim_matches(quotes).trim_start_matches('@');
+        add_path(part, found);
+        // Schemes: `vscode://file/a`, `resource:///a`, `file:a`, `server:file:///a`.
+        for (colon, _) in part.match_indices(':').take(MAX_SCHEMES) {
+            let rest = part.get(colon + 1..).unwrap_or_default();
+            let rest = rest.trim_start_matches('/');
+            add_path(rest, found);
+            add_path(&format!("/{rest}"), found);
+            if let Some(at) = rest.find('/') {
+                add_path(rest.get(at..).unwrap_or_default(), found);
+            }
+        }
+    }
+}
+
+/// Adds a path, and what stands before a fragment, a query and a line number.
+fn add_path(path: &str, found: &mut Vec<String>) {
+    let mut ends = vec![path.len()];
+    ends.extend(['#', '?'].iter().filter_map(|end| path.find(*end)));
+    let mut rest = path;
+    // `path:10:5`
+    while let Some((before, number)) = rest.rsplit_once(':')
+        && number.chars().all(|c| c.is_ascii_digit() || c == '-')
+    {
+        ends.push(before.len());
+        rest = before;
+    }
+    let paths = ends.into_iter().filter_map(|end| path.get(..end));
+    found.extend(paths.filter(|path| !path.is_empty()).map(str::to_owned));
+}
+
+fn add_strings(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => add_path(text, found),
+        Value::Array(elements) => elements.iter().for_each(|value| add_strings(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| add_strings(value, found)),
+        _ => {}
+    }
+}
+
+/// Returns a command that is given the files of a glob pattern. `None` if the text is none.
+pub fn glob_command(text: &str) -> Option<String> {
+    const SPECIAL: &[char] = &['*', '?', '[', ']', '{', '}', ',', '!'];
+    if !text.contains(['*', '?', '[', '{']) || text.contains(['\n', '\0']) {
+        return None;
+    }
+    let mut command = "cat -- ".to_owned();
+    for part in text.split_inclusive(SPECIAL) {
+        let plain = part.strip_suffix(SPECIAL).unwrap_or(part);
+        if !plain.is_empty() {
+            command.push_str(&quote(plain));
+        }
+        command.push_str(part.get(plain.len()..).unwrap_or_default());
+    }
+    Some(command)
+}
+
+/// Quotes a word for a shell.
+pub(super) fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{glob_command, readings};
+
+    #[test]
+    fn decorations_are_removed() {
+        for text in [
+            " a/b ",
+            "\"a/b\"",
+            "@a/b",
+            "a/b#L1-2",
+            "a/b:10",
+            "a/b:10:5",
+            "x,a/b",
+            "x\na/b",
+            "[\"a/b\"]",
+            "{\"x\":\"a/b\"}",
+            "file:a/b",
+            "a/b?x=1",
+            "x://a/b",
+        ] {
+            assert!(readings(text).contains(&"a/b".to_owned()), "{text}");
+        }
+        assert!(readings("vscode://file/a/b").contains(&"/a/b".to_owned()));
+        assert_eq!(readings("a/b"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn globs_are_not_quoted() {
+        assert_eq!(
+            glob_command("a b/*.{c,d}").as_deref(),
+            Some("cat -- 'a b/'*'.'{'c','d'}")
+        );
+        assert_eq!(glob_command("a b"), None);
+    }
+}

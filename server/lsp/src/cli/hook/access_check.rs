@@ -1,0 +1,253 @@
+//! Whether agents may see what a prompt mentions and what a tool reads.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::{Component, Path, PathBuf},
+    time::Duration,
+};
+
+use sightline_agents::hook::{self, ToolCall};
+use sightline_protocol::{
+    access::{CheckAccessParams, CheckAccessResult},
+    method::CheckAccess,
+};
+use sightline_workspace::access::RULE_FILE;
+
+use super::{
+    super::{Workspace, requests::Attached},
+    with_deadline,
+};
+
+/// Time for a running server to answer. After it, the rules on disk decide.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of folders with rules of their own that one event can concern.
+const MAX_RULE_DIRS: usize = 64;
+
+/// Checks access in the folder of a session.
+#[derive(Clone)]
+pub(super) struct AccessCheck {
+    pub(super) cwd: PathBuf,
+    pub(super) workspace: Workspace,
+}
+
+/// What to check.
+#[derive(Default)]
+struct Request {
+    /// As given by the user or the model, and absolute.
+    paths: Vec<(String, String)>,
+    /// Command lines for the folder of the session.
+    commands: Vec<String>,
+    /// Searches in the content of files, as command lines.
+    searches: Vec<String>,
+    /// The existing paths among `paths`.
+    existing: HashSet<PathBuf>,
+}
+
+impl AccessCheck {
+    /// Returns why a prompt may not be sent. `None` if it may.
+    ///
+    /// # Errors
+    /// If the access cannot be checked.
+    pub(super) fn denied_mention(&self, mentions: &[String]) -> Result<Option<String>, String> {
+        let mut request = Request::default();
+        // Only existing files can be added to a prompt.
+        for mention in mentions {
+            request.add_existing(&self.cwd, mention);
+        }
+        self.first_denial(&request, hook::denied_mention)
+    }
+
+    /// Returns why a tool may not run. `None` if it may.
+    ///
+    /// # Errors
+    /// If the access cannot be checked.
+    pub(super) fn denied_tool(&self, call: &ToolCall) -> Result<Option<String>, String> {
+        let folders = call
+            .folders
+            .iter()
+            .map(|folder| PathBuf::from(absolute(&self.cwd, folder)));
+        let mut starts: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
+        starts.insert(0, self.cwd.clone());
+        starts.dedup();
+        let mut request = Request::default();
+        for path in &call.paths {
+            let full = absolute(&self.cwd, path);
+            request.paths.push((path.clone(), full));
+        }
+        for start in &starts {
+            for text in call.paths.iter().chain(&call.possible_paths) {
+                request.add_existing(start, text);
+                for reading in hook::readings(text) {
+                    request.add_existing(start, &reading);
+                }
+            }
+            for path in &call.paths {
+                let full = absolute(start, path);
+                if let Some(command) = hook::glob_command(&full)
+                    && !Path::new(&full).exists()
+                {
+                    request.commands.push(command);
+                }
+            }
+            let in_start = |command: &String| in_folder(start, command);
+            request.commands.extend(call.commands.iter().map(in_start));
+            request.searches.extend(call.search.iter().map(in_start));
+        }
+        self.first_denial(&request, hook::denied_tool)
+    }
+
+    /// Checks a request by the rules of the workspace, and of other folders with rules.
+    fn first_denial(
+        &self,
+        request: &Request,
+        denied: fn(&CheckAccessResult) -> Option<String>,
+    ) -> Result<Option<String>, String> {
+        if request.paths.is_empty() && request.commands.is_empty() && request.searches.is_empty() {
+            return Ok(None);
+        }
+        let mut workspaces = vec![self.workspace.clone()];
+        for dir in self.rule_dirs(request)? {
+            workspaces.push(Workspace {
+                root: Some(dir),
+                ..self.workspace.clone()
+            });
+        }
+        for workspace in &workspaces {
+            let mut paths = Some(request.paths.as_slice());
+            let mut commands = request.commands.iter();
+            // The first command is checked with the paths.
+            loop {
+                let command = commands.next();
+                if paths.is_none() && command.is_none() {
+                    break;
+                }
+                let result = check(workspace, paths.take().unwrap_or_default(), command)?;
+                if let Some(reason) = denied(&result) {
+                    return Ok(Some(reason));
+                }
+            }
+            for search in &request.searches {
+                let result = check(workspace, &[], Some(search))?;
+                if let Some(reason) = hook::denied_search(&result) {
+                    return Ok(Some(reason));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the folders with rules above what a request names, without those of the workspace
+    /// and above it.
+    fn rule_dirs(&self, request: &Request) -> Result<BTreeSet<PathBuf>, String> {
+        let root = self.workspace.root.as_deref().unwrap_or(&self.cwd);
+        let mut checked = BTreeSet::new();
+        let mut found = BTreeSet::new();
+        let mut look_above = |path: &Path| {
+            for dir in path.ancestors() {
+                if !checked.insert(dir.to_owned()) {
+                    break;
+                }
+                if !root.starts_with(dir) && dir.join(RULE_FILE).symlink_metadata().is_ok() {
+                    found.insert(dir.to_owned());
+                }
+            }
+        };
+        let commands = request.commands.iter().chain(&request.searches);
+        let words = commands.flat_map(|command| {
+            let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c);
+            command.split(ends).filter(|word| !word.is_empty())
+        });
+        let words = words.map(|word| absolute(&self.cwd, word));
+        let paths = request.paths.iter().map(|(_, full)| full.clone());
+        for path in paths.chain(words) {
+            let path = Path::new(&path);
+            look_above(path);
+            if let Ok(real) = path.canonicalize() {
+                look_above(&real);
+            }
+        }
+        if found.len() > MAX_RULE_DIRS {
+            return Err(format!(
+                "it names files below {} folders with rules of their own",
+                found.len()
+            ));
+        }
+        Ok(found)
+    }
+}
+
+impl Request {
+    /// Adds a path if it exists. Tools that remove `..` themselves can find another file than the
+    /// kernel, so both count.
+    fn add_existing(&mut self, start: &Path, text: &str) {
+        let full = PathBuf::from(absolute(start, text));
+        for path in [without_parents(&full), full] {
+            if path.symlink_metadata().is_ok() && self.existing.insert(path.clone()) {
+                let full = path.to_string_lossy().into_owned();
+                self.paths.push((text.to_owned(), full));
+            }
+        }
+    }
+}
+
+/// Removes each `..` with the name before it.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            component => plain.push(component),
+        }
+    }
+    plain
+}
+
+/// Checks paths and a command by the rules of a workspace.
+fn check(
+    workspace: &Workspace,
+    paths: &[(String, String)],
+    command: Option<&String>,
+) -> Result<CheckAccessResult, String> {
+    let params = || CheckAccessParams {
+        paths: paths.iter().map(|(_, full)| full.clone()).collect(),
+        command: command.cloned(),
+    };
+    let ask = |attached: Attached| {
+        let (workspace, params) = (workspace.clone(), params());
+        move || {
+            let answer = attached.call::<CheckAccess>(&workspace, params);
+            answer
+                .map(|(result, _)| result)
+                .map_err(|error| error.message)
+        }
+    };
+    let mut result = with_deadline(SERVER_TIMEOUT, ask(Attached { offline: false }))
+        .or_else(|_| ask(Attached { offline: true })())?;
+    if result.paths.len() != paths.len() {
+        return Err("incomplete result of an access check".to_owned());
+    }
+    for (checked, (given, _)) in result.paths.iter_mut().zip(paths) {
+        checked.path.clone_from(given);
+    }
+    Ok(result)
+}
+
+/// Returns an absolute path. URIs are unchanged.
+fn absolute(start: &Path, path: &str) -> String {
+    if path.to_ascii_lowercase().starts_with("file:") {
+        return path.to_owned();
+    }
+    let in_home = path
+        .strip_prefix("~/")
+        .and_then(|rest| Some(directories::BaseDirs::new()?.home_dir().join(rest)));
+    let full = in_home.unwrap_or_else(|| start.join(path));
+    full.to_string_lossy().into_owned()
+}
+
+/// Returns a command as run in a folder. Commands are checked as run in the root.
+fn in_folder(folder: &Path, command: &String) -> String {
+    let folder = folder.to_string_lossy().replace('\'', r"'\''");
+    format!("cd '{folder}'\n{command}")
+}

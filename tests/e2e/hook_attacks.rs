@@ -1,0 +1,310 @@
+//! `sightline hook`, with input that tries to get past it.
+
+use serde_json::{Value, json};
+
+use crate::{harness::Workspace, hook::hook_with};
+
+const FILES: &[(&str, &str)] = &[
+    (".clineignore", "secret.txt\nhidden/\n"),
+    ("secret.txt", "TOPSECRET\n"),
+    ("hidden/key", "K\n"),
+    ("notes.txt", "notes\n"),
+    ("sub/a.txt", "a\n"),
+];
+
+/// Returns whether Claude Code's hook refuses a tool.
+fn refuses(workspace: &Workspace, tool: &str, arguments: &Value) -> bool {
+    refuses_in(workspace, "", tool, arguments)
+}
+
+fn refuses_in(workspace: &Workspace, dir: &str, tool: &str, arguments: &Value) -> bool {
+    let input = json!({
+        "session_id": "s", "cwd": workspace.path(dir), "tool_name": tool, "tool_input": arguments,
+    });
+    let said = hook_with(workspace, "PreToolUse", "claude", &input.to_string(), &[]);
+    assert!(!said.contains("could not check"), "{arguments}: {said}");
+    said.contains("\"deny\"")
+}
+
+fn refuses_prompt(workspace: &Workspace, prompt: &str) -> bool {
+    let input = json!({ "session_id": "s", "cwd": workspace.root(), "prompt": prompt });
+    let said = hook_with(
+        workspace,
+        "UserPromptSubmit",
+        "claude",
+        &input.to_string(),
+        &[],
+    );
+    said.contains("\"block\"")
+}
+
+#[test]
+fn a_denied_path_is_refused_under_any_name() {
+    let workspace = Workspace::new(FILES);
+    let secret = workspace.path("secret.txt");
+    for name in [
+        "path",
+        "filePath",
+        "fileName",
+        "file_path_1",
+        "filesToRead",
+        "pathOrUrl",
+        "url",
+        "target",
+        "src",
+        "attachments",
+        "Path to file",
+        "x",
+        "args",
+        "pattern",
+    ] {
+        assert!(refuses(&workspace, "x", &json!({ name: secret })), "{name}");
+    }
+    for arguments in [
+        json!({ "files": [{ "name": "secret.txt" }] }),
+        json!({ "files": { "secret.txt": "text" } }),
+        json!({ "paths": { "a": "secret.txt" } }),
+        json!({ "paths": "notes.txt,secret.txt" }),
+        json!({ "paths": "[\"secret.txt\"]" }),
+        json!({ "path": " secret.txt" }),
+        json!({ "path": "\"secret.txt\"" }),
+        json!({ "path": "secret.txt:10" }),
+        json!({ "path": "secret.txt#L1" }),
+        json!({ "path": "file:secret.txt" }),
+        json!({ "path": "http://../secret.txt" }),
+        json!({ "path": format!("vscode://file{}", secret.display()) }),
+        json!({ "path": "sec*" }),
+        json!({ "path": "{secret,notes}.txt" }),
+        json!({ "path": "key", "cwd": "hidden" }),
+    ] {
+        assert!(refuses(&workspace, "x", &arguments), "{arguments}");
+    }
+    for arguments in [
+        json!({ "path": "notes.txt", "content": "secret.txt" }),
+        json!({ "path": "notes.txt", "old_string": "hidden", "new_string": "secret.txt" }),
+        json!({ "pattern": "hidden" }),
+        json!({ "path": "sub/[id].txt" }),
+        json!({ "path": ".", "exclude": ["secret.txt"] }),
+        json!({ "url": "https://example.org/secret.txt" }),
+    ] {
+        assert!(!refuses(&workspace, "x", &arguments), "{arguments}");
+    }
+}
+
+#[test]
+fn a_command_is_checked_in_any_form() {
+    let workspace = Workspace::new(FILES);
+    let patch = "*** Begin Patch\n*** Update File:secret.txt\n*** End Patch";
+    for arguments in [
+        json!({ "shellCommand": "cat secret.txt" }),
+        json!({ "CommandLine": "cat secret.txt" }),
+        json!({ "command": "cat", "args": ["secret.txt"] }),
+        json!({ "commands": [["cat", "secret.txt"]] }),
+        json!({ "command": ["cat", "secret.txt", 1] }),
+        json!({ "command": "cat key", "workdir": "hidden" }),
+        json!({ "command": "*** Begin Patch\n; cat secret.txt" }),
+        json!({ "command": ["apply_patch", patch] }),
+        json!({ "input": patch }),
+        json!({ "diff": "--- a/secret.txt\n+++ b/secret.txt\n" }),
+    ] {
+        assert!(refuses(&workspace, "shell", &arguments), "{arguments}");
+    }
+}
+
+#[test]
+fn a_search_that_would_read_denied_files_is_refused() {
+    let workspace = Workspace::new(FILES);
+    for (tool, arguments, refused) in [
+        ("Grep", json!({ "pattern": "x" }), true),
+        ("Grep", json!({ "pattern": "x", "path": "." }), true),
+        ("Grep", json!({ "pattern": "x", "glob": "sec*" }), true),
+        ("search_file_content", json!({ "pattern": "x" }), true),
+        ("read_many_files", json!({ "paths": ["**/*.txt"] }), true),
+        ("Grep", json!({ "pattern": "x", "path": "sub" }), false),
+        ("Grep", json!({ "pattern": "x", "glob": "*.rs" }), false),
+        ("read_many_files", json!({ "paths": ["sub/*.txt"] }), false),
+        ("WebSearch", json!({ "query": "x" }), false),
+        ("Glob", json!({ "pattern": "**/*.txt" }), false),
+    ] {
+        assert_eq!(
+            refuses(&workspace, tool, &arguments),
+            refused,
+            "{tool} {arguments}"
+        );
+    }
+}
+
+#[test]
+fn a_mention_is_refused_wherever_an_agent_ends_it() {
+    let workspace = Workspace::new(FILES);
+    for prompt in [
+        "@secret.txt#section",
+        "@secret.txt/",
+        "@secret.txt\u{3002}",
+        "@secret.txt\u{200b}",
+        "@secret.txt,ok",
+        "mail@secret.txt",
+        "--- Content from referenced files ---\n@secret.txt",
+    ] {
+        assert!(refuses_prompt(&workspace, prompt), "{prompt:?}");
+    }
+    for prompt in ["@notes.txt", "@secret", "secret.txt", "me@example.org"] {
+        assert!(!refuses_prompt(&workspace, prompt), "{prompt:?}");
+    }
+}
+
+#[test]
+fn a_prompt_that_cannot_be_checked_is_refused_if_it_may_mention_a_file() {
+    let (with_rules, without) = (Workspace::new(FILES), Workspace::new(&[]));
+    for (prompt, refused) in [
+        (format!("@secret.txt {}", "x".repeat(9_000_000)), true),
+        (format!("@{}", "a,".repeat(2000)).repeat(40), true),
+        ("x".repeat(9_000_000), false),
+    ] {
+        let text = prompt.get(..20).unwrap_or_default();
+        assert_eq!(refuses_prompt(&with_rules, &prompt), refused, "{text}");
+        assert!(!refuses_prompt(&without, &prompt), "{text}");
+    }
+}
+
+#[test]
+fn rules_in_a_folder_below_the_root_apply() {
+    let workspace = Workspace::new(&[
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        ("part/.clineignore", "secret.txt\n"),
+        ("part/secret.txt", "S\n"),
+        ("part/notes.txt", "notes\n"),
+        ("other/secret.txt", "no rules here\n"),
+    ]);
+    for arguments in [
+        json!({ "path": "part/secret.txt" }),
+        json!({ "path": "other/../part/secret.txt" }),
+        json!({ "command": "cat part/secret.txt" }),
+        json!({ "command": "cd part && cat secret.txt" }),
+    ] {
+        for dir in ["", "other"] {
+            let arguments: Value = match dir {
+                "" => arguments.clone(),
+                _ => {
+                    serde_json::from_str(&arguments.to_string().replace("part", "../part")).unwrap()
+                }
+            };
+            assert!(
+                refuses_in(&workspace, dir, "x", &arguments),
+                "{dir} {arguments}"
+            );
+        }
+    }
+    assert!(refuses_prompt(&workspace, "@part/secret.txt"));
+    for path in ["part/notes.txt", "other/secret.txt"] {
+        assert!(
+            !refuses(&workspace, "x", &json!({ "path": path })),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn odd_json_is_understood() {
+    let workspace = Workspace::new(FILES);
+    let root = workspace.root();
+    for (path, refused) in [("secret.txt", true), ("notes.txt", false)] {
+        for input in [
+            format!(
+                r#"{{"cwd":"{}","tool_input":{{"path":"{path}","x":"\ud800"}}}}"#,
+                root.display()
+            ),
+            format!(
+                "\u{feff}{{\"cwd\":\"{}\",\"tool_input\":{{\"path\":\"{path}\"}}}}",
+                root.display()
+            ),
+        ] {
+            let said = hook_with(&workspace, "PreToolUse", "claude", &input, &[]);
+            assert_eq!(said.contains("\"deny\""), refused, "{input}: {said}");
+            assert!(!said.contains("could not check"), "{said}");
+        }
+    }
+}
+
+#[cfg(unix)]
+mod processes {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+    use crate::harness::spawn;
+
+    #[test]
+    fn a_stopped_server_does_not_disable_the_check() {
+        let workspace = Workspace::new(FILES);
+        let (mut child, mut client) = spawn();
+        client
+            .request("initialize", workspace.initialize())
+            .unwrap()
+            .unwrap();
+        client.notify("initialized", json!({})).unwrap();
+        client
+            .request("sightline/listTasks", json!({}))
+            .unwrap()
+            .unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        assert!(refuses_prompt(&workspace, "@secret.txt"));
+        assert!(!refuses_prompt(&workspace, "@notes.txt"));
+        assert!(refuses(&workspace, "x", &json!({ "path": "secret.txt" })));
+        assert!(!refuses(&workspace, "x", &json!({ "path": "notes.txt" })));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Runs the event of a prompt with checkpoints.
+    fn prompt_is_refused(workspace: &Workspace) -> bool {
+        let input = json!({ "session_id": "s", "cwd": workspace.root(), "prompt": "@secret.txt" });
+        let input = input.to_string();
+        let said = hook_with(
+            workspace,
+            "UserPromptSubmit",
+            "claude",
+            &input,
+            &["--checkpoints"],
+        );
+        said.contains("\"block\"")
+    }
+
+    #[test]
+    fn the_file_of_the_turns_does_not_disable_the_check() {
+        let workspace = Workspace::new(FILES);
+        let folder = workspace.data().join("agent-sessions");
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("claude-s.turn");
+        let locked = fs::File::create(&file).unwrap();
+        locked.lock().unwrap();
+        assert!(prompt_is_refused(&workspace));
+        drop(locked);
+        fs::remove_file(&file).unwrap();
+
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &file, mode).unwrap();
+        assert!(prompt_is_refused(&workspace));
+        fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_file_of_the_turns_is_not_followed() {
+        let workspace = Workspace::new(FILES);
+        let folder = workspace.data().join("agent-sessions");
+        fs::create_dir_all(&folder).unwrap();
+        symlink(workspace.path("notes.txt"), folder.join("claude-s.turn")).unwrap();
+        let input = json!({ "session_id": "s", "cwd": workspace.root(), "prompt": "hello" });
+        let input = input.to_string();
+        let said = hook_with(
+            &workspace,
+            "UserPromptSubmit",
+            "claude",
+            &input,
+            &["--checkpoints"],
+        );
+        assert!(said.contains("additionalContext"), "{said}");
+        let text = fs::read_to_string(workspace.path("notes.txt")).unwrap();
+        assert_eq!(text, "notes\n");
+    }
+}
