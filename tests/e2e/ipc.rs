@@ -17,6 +17,7 @@ use std::{
 use serde_json::{Value, json};
 #[cfg(unix)]
 use sightline::connection::frame::FrameReader;
+use sightline::ipc::socket_dir;
 use sightline_workspace::{
     path::{AbsPath, Root},
     storage::Storage,
@@ -46,10 +47,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, St
 /// Returns the sockets of a workspace.
 fn sockets(workspace: &Workspace) -> Vec<PathBuf> {
     let storage = Storage::open(&workspace.data()).unwrap();
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let root = Root::new(AbsPath::new(&workspace.root()).unwrap(), None);
     let key = storage.run_key(&root);
-    let entries = fs::read_dir(storage.run_dir(runtime.as_deref()));
+    let entries = fs::read_dir(socket_dir(&storage));
     let mut found: Vec<PathBuf> = entries
         .into_iter()
         .flatten()

@@ -174,8 +174,8 @@ fn changes_are_not_repeated_when_a_server_does_not_answer() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let storage = Storage::open(&workspace.data()).unwrap();
     let root = Root::new(AbsPath::new(&workspace.root()).unwrap(), None);
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(std::path::PathBuf::from);
-    let dir = storage.make_run_dir(runtime.as_deref()).unwrap();
+    let dir = sightline::ipc::socket_dir(&storage);
+    fs::create_dir_all(&dir).unwrap();
     let socket = dir.join(format!("{}-1.sock", storage.run_key(&root)));
     let listener = UnixListener::bind(&socket).unwrap();
     let server = std::thread::spawn(move || {

@@ -2,10 +2,12 @@
 
 mod pages;
 mod protocol;
+#[cfg(unix)]
+mod running_server;
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
@@ -33,9 +35,11 @@ struct Client {
 
 impl Client {
     fn start(workspace: &Workspace, arguments: &[&str]) -> Self {
-        let mut process = program()
-            .arg("mcp")
-            .args(arguments)
+        Self::spawn(program().arg("mcp").args(arguments), workspace)
+    }
+
+    fn spawn(command: &mut Command, workspace: &Workspace) -> Self {
+        let mut process = command
             .arg("--storage")
             .arg(workspace.data())
             .current_dir(workspace.root())

@@ -29,6 +29,7 @@ use sightline_protocol::{
         RestoreCheckpointParams, UndoRestoreParams,
     },
     environment::{EnvironmentDetailsParams, ModelRef, SectionId},
+    error::ErrorKind,
     files::{ListFilesParams, ReadFileParams},
     method::{
         CheckAccess, CountTokens, CreateCheckpoint, DiffCheckpoints, EnvironmentDetails,
@@ -45,9 +46,15 @@ use super::{
     requests::AnsweredBy,
 };
 use crate::{
-    dispatch::Handler, ipc, process::version::VERSION, services::stores::default_storage_dir,
+    dispatch::Handler,
+    ipc::{self, client::Reply},
+    process::version::VERSION,
+    services::stores::default_storage_dir,
 };
 
+/// The files on disk may be older than what the user sees.
+const SILENT_SERVER: &str = "the Sightline server of the user's editor is running but does not answer, so \
+unsaved text is unknown; nothing was done. Try again later, or ask the user to check the editor";
 /// Checkpoints in a list without `limit`.
 const LISTED_CHECKPOINTS: u32 = 20;
 
@@ -432,10 +439,12 @@ impl Backend {
             None => default_storage_dir().ok(),
         };
         let storage = dir.and_then(|dir| Storage::open(&dir).ok());
-        if let Some(storage) = storage
-            && let Some(answer) = ipc::client::request::<M>(&storage, &self.root, &params)
-        {
-            return Ok((answer?, AnsweredBy::Editor));
+        if let Some(storage) = storage {
+            match ipc::client::request::<M>(&storage, &self.root, &params) {
+                Reply::Answered(answer) => return Ok((answer?, AnsweredBy::Editor)),
+                Reply::Silent => return Err(Error::new(ErrorKind::Busy, SILENT_SERVER)),
+                Reply::NoServer => {}
+            }
         }
         let server = {
             let mut offline = self.offline.lock();
@@ -494,7 +503,7 @@ impl Backend {
                 "several checkpoints begin with {beginning}"
             ))),
             (None, _) => Err(Error::new(
-                sightline_protocol::error::ErrorKind::NotFound,
+                ErrorKind::NotFound,
                 format!("no checkpoint {beginning}; checkpoint_list shows all"),
             )),
         }

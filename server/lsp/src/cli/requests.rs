@@ -8,7 +8,11 @@ use super::{
     Workspace,
     offline::{self, OfflineServer},
 };
-use crate::{dispatch::Handler, ipc, services::stores::default_storage_dir};
+use crate::{
+    dispatch::Handler,
+    ipc::{self, client::Reply},
+    services::stores::default_storage_dir,
+};
 
 #[derive(clap::Args, Clone, Copy)]
 pub(super) struct Attached {
@@ -83,7 +87,7 @@ impl<'a> Requests<'a> {
         Ok((result, AnsweredBy::Disk))
     }
 
-    /// Returns `None` if no server is running.
+    /// Returns `None` if no server answers.
     fn ask_running_server<M: Handler>(
         &self,
         params: &M::Params,
@@ -104,7 +108,10 @@ impl<'a> Requests<'a> {
         let Ok(storage) = Storage::open(&dir) else {
             return Ok(None);
         };
-        Ok(ipc::client::request::<M>(&storage, &root, params))
+        Ok(match ipc::client::request::<M>(&storage, &root, params) {
+            Reply::Answered(answer) => Some(answer),
+            Reply::Silent | Reply::NoServer => None,
+        })
     }
 
     /// Returns the server in this process.

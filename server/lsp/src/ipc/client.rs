@@ -16,13 +16,18 @@ use sightline_protocol::{
 };
 use sightline_workspace::{error::Error, path::Root, storage::Storage};
 
-use super::transport::{self, ClientStream};
+use super::{
+    socket_dir,
+    transport::{self, ClientStream},
+};
 use crate::{
     connection::frame::{FrameReader, write_frame},
     error_response::METHOD_NOT_FOUND,
 };
 
-/// Time after which a silent server is considered dead.
+/// Time to answer a request that needs no work. It is shorter than the deadline of a hook.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time to answer other requests.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for requests that read or write the whole workspace.
 const WORKSPACE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -38,27 +43,66 @@ fn effort(method: &str) -> (Duration, bool) {
     }
 }
 
-/// Sends a request to the newest server of a root. Returns `None` if no server answers.
-pub fn request<M: Request>(
-    storage: &Storage,
-    root: &Root,
-    params: &M::Params,
-) -> Option<Result<M::Result, Error>> {
-    let dir = storage.run_dir(transport::runtime_dir().as_deref());
-    find_sockets(&dir, &storage.run_key(root))
-        .iter()
-        .find_map(|socket| {
-            let stream = transport::connect(socket)?;
+/// How the servers of a root answered a request.
+#[derive(Debug)]
+pub enum Reply<R> {
+    /// A server ran the request.
+    Answered(Result<R, Error>),
+    /// A server is running but does not answer, such as a stopped process.
+    Silent,
+    /// No server is running.
+    NoServer,
+}
+
+/// Sends a request to the newest server of a root that answers.
+pub fn request<M: Request>(storage: &Storage, root: &Root, params: &M::Params) -> Reply<M::Result> {
+    let mut reply = Reply::NoServer;
+    for socket in find_sockets(&socket_dir(storage), &storage.run_key(root)) {
+        let answer = probe(&socket).and_then(|()| {
+            let stream = transport::connect(&socket).ok_or(io::ErrorKind::NotConnected)?;
             exchange::<M>(stream, params)
-                .inspect_err(|error| tracing::info!(%error, "cannot reach a server"))
-                .ok()
-        })
+        });
+        match answer {
+            Ok(answer) => return Reply::Answered(answer),
+            Err(error) => {
+                tracing::info!(%error, "cannot reach a server");
+                if is_timeout(&error) {
+                    reply = Reply::Silent;
+                }
+            }
+        }
+    }
+    reply
+}
+
+/// Fails if a server accepts a connection but does not answer. A request that a stopped server
+/// had received would run when it continues.
+fn probe(socket: &Path) -> io::Result<()> {
+    let Some(stream) = transport::connect(socket) else {
+        return Err(io::ErrorKind::NotConnected.into());
+    };
+    let answer = transport::with_timeout(stream, PROBE_TIMEOUT, |mut stream| {
+        // Every server rejects an unknown method at once.
+        write_frame(&mut stream, br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#)?;
+        FrameReader::new(stream).next_frame()
+    });
+    match answer {
+        Err(error) if is_timeout(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
+    )
 }
 
 /// Returns how many servers accept connections: those of a root, or of all roots and data
 /// directories of the socket directory.
 pub fn running(storage: &Storage, root: Option<&Root>) -> usize {
-    let dir = storage.run_dir(transport::runtime_dir().as_deref());
+    let dir = socket_dir(storage);
     let key = root.map(|root| storage.run_key(root)).unwrap_or_default();
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries
@@ -135,7 +179,7 @@ fn exchange<M: Request>(
     let answer = match body {
         Ok(received) => received,
         // The request may have been sent.
-        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(error),
+        Err(error) if is_timeout(&error) => Err(error),
         Err(error) => return Err(error),
     };
     match answer.and_then(|body| parse_answer::<M>(&body)) {

@@ -16,12 +16,21 @@ mod transport;
 #[path = "windows.rs"]
 mod transport;
 
-use std::sync::{Arc, mpsc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, mpsc},
+};
 
 use crossbeam_channel::Sender;
 use serde_json::Value;
+use sightline_workspace::storage::Storage;
 
 use crate::{dispatch::Call, scheduler::all_task_keys, services::Services};
+
+/// Returns the directory of the sockets, which may not exist.
+pub fn socket_dir(storage: &Storage) -> PathBuf {
+    storage.run_dir(transport::runtime_dir().as_deref())
+}
 
 /// The sockets of a server.
 pub struct IpcServer {

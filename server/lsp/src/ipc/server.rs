@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -21,6 +21,7 @@ use sightline_workspace::{error::Error, limits, path::Root, storage::Storage};
 use super::{
     SocketRequest,
     client::find_sockets,
+    socket_dir,
     transport::{self, Listener, ServerStream},
 };
 use crate::{
@@ -81,8 +82,7 @@ impl Listeners {
                 return self.listening.clear();
             }
         };
-        let runtime = transport::runtime_dir();
-        let dir = storage.run_dir(runtime.as_deref());
+        let dir = socket_dir(&storage);
         self.listening.retain(|root, listening| {
             let mut roots = roots.iter();
             let open = roots.find(|open| open.canonical.as_path() == root);
@@ -96,7 +96,7 @@ impl Listeners {
             if self.listening.contains_key(key) {
                 continue;
             }
-            match Listening::start(requests, &storage, runtime.as_deref(), root) {
+            match Listening::start(requests, &storage, root) {
                 Ok(listening) => drop(self.listening.insert(key.to_owned(), listening)),
                 Err(error) => {
                     tracing::info!(%error, "the command line cannot reach this server");
@@ -116,10 +116,9 @@ impl Listening {
     fn start(
         requests: &Sender<SocketRequest>,
         storage: &Storage,
-        runtime: Option<&Path>,
         root: &Root,
     ) -> Result<Self, Error> {
-        let dir = storage.make_run_dir(runtime)?;
+        let dir = storage.make_run_dir(transport::runtime_dir().as_deref())?;
         let key = storage.run_key(root);
         // Removes sockets of servers that were killed.
         for stale in find_sockets(&dir, &key) {

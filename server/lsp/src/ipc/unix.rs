@@ -1,6 +1,7 @@
 //! A Unix socket in a directory that only the user can access.
 
 use std::{
+    ffi::OsString,
     fs::{self, DirEntry},
     io,
     os::unix::{
@@ -19,9 +20,18 @@ pub(super) type ClientStream = UnixStream;
 /// The server's end of a connection.
 pub(super) type ServerStream = UnixStream;
 
-/// Returns the user's runtime directory.
+/// Returns the user's runtime directory, which may not exist or be open to others.
 pub(super) fn runtime_dir() -> Option<PathBuf> {
-    std::env::var_os("XDG_RUNTIME_DIR").map(Into::into)
+    let uid = rustix::process::geteuid().as_raw();
+    Some(runtime_dir_of(uid, std::env::var_os("XDG_RUNTIME_DIR")))
+}
+
+/// Some agents start their tools without `XDG_RUNTIME_DIR`, so its usual value is the default.
+fn runtime_dir_of(uid: u32, variable: Option<OsString>) -> PathBuf {
+    match variable {
+        Some(dir) if !dir.is_empty() => dir.into(),
+        _ => format!("/run/user/{uid}").into(),
+    }
 }
 
 pub(super) fn is_socket(entry: &DirEntry) -> bool {
@@ -88,5 +98,22 @@ fn is_same_user(stream: &UnixStream) -> bool {
     {
         let _ = stream;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runtime_directory_has_a_default() {
+        for (variable, dir) in [
+            (None, "/run/user/1000"),
+            (Some(""), "/run/user/1000"),
+            (Some("/tmp/run"), "/tmp/run"),
+        ] {
+            let found = runtime_dir_of(1000, variable.map(Into::into));
+            assert_eq!(found, PathBuf::from(dir), "{variable:?}");
+        }
     }
 }

@@ -58,7 +58,7 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        async move { tokio::task::spawn_blocking(move || write_line(&message)).await? }
+        send(message)
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
@@ -68,6 +68,10 @@ impl Transport<RoleServer> for Stdio {
     async fn close(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+async fn send(message: ServerJsonRpcMessage) -> io::Result<()> {
+    tokio::task::spawn_blocking(move || write_line(&message)).await?
 }
 
 fn write_line(message: &impl Serialize) -> io::Result<()> {

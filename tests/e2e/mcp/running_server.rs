@@ -1,0 +1,107 @@
+//! Calls are answered by the server that runs in an editor.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use serde_json::json;
+use sightline::connection::lsp_client::LspClient;
+
+use super::{Client, FILES};
+use crate::harness::{Workspace, program, spawn, wait};
+
+/// Opens the workspace. The sockets of the server are open then.
+fn initialize(editor: &mut LspClient, workspace: &Workspace) {
+    let initialize = workspace.initialize();
+    editor.request("initialize", initialize).unwrap().unwrap();
+    editor.notify("initialized", json!({})).unwrap();
+    let list = editor.request("sightline/listTasks", json!({}));
+    list.unwrap().unwrap();
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_an_error() {
+    let workspace = Workspace::new(FILES);
+    let (mut server, mut editor) = spawn();
+    initialize(&mut editor, &workspace);
+    let mut client = Client::open(&workspace, &[]);
+    let read = json!({ "path": "notes.txt" });
+    let text = client.text("read_file", read.clone());
+    assert!(!text.contains("no editor"), "{text}");
+
+    let signal = |name: &str| {
+        let id = server.id().to_string();
+        let mut kill = Command::new("kill");
+        assert!(kill.args([name, &id]).status().unwrap().success());
+    };
+    signal("-STOP");
+    for (tool, arguments) in [
+        ("read_file", read.clone()),
+        ("checkpoint_create", json!({})),
+    ] {
+        let started = Instant::now();
+        let (text, is_error) = client.call(tool, arguments);
+        assert!(
+            is_error && text.contains("does not answer"),
+            "{tool}: {text}"
+        );
+        assert!(!text.contains("\nsaved text"), "{tool}: {text}");
+        assert!(
+            started.elapsed().as_secs() < 10,
+            "{tool}: {:?}",
+            started.elapsed()
+        );
+    }
+    signal("-CONT");
+    client.text("read_file", read.clone());
+    // The server did not get the request that failed.
+    let text = client.text("checkpoint_list", json!({}));
+    assert!(text.contains("No checkpoints yet"), "{text}");
+
+    server.kill().unwrap();
+    wait(&mut server, "killed");
+    let text = client.text("read_file", read);
+    assert!(text.contains("no editor is running"), "{text}");
+}
+
+/// Codex starts its tools without `XDG_RUNTIME_DIR`.
+#[test]
+fn a_server_is_found_without_the_environment() {
+    let workspace = Workspace::new(FILES);
+    let uid = fs::metadata(workspace.root()).unwrap().uid();
+    let runtime = format!("/run/user/{uid}");
+    let metadata = fs::metadata(&runtime);
+    if !metadata.is_ok_and(|found| found.uid() == uid && found.mode() & 0o077 == 0) {
+        eprintln!("skipped: this system has no {runtime}");
+        return;
+    }
+    for (of_server, of_client) in [(Some(&runtime), None), (None, Some(&runtime)), (None, None)] {
+        let with = |command: &mut Command, variable: Option<&String>| match variable {
+            Some(dir) => drop(command.env("XDG_RUNTIME_DIR", dir)),
+            None => drop(command.env_remove("XDG_RUNTIME_DIR")),
+        };
+        let mut server = program();
+        with(&mut server, of_server);
+        let server = server.arg("--stdio").stderr(Stdio::null());
+        let server = server.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = server.spawn().unwrap();
+        let (output, input) = (server.stdout.take().unwrap(), server.stdin.take().unwrap());
+        let mut editor = LspClient::new(output, input);
+        initialize(&mut editor, &workspace);
+        let mut command = program();
+        with(command.arg("mcp"), of_client);
+        let mut client = Client::spawn(&mut command, &workspace);
+        client.initialize("2025-11-25");
+        let text = client.text("read_file", json!({ "path": "notes.txt" }));
+        assert!(
+            !text.contains("no editor"),
+            "{of_server:?} {of_client:?}: {text}"
+        );
+        // Ends the input of the server, which removes its socket.
+        drop(editor);
+        wait(&mut server, "ended");
+    }
+}
