@@ -2,6 +2,8 @@
 
 mod command_readers;
 mod commands;
+mod everyday_commands;
+mod hostile_commands;
 mod open;
 mod paths;
 mod races;
