@@ -4,49 +4,68 @@ use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessResult},
     checkpoint::{
         Checkpoint, DiffCheckpointsResult, ListCheckpointsResult, PreviewRestoreResult,
-        RestoreAction, RestoreCheckpointResult,
+        RestoreAction, RestoreCheckpointResult, RestoreConflict,
     },
     files::{ListFilesResult, ReadFileResult, TextSource},
     tokens::CountTokensResult,
 };
 
-use super::page::{cut_with_note, first_page};
+use super::page::{PageArguments, first_page, note, room};
 
-/// A file from `start_line`, at most `max_characters`.
-pub fn file(path: &str, result: &ReadFileResult, start_line: u64, max_characters: usize) -> String {
+/// Room for the first line of a file without its path, in characters.
+const HEADER_CHARACTERS: usize = 150;
+
+/// A page of a file. `result` begins at the first line of the page.
+pub fn file(
+    path: &str,
+    result: &ReadFileResult,
+    is_editor_running: bool,
+    end_line: Option<u64>,
+    page: PageArguments,
+) -> String {
     let source = match (result.source, result.is_dirty) {
         (TextSource::Buffer, true) => "from the editor, with unsaved changes",
         (TextSource::Buffer, false) => "from the editor",
-        (TextSource::Disk, _) => "from the disk",
+        (TextSource::Disk, _) if is_editor_running => "from the disk",
+        (TextSource::Disk, _) => "from the disk; no editor is running for this folder",
     };
-    let page = first_page(&result.text, max_characters);
-    let lines = page.lines.max(usize::from(page.is_cut)) as u64;
-    let end = (start_line + lines).saturating_sub(1);
-    let total = result.total_lines;
-    let mut text = format!(
-        "{path}: lines {start_line} to {end} of {total}, {source}\n\n{}",
-        page.text
+    let (start, total) = (page.start_line(), result.total_lines);
+    if total == 0 {
+        return format!("{path}: empty, {source}");
+    }
+    let text = result.text.as_str();
+    // The last line of a truncated text is not complete.
+    let last_end = text.rfind(['\n', '\r']).filter(|_| result.truncated);
+    let lines = last_end.map_or(text, |end| &text[..=end]);
+    let mut shown = first_page(
+        lines,
+        room(
+            page.max_characters(),
+            HEADER_CHARACTERS + path.chars().count(),
+        ),
     );
-    if page.is_cut && page.lines == 0 {
-        text.push_str(&format!(
-            "\n[Line {start_line} was cut after {max_characters} characters. Call again with a larger maxCharacters.]"
-        ));
-    } else if page.is_cut || result.truncated {
-        text.push_str(&format!("\n[Call again with startLine={}.]", end + 1));
+    shown.is_line_cut |= result.truncated && last_end.is_none();
+    let end = start.saturating_add(shown.lines).saturating_sub(1);
+    let has_more = end < end_line.map_or(total, |last| last.min(total));
+    let mut text = format!(
+        "{path}: lines {start} to {end} of {total}, {source}\n\n{}",
+        shown.text
+    );
+    if let Some(note) = note(&shown, end, has_more) {
+        text.push_str(&format!("\n{note}"));
     }
     text
 }
 
 /// A list of files.
-pub fn files(result: &ListFilesResult, max_characters: usize) -> String {
+pub fn files(result: &ListFilesResult) -> String {
     if result.entries.is_empty() {
         return "No files.".to_owned();
     }
-    let how = "Call again with a path below.";
-    let mut text = cut_with_note(&result.text, max_characters, how);
+    let mut text = result.text.clone();
     if result.truncated {
         text.push_str(
-            "\n[The list is not complete. Call again with a larger limit, or with a path below.]",
+            "\nThe list is not complete. Call again with a larger limit, or with a path below.",
         );
     }
     text
@@ -143,7 +162,7 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> String {
 }
 
 /// The difference of two checkpoints.
-pub fn difference(result: &DiffCheckpointsResult, max_characters: usize) -> String {
+pub fn difference(result: &DiffCheckpointsResult) -> String {
     if result.files.is_empty() {
         return "No differences.".to_owned();
     }
@@ -158,73 +177,63 @@ pub fn difference(result: &DiffCheckpointsResult, max_characters: usize) -> Stri
     if let Some(patch) = &result.text {
         text.push_str(&format!("\n\n{patch}"));
     }
-    cut_with_note(
-        &text,
-        max_characters,
-        "Call again with paths, or with a larger maxCharacters.",
-    )
+    text
 }
 
-/// What a restore would change, and the token for the second step.
-pub fn preview(result: &PreviewRestoreResult, tool: &str, max_characters: usize) -> String {
+/// What a restore would change, and the token for the second step at its end, so that the last
+/// page has it.
+pub fn preview(result: &PreviewRestoreResult, tool: &str) -> String {
     if result.changes.is_empty() && result.conflicts.is_empty() {
         return "Nothing would change.".to_owned();
     }
-    let mut lines = vec!["Nothing has been changed yet. This would be done:".to_owned()];
-    for change in &result.changes {
+    let mut lines = vec![
+        "Nothing has been changed yet. This would be done; the token follows the list:".to_owned(),
+    ];
+    lines.extend(result.changes.iter().map(|change| {
         let warning = if change.changed_since {
             " (changed after the restore)"
         } else {
             ""
         };
-        lines.push(format!(
-            "{} {}{warning}",
-            action(change.action),
-            change.path
-        ));
-    }
-    for conflict in &result.conflicts {
-        lines.push(format!(
-            "left alone: {} ({})",
-            conflict.path, conflict.reason
-        ));
-    }
-    let listed = cut_with_note(
-        &lines.join("\n"),
-        max_characters,
-        "Ask the user before you go on.",
-    );
+        format!("{} {}{warning}", action(change.action), change.path)
+    }));
+    lines.extend(result.conflicts.iter().map(conflict_line));
     let token = &result.token;
-    format!("{listed}\n\nAsk the user. To do it, call {tool} again with token=\"{token}\".")
+    lines.push(format!(
+        "\nAsk the user. To do it, call {tool} again with token=\"{token}\"."
+    ));
+    if let Some(undo) = &result.undo_id {
+        lines.push(format!("The undo point is undoId=\"{undo}\"."));
+    }
+    lines.join("\n")
 }
 
-/// What a restore changed.
-pub fn restored(result: &RestoreCheckpointResult, max_characters: usize) -> String {
+/// What a restore changed: what the user has to know comes first.
+pub fn restored(result: &RestoreCheckpointResult) -> String {
     let mut lines = Vec::new();
-    for outcome in &result.outcomes {
-        let outcome_text = match &outcome.error {
-            Some(error) => format!("failed: {} ({error})", outcome.path),
-            None => format!("{} {}", action(outcome.action), outcome.path),
-        };
-        lines.push(outcome_text);
-    }
-    for conflict in &result.conflicts {
-        lines.push(format!(
-            "left alone: {} ({})",
-            conflict.path, conflict.reason
-        ));
-    }
-    if lines.is_empty() {
-        lines.push("Nothing had to be changed.".to_owned());
-    }
-    let mut text = cut_with_note(&lines.join("\n"), max_characters, "All were handled.");
     if let Some(undo) = &result.undo_id {
         let undo = undo.get(..12).unwrap_or(undo);
-        text.push_str(&format!(
-            "\n\nUndo with checkpoint_undo, undoId=\"{undo}\"."
-        ));
+        lines.push(format!("Undo with checkpoint_undo, undoId=\"{undo}\"."));
     }
-    text
+    let failed = result.outcomes.iter().filter_map(|outcome| {
+        let error = outcome.error.as_ref()?;
+        Some(format!("failed: {} ({error})", outcome.path))
+    });
+    lines.extend(failed);
+    lines.extend(result.conflicts.iter().map(conflict_line));
+    let done = result
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.error.is_none());
+    lines.extend(done.map(|outcome| format!("{} {}", action(outcome.action), outcome.path)));
+    if result.outcomes.is_empty() && result.conflicts.is_empty() {
+        lines.push("Nothing had to be changed.".to_owned());
+    }
+    lines.join("\n")
+}
+
+fn conflict_line(conflict: &RestoreConflict) -> String {
+    format!("left alone: {} ({})", conflict.path, conflict.reason)
 }
 
 fn action(action: RestoreAction) -> &'static str {

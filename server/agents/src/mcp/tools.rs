@@ -47,17 +47,22 @@ pub fn tools() -> Vec<Tool> {
     let text = |description: &str| json!({ "type": "string", "description": description });
     let number =
         |description: &str| json!({ "type": "integer", "minimum": 1, "description": description });
-    let max_characters = || number("maximum length of the result, default 7500");
+    // Adds the arguments of a tool whose long results come in pages.
+    let paged = |mut properties: Value| {
+        properties["startLine"] = number("first line of the result, for the next page");
+        properties["maxCharacters"] = number("maximum length of a page, default 7500");
+        properties
+    };
     vec![
         Tool {
             name: "environment_details",
             description: "What the user's editor shows now: visible files, open tabs, files with unsaved text, \
                           terminals, recently modified files. Denied files are left out.",
             input_schema: object(
-                json!({
+                paged(json!({
                     "sections": { "type": "array", "items": { "type": "string" }, "description": "only these, such as visibleFiles, openTabs, unsavedFiles, recentlyModified, files" },
                     "includeFiles": { "type": "boolean", "description": "also list the files of the workspace" },
-                }),
+                })),
                 &[],
             ),
             read_only: true,
@@ -73,7 +78,7 @@ pub fn tools() -> Vec<Tool> {
                     "path": path(),
                     "startLine": number("first line, default 1"),
                     "endLine": number("last line"),
-                    "maxCharacters": max_characters(),
+                    "maxCharacters": number("maximum length of a page, default 7500"),
                 }),
                 &["path"],
             ),
@@ -85,11 +90,11 @@ pub fn tools() -> Vec<Tool> {
             name: "list_files",
             description: "Lists files and folders that agents may see, without ignored ones, nearest first.",
             input_schema: object(
-                json!({
+                paged(json!({
                     "path": path(),
                     "recursive": { "type": "boolean", "description": "default true" },
                     "limit": number("maximum number of entries, default 200"),
-                }),
+                })),
                 &[],
             ),
             read_only: true,
@@ -100,10 +105,10 @@ pub fn tools() -> Vec<Tool> {
             name: "check_access",
             description: "Tells whether agents may see files or run a command, and which rule denies it.",
             input_schema: object(
-                json!({
+                paged(json!({
                     "paths": paths(),
                     "command": text("a shell command line"),
-                }),
+                })),
                 &[],
             ),
             read_only: true,
@@ -125,7 +130,7 @@ pub fn tools() -> Vec<Tool> {
         Tool {
             name: "checkpoint_list",
             description: "Lists checkpoints, newest first.",
-            input_schema: object(json!({ "limit": number("default 20") }), &[]),
+            input_schema: object(paged(json!({ "limit": number("default 20") })), &[]),
             read_only: true,
             destructive: false,
             always_load: false,
@@ -134,12 +139,11 @@ pub fn tools() -> Vec<Tool> {
             name: "checkpoint_diff",
             description: "Shows what changed since a checkpoint, or between two, as a unified diff.",
             input_schema: object(
-                json!({
+                paged(json!({
                     "from": text("id of a checkpoint"),
                     "to": text("id of a later one; default: the workspace now"),
                     "paths": paths(),
-                    "maxCharacters": max_characters(),
-                }),
+                })),
                 &["from"],
             ),
             read_only: true,
@@ -148,14 +152,14 @@ pub fn tools() -> Vec<Tool> {
         },
         Tool {
             name: "checkpoint_restore",
-            description: "Restores files to a checkpoint, in two steps. Without `token`, it only shows what would change \
-                          and returns a token. Ask the user before you call it with the token. It can be undone.",
+            description: "Restores files to a checkpoint, in two steps. Without `token`, it only shows what would change, \
+                          and a token at the end of the last page. Ask the user before you call it with the token. It can be undone.",
             input_schema: object(
-                json!({
+                paged(json!({
                     "id": text("id of a checkpoint"),
                     "paths": paths(),
-                    "token": text("from the first step"),
-                }),
+                    "token": text("from the last page of the first step"),
+                })),
                 &["id"],
             ),
             read_only: false,
@@ -166,10 +170,10 @@ pub fn tools() -> Vec<Tool> {
             name: "checkpoint_undo",
             description: "Undoes the last restore, in two steps like checkpoint_restore.",
             input_schema: object(
-                json!({
+                paged(json!({
                     "undoId": text("undo point, as a restore returned it; default: the last one"),
-                    "token": text("from the first step"),
-                }),
+                    "token": text("from the last page of the first step"),
+                })),
                 &[],
             ),
             read_only: false,

@@ -1,0 +1,393 @@
+//! Runs the tools: in the running server of the workspace, or in this process.
+
+use std::{mem::ManuallyDrop, num::NonZeroU64, path::Path, sync::Arc};
+
+use parking_lot::Mutex;
+use rmcp::model::JsonObject;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use sightline_agents::mcp::{
+    page::{PageArguments, cut},
+    text,
+};
+use sightline_protocol::{
+    access::CheckAccessParams,
+    checkpoint::{
+        CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
+        RestoreCheckpointParams, UndoRestoreParams,
+    },
+    environment::{EnvironmentDetailsParams, ModelRef, SectionId},
+    error::ErrorKind,
+    files::{ListFilesParams, ReadFileParams},
+    method::{
+        CheckAccess, CountTokens, CreateCheckpoint, DiffCheckpoints, EnvironmentDetails,
+        ListCheckpoints, ListFiles, PreviewRestore, ReadFile, RestoreCheckpoint, UndoRestore,
+    },
+    tokens::CountTokensParams,
+};
+use sightline_workspace::{error::Error, path::Root, storage::Storage};
+
+use crate::{
+    cli::{
+        Workspace,
+        offline::{self, OfflineServer},
+        requests::AnsweredBy,
+    },
+    dispatch::Handler,
+    ipc::{self, client::Reply},
+    services::stores::default_storage_dir,
+};
+
+/// The files on disk may be older than what the user sees.
+const SILENT_SERVER: &str = "the Sightline server of the user's editor is running but does not answer, so \
+unsaved text is unknown; nothing was done. Try again later, or ask the user to check the editor";
+/// Checkpoints in a list without `limit`.
+const LISTED_CHECKPOINTS: u32 = 20;
+/// Maximum size of a character in UTF-8, in bytes.
+const MAX_CHARACTER_BYTES: usize = 4;
+
+/// Answers tool calls.
+pub(super) struct Backend {
+    workspace: Workspace,
+    root: Root,
+    /// Started by the first call that no running server answers.
+    offline: Mutex<Option<Arc<ManuallyDrop<OfflineServer>>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct EnvironmentArguments {
+    sections: Option<Vec<SectionId>>,
+    include_files: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadArguments {
+    path: String,
+    end_line: Option<NonZeroU64>,
+}
+
+#[derive(Deserialize)]
+struct DiffArguments {
+    from: String,
+    to: Option<String>,
+    paths: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct RestoreArguments {
+    id: String,
+    paths: Option<Vec<String>>,
+    token: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct UndoArguments {
+    undo_id: Option<String>,
+    token: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TokenArguments {
+    text: Option<String>,
+    path: Option<String>,
+    model: Option<String>,
+}
+
+impl Backend {
+    /// Returns an error if the workspace cannot be found.
+    pub(super) fn new(workspace: Workspace) -> Result<Self, Error> {
+        Ok(Self {
+            root: offline::root(&workspace)?,
+            workspace,
+            offline: Mutex::default(),
+        })
+    }
+
+    /// Runs a tool. Returns its result for the model.
+    pub(super) fn call(&self, tool: &str, arguments: JsonObject) -> Result<String, Error> {
+        let arguments = Value::Object(arguments);
+        let page: PageArguments = parsed(&arguments)?;
+        match tool {
+            "environment_details" => self.environment_details(parsed(&arguments)?),
+            "read_file" => return self.read_file(parsed(&arguments)?, page),
+            "list_files" => self.list_files(parsed(&arguments)?),
+            "check_access" => self.check_access(parsed(&arguments)?),
+            "checkpoint_create" => return self.create_checkpoint(parsed(&arguments)?),
+            "checkpoint_list" => self.list_checkpoints(parsed(&arguments)?),
+            "checkpoint_diff" => self.diff_checkpoints(parsed(&arguments)?),
+            "checkpoint_restore" => {
+                let arguments: RestoreArguments = parsed(&arguments)?;
+                if arguments.token.is_some() {
+                    return self.restore(arguments);
+                }
+                self.preview_restore(arguments)
+            }
+            "checkpoint_undo" => {
+                let arguments: UndoArguments = parsed(&arguments)?;
+                if arguments.token.is_some() {
+                    return self.undo(arguments);
+                }
+                self.preview_undo(arguments)
+            }
+            "count_tokens" => self.count_tokens(parsed(&arguments)?),
+            _ => Err(Error::invalid(format!("there is no tool {tool}"))),
+        }
+        .map(|text| page.page(&text))
+    }
+
+    fn environment_details(&self, arguments: EnvironmentArguments) -> Result<String, Error> {
+        let params = EnvironmentDetailsParams {
+            include_files: arguments.include_files,
+            sections: arguments.sections,
+            consume: false,
+            ..EnvironmentDetailsParams::default()
+        };
+        let (result, from) = self.request::<EnvironmentDetails>(params)?;
+        Ok(match from {
+            AnsweredBy::Editor => result.text,
+            AnsweredBy::Disk => {
+                format!("No editor is running for this folder.\n\n{}", result.text)
+            }
+        })
+    }
+
+    fn read_file(&self, arguments: ReadArguments, page: PageArguments) -> Result<String, Error> {
+        let ReadArguments { path, end_line } = arguments;
+        let end_line = end_line.map(NonZeroU64::get);
+        let start_line = page.start_line();
+        let max_bytes = page.max_characters().saturating_mul(MAX_CHARACTER_BYTES);
+        let params = ReadFileParams {
+            path: self.absolute(&path),
+            start_line: Some(start_line),
+            end_line,
+            max_bytes: Some(max_bytes as u64),
+            ..ReadFileParams::default()
+        };
+        let (result, from) = self.request::<ReadFile>(params)?;
+        let total = result.total_lines;
+        if start_line > total.max(1) {
+            return Err(Error::invalid(format!(
+                "startLine {start_line} is after the end: {path} has {total} lines"
+            )));
+        }
+        let is_editor_running = from == AnsweredBy::Editor;
+        Ok(text::file(
+            &path,
+            &result,
+            is_editor_running,
+            end_line,
+            page,
+        ))
+    }
+
+    fn list_files(&self, mut params: ListFilesParams) -> Result<String, Error> {
+        params.path = params.path.map(|path| self.absolute(&path));
+        params.work_done_token = None;
+        Ok(text::files(&self.request::<ListFiles>(params)?.0))
+    }
+
+    fn check_access(&self, mut params: CheckAccessParams) -> Result<String, Error> {
+        let asked = std::mem::take(&mut params.paths);
+        params.paths = asked.iter().map(|path| self.absolute(path)).collect();
+        let mut result = self.request::<CheckAccess>(params)?.0;
+        for (verdict, asked) in result.paths.iter_mut().zip(asked) {
+            verdict.path = asked;
+        }
+        Ok(text::access(&result))
+    }
+
+    fn create_checkpoint(&self, arguments: CreateCheckpointParams) -> Result<String, Error> {
+        let params = CreateCheckpointParams {
+            label: arguments.label,
+            root: self.root_uri(),
+            ..CreateCheckpointParams::default()
+        };
+        let created = self.request::<CreateCheckpoint>(params)?.0;
+        Ok(cut(&text::created(&created)))
+    }
+
+    fn list_checkpoints(&self, arguments: ListCheckpointsParams) -> Result<String, Error> {
+        let params = ListCheckpointsParams {
+            limit: arguments.limit.or(Some(LISTED_CHECKPOINTS)),
+            root: self.root_uri(),
+            ..ListCheckpointsParams::default()
+        };
+        let listed = self.request::<ListCheckpoints>(params)?.0;
+        Ok(text::checkpoints(&listed))
+    }
+
+    fn diff_checkpoints(&self, arguments: DiffArguments) -> Result<String, Error> {
+        let DiffArguments { from, to, paths } = arguments;
+        let params = DiffCheckpointsParams {
+            from: self.checkpoint_id(&from)?,
+            to: to.map(|to| self.checkpoint_id(&to)).transpose()?,
+            paths: self.absolute_paths(paths),
+            patch: true,
+            ..DiffCheckpointsParams::default()
+        };
+        let result = self.request::<DiffCheckpoints>(params)?.0;
+        Ok(text::difference(&result))
+    }
+
+    fn preview_restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
+        let params = PreviewRestoreParams {
+            id: self.checkpoint_id(&arguments.id)?,
+            paths: self.absolute_paths(arguments.paths),
+            ..PreviewRestoreParams::default()
+        };
+        let preview = self.request::<PreviewRestore>(params)?.0;
+        Ok(text::preview(&preview, "checkpoint_restore"))
+    }
+
+    fn restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
+        let params = RestoreCheckpointParams {
+            id: self.checkpoint_id(&arguments.id)?,
+            paths: self.absolute_paths(arguments.paths),
+            token: arguments.token,
+            ..RestoreCheckpointParams::default()
+        };
+        let restored = self.request::<RestoreCheckpoint>(params)?.0;
+        Ok(cut(&text::restored(&restored)))
+    }
+
+    fn preview_undo(&self, arguments: UndoArguments) -> Result<String, Error> {
+        let id = match arguments.undo_id {
+            Some(id) => self.checkpoint_id(&id)?,
+            None => "last".to_owned(),
+        };
+        let params = PreviewRestoreParams {
+            id,
+            undo: true,
+            root: self.root_uri(),
+            ..PreviewRestoreParams::default()
+        };
+        let preview = self.request::<PreviewRestore>(params)?.0;
+        Ok(text::preview(&preview, "checkpoint_undo"))
+    }
+
+    fn undo(&self, arguments: UndoArguments) -> Result<String, Error> {
+        let undo_id = arguments.undo_id.map(|id| self.checkpoint_id(&id));
+        let params = UndoRestoreParams {
+            undo_id: undo_id.transpose()?,
+            token: arguments.token,
+            ..UndoRestoreParams::default()
+        };
+        let restored = self.request::<UndoRestore>(params)?.0;
+        Ok(cut(&text::restored(&restored)))
+    }
+
+    fn count_tokens(&self, arguments: TokenArguments) -> Result<String, Error> {
+        let text = match (arguments.text, arguments.path) {
+            (Some(text), None) => text,
+            (None, Some(path)) => {
+                let params = ReadFileParams {
+                    path: self.absolute(&path),
+                    max_bytes: Some(u64::MAX),
+                    ..ReadFileParams::default()
+                };
+                let file = self.request::<ReadFile>(params)?.0;
+                if file.truncated {
+                    return Err(Error::new(
+                        ErrorKind::TooLarge,
+                        format!("{path} is too large to be counted"),
+                    ));
+                }
+                file.text
+            }
+            _ => return Err(Error::invalid("give either text or path")),
+        };
+        let params = CountTokensParams {
+            texts: vec![text],
+            model: arguments.model.map(ModelRef::Id),
+            ..CountTokensParams::default()
+        };
+        Ok(text::tokens(&self.request::<CountTokens>(params)?.0))
+    }
+
+    /// Asks the running server, else this process.
+    fn request<M: Handler>(&self, params: M::Params) -> Result<(M::Result, AnsweredBy), Error> {
+        let dir = match &self.workspace.storage {
+            Some(dir) => Some(offline::absolute_path(dir)?.as_path().to_owned()),
+            None => default_storage_dir().ok(),
+        };
+        let storage = dir.and_then(|dir| Storage::open(&dir).ok());
+        if let Some(storage) = storage {
+            match ipc::client::request::<M>(&storage, &self.root, &params) {
+                Reply::Answered(answer) => return Ok((answer?, AnsweredBy::Editor)),
+                Reply::Silent => return Err(Error::new(ErrorKind::Busy, SILENT_SERVER)),
+                Reply::NoServer => {}
+            }
+        }
+        let server = {
+            let mut offline = self.offline.lock();
+            match &*offline {
+                Some(server) => server.clone(),
+                None => offline
+                    .insert(Arc::new(OfflineServer::start(&self.workspace)?))
+                    .clone(),
+            }
+        };
+        Ok((server.call::<M>(params)?, AnsweredBy::Disk))
+    }
+
+    fn root_uri(&self) -> Option<String> {
+        Some(self.root.canonical.to_uri())
+    }
+
+    /// Makes a path absolute, relative to the workspace folder. URIs are unchanged.
+    fn absolute(&self, path: &str) -> String {
+        if path.to_ascii_lowercase().starts_with("file:") || Path::new(path).is_absolute() {
+            return path.to_owned();
+        }
+        self.root
+            .path
+            .as_path()
+            .join(path)
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    fn absolute_paths(&self, paths: Option<Vec<String>>) -> Option<Vec<String>> {
+        paths.map(|paths| paths.iter().map(|path| self.absolute(path)).collect())
+    }
+
+    /// Completes the beginning of an id.
+    fn checkpoint_id(&self, beginning: &str) -> Result<String, Error> {
+        if beginning.len() == 40 {
+            return Ok(beginning.to_owned());
+        }
+        let params = ListCheckpointsParams {
+            root: self.root_uri(),
+            ..ListCheckpointsParams::default()
+        };
+        let listed = self.request::<ListCheckpoints>(params)?.0.checkpoints;
+        if beginning == "last"
+            && let Some(newest) = listed.first()
+        {
+            return Ok(newest.id.clone());
+        }
+        let mut found = listed
+            .iter()
+            .filter(|checkpoint| beginning.len() >= 4 && checkpoint.id.starts_with(beginning));
+        match (found.next(), found.next()) {
+            (Some(checkpoint), None) => Ok(checkpoint.id.clone()),
+            (Some(_), Some(_)) => Err(Error::invalid(format!(
+                "several checkpoints begin with {beginning}"
+            ))),
+            (None, _) => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("no checkpoint {beginning}; checkpoint_list shows all"),
+            )),
+        }
+    }
+}
+
+/// Reads the arguments of a tool. Other arguments are ignored.
+fn parsed<T: DeserializeOwned>(arguments: &Value) -> Result<T, Error> {
+    serde_path_to_error::deserialize(arguments)
+        .map_err(|error| Error::invalid(format!("invalid arguments: {error}")))
+}
