@@ -87,13 +87,3 @@ impl Error {
         }
     }
 }
-
-/// The handlers of requests for several crates return the error of `workspace`.
-impl From<Error> for WorkspaceError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Workspace(error) => error,
-            other => Self::new(other.kind(), other.to_string()),
-        }
-    }
-}

@@ -12,7 +12,6 @@ use sightline_protocol::{
     files::ProgressToken,
     method::{self, Request},
 };
-use sightline_workspace::error::Error;
 
 use crate::{
     connection::params_compat,
@@ -23,6 +22,7 @@ use crate::{
         document_arg::DocumentArg,
         explain_access, hover, rule_file, show_environment,
     },
+    error::Error,
     handlers::{
         check_access,
         checkpoint::{

@@ -7,7 +7,9 @@ use std::{
 
 use serde_json::Value;
 use sightline_protocol::error::{ErrorData, ErrorKind};
-use sightline_workspace::{error::Error, escape, limits};
+use sightline_workspace::{escape, limits};
+
+use crate::error::Error;
 
 /// JSON-RPC: parse error.
 pub const PARSE_ERROR: i64 = -32700;
@@ -15,6 +17,26 @@ pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 /// JSON-RPC: method not found.
 pub const METHOD_NOT_FOUND: i64 = -32601;
+
+impl From<sightline_workspace::error::Error> for Error {
+    fn from(error: sightline_workspace::error::Error) -> Self {
+        Self {
+            kind: error.kind,
+            message: error.message,
+            path: error.path,
+            rule: error.rule,
+        }
+    }
+}
+
+impl From<sightline_conversation::error::Error> for Error {
+    fn from(error: sightline_conversation::error::Error) -> Self {
+        match error {
+            sightline_conversation::error::Error::Workspace(error) => error.into(),
+            other => Self::new(other.kind(), other.to_string()),
+        }
+    }
+}
 
 /// Builds an error response.
 pub fn error_body(id: &Value, error: &Error) -> Vec<u8> {

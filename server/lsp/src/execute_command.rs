@@ -3,12 +3,12 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use sightline_workspace::error::Error;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
     connection::params_compat,
     dispatch::{self, Call},
+    error::Error,
     handlers::{method_title, result_documents},
     request_context::{Outcome, RequestContext},
     session::capabilities,

@@ -13,6 +13,7 @@ pub mod connection;
 pub mod dispatch;
 pub mod document_sync;
 pub mod editor_features;
+pub mod error;
 pub mod error_response;
 pub mod execute_command;
 pub mod handlers;

@@ -28,7 +28,7 @@ use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{cancel::Cancel, error::Error, limits};
+use sightline_workspace::{cancel::Cancel, limits};
 
 use crate::{
     connection::{
@@ -42,6 +42,7 @@ use crate::{
     dispatch::{Call, Place, Scope},
     document_sync::StandardMethods,
     editor_features::diagnostics::Diagnostics,
+    error::Error,
     error_response::{
         INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, catch_panic, error_body, protocol_error,
     },

@@ -9,7 +9,6 @@ use sightline_protocol::files::ProgressToken;
 use sightline_workspace::{
     access::AccessView,
     cancel::Cancel,
-    error::Error,
     path::Root,
     storage::{Storage, TaskId},
     tracker::Tracker,
@@ -17,6 +16,7 @@ use sightline_workspace::{
 
 use crate::{
     connection::progress::Progress,
+    error::Error,
     services::{Services, checkpoint_registry::RootCheckpoints},
     session::{Session, Snapshot},
 };

@@ -16,11 +16,11 @@ use sightline_workspace::{
     access::Access,
     editor::EditorState,
     environment::{CliTools, Revisions},
-    error::Error,
     path::{AbsPath, Root, Roots, uri_to_path},
 };
 
 use crate::{
+    error::Error,
     session::client_info::ClientInfo,
     settings::{Problem, Settings, SettingsSources, Source},
 };

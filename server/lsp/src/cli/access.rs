@@ -4,9 +4,10 @@ use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessParams},
     method::CheckAccess,
 };
-use sightline_workspace::{error::Error, escape::one_line};
+use sightline_workspace::escape::one_line;
 
 use super::{DONE, NEGATIVE, Workspace, offline, print, print_sorted_json, requests::Attached};
+use crate::error::Error;
 
 /// Checks paths and a command.
 pub(super) fn run(

@@ -20,15 +20,12 @@ use sightline_agents::{
     },
 };
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
-    error::Error,
-    storage::{Storage, atomic_file, read_foreign},
-};
+use sightline_workspace::storage::{Storage, atomic_file, read_foreign};
 
 use super::{
     DONE, FAILURE, NEGATIVE, Workspace, config_file::File, internal, offline, print, print_message,
 };
-use crate::services::stores::default_storage_dir;
+use crate::{error::Error, services::stores::default_storage_dir};
 
 /// The record of what was installed, in the data directory.
 const RECORD_FILE: &str = "agents.json";
@@ -416,7 +413,8 @@ impl Installer {
     fn save_record(&self) -> Result<(), Error> {
         Storage::open(&self.storage_dir)?.make_dir(&self.storage_dir)?;
         let text = serde_json::to_string_pretty(&self.record).map_err(internal)?;
-        atomic_file::replace(&self.storage_dir.join(RECORD_FILE), text.as_bytes())
+        atomic_file::replace(&self.storage_dir.join(RECORD_FILE), text.as_bytes())?;
+        Ok(())
     }
 
     fn finish(&self, change: &Change) -> Result<i32, Error> {

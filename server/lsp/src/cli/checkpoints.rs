@@ -24,13 +24,14 @@ use sightline_protocol::{
         VerifyCheckpoints,
     },
 };
-use sightline_workspace::{clock::now_millis, error::Error, escape::one_line};
+use sightline_workspace::{clock::now_millis, escape::one_line};
 
 use super::{
     DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,
     requests::{Attached, Requests},
 };
 use crate::{
+    error::Error,
     handlers::checkpoint::{
         diff_checkpoints::patch,
         transfer::{Direction, import, transfer},

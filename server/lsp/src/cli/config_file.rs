@@ -7,7 +7,8 @@ use std::{
 };
 
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::error::Error;
+
+use crate::error::Error;
 
 /// Maximum size of a configuration file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;

@@ -26,9 +26,9 @@ use sightline_protocol::{
     task::{DeleteTaskParams, DeleteTaskResult, ListTasksParams, LoadTaskParams, ResumeTaskParams},
     tokens::CountTokensParams,
 };
-use sightline_workspace::{error::Error, limits::MAX_IMPORT_BYTES};
+use sightline_workspace::limits::MAX_IMPORT_BYTES;
 
-use crate::{connection::params_compat, plural::plural};
+use crate::{connection::params_compat, error::Error, plural::plural};
 
 use super::{
     DONE, NEGATIVE, Workspace, offline, print, print_json, print_message,

@@ -18,12 +18,11 @@ use sightline_protocol::{
 };
 use sightline_workspace::{
     access::RULE_FILE,
-    error::Error,
     path::{AbsPath, RelPath},
 };
 
 use super::{DONE, FAILURE, print};
-use crate::connection::lsp_client::LspClient;
+use crate::{connection::lsp_client::LspClient, error::Error};
 
 /// The sample project of `tests/fixtures/sample`.
 const SAMPLE: &[(&str, &str)] = &[

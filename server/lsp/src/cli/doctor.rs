@@ -5,7 +5,6 @@ use std::{ffi::OsStr, fs, path::Path, process::Command};
 use serde::Serialize;
 use sightline_workspace::{
     access::{Access, RULE_FILE},
-    error::Error,
     path::{Root, Roots},
     plural::plural,
     storage::Storage,
@@ -17,7 +16,7 @@ use super::{
     checkpoints::size,
     offline, print, print_json, uninstall,
 };
-use crate::{ipc, process::version, services::stores::default_storage_dir};
+use crate::{error::Error, ipc, process::version, services::stores::default_storage_dir};
 
 /// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;
@@ -91,7 +90,7 @@ fn storage(named: Option<&Path>) -> Finding {
         Ok(_) => Finding::passed(what, format!("{}{}", path.display(), sizes(&path))),
         Err(error) => Finding::failed(
             what,
-            error.message,
+            error.to_string(),
             "change its owner or mode (chown, chmod 700), or set `storage.path` to another directory",
         ),
     }
@@ -123,7 +122,7 @@ fn program() -> Finding {
 fn servers(named: Option<&Path>, root: &Root) -> Finding {
     let dir = named.map_or_else(default_storage_dir, |path| Ok(path.to_path_buf()));
     let running = dir
-        .and_then(|dir| Storage::open(&dir))
+        .and_then(|dir| Ok(Storage::open(&dir)?))
         .map_or(0, |storage| ipc::client::running(&storage, Some(root)));
     let servers = plural(running, "server", "servers");
     Finding::passed(

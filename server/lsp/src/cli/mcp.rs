@@ -20,11 +20,10 @@ use rmcp::{
     service::{QuitReason, RequestContext, ServerInitializeError},
 };
 use sightline_agents::mcp::{self, page::cut};
-use sightline_workspace::error::Error;
 
 use self::{backend::Backend, stdio::Stdio};
 use super::{DONE, Workspace, internal};
-use crate::process::version::VERSION;
+use crate::{error::Error, process::version::VERSION};
 
 #[derive(clap::Args)]
 pub(super) struct Mcp {

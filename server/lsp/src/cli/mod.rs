@@ -35,9 +35,9 @@ use sightline_protocol::{
     files::{ListFilesParams, ReadFileParams},
     method::{EnvironmentDetails, ListFiles, ReadFile},
 };
-use sightline_workspace::error::Error;
 
 use crate::{
+    error::Error,
     main_loop,
     process::{logging, signals, version},
 };

@@ -9,7 +9,6 @@ use std::{
 use serde_json::json;
 use sightline_workspace::{
     access::RULE_FILE,
-    error::Error,
     path::{AbsPath, Root},
 };
 
@@ -17,6 +16,7 @@ use super::{Workspace, progress_bar};
 use crate::{
     connection::client::Client,
     dispatch::Handler,
+    error::Error,
     request_context::RequestContext,
     scheduler::JobSender,
     services::Services,

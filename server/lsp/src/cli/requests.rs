@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, mem::ManuallyDrop};
 
-use sightline_workspace::{error::Error, storage::Storage};
+use sightline_workspace::storage::Storage;
 
 use super::{
     Workspace,
@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     dispatch::Handler,
+    error::Error,
     ipc::{self, client::Reply},
     services::stores::default_storage_dir,
 };

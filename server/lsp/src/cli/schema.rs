@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use sightline_protocol::method::{METHODS, Method};
-use sightline_workspace::error::Error;
 
 use super::{DONE, internal, print};
+use crate::error::Error;
 
 /// The generated schemas, by name.
 const FILES: [(&str, &str); 3] = [

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 use sightline_workspace::{
     access::AccessView, cancel::Cancel, clock::now_millis, environment::names_denied_file,
-    error::Error, storage::TaskId,
+    storage::TaskId,
 };
 
 use super::{Workspace, offline::OfflineServer, print_message};
+use crate::error::Error;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum ExportFormat {

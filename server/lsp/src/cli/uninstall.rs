@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::{error::Error, storage::Storage};
+use sightline_workspace::storage::Storage;
 
 use super::{
     DONE, NEGATIVE,
     checkpoints::{ConfirmArgs, Proceed, ask, size},
     print, print_message,
 };
-use crate::{ipc, services::stores::default_storage_dir};
+use crate::{error::Error, ipc, services::stores::default_storage_dir};
 
 /// File that every data directory contains.
 const VERSION_FILE: &str = "version";

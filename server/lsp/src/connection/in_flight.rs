@@ -7,9 +7,12 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use serde_json::Value;
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
-use sightline_workspace::{cancel::Cancel, error::Error, limits};
+use sightline_workspace::{cancel::Cancel, limits};
 
-use crate::error_response::{INVALID_REQUEST, error_body, protocol_error};
+use crate::{
+    error::Error,
+    error_response::{INVALID_REQUEST, error_body, protocol_error},
+};
 
 /// The requests in flight, by id as JSON.
 #[derive(Default)]

@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, value::RawValue};
-use sightline_workspace::error::Error;
 
 use crate::{
     connection::client::ClientAnswer,
     dispatch::{self, Call},
+    error::Error,
     error_response::{INVALID_REQUEST, PARSE_ERROR},
     execute_command::{self, Origin},
 };

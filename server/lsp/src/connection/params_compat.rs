@@ -7,7 +7,9 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error, json_repair, limits, path::uri_to_path};
+use sightline_workspace::{json_repair, limits, path::uri_to_path};
+
+use crate::error::Error;
 
 /// Parses params. Absent params are `null`.
 ///

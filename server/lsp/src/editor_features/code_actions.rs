@@ -5,9 +5,9 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sightline_workspace::{access::Verdict, error::Error, path::Location};
+use sightline_workspace::{access::Verdict, path::Location};
 
-use crate::{connection::params_compat, request_context::RequestContext};
+use crate::{connection::params_compat, error::Error, request_context::RequestContext};
 
 /// Kind of our code actions. Editors list this kind on request and show no light bulb for
 /// it.

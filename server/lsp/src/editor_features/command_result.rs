@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use serde_json::json;
-use sightline_workspace::{error::Error, escape, path::uri_to_path};
+use sightline_workspace::{escape, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
-use crate::{handlers::result_documents, request_context::RequestContext};
+use crate::{error::Error, handlers::result_documents, request_context::RequestContext};
 
 /// The result of every command.
 #[derive(Serialize)]

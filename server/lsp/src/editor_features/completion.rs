@@ -8,13 +8,12 @@ use std::{borrow::Cow, fs};
 use serde_json::{Value, json};
 use sightline_workspace::{
     access::RULE_FILE,
-    error::Error,
     escape::one_line,
     path::{AbsPath, RelPath},
 };
 
 use super::rule_file::{At, RuleFile, text_before, text_units};
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Maximum number of completions.
 const MAX_COMPLETIONS: usize = 500;

@@ -8,7 +8,6 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use sightline_workspace::error::Error;
 use tower_lsp::lsp_types::MessageType;
 
 use super::{
@@ -16,6 +15,7 @@ use super::{
     command_result::{self, CommandResult},
 };
 use crate::{
+    error::Error,
     request_context::RequestContext,
     services::{Services, confirmations::Confirmation},
     session::Snapshot,

@@ -22,7 +22,6 @@ use sightline_protocol::{
 };
 use sightline_workspace::{
     access::lint::{self, IncludeProblem, Line},
-    error::Error,
     path::{Location, Root, uri_to_path},
 };
 
@@ -31,6 +30,7 @@ use super::{
     rule_file::{RuleFile, text_units},
 };
 use crate::{
+    error::Error,
     handlers,
     request_context::RequestContext,
     scheduler::Keys,

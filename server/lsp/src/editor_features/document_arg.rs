@@ -5,11 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use sightline_workspace::{
     access::AccessView,
-    error::Error,
     path::{Location, Root, uri_to_path},
 };
 
-use crate::{connection::params_compat, request_context::RequestContext};
+use crate::{connection::params_compat, error::Error, request_context::RequestContext};
 
 /// The argument of a command.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -1,13 +1,13 @@
 //! `sightline.explainAccess`.
 
 use sightline_protocol::access::AccessKind;
-use sightline_workspace::{access::AccessView, error::Error, escape::one_line};
+use sightline_workspace::{access::AccessView, escape::one_line};
 
 use super::{
     command_result::{self, CommandResult},
     document_arg::DocumentArg,
 };
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Tells whether agents may see a file, and which rule decides.
 ///

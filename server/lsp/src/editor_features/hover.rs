@@ -6,12 +6,11 @@
 use serde_json::{Value, json};
 use sightline_workspace::{
     access::lint::{self, Effect, Line},
-    error::Error,
     escape::one_line,
 };
 
 use super::rule_file::{At, RuleFile};
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// `textDocument/hover`: describes what a line does.
 ///

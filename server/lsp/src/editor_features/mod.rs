@@ -19,9 +19,8 @@ pub mod rule_file;
 pub mod show_environment;
 
 use serde_json::Value;
-use sightline_workspace::error::Error;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// The params of a command that uses none.
 pub struct NoParams;

@@ -5,13 +5,13 @@ use sightline_protocol::editor::Position;
 use sightline_workspace::{
     access::RULE_FILE,
     document::PositionEncoding,
-    error::Error,
     limits,
     path::{AbsPath, uri_to_path},
 };
 
 use crate::{
     connection::params_compat,
+    error::Error,
     session::{Snapshot, normalize_uri},
 };
 

@@ -1,13 +1,12 @@
 //! `sightline.showEnvironment`.
 
 use sightline_protocol::environment::EnvironmentDetailsParams;
-use sightline_workspace::error::Error;
 
 use super::{
     NoParams,
     command_result::{self, CommandResult},
 };
-use crate::{handlers::environment_details, request_context::RequestContext};
+use crate::{error::Error, handlers::environment_details, request_context::RequestContext};
 
 /// Opens a document with the block an agent would get now, without marking anything as
 /// delivered.

@@ -4,9 +4,9 @@ use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
     error::ErrorKind,
 };
-use sightline_workspace::{error::Error, limits};
+use sightline_workspace::limits;
 
-use crate::{request_context::RequestContext, session::Snapshot};
+use crate::{error::Error, request_context::RequestContext, session::Snapshot};
 
 /// Maximum number of paths that are checked on the main loop. Starting a job takes longer
 /// than checking a few paths (benchmark row "checkAccess of a path against an echo").

@@ -9,14 +9,16 @@ use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
     environment::{self, CliTools, FileList, Inputs},
-    error::Error,
     listing::{self, ListOptions},
     path::RelPath,
     tracker,
 };
 
 use super::tracking::shared::unsaved;
-use crate::request_context::{OnDelivered, RequestContext, Response};
+use crate::{
+    error::Error,
+    request_context::{OnDelivered, RequestContext, Response},
+};
 
 /// Builds the block and marks its contents as delivered.
 pub(crate) fn run(
@@ -55,7 +57,7 @@ pub(crate) fn run(
         ignored: snapshot.settings.block.ignored_files,
         ..ListOptions::default()
     };
-    let files = |cancel: &Cancel| -> Result<FileList, Error> {
+    let files = |cancel: &Cancel| -> Result<FileList, sightline_workspace::error::Error> {
         let top = RelPath::default();
         let listing = listing::list(&view, 0, &top, &options, cancel)?;
         Ok(FileList {

@@ -5,12 +5,11 @@ use sightline_protocol::{
     files::{ListFilesParams, ListFilesResult},
 };
 use sightline_workspace::{
-    error::Error,
     listing::{self, ListOptions},
     path::{Location, RelPath},
 };
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Lists a directory of a workspace root.
 pub(crate) fn run(

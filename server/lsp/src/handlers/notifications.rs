@@ -7,10 +7,10 @@ use serde_json::Value;
 use sightline_protocol::method::{
     DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
 };
-use sightline_workspace::error::Error;
 
 use crate::{
     connection::params_compat,
+    error::Error,
     services::Services,
     session::{Session, normalize_uri},
 };

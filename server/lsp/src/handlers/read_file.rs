@@ -10,13 +10,12 @@ use sightline_protocol::{
 use sightline_workspace::{
     clock::now_millis,
     editor::OpenDocument,
-    error::Error,
     path::{AbsPath, uri_to_path},
     read::{self, ReadOptions},
     tracker::FileEvent,
 };
 
-use crate::{request_context::RequestContext, session::Snapshot};
+use crate::{error::Error, request_context::RequestContext, session::Snapshot};
 
 /// Reads a file, and records the read for a task.
 pub(crate) fn run(

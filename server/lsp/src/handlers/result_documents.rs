@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use sightline_workspace::error::Error;
 use sightline_workspace::path::AbsPath;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Maximum number of documents kept.
 const KEPT: usize = 20;

@@ -14,7 +14,7 @@ use sightline_protocol::{
         CreateCheckpoint, DiffCheckpoints, PreviewRestore, Request, RestoreCheckpoint, UndoRestore,
     },
 };
-use sightline_workspace::{error::Error, path::Root, storage::Storage};
+use sightline_workspace::{path::Root, storage::Storage};
 
 use super::{
     socket_dir,
@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     connection::frame::{FrameReader, write_frame},
+    error::Error,
     error_response::METHOD_NOT_FOUND,
 };
 

@@ -16,7 +16,7 @@ use std::{
 use crossbeam_channel::Sender;
 use serde_json::{Value, json};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error, limits, path::Root, storage::Storage};
+use sightline_workspace::{limits, path::Root, storage::Storage};
 
 use super::{
     SocketRequest,
@@ -30,6 +30,7 @@ use crate::{
         params_compat,
     },
     dispatch,
+    error::Error,
     error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
 };
 

@@ -6,10 +6,11 @@ use std::{
 };
 
 use serde_json::Value;
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 use crate::{
     dispatch::Call,
+    error::Error,
     error_response::{catch_panic, error_body},
     execute_command::{self, Origin},
     request_context::{OnDelivered, RequestContext},

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use parking_lot::Mutex;
 use sightline_conversation::task::TaskStore;
-use sightline_workspace::{error::Error, storage::Storage};
+use sightline_workspace::storage::Storage;
 
-use crate::settings::Settings;
+use crate::{error::Error, settings::Settings};
 
 /// The opened stores.
 #[derive(Default)]

@@ -3,7 +3,8 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
-use sightline_workspace::error::Error;
+
+use crate::error::Error;
 
 #[derive(Args)]
 pub(in crate::cli) struct ConfirmArgs {

@@ -4,9 +4,9 @@ use anstyle::{AnsiColor, Style};
 use sightline_protocol::checkpoint::{
     Checkpoint, DifferenceStatus, FileDifference, RestoreConflict,
 };
-use sightline_workspace::{clock::now_millis, error::Error, escape::one_line};
+use sightline_workspace::{clock::now_millis, escape::one_line};
 
-use crate::cli::print_to;
+use crate::{cli::print_to, error::Error};
 
 pub(super) const ADDED: Style = AnsiColor::Green.on_default();
 pub(super) const REMOVED: Style = AnsiColor::Red.on_default();

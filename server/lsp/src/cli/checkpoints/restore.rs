@@ -8,7 +8,7 @@ use sightline_protocol::{
     error::ErrorKind,
     method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
-use sightline_workspace::{error::Error, escape::one_line};
+use sightline_workspace::escape::one_line;
 
 use super::{
     absolute_paths,
@@ -21,6 +21,7 @@ use crate::{
     cli::{
         DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
     },
+    error::Error,
     plural::plural,
 };
 

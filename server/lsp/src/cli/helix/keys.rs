@@ -1,10 +1,9 @@
 //! Key bindings for `config.toml`, which pass the file and the selection.
 
-use sightline_workspace::error::Error;
 use toml_edit::{Item, Table};
 
 use super::{Merged, SERVER, parse, subtable};
-use crate::session::capabilities;
+use crate::{error::Error, session::capabilities};
 
 /// Prefix of the bindings: `space`, then this key. Helix does not use it.
 const MENU: &str = "A";

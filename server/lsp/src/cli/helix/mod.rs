@@ -12,10 +12,10 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use sightline_workspace::error::Error;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{DONE, agents::on_path, config_file, print};
+use crate::error::Error;
 
 /// Name of the server in Helix's configuration, and of its program.
 const SERVER: &str = "sightline";

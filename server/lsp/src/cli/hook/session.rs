@@ -15,10 +15,7 @@ use sightline_protocol::{
     environment::EnvironmentDetailsParams,
     method::{CreateCheckpoint, EnvironmentDetails},
 };
-use sightline_workspace::{
-    error::Error,
-    storage::{Storage, atomic_file},
-};
+use sightline_workspace::storage::{Storage, atomic_file};
 
 use super::{
     super::{
@@ -30,7 +27,7 @@ use super::{
     turns::SessionTurns,
     with_deadline,
 };
-use crate::services::stores::default_storage_dir;
+use crate::{error::Error, services::stores::default_storage_dir};
 
 /// Time to create a checkpoint. A running server completes it later.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -187,7 +184,8 @@ impl Session {
             remove_old_files(folder);
         }
         let text = serde_json::to_vec(known).map_err(internal)?;
-        atomic_file::replace(file, &text)
+        atomic_file::replace(file, &text)?;
+        Ok(())
     }
 }
 

@@ -8,7 +8,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sightline_protocol::checkpoint::AgentTurn;
-use sightline_workspace::error::Error;
+
+use crate::error::Error;
 
 /// A session, and its turn if the agent names it.
 #[derive(Clone)]

@@ -25,7 +25,7 @@ use sightline_protocol::{
     },
     tokens::CountTokensParams,
 };
-use sightline_workspace::{error::Error, path::Root, storage::Storage};
+use sightline_workspace::{path::Root, storage::Storage};
 
 use crate::{
     cli::{
@@ -34,6 +34,7 @@ use crate::{
         requests::AnsweredBy,
     },
     dispatch::Handler,
+    error::Error,
     ipc::{self, client::Reply},
     services::stores::default_storage_dir,
 };

@@ -4,9 +4,11 @@ use sightline_protocol::{
     checkpoint::{Checkpoint, CheckpointPurpose, FileDifference, ListCheckpointsParams},
     error::ErrorKind,
 };
-use sightline_workspace::{error::Error, escape::one_line, path::Root};
+use sightline_workspace::{escape::one_line, path::Root};
 
-use crate::{handlers::checkpoint::list_checkpoints, request_context::RequestContext};
+use crate::{
+    error::Error, handlers::checkpoint::list_checkpoints, request_context::RequestContext,
+};
 
 /// The checkpoint to compare with.
 pub(in crate::editor_features) struct BaseCheckpoint {

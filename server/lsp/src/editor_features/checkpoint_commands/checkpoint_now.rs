@@ -1,13 +1,13 @@
 //! `sightline.checkpointNow`.
 
 use sightline_protocol::checkpoint::CreateCheckpointParams;
-use sightline_workspace::error::Error;
 
 use crate::{
     editor_features::{
         command_result::{self, CommandResult},
         document_arg::DocumentArg,
     },
+    error::Error,
     handlers::checkpoint::create_checkpoint,
     request_context::RequestContext,
 };

@@ -10,7 +10,6 @@ use sightline_protocol::checkpoint::{
     DiffCheckpointsParams, DifferenceStatus, PreviewRestoreParams, RestoreCheckpointParams,
 };
 use sightline_workspace::{
-    error::Error,
     escape::one_line,
     path::{Location, Root},
 };
@@ -23,6 +22,7 @@ use crate::{
         confirm,
         document_arg::DocumentArg,
     },
+    error::Error,
     handlers::checkpoint::{diff_checkpoints, restore},
     request_context::RequestContext,
     scheduler::keys_of_roots,

@@ -1,7 +1,7 @@
 //! `sightline.showChanges`.
 
 use sightline_protocol::checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference};
-use sightline_workspace::{error::Error, escape::one_line};
+use sightline_workspace::escape::one_line;
 
 use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
         command_result::{self, CommandResult},
         document_arg::DocumentArg,
     },
+    error::Error,
     handlers::checkpoint::diff_checkpoints,
     plural::plural,
     request_context::RequestContext,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sightline_protocol::checkpoint::{
     PreviewRestoreParams, PreviewRestoreResult, RestoreChange, UndoRestoreParams,
 };
-use sightline_workspace::{error::Error, escape::one_line};
+use sightline_workspace::escape::one_line;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
         confirm,
         document_arg::DocumentArg,
     },
+    error::Error,
     handlers::checkpoint::restore,
     plural::plural,
     request_context::RequestContext,

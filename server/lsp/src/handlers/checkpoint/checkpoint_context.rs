@@ -8,14 +8,13 @@ use sightline_protocol::{error::ErrorKind, files::ProgressToken};
 use sightline_workspace::{
     access::AccessView,
     cancel::Cancel,
-    error::Error,
     limits,
     path::{Location, RelPath, Root, Roots, uri_to_path},
 };
 
 use super::recovery::{report_recovered, try_recover};
 use crate::{
-    connection::progress::Progress, request_context::RequestContext,
+    connection::progress::Progress, error::Error, request_context::RequestContext,
     services::checkpoint_registry::RootCheckpoints,
 };
 
@@ -113,11 +112,12 @@ impl<'a> CheckpointContext<'a> {
         let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
         let by_id = |checkpoints: &RootCheckpoints| match checkpoints.store.get(id) {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
-            found => found.map(Some),
+            found => Ok(Some(found?)),
         };
         let (mut found, mut failed) = self.search_roots(by_id)?;
         if found.is_none() {
-            let imported = self.search_roots(|checkpoints| checkpoints.store.imported_from(id))?;
+            let imported =
+                self.search_roots(|checkpoints| Ok(checkpoints.store.imported_from(id)?))?;
             found = imported.0;
             failed = failed.or(imported.1);
         }

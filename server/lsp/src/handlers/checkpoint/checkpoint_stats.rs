@@ -4,9 +4,8 @@ use super::{
     checkpoint_context::CheckpointContext,
     shared::{selected_roots, to_i64},
 };
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{CheckpointStatsParams, CheckpointStatsResult};
-use sightline_workspace::error::Error;
 
 /// `sightline/checkpointStats`.
 pub(crate) fn run(

@@ -8,13 +8,16 @@ use super::{
         with_root_name,
     },
 };
-use crate::request_context::{RequestContext, Response};
+use crate::{
+    error::Error,
+    request_context::{RequestContext, Response},
+};
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Keep, Purpose, Request};
 use sightline_protocol::{
     checkpoint::{Checkpoint, CreateCheckpointParams},
     error::ErrorKind,
 };
-use sightline_workspace::{cancel::Cancel, error::Error, limits, storage::TaskId};
+use sightline_workspace::{cancel::Cancel, limits, storage::TaskId};
 use std::sync::Arc;
 
 /// `sightline/createCheckpoint`.
@@ -127,7 +130,7 @@ fn remove_created(cx: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpo
         };
         let pruned = cx
             .root_checkpoints(*root)
-            .and_then(|(_, checkpoints)| checkpoints.store.prune(&keep, &Cancel::default()));
+            .and_then(|(_, checkpoints)| Ok(checkpoints.store.prune(&keep, &Cancel::default())?));
         if let Err(error) = pruned {
             tracing::warn!(%error, "cannot remove a checkpoint of a failed group");
         }
@@ -137,9 +140,11 @@ fn remove_created(cx: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpo
 /// Removes automatic checkpoints beyond the setting.
 fn prune_automatic(cx: &CheckpointContext<'_>, root: usize) {
     let keep = cx.request.snapshot.settings.checkpoints.keep_automatic as usize;
-    let pruned = cx
-        .root_checkpoints(root)
-        .and_then(|(_, checkpoints)| checkpoints.store.prune_automatic(keep, &cx.request.cancel));
+    let pruned = cx.root_checkpoints(root).and_then(|(_, checkpoints)| {
+        Ok(checkpoints
+            .store
+            .prune_automatic(keep, &cx.request.cancel)?)
+    });
     if let Err(error) = pruned {
         tracing::warn!(%error, "cannot remove old automatic checkpoints");
     }

@@ -1,7 +1,7 @@
 //! `sightline/diffCheckpoints`.
 
 use super::checkpoint_context::CheckpointContext;
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 use sightline_checkpoint::{
     Side,
     diff::{self, DiffOptions, FileDiff, Status},
@@ -9,7 +9,7 @@ use sightline_checkpoint::{
 use sightline_protocol::checkpoint::{
     DiffCheckpointsParams, DiffCheckpointsResult, DifferenceStatus, FileDifference,
 };
-use sightline_workspace::{error::Error, limits};
+use sightline_workspace::limits;
 
 /// `sightline/diffCheckpoints`.
 pub(crate) fn run(

@@ -4,10 +4,10 @@ use super::{
     checkpoint_context::CheckpointContext,
     shared::{groups, selected_roots, to_wire},
 };
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Filter};
 use sightline_protocol::checkpoint::{Checkpoint, ListCheckpointsParams, ListCheckpointsResult};
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// `sightline/listCheckpoints`.

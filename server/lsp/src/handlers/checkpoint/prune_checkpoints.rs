@@ -7,6 +7,7 @@ use super::{
     shared::{selected_roots, with_root_name},
 };
 use crate::{
+    error::Error,
     plural::plural,
     request_context::{RequestContext, Response},
     scheduler::keys_of_roots,
@@ -15,7 +16,7 @@ use crate::{
 };
 use sightline_checkpoint::{Keep, Oid};
 use sightline_protocol::checkpoint::{PruneCheckpointsParams, PruneCheckpointsResult};
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 use std::sync::Arc;
 
 /// `sightline/pruneCheckpoints`.

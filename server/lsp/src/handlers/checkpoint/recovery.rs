@@ -7,13 +7,12 @@ use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     access::AccessView,
     cancel::Cancel,
-    error::Error,
     path::{Location, Root},
 };
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    request_context::RequestContext, scheduler::keys_of_roots, services::Services,
+    error::Error, request_context::RequestContext, scheduler::keys_of_roots, services::Services,
     session::Snapshot,
 };
 

@@ -2,7 +2,7 @@
 //! the position in its conversation.
 
 use super::checkpoint_context::CheckpointContext;
-use crate::{plural::plural, request_context::RequestContext, session::named_root};
+use crate::{error::Error, plural::plural, request_context::RequestContext, session::named_root};
 use sightline_checkpoint::{
     Checkpoint as StoredCheckpoint, ConversationMark, Filter, Purpose, Skipped,
 };
@@ -15,7 +15,6 @@ use sightline_protocol::{
 };
 use sightline_workspace::{
     access::AccessView,
-    error::Error,
     path::{Root, Roots},
     storage::TaskId,
 };
@@ -42,7 +41,8 @@ pub(super) fn group_root_uris(
 }
 
 /// Adds the root's name to an error, if there are several roots.
-pub(super) fn with_root_name(roots: &Roots, root: &Root, mut error: Error) -> Error {
+pub(super) fn with_root_name(roots: &Roots, root: &Root, error: impl Into<Error>) -> Error {
+    let mut error = error.into();
     if roots.as_slice().len() > 1 {
         error.message = format!("{}: {}", root.name, error.message);
     }

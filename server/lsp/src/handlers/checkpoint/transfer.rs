@@ -1,10 +1,9 @@
 //! Imports checkpoints and transfers them to or from a git remote, for the command line.
 
 use super::checkpoint_context::CheckpointContext;
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 use sightline_checkpoint::cline_import::Imported;
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::error::Error;
 use std::path::PathBuf;
 
 /// Imports the checkpoints of another tool into the first root, from a shadow repository
@@ -29,9 +28,9 @@ pub fn import(context: &RequestContext<'_>, places: &[PathBuf]) -> Result<Import
         );
         Error::new(ErrorKind::NotFound, why)
     })?;
-    cx.with_job(0, &context.cancel, |job| {
+    Ok(cx.with_job(0, &context.cancel, |job| {
         checkpoints.store.import(job, &shadow)
-    })
+    })?)
 }
 
 /// Direction of a transfer.
@@ -59,10 +58,10 @@ pub fn transfer(
     };
     let cx = CheckpointContext::begin(context, None, title)?;
     let (_, checkpoints) = cx.root_checkpoints(0)?;
-    match direction {
+    Ok(match direction {
         Direction::Push => checkpoints.store.push(remote, &context.cancel),
         Direction::Fetch => cx.with_job(0, &context.cancel, |job| {
             checkpoints.store.fetch(remote, job)
         }),
-    }
+    }?)
 }

@@ -1,9 +1,8 @@
 //! `sightline/verifyCheckpoints`.
 
 use super::{checkpoint_context::CheckpointContext, shared::selected_roots};
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{VerifyCheckpointsParams, VerifyCheckpointsResult};
-use sightline_workspace::error::Error;
 
 /// `sightline/verifyCheckpoints`.
 pub(crate) fn run(

@@ -9,10 +9,10 @@ use sightline_protocol::{
     error::ErrorKind,
     task::MessageMeta,
 };
-use sightline_workspace::error::Error;
 
 use super::shared::{StoredTask, stored_task, with_conversation};
 use crate::{
+    error::Error,
     handlers::conversation::shared::{entry_meta, raw},
     request_context::RequestContext,
     services::active_tasks::PlannedCompaction,

@@ -2,11 +2,10 @@
 
 use sightline_conversation::compaction::{self, PlanOptions};
 use sightline_protocol::compaction::{PlanCompactionParams, PlanCompactionResult};
-use sightline_workspace::error::Error;
 
 use super::shared::{StoredTask, stored_task, with_conversation};
 use crate::{
-    handlers::conversation::shared::raw, request_context::RequestContext,
+    error::Error, handlers::conversation::shared::raw, request_context::RequestContext,
     services::active_tasks::PlannedCompaction,
 };
 

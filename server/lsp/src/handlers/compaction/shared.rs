@@ -12,11 +12,10 @@ use sightline_conversation::{
 use sightline_protocol::{
     environment::ModelRef, files::ReadFileParams, tracker::FileMetadataEntry,
 };
-use sightline_workspace::{
-    error::Error, model_info::DEFAULT_CONTEXT_WINDOW, path::Location, storage::TaskId,
-};
+use sightline_workspace::{model_info::DEFAULT_CONTEXT_WINDOW, path::Location, storage::TaskId};
 
 use crate::{
+    error::Error,
     handlers::{conversation::shared::messages_to_send, read_file},
     request_context::RequestContext,
 };

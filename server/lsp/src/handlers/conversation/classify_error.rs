@@ -2,9 +2,8 @@
 
 use sightline_conversation as conversation;
 use sightline_protocol::conversation::{ClassifyErrorParams, ClassifyErrorResult};
-use sightline_workspace::error::Error;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Classifies the error of a model provider.
 pub(crate) fn run(

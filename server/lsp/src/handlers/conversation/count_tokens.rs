@@ -5,10 +5,10 @@ use sightline_protocol::{
     environment::Usage,
     tokens::{CountTokensParams, CountTokensResult},
 };
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 
 use super::shared::{messages_to_send, raw};
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Upper bound for reported usage, in tokens.
 const MOST_TOKENS: f64 = 1e9;

@@ -5,10 +5,10 @@ use sightline_protocol::{
     conversation::{RollbackHistoryParams, RollbackHistoryResult},
     task::MessageMeta,
 };
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 
 use super::shared::entry_meta;
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Removes the edits that were made after a time.
 pub(crate) fn run(

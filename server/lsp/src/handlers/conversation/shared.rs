@@ -8,9 +8,9 @@ use sightline_conversation::{
     task::{Conversation, EntryMeta, EntryOrigin},
 };
 use sightline_protocol::{conversation::Message, task::MessageMeta};
-use sightline_workspace::{clock::now_millis, error::Error, git::Repository};
+use sightline_workspace::{clock::now_millis, git::Repository};
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Borrows the messages of a request.
 pub(in crate::handlers) fn raw(messages: &[Message]) -> Vec<&RawValue> {

@@ -13,10 +13,10 @@ use sightline_protocol::{
     },
     task::MessageMeta,
 };
-use sightline_workspace::{clock::now_millis, error::Error, storage::TaskId};
+use sightline_workspace::{clock::now_millis, storage::TaskId};
 
 use super::shared::{entry_meta, owned, raw};
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Truncates a conversation, given or stored.
 pub(crate) fn run(

@@ -5,10 +5,11 @@ use sightline_protocol::{
     error::ErrorKind,
     task::{AppendMessagesParams, AppendMessagesResult},
 };
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 
 use super::prune;
 use crate::{
+    error::Error,
     handlers::conversation::shared::{entry_meta, raw},
     request_context::RequestContext,
 };

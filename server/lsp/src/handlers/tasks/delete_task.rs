@@ -4,10 +4,10 @@ use sightline_protocol::{
     error::ErrorKind,
     task::{DeleteTaskParams, DeleteTaskResult},
 };
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 
 use crate::{
-    handlers::checkpoint::prune_checkpoints::remove_task_checkpoints,
+    error::Error, handlers::checkpoint::prune_checkpoints::remove_task_checkpoints,
     request_context::RequestContext,
 };
 

@@ -1,9 +1,8 @@
 //! `sightline/listTasks`.
 
 use sightline_protocol::task::{ListTasksParams, ListTasksResult};
-use sightline_workspace::error::Error;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Lists the stored tasks, newest first.
 pub(crate) fn run(

@@ -2,9 +2,10 @@
 
 use sightline_conversation::{DeletedRange, task::Conversation};
 use sightline_protocol::task::{LoadTaskParams, LoadTaskResult, TaskMetadata};
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 
 use crate::{
+    error::Error,
     handlers::{conversation::shared::owned, tracking::shared::records},
     request_context::RequestContext,
 };

@@ -6,9 +6,9 @@ use sightline_protocol::{
     error::ErrorKind,
     task::{ResumeTaskParams, ResumeTaskResult},
 };
-use sightline_workspace::{clock::now_millis, error::Error, path::AbsPath, storage::TaskId};
+use sightline_workspace::{clock::now_millis, path::AbsPath, storage::TaskId};
 
-use crate::{handlers::tracking::shared::stale, request_context::RequestContext};
+use crate::{error::Error, handlers::tracking::shared::stale, request_context::RequestContext};
 
 /// Prepares a task to be continued, by default the newest of this workspace.
 pub(crate) fn run(

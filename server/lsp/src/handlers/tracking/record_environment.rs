@@ -1,9 +1,9 @@
 //! `sightline/recordEnvironment`.
 
 use sightline_protocol::tracker::{RecordEnvironmentParams, RecordedResult};
-use sightline_workspace::{clock::now_millis, error::Error, tracker::environment_entry};
+use sightline_workspace::{clock::now_millis, tracker::environment_entry};
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Records the editor and the system of a task, if they changed.
 pub(crate) fn run(

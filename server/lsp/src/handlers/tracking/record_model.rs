@@ -1,9 +1,9 @@
 //! `sightline/recordModel`.
 
 use sightline_protocol::tracker::{RecordModelParams, RecordedResult};
-use sightline_workspace::{clock::now_millis, error::Error};
+use sightline_workspace::clock::now_millis;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Records the model of a task, if it changed.
 pub(crate) fn run(

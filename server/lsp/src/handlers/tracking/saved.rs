@@ -30,7 +30,8 @@ pub(crate) fn schedule(services: &Arc<Services>, snapshot: &Snapshot, uri: &str)
         let hash = ContentHash::of_chunks(text.chunks());
         for task in tasks {
             let tracker = context.tracker(&task);
-            let noted = tracker.and_then(|tracker| tracker.saved(&path, hash, &Cancel::default()));
+            let noted =
+                tracker.and_then(|tracker| Ok(tracker.saved(&path, hash, &Cancel::default())?));
             if let Err(error) = noted {
                 tracing::warn!(%error, "cannot record a saved file");
             }

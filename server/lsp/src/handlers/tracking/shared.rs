@@ -6,12 +6,11 @@ use sightline_protocol::tracker::TaskContextResult;
 use sightline_workspace::{
     access::AccessView,
     clock::now_millis,
-    error::Error,
     path::{AbsPath, uri_to_path},
     tracker::{ContentHash, FileRef, Tracker},
 };
 
-use crate::{request_context::RequestContext, session::Snapshot};
+use crate::{error::Error, request_context::RequestContext, session::Snapshot};
 
 /// Names of files that changed since a task saw them.
 pub(in crate::handlers) struct Stale {

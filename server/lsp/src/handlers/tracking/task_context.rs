@@ -1,10 +1,9 @@
 //! `sightline/taskContext`.
 
 use sightline_protocol::tracker::{TaskContextParams, TaskContextResult};
-use sightline_workspace::error::Error;
 
 use super::shared::{records, stale};
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Returns a task's records, and the files that changed since it saw them.
 pub(crate) fn run(

@@ -9,11 +9,10 @@ use sightline_protocol::{
 use sightline_workspace::{
     access::PathKind,
     clock::now_millis,
-    error::Error,
     tracker::{ContentHash, FileEvent},
 };
 
-use crate::{handlers::read_file::open_document, request_context::RequestContext};
+use crate::{error::Error, handlers::read_file::open_document, request_context::RequestContext};
 
 /// Records that a task read or edited a file.
 pub(crate) fn run(

@@ -3,10 +3,12 @@
 use sightline_checkpoint::{Checkpoint, ConversationMark};
 use sightline_conversation::task::{RewindId, RewindPoint};
 use sightline_protocol::task::MessageMeta;
-use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
+use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use super::super::shared::conversation_mark;
-use crate::{handlers::conversation::shared::entry_meta, request_context::RequestContext};
+use crate::{
+    error::Error, handlers::conversation::shared::entry_meta, request_context::RequestContext,
+};
 
 /// Rewinds the conversation of a task to its position at a checkpoint.
 pub(super) fn rewind(

@@ -5,9 +5,8 @@ use super::{
     restore_roots::{TOKEN_SEPARATOR, action, parts, to_conflict},
     undo_restore::UndoPlan,
 };
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{PreviewRestoreParams, PreviewRestoreResult, RestoreChange};
-use sightline_workspace::error::Error;
 
 /// `sightline/previewRestore`.
 pub(crate) fn run(

@@ -6,12 +6,15 @@ use super::{
     conversation::{messages, rewind, undo_rewind},
     restore_roots::{parts, preview_all, restore_roots, undo_point, with_summary},
 };
-use crate::request_context::{RequestContext, Response};
+use crate::{
+    error::Error,
+    request_context::{RequestContext, Response},
+};
 use sightline_checkpoint::restore::Options;
 use sightline_protocol::checkpoint::{
     RestoreCheckpointParams, RestoreCheckpointResult, RestoreMode, RestoredTask,
 };
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 
 /// `sightline/restoreCheckpoint`.
 pub(crate) fn run(

@@ -11,7 +11,7 @@ use super::{
     editor_sync::{replace_texts, report_changed},
     root_restore::{RootRestore, without_nested},
 };
-use crate::{plural::plural, request_context::Response};
+use crate::{error::Error, plural::plural, request_context::Response};
 use sightline_checkpoint::{
     Checkpoint, Purpose, Request,
     restore::{Action, Conflict, Options, RestoreTarget, Restored},
@@ -20,7 +20,7 @@ use sightline_protocol::{
     checkpoint::{RestoreAction, RestoreCheckpointResult, RestoreConflict, RestoreOutcome},
     error::ErrorKind,
 };
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 /// Returns the named checkpoint and, with `all_roots`, the others of its group.
 pub(super) fn parts(

@@ -3,7 +3,6 @@
 use sightline_checkpoint::restore::{Options, Preview, RestoreTarget, Restored};
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
 
@@ -12,6 +11,7 @@ use super::super::{
     maintenance,
     shared::with_root_name,
 };
+use crate::error::Error;
 
 /// The files to restore in one root.
 pub(super) struct RootRestore {
@@ -101,10 +101,10 @@ impl RootRestore {
         restored.map_err(|error| self.name_error(cx, error))
     }
 
-    fn name_error(&self, cx: &CheckpointContext<'_>, error: Error) -> Error {
+    fn name_error(&self, cx: &CheckpointContext<'_>, error: impl Into<Error>) -> Error {
         match cx.roots().get(self.found.root) {
             Some(root) => with_root_name(cx.roots(), root, error),
-            None => error,
+            None => error.into(),
         }
     }
 }

@@ -11,13 +11,16 @@ use super::{
     },
     root_restore::RootRestore,
 };
-use crate::request_context::{RequestContext, Response};
+use crate::{
+    error::Error,
+    request_context::{RequestContext, Response},
+};
 use sightline_checkpoint::{Checkpoint, Oid, Purpose, restore::Options};
 use sightline_protocol::{
     checkpoint::{RestoreCheckpointResult, RestoredTask, UndoRestoreParams},
     error::ErrorKind,
 };
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 use std::sync::Arc;
 
 /// `sightline/undoRestore`.

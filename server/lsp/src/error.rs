@@ -1,0 +1,67 @@
+//! The error type of this crate: the content of an error response.
+
+use std::fmt;
+
+use sightline_protocol::{access::AccessRule, error::ErrorKind};
+
+/// A failed request or command. The errors of the other crates become one of these in `error_response`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    /// Stable kind, for programs.
+    pub kind: ErrorKind,
+    /// One sentence for the user, which names the offending value.
+    pub message: String,
+    /// The path that the error is about.
+    pub path: Option<String>,
+    /// The rule that denied access.
+    pub rule: Option<AccessRule>,
+}
+
+impl Error {
+    /// Creates an error of `kind`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            path: None,
+            rule: None,
+        }
+    }
+
+    /// Creates an `invalidParams` error.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidParams, message)
+    }
+
+    /// Creates the error of a cancelled request.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "the request was cancelled")
+    }
+
+    /// Creates an error about the server's own data.
+    pub fn storage(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Storage, message)
+    }
+
+    /// Sets the path that the error is about.
+    #[must_use]
+    pub fn with_path(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    /// Sets the rule that denied access.
+    #[must_use]
+    pub fn with_rule(mut self, rule: Option<AccessRule>) -> Self {
+        self.rule = rule;
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
