@@ -193,10 +193,30 @@
 ---@field reason string What the command would do with the file, as text.
 ---@field rule? sightline.AccessRule The matching rule, if a rule decided.
 
+--- A diagnostic of a language server, as in LSP. Other fields are ignored.
+---@class sightline.Diagnostic
+---@field code? sightline.DiagnosticCode Code of the rule.
+---@field message string The message.
+---@field range sightline.Range Where it is.
+---@field severity? integer 1 is an error, 2 a warning, 3 an information and 4 a hint. Defaults to an error.
+---@field source? string Name of the tool.
+
+--- Code of a diagnostic: a string or an integer.
+---@alias sightline.DiagnosticCode string|integer
+
 --- Diagnostics in open documents.
 ---@class sightline.DiagnosticSettings
 ---@field changedFiles? boolean Report open files that changed since the last checkpoint, as a hint on the first line. Default: `false`.
 ---@field rules? boolean Report mistakes in `.clineignore` and rules that match no file. Default: `true`.
+
+--- Params of `sightline/diagnostics`.
+---@class sightline.DiagnosticsParams
+---@field paths? string[] Only of these files: `file:` URIs, absolute paths, or paths relative to a workspace root.
+
+--- Result of `sightline/diagnostics`.
+---@class sightline.DiagnosticsResult
+---@field files sightline.FileDiagnostics[] Files with diagnostics, sorted by path.
+---@field omitted integer Number of files left out because agents may not see them.
 
 --- Params of `sightline/didChangeAccessRules`, server to client.
 ---@class sightline.DidChangeAccessRulesParams
@@ -205,6 +225,11 @@
 --- Params of `sightline/didChangeContext`, server to client.
 ---@class sightline.DidChangeContextParams
 ---@field revision integer Latest revision of the editor state.
+
+--- Params of `sightline/didChangeDiagnostics`.
+---@class sightline.DidChangeDiagnosticsParams
+---@field diagnostics sightline.Diagnostic[] All diagnostics of the document, of all language servers. At most 200 are kept, the most severe ones.
+---@field uri string URI of the document.
 
 --- Params of `sightline/didChangeTabs`.
 ---@class sightline.DidChangeTabsParams
@@ -304,6 +329,11 @@
 ---| "tooLarge" # A limit is exceeded.
 ---| "notInitialized" # The server has not answered `initialize` yet.
 ---| "internal" # Internal error: a bug in the server.
+
+--- The diagnostics of one file.
+---@class sightline.FileDiagnostics
+---@field diagnostics sightline.Diagnostic[] The diagnostics, most severe first.
+---@field path string Path relative to the workspace root, with `/`.
 
 --- A changed file.
 ---@class sightline.FileDifference
@@ -507,6 +537,15 @@
 ---@field duplicateFileRead? string Notice that replaces an older read of a file that was read again.
 ---@field missingToolResult? string Result inserted for a tool call that has none.
 ---@field truncation? string Notice inserted into an assistant message when messages are left out.
+
+--- Params of `sightline/openFile`.
+---@class sightline.OpenFileParams
+---@field line? integer Line to show, starting at 1.
+---@field path string File to show: a `file:` URI, an absolute path, or a path relative to a workspace root.
+
+--- Result of `sightline/openFile`.
+---@class sightline.OpenFileResult
+---@field path string The file that the editor was asked to show: relative to the workspace root, with `/`.
 
 --- Display of open files outside every workspace folder.
 ---@alias sightline.OutsideFiles
@@ -750,6 +789,7 @@
 ---| "workspaceConfiguration" # Roots, git remotes and commits, as JSON.
 ---| "cliTools" # Command line tools found on the search path.
 ---| "unsavedFiles" # Open files with unsaved changes.
+---| "diagnostics" # Errors and warnings in visible and recently modified files. Only if it is requested in `sections` or enabled.
 ---| "contextWindow" # Usage of the context window.
 ---| "mode" # Mode of the agent: plan or act.
 
@@ -757,6 +797,23 @@
 ---@class sightline.SectionSettings
 ---@field enabled? boolean Whether to include the section.
 ---@field maxTokens? integer Maximum size of the section body, in estimated tokens. The body is cut at a line boundary. The heading and the closing line that counts omitted entries are not included in the limit.
+
+--- A selection or a cursor.
+---@class sightline.Selection
+---@field range sightline.Range Where it is.
+---@field text string The selected text, with unsaved changes. Empty for a cursor.
+
+--- Params of `sightline/selection`.
+---@class sightline.SelectionParams
+---@field maxBytes? integer Maximum text to return, in UTF-8 bytes: at most 16384, the default.
+
+--- Result of `sightline/selection`. Without a `path` if no file has the focus, or agents may not
+--- see it.
+---@class sightline.SelectionResult
+---@field languageId? string LSP language id.
+---@field path? string The active file: relative to the workspace root, with `/`.
+---@field selections? sightline.Selection[] Selections and cursors, in the order of the editor. Empty if the client does not send them.
+---@field truncated? boolean True if text was left out.
 
 --- Settings of Sightline, passed in `initializationOptions`, in the configuration
 --- section `sightline` or in `workspace/didChangeConfiguration`.
@@ -949,6 +1006,12 @@ M.methods = {
   listFiles = "sightline/listFiles",
   --- Reads a file that the access rules allow. Unsaved editor text takes precedence over the disk. Takes `sightline.ReadFileParams`, answers `sightline.ReadFileResult`.
   readFile = "sightline/readFile",
+  --- Returns what the language servers of the editor report about files. Takes `sightline.DiagnosticsParams`, answers `sightline.DiagnosticsResult`.
+  diagnostics = "sightline/diagnostics",
+  --- Returns the active file, and the text that the user selected in it. Takes `sightline.SelectionParams`, answers `sightline.SelectionResult`.
+  selection = "sightline/selection",
+  --- Shows a file in the editor, with `window/showDocument`. Takes `sightline.OpenFileParams`, answers `sightline.OpenFileResult`.
+  openFile = "sightline/openFile",
   --- Records that a task read, edited or mentioned a file. Takes `sightline.TrackFileParams`, answers `sightline.TrackFileResult`.
   trackFile = "sightline/trackFile",
   --- Records the model used by a task. Takes `sightline.RecordModelParams`, answers `sightline.RecordedResult`.
@@ -1007,6 +1070,8 @@ M.notifications = {
   didChangeVisibleEditors = "sightline/didChangeVisibleEditors",
   --- Reports the terminals and their output since the last notification. Takes `sightline.DidChangeTerminalsParams`.
   didChangeTerminals = "sightline/didChangeTerminals",
+  --- Reports the diagnostics of one document. Takes `sightline.DidChangeDiagnosticsParams`.
+  didChangeDiagnostics = "sightline/didChangeDiagnostics",
   --- Reports the focused editor. Takes `sightline.DidFocusParams`.
   didFocus = "textDocument/didFocus",
 }

@@ -14,6 +14,12 @@ export interface Methods {
   "sightline/listFiles": { params: ListFilesParams; result: ListFilesResult };
   /** Reads a file that the access rules allow. Unsaved editor text takes precedence over the disk. */
   "sightline/readFile": { params: ReadFileParams; result: ReadFileResult };
+  /** Returns what the language servers of the editor report about files. */
+  "sightline/diagnostics": { params: DiagnosticsParams; result: DiagnosticsResult };
+  /** Returns the active file, and the text that the user selected in it. */
+  "sightline/selection": { params: SelectionParams; result: SelectionResult };
+  /** Shows a file in the editor, with `window/showDocument`. */
+  "sightline/openFile": { params: OpenFileParams; result: OpenFileResult };
   /** Records that a task read, edited or mentioned a file. */
   "sightline/trackFile": { params: TrackFileParams; result: TrackFileResult };
   /** Records the model used by a task. */
@@ -72,6 +78,8 @@ export interface Notifications {
   "sightline/didChangeVisibleEditors": DidChangeVisibleEditorsParams;
   /** Reports the terminals and their output since the last notification. */
   "sightline/didChangeTerminals": DidChangeTerminalsParams;
+  /** Reports the diagnostics of one document. */
+  "sightline/didChangeDiagnostics": DidChangeDiagnosticsParams;
   /** Reports the focused editor. */
   "textDocument/didFocus": DidFocusParams;
 }
@@ -502,6 +510,23 @@ export interface DeniedOperand {
   rule?: AccessRule;
 }
 
+/** A diagnostic of a language server, as in LSP. Other fields are ignored. */
+export interface Diagnostic {
+  /** Code of the rule. */
+  code?: DiagnosticCode;
+  /** The message. */
+  message: string;
+  /** Where it is. */
+  range: Range;
+  /** 1 is an error, 2 a warning, 3 an information and 4 a hint. Defaults to an error. */
+  severity?: number;
+  /** Name of the tool. */
+  source?: string;
+}
+
+/** Code of a diagnostic: a string or an integer. */
+export type DiagnosticCode = string | number;
+
 /** Diagnostics in open documents. */
 export interface DiagnosticSettings {
   /**
@@ -517,6 +542,20 @@ export interface DiagnosticSettings {
   rules?: boolean;
 }
 
+/** Params of `sightline/diagnostics`. */
+export interface DiagnosticsParams {
+  /** Only of these files: `file:` URIs, absolute paths, or paths relative to a workspace root. */
+  paths?: string[];
+}
+
+/** Result of `sightline/diagnostics`. */
+export interface DiagnosticsResult {
+  /** Files with diagnostics, sorted by path. */
+  files: FileDiagnostics[];
+  /** Number of files left out because agents may not see them. */
+  omitted: number;
+}
+
 /** Params of `sightline/didChangeAccessRules`, server to client. */
 export interface DidChangeAccessRulesParams {
   /** URI of the workspace folder whose rules changed. */
@@ -527,6 +566,17 @@ export interface DidChangeAccessRulesParams {
 export interface DidChangeContextParams {
   /** Latest revision of the editor state. */
   revision: number;
+}
+
+/** Params of `sightline/didChangeDiagnostics`. */
+export interface DidChangeDiagnosticsParams {
+  /**
+   * All diagnostics of the document, of all language servers. At most 200 are kept, the most
+   * severe ones.
+   */
+  diagnostics: Diagnostic[];
+  /** URI of the document. */
+  uri: string;
 }
 
 /** Params of `sightline/didChangeTabs`. */
@@ -730,6 +780,14 @@ export type ErrorKind =
   | "notInitialized"
   /** Internal error: a bug in the server. */
   | "internal";
+
+/** The diagnostics of one file. */
+export interface FileDiagnostics {
+  /** The diagnostics, most severe first. */
+  diagnostics: Diagnostic[];
+  /** Path relative to the workspace root, with `/`. */
+  path: string;
+}
 
 /** A changed file. */
 export interface FileDifference {
@@ -1091,6 +1149,20 @@ export interface NoticeSettings {
   missingToolResult?: string;
   /** Notice inserted into an assistant message when messages are left out. */
   truncation?: string;
+}
+
+/** Params of `sightline/openFile`. */
+export interface OpenFileParams {
+  /** Line to show, starting at 1. */
+  line?: number;
+  /** File to show: a `file:` URI, an absolute path, or a path relative to a workspace root. */
+  path: string;
+}
+
+/** Result of `sightline/openFile`. */
+export interface OpenFileResult {
+  /** The file that the editor was asked to show: relative to the workspace root, with `/`. */
+  path: string;
 }
 
 /** Display of open files outside every workspace folder. */
@@ -1601,6 +1673,11 @@ export type SectionId =
   | "cliTools"
   /** Open files with unsaved changes. */
   | "unsavedFiles"
+  /**
+   * Errors and warnings in visible and recently modified files. Only if it is requested in
+   * `sections` or enabled.
+   */
+  | "diagnostics"
   /** Usage of the context window. */
   | "contextWindow"
   /** Mode of the agent: plan or act. */
@@ -1616,6 +1693,35 @@ export interface SectionSettings {
    * included in the limit.
    */
   maxTokens?: number;
+}
+
+/** A selection or a cursor. */
+export interface Selection {
+  /** Where it is. */
+  range: Range;
+  /** The selected text, with unsaved changes. Empty for a cursor. */
+  text: string;
+}
+
+/** Params of `sightline/selection`. */
+export interface SelectionParams {
+  /** Maximum text to return, in UTF-8 bytes: at most 16384, the default. */
+  maxBytes?: number;
+}
+
+/**
+ * Result of `sightline/selection`. Without a `path` if no file has the focus, or agents may not
+ * see it.
+ */
+export interface SelectionResult {
+  /** LSP language id. */
+  languageId?: string;
+  /** The active file: relative to the workspace root, with `/`. */
+  path?: string;
+  /** Selections and cursors, in the order of the editor. Empty if the client does not send them. */
+  selections?: Selection[];
+  /** True if text was left out. */
+  truncated?: boolean;
 }
 
 /**

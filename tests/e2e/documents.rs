@@ -187,6 +187,7 @@ fn the_examples_of_the_protocol_are_true() {
     let mut initialize = workspace.initialize();
     initialize["clientInfo"] = json!({ "name": "Neovim", "version": "0.11.4" });
     initialize["initializationOptions"]["notifications"] = json!(true);
+    initialize["capabilities"]["window"]["showDocument"] = json!({ "support": true });
     client.request("initialize", initialize).unwrap().unwrap();
     client.notify("initialized", json!({})).unwrap();
 

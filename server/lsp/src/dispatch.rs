@@ -33,6 +33,7 @@ use crate::{
         },
         compaction::{apply_compaction, plan_compaction},
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
+        editor::{diagnostics, open_file, selection},
         environment_details, list_files, read_file,
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
@@ -130,6 +131,9 @@ requests! {
     CheckAccess, check_access::run, |p, scope| if check_access::is_small(p, scope.snapshot) { Inline } else { Pool };
     ListFiles, list_files::run, |_, _| Pool, with_token;
     ReadFile, read_file::run, |p, _| any_task(&p.task_id);
+    Diagnostics, diagnostics::run, |_, _| Pool;
+    Selection, selection::run, |_, _| Pool;
+    OpenFile, open_file::run, |_, _| Pool;
     TrackFile, track_file::run, |p, _| task(&p.task_id);
     RecordModel, record_model::run, |p, _| task(&p.task_id);
     RecordEnvironment, record_environment::run, |p, _| task(&p.task_id);

@@ -133,6 +133,136 @@ where
     })
 }
 
+/// Params of `sightline/didChangeDiagnostics`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DidChangeDiagnosticsParams {
+    /// URI of the document.
+    pub uri: String,
+    /// All diagnostics of the document, of all language servers. At most 200 are kept, the most
+    /// severe ones.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A diagnostic of a language server, as in LSP. Other fields are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostic {
+    /// Where it is.
+    pub range: Range,
+    /// 1 is an error, 2 a warning, 3 an information and 4 a hint. Defaults to an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<u32>,
+    /// Code of the rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<DiagnosticCode>,
+    /// Name of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The message.
+    pub message: String,
+}
+
+/// Code of a diagnostic: a string or an integer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a string or a whole number")]
+pub enum DiagnosticCode {
+    /// A string.
+    Text(String),
+    /// A number.
+    Number(i64),
+}
+
+/// Params of `sightline/diagnostics`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DiagnosticsParams {
+    /// Only of these files: `file:` URIs, absolute paths, or paths relative to a workspace root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
+}
+
+/// Result of `sightline/diagnostics`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DiagnosticsResult {
+    /// Files with diagnostics, sorted by path.
+    pub files: Vec<FileDiagnostics>,
+    /// Number of files left out because agents may not see them.
+    pub omitted: u32,
+}
+
+/// The diagnostics of one file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileDiagnostics {
+    /// Path relative to the workspace root, with `/`.
+    pub path: String,
+    /// The diagnostics, most severe first.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Params of `sightline/selection`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SelectionParams {
+    /// Maximum text to return, in UTF-8 bytes: at most 16384, the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+}
+
+/// Result of `sightline/selection`. Without a `path` if no file has the focus, or agents may not
+/// see it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SelectionResult {
+    /// The active file: relative to the workspace root, with `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// LSP language id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language_id: Option<String>,
+    /// Selections and cursors, in the order of the editor. Empty if the client does not send them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selections: Vec<Selection>,
+    /// True if text was left out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub truncated: bool,
+}
+
+/// A selection or a cursor.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Selection {
+    /// Where it is.
+    pub range: Range,
+    /// The selected text, with unsaved changes. Empty for a cursor.
+    pub text: String,
+}
+
+/// Params of `sightline/openFile`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenFileParams {
+    /// File to show: a `file:` URI, an absolute path, or a path relative to a workspace root.
+    pub path: String,
+    /// Line to show, starting at 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// Result of `sightline/openFile`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenFileResult {
+    /// The file that the editor was asked to show: relative to the workspace root, with `/`.
+    pub path: String,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// Params of `textDocument/didFocus`: the active editor.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]

@@ -178,6 +178,9 @@ pub enum SectionId {
     CliTools,
     /// Open files with unsaved changes.
     UnsavedFiles,
+    /// Errors and warnings in visible and recently modified files. Only if it is requested in
+    /// `sections` or enabled.
+    Diagnostics,
     /// Usage of the context window.
     ContextWindow,
     /// Mode of the agent: plan or act.
@@ -186,7 +189,7 @@ pub enum SectionId {
 
 impl SectionId {
     /// All sections, in order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::WorkspaceRoots,
         Self::VisibleFiles,
         Self::OpenTabs,
@@ -198,6 +201,7 @@ impl SectionId {
         Self::WorkspaceConfiguration,
         Self::CliTools,
         Self::UnsavedFiles,
+        Self::Diagnostics,
         Self::ContextWindow,
         Self::Mode,
     ];

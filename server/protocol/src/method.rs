@@ -232,6 +232,24 @@ methods! {
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
+        /// Returns what the language servers of the editor report about files.
+        Diagnostics = "sightline/diagnostics":
+            editor::DiagnosticsParams => editor::DiagnosticsResult,
+            since "0.1.0", fails {
+                AccessDenied: "a named file is denied or outside every workspace folder",
+            };
+        /// Returns the active file, and the text that the user selected in it.
+        Selection = "sightline/selection":
+            editor::SelectionParams => editor::SelectionResult,
+            since "0.1.0", fails {};
+        /// Shows a file in the editor, with `window/showDocument`.
+        OpenFile = "sightline/openFile":
+            editor::OpenFileParams => editor::OpenFileResult,
+            since "0.1.0", fails {
+                AccessDenied: "the file is denied or outside every workspace folder",
+                NotFound: "the file does not exist",
+                Unsupported: "no editor is connected, or it cannot show documents",
+            };
         /// Records that a task read, edited or mentioned a file.
         TrackFile = "sightline/trackFile":
             tracker::TrackFileParams => tracker::TrackFileResult,
@@ -446,6 +464,9 @@ methods! {
         /// Reports the terminals and their output since the last notification.
         DidChangeTerminals = "sightline/didChangeTerminals":
             editor::DidChangeTerminalsParams, since "0.1.0";
+        /// Reports the diagnostics of one document.
+        DidChangeDiagnostics = "sightline/didChangeDiagnostics":
+            editor::DidChangeDiagnosticsParams, since "0.1.0";
         /// Reports the focused editor.
         DidFocus = "textDocument/didFocus": editor::DidFocusParams, since "0.1.0";
     }

@@ -78,6 +78,15 @@ impl Document {
         self.version = version;
     }
 
+    /// Returns the text in a range, up to `max_bytes` and a character boundary.
+    pub fn slice(&self, range: Range, encoding: PositionEncoding, max_bytes: usize) -> String {
+        let a = char_index(&self.text, range.start, encoding);
+        let b = char_index(&self.text, range.end, encoding);
+        let slice = self.text.slice(a.min(b)..a.max(b));
+        let end = slice.byte_to_char(max_bytes.min(slice.len_bytes()));
+        slice.slice(..end).to_string()
+    }
+
     /// Marks the current text as saved.
     pub fn save(&mut self) {
         self.saved = self.text.clone();

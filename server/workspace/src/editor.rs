@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use sightline_protocol::editor::{Tab, Terminal, VisibleEditor};
+use sightline_protocol::editor::{Diagnostic, Tab, Terminal, VisibleEditor};
 
 use crate::{
     access::{AccessView, Origin},
@@ -124,6 +124,8 @@ pub struct EditorState {
     /// terminal id is never confused with the earlier terminal.
     output_received: u64,
     documents: BTreeMap<String, OpenDocument>,
+    /// Diagnostics by URI, most severe first.
+    diagnostics: BTreeMap<String, Arc<[Diagnostic]>>,
     /// The focused document; `Some(None)` when the client reports none.
     focus: Option<Option<String>>,
     /// The last opened or changed document.
@@ -181,6 +183,37 @@ impl EditorState {
                 state.drop_oldest(state.unread.len().saturating_sub(keep));
             }
         }
+    }
+
+    /// `sightline/didChangeDiagnostics`. Keeps the most severe ones.
+    pub fn set_diagnostics(&mut self, uri: String, mut diagnostics: Vec<Diagnostic>) {
+        if diagnostics.is_empty() {
+            self.diagnostics.remove(&uri);
+            return;
+        }
+        let is_known = self.diagnostics.contains_key(&uri);
+        if !is_known && self.diagnostics.len() >= limits::MAX_DIAGNOSED_FILES {
+            return;
+        }
+        diagnostics.sort_by_key(|found| (found.severity.unwrap_or(1), found.range.start));
+        diagnostics.truncate(limits::MAX_FILE_DIAGNOSTICS);
+        for found in &mut diagnostics {
+            let end = found
+                .message
+                .floor_char_boundary(limits::MAX_DIAGNOSTIC_BYTES);
+            found.message.truncate(end);
+        }
+        self.diagnostics.insert(uri, diagnostics.into());
+    }
+
+    /// Returns the diagnostics of a document, most severe first.
+    pub fn diagnostics(&self, uri: &str) -> &[Diagnostic] {
+        self.diagnostics.get(uri).map_or(&[], |found| found)
+    }
+
+    /// Returns the URIs of the documents with diagnostics.
+    pub fn diagnosed(&self) -> impl Iterator<Item = &str> {
+        self.diagnostics.keys().map(String::as_str)
     }
 
     /// `textDocument/didFocus`.
@@ -348,6 +381,8 @@ impl EditorState {
 
 #[cfg(test)]
 mod tests {
+    use sightline_protocol::editor::{Position, Range};
+
     use super::*;
 
     fn terminal(id: &str, output: &str) -> Terminal {
@@ -372,6 +407,29 @@ mod tests {
         editor.set_visible(Vec::new());
         assert!(editor.visible().value.is_empty());
         assert!(!editor.visible().derived);
+    }
+
+    #[test]
+    fn the_most_severe_diagnostics_are_kept() {
+        let found = |severity, line| Diagnostic {
+            severity,
+            range: Range {
+                start: Position { line, character: 0 },
+                ..Range::default()
+            },
+            message: "é".repeat(limits::MAX_DIAGNOSTIC_BYTES),
+            ..Diagnostic::default()
+        };
+        let mut editor = EditorState::default();
+        let mut all = vec![found(Some(3), 0); limits::MAX_FILE_DIAGNOSTICS];
+        all.extend([found(Some(2), 7), found(None, 9)]);
+        editor.set_diagnostics("file:///a".into(), all);
+        let kept = editor.diagnostics("file:///a");
+        assert_eq!(kept.len(), limits::MAX_FILE_DIAGNOSTICS);
+        assert_eq!((kept[0].range.start.line, kept[1].range.start.line), (9, 7));
+        assert!(kept[0].message.len() <= limits::MAX_DIAGNOSTIC_BYTES);
+        editor.set_diagnostics("file:///a".into(), Vec::new());
+        assert_eq!(editor.diagnosed().count(), 0);
     }
 
     #[test]

@@ -85,6 +85,14 @@ pub const MAX_TERMINAL_BYTES: usize = 256 * 1024;
 pub const MAX_EARLIER_BYTES: usize = 16 * 1024;
 /// Maximum commands recorded with a terminal's unread output. More drop that output.
 pub const MAX_TERMINAL_SOURCES: usize = 100;
+/// Maximum diagnostics kept of one file.
+pub const MAX_FILE_DIAGNOSTICS: usize = 200;
+/// Maximum files whose diagnostics are kept. Those of further files are dropped.
+pub const MAX_DIAGNOSED_FILES: usize = 2_000;
+/// Maximum length of the message of a diagnostic, in bytes.
+pub const MAX_DIAGNOSTIC_BYTES: usize = 4 * 1024;
+/// Maximum selected text that is returned, in bytes.
+pub const MAX_SELECTED_BYTES: usize = 16 * 1024;
 /// Maximum tabs, visible editors or terminals in one notification. The rest is dropped.
 pub const MAX_EDITOR_ITEMS: usize = 10_000;
 

@@ -71,6 +71,7 @@ fn empty_section(id: SectionId) -> Option<Section> {
     let heading = match id {
         SectionId::RunningTerminals => "Actively Running Terminals",
         SectionId::UnsavedFiles => "Unsaved Files",
+        SectionId::Diagnostics => "Diagnostics",
         // Others are never empty, or were news.
         _ => return None,
     };

@@ -1,11 +1,12 @@
-//! The client's notifications about its editor: tabs, visible editors, terminals and
-//! focus.
+//! The client's notifications about its editor: tabs, visible editors, terminals,
+//! diagnostics and focus.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use sightline_protocol::method::{
-    DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
+    DidChangeDiagnostics, DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus,
+    Notification,
 };
 
 use crate::{
@@ -21,6 +22,7 @@ pub fn handles(method: &str) -> bool {
         DidChangeTabs::NAME,
         DidChangeVisibleEditors::NAME,
         DidChangeTerminals::NAME,
+        DidChangeDiagnostics::NAME,
         DidFocus::NAME,
     ]
     .contains(&method)
@@ -55,6 +57,11 @@ pub fn handle(
         DidChangeTerminals::NAME => {
             let terminals = read::<DidChangeTerminals>(params)?.terminals;
             session.edit(|editor| editor.set_terminals(terminals));
+        }
+        DidChangeDiagnostics::NAME => {
+            let params = read::<DidChangeDiagnostics>(params)?;
+            let uri = normalize_uri(&params.uri);
+            session.edit(|editor| editor.set_diagnostics(uri, params.diagnostics));
         }
         DidFocus::NAME => {
             let focused = read::<DidFocus>(params)?.text_document;

@@ -27,6 +27,8 @@ pub struct ClientInfo {
     pub watches_files: bool,
     /// Supports `workspace/applyEdit`.
     pub applies_edits: bool,
+    /// Supports `window/showDocument`.
+    pub shows_documents: bool,
     /// Supports code action literals, not only commands.
     pub action_literals: bool,
     /// Renders markdown in hovers.
@@ -56,6 +58,7 @@ impl ClientInfo {
                 "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration",
             ),
             applies_edits: flag("/capabilities/workspace/applyEdit"),
+            shows_documents: flag("/capabilities/window/showDocument/support"),
             action_literals: initialize
                 .pointer("/capabilities/textDocument/codeAction/codeActionLiteralSupport")
                 .is_some_and(Value::is_object),

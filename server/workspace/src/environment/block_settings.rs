@@ -16,11 +16,16 @@ pub struct SectionRule {
     pub max_tokens: Option<u32>,
 }
 
-impl Default for SectionRule {
-    fn default() -> Self {
+/// Default budget of the diagnostics, in estimated tokens.
+const DIAGNOSTICS_TOKENS: u32 = 1_000;
+
+impl SectionRule {
+    /// Returns the rule of a section without settings.
+    fn default_of(id: SectionId) -> Self {
+        let is_diagnostics = id == SectionId::Diagnostics;
         Self {
-            enabled: true,
-            max_tokens: None,
+            enabled: !is_diagnostics,
+            max_tokens: is_diagnostics.then_some(DIAGNOSTICS_TOKENS),
         }
     }
 }
@@ -43,9 +48,10 @@ impl BlockSettings {
             return Self::default();
         };
         let rules = settings.sections.iter().flatten().map(|(id, section)| {
+            let default = SectionRule::default_of(*id);
             let rule = SectionRule {
-                enabled: section.enabled.unwrap_or(true),
-                max_tokens: section.max_tokens,
+                enabled: section.enabled.unwrap_or(default.enabled),
+                max_tokens: section.max_tokens.or(default.max_tokens),
             };
             (*id, rule)
         });
@@ -58,6 +64,7 @@ impl BlockSettings {
 
     /// Returns the rule of a section.
     pub fn rule(&self, id: SectionId) -> SectionRule {
-        self.sections.get(&id).copied().unwrap_or_default()
+        let rule = self.sections.get(&id).copied();
+        rule.unwrap_or_else(|| SectionRule::default_of(id))
     }
 }

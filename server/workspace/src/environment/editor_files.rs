@@ -136,7 +136,7 @@ fn list(
 }
 
 /// Returns the location of a document, or `None` if it is not a file.
-fn place(roots: &Roots, uri: &str) -> Option<Location> {
+pub(super) fn place(roots: &Roots, uri: &str) -> Option<Location> {
     let names_file = uri
         .get(..6)
         .is_some_and(|start| start.eq_ignore_ascii_case("file:/"));
@@ -149,7 +149,7 @@ fn place(roots: &Roots, uri: &str) -> Option<Location> {
 /// Returns whether a file may be shown, and what exists at its path. Without any root, every file
 /// that the user opened is outside and may be shown. An open file is also checked at its location
 /// when it was opened.
-fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, PathKind) {
+pub(super) fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, PathKind) {
     let is_shown = |verdict: Verdict| match verdict {
         Verdict::Allowed => true,
         Verdict::Denied(_) => false,
@@ -165,6 +165,6 @@ fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, PathKind) {
     (may_show, there)
 }
 
-fn line_for(roots: &Roots, location: &Location) -> String {
+pub(super) fn line_for(roots: &Roots, location: &Location) -> String {
     escape::one_line(&roots.block_path(location).0).into_owned()
 }

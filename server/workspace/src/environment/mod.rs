@@ -13,6 +13,7 @@ mod cli_tools;
 mod context_usage;
 mod denied_names;
 mod denied_output;
+mod diagnostics;
 mod editor_files;
 mod file_list;
 mod git_info;
@@ -111,10 +112,9 @@ pub fn build(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Block, Error> {
 /// Returns whether a section is enabled, requested and available with these params.
 fn is_wanted(id: SectionId, inputs: &Inputs<'_>) -> bool {
     let params = inputs.params;
-    let asked = match params.sections.as_deref() {
-        None | Some([]) => true,
-        Some(sections) => sections.contains(&id),
-    };
+    let sections = params.sections.as_deref().unwrap_or_default();
+    let is_default = sections.is_empty();
+    let asked = is_default || sections.contains(&id);
     let possible = match id {
         SectionId::Files | SectionId::WorkspaceConfiguration | SectionId::CliTools => {
             params.include_files
@@ -122,7 +122,9 @@ fn is_wanted(id: SectionId, inputs: &Inputs<'_>) -> bool {
         SectionId::ContextWindow => params.usage.is_some(),
         _ => true,
     };
-    asked && possible && inputs.settings.rule(id).enabled
+    // Diagnostics are off unless they are named.
+    let named = id == SectionId::Diagnostics && asked && !is_default;
+    asked && possible && (named || inputs.settings.rule(id).enabled)
 }
 
 fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
@@ -139,6 +141,7 @@ fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
         SectionId::WorkspaceConfiguration => "Workspace Configuration".to_owned(),
         SectionId::CliTools => "Detected CLI Tools".to_owned(),
         SectionId::UnsavedFiles => "Unsaved Files".to_owned(),
+        SectionId::Diagnostics => "Diagnostics".to_owned(),
         SectionId::ContextWindow => "Context Window Usage".to_owned(),
         SectionId::Mode => "Current Mode".to_owned(),
     };
@@ -161,6 +164,7 @@ fn draft(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionD
         SectionId::WorkspaceConfiguration => workspace::configuration(inputs.access, cancel)?,
         SectionId::CliTools => inputs.cli_tools.draft(),
         SectionId::UnsavedFiles => editor_files::unsaved(inputs, cancel)?,
+        SectionId::Diagnostics => diagnostics::draft(inputs, cancel)?,
         SectionId::ContextWindow => context_usage::draft(inputs.params),
         SectionId::Mode => SectionDraft::text(mode::text(inputs.params.mode)),
     })

@@ -1,0 +1,61 @@
+//! `sightline/diagnostics`.
+
+use std::collections::BTreeMap;
+
+use sightline_protocol::editor::{DiagnosticsParams, DiagnosticsResult, FileDiagnostics};
+use sightline_workspace::error::Error;
+
+use crate::request_context::RequestContext;
+
+/// Returns the diagnostics of files that agents may see.
+pub(crate) fn run(
+    context: &RequestContext<'_>,
+    params: DiagnosticsParams,
+) -> Result<DiagnosticsResult, Error> {
+    let snapshot = &context.snapshot;
+    let view = context.view();
+    let roots = view.roots();
+    let outside = snapshot.outside_allowed();
+    let mut files = BTreeMap::new();
+    let mut omitted = 0;
+    let uris: Vec<String> = match params.paths {
+        Some(paths) => {
+            let mut uris = Vec::new();
+            for path in paths {
+                let location = roots.locate(&path)?;
+                view.require(&location, outside)?;
+                uris.push(roots.absolute(&location).to_uri());
+            }
+            uris
+        }
+        None => snapshot.editor.diagnosed().map(str::to_owned).collect(),
+    };
+    for uri in uris {
+        context.cancel.check()?;
+        let diagnostics = snapshot.editor.diagnostics(&uri);
+        let Ok(location) = roots.locate(&uri) else {
+            continue;
+        };
+        if diagnostics.is_empty() {
+            continue;
+        }
+        let origin = snapshot
+            .editor
+            .document(&uri)
+            .map(|document| &document.origin);
+        let allowed = view.require(&location, outside).is_ok()
+            && origin.is_none_or(|origin| view.require_origin(origin, &location, outside).is_ok());
+        if allowed {
+            files.insert(roots.result_path(&location).0, diagnostics.to_vec());
+        } else {
+            omitted += 1;
+        }
+    }
+    Ok(DiagnosticsResult {
+        files: files
+            .into_iter()
+            .map(|(path, diagnostics)| FileDiagnostics { path, diagnostics })
+            .collect(),
+        omitted,
+    })
+}

@@ -1,0 +1,5 @@
+//! What the editor shows, and showing a file in it.
+
+pub mod diagnostics;
+pub mod open_file;
+pub mod selection;
