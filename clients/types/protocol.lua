@@ -217,6 +217,7 @@
 ---@class sightline.DiagnosticsResult
 ---@field files sightline.FileDiagnostics[] Files with diagnostics, sorted by path.
 ---@field omitted integer Number of files left out because agents may not see them.
+---@field text string The diagnostics as printed in the `diagnostics` section of the environment block, one line each.
 
 --- Params of `sightline/didChangeAccessRules`, server to client.
 ---@class sightline.DidChangeAccessRulesParams

@@ -554,6 +554,11 @@ export interface DiagnosticsResult {
   files: FileDiagnostics[];
   /** Number of files left out because agents may not see them. */
   omitted: number;
+  /**
+   * The diagnostics as printed in the `diagnostics` section of the environment block, one line
+   * each.
+   */
+  text: string;
 }
 
 /** Params of `sightline/didChangeAccessRules`, server to client. */

@@ -19,6 +19,7 @@ mod checkpoints;
 mod cli;
 mod cli_checkpoints;
 mod conversation;
+mod diagnostics;
 mod dirty_tracking;
 mod documents;
 mod editor_features;

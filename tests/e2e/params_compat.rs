@@ -50,11 +50,13 @@ fn t8_every_spelling_of_nothing_is_accepted() {
             "sightline/classifyError",
             "sightline/countTokens",
             "sightline/createCheckpoint",
+            "sightline/diagnostics",
             "sightline/environmentDetails",
             "sightline/listCheckpoints",
             "sightline/listFiles",
             "sightline/listTasks",
             "sightline/pruneCheckpoints",
+            "sightline/selection",
             "sightline/verifyCheckpoints",
         ]
     );

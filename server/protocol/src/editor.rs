@@ -190,6 +190,9 @@ pub struct DiagnosticsResult {
     pub files: Vec<FileDiagnostics>,
     /// Number of files left out because agents may not see them.
     pub omitted: u32,
+    /// The diagnostics as printed in the `diagnostics` section of the environment block, one line
+    /// each.
+    pub text: String,
 }
 
 /// The diagnostics of one file.

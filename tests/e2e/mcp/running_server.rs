@@ -11,7 +11,7 @@ use serde_json::json;
 use sightline::connection::lsp_client::LspClient;
 
 use super::{Client, FILES};
-use crate::harness::{Workspace, program, spawn, wait};
+use crate::harness::{Server, Workspace, program, spawn, wait};
 
 /// Opens the workspace. The sockets of the server are open then.
 fn initialize(editor: &mut LspClient, workspace: &Workspace) {
@@ -104,4 +104,68 @@ fn a_server_is_found_without_the_environment() {
         drop(editor);
         wait(&mut server, "ended");
     }
+}
+
+#[test]
+fn the_editor_tells_selection_and_diagnostics_and_shows_files() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "secret.txt\n"),
+        ("secret.txt", "S\n"),
+        ("notes.txt", "one\ntwo\n"),
+        ("part/.clineignore", "key.txt\n"),
+        ("part/key.txt", "K\n"),
+    ]);
+    let mut offline = Client::open(&workspace, &[]);
+    for tool in ["selection", "diagnostics"] {
+        let text = offline.text(tool, json!({}));
+        assert_eq!(text, "No editor is running for this folder.", "{tool}");
+    }
+    let (text, is_error) = offline.call("open_file", json!({ "path": "notes.txt" }));
+    assert!(is_error && text.contains("no editor"), "{text}");
+    for (tool, argument) in [
+        ("read_file", json!({ "path": "part/key.txt" })),
+        ("open_file", json!({ "path": "part/key.txt" })),
+        ("count_tokens", json!({ "path": "part/key.txt" })),
+        ("diagnostics", json!({ "paths": ["part/key.txt"] })),
+    ] {
+        let (text, is_error) = offline.call(tool, argument);
+        assert!(is_error && text.contains("denied"), "{tool}: {text}");
+    }
+    drop(offline);
+
+    let mut initialize = workspace.initialize();
+    initialize["capabilities"]["window"]["showDocument"] = json!({ "support": true });
+    let mut server = Server::initialized(initialize);
+    server.open(&workspace.uri("notes.txt"), "unsaved\n");
+    let position = |line, character| json!({ "line": line, "character": character });
+    let range = json!({ "start": position(0, 0), "end": position(0, 7) });
+    let editor =
+        json!({ "uri": workspace.uri("notes.txt"), "isActive": true, "selections": [range] });
+    server.send_notification(
+        "sightline/didChangeVisibleEditors",
+        json!({ "editors": [editor] }),
+    );
+    let diagnostics = json!({
+        "uri": workspace.uri("notes.txt"),
+        "diagnostics": [{ "range": range, "severity": 2, "message": "odd" }],
+    });
+    server.send_notification("sightline/didChangeDiagnostics", diagnostics);
+    server.call("sightline/listTasks", json!({}));
+
+    let mut client = Client::open(&workspace, &[]);
+    let selected = client.text("selection", json!({}));
+    assert_eq!(
+        selected,
+        "notes.txt has the focus.\nSelected from line 1, column 1 to line 1, column 8:\nunsaved"
+    );
+    let found = client.text("diagnostics", json!({}));
+    assert_eq!(found, "notes.txt:1:1: warning: odd");
+    let shown = client.text("open_file", json!({ "path": "notes.txt", "line": 1 }));
+    assert_eq!(shown, "The editor was asked to show notes.txt.");
+    server
+        .wait_for(|message| message["method"] == "window/showDocument")
+        .unwrap();
+    let (text, is_error) = client.call("open_file", json!({ "path": "secret.txt" }));
+    assert!(is_error && text.contains(".clineignore"), "{text}");
+    assert_eq!(server.end(), 0);
 }

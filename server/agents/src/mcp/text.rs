@@ -6,6 +6,7 @@ use sightline_protocol::{
         Checkpoint, DiffCheckpointsResult, ListCheckpointsResult, PreviewRestoreResult,
         RestoreAction, RestoreCheckpointResult, RestoreConflict,
     },
+    editor::{DiagnosticsResult, Position, SelectionResult},
     files::{ListFilesResult, ReadFileResult, TextSource},
     tokens::CountTokensResult,
 };
@@ -67,6 +68,53 @@ pub fn files(result: &ListFilesResult) -> String {
         text.push_str(
             "\nThe list is not complete. Call again with a larger limit, or with a path below.",
         );
+    }
+    text
+}
+
+/// The active file and the selected text. Lines and columns start at 1.
+pub fn selection(result: &SelectionResult) -> String {
+    let Some(path) = &result.path else {
+        return "No file that agents may see has the focus.".to_owned();
+    };
+    let mut text = format!("{path} has the focus.");
+    if result.selections.is_empty() {
+        text.push_str(" The editor does not report the cursor.");
+    }
+    for selection in &result.selections {
+        let (start, end) = (selection.range.start, selection.range.end);
+        if start == end {
+            text.push_str(&format!("\nCursor at {}.", place(start)));
+        } else {
+            let (from, to) = (place(start), place(end));
+            text.push_str(&format!(
+                "\nSelected from {from} to {to}:\n{}",
+                selection.text
+            ));
+        }
+    }
+    if result.truncated {
+        text.push_str("\nThe selected text is not complete. Read the file.");
+    }
+    text
+}
+
+fn place(position: Position) -> String {
+    let (line, column) = (u64::from(position.line), u64::from(position.character));
+    format!("line {}, column {}", line + 1, column + 1)
+}
+
+/// What language servers report.
+pub fn diagnostics(result: &DiagnosticsResult) -> String {
+    let mut text = result.text.clone();
+    if text.is_empty() {
+        text.push_str("No diagnostics.");
+    }
+    if result.omitted > 0 {
+        text.push_str(&format!(
+            "\n({} files that agents may not see are left out)",
+            result.omitted
+        ));
     }
     text
 }

@@ -116,6 +116,35 @@ pub fn tools() -> Vec<Tool> {
             always_load: false,
         },
         Tool {
+            name: "selection",
+            description: "The file that the user looks at, the cursor, and the text that the user selected, also if it \
+                          is not saved.",
+            input_schema: object(paged(json!({})), &[]),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
+            name: "diagnostics",
+            description: "Errors and warnings that the language servers of the user's editor report, of all files or \
+                          of the given ones.",
+            input_schema: object(paged(json!({ "paths": paths() })), &[]),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
+            name: "open_file",
+            description: "Shows a file in the user's editor, at a line. Use it when the user should look at something.",
+            input_schema: object(
+                json!({ "path": path(), "line": number("line to show") }),
+                &["path"],
+            ),
+            read_only: true,
+            destructive: false,
+            always_load: false,
+        },
+        Tool {
             name: "checkpoint_create",
             description: "Saves the current state of the workspace, so that it can be compared and restored. Changes \
                           no file. Use it before a large change.",

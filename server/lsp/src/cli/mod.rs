@@ -17,6 +17,7 @@ mod mcp;
 mod offline;
 mod progress_bar;
 mod requests;
+mod rule_dirs;
 mod schema;
 mod task_files;
 mod uninstall;

@@ -41,16 +41,20 @@ pub(super) fn draft(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft
         let found = found
             .iter()
             .filter(|found| found.severity.unwrap_or(1) <= MAX_SEVERITY);
-        draft.lines.extend(found.map(|found| line(&path, found)));
+        draft
+            .lines
+            .extend(found.map(|found| diagnostic_line(&path, found)));
     }
     Ok(draft)
 }
 
 /// Formats a diagnostic as compilers do: `path:line:column: error: message [code] (source)`.
-fn line(path: &str, found: &Diagnostic) -> String {
+pub fn diagnostic_line(path: &str, found: &Diagnostic) -> String {
     let start = found.range.start;
     let severity = match found.severity {
         Some(2) => "warning",
+        Some(3) => "information",
+        Some(4) => "hint",
         _ => "error",
     };
     let mut text = format!(

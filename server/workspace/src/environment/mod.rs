@@ -32,6 +32,7 @@ use sightline_protocol::environment::{
 pub use block_settings::{BlockSettings, SectionRule};
 pub use cli_tools::CliTools;
 pub use denied_names::names_denied_file;
+pub use diagnostics::diagnostic_line;
 pub use editor_files::ModifiedFile;
 pub use file_list::FileList;
 pub use host_name::display_name;

@@ -11,10 +11,9 @@ use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
     method::CheckAccess,
 };
-use sightline_workspace::access::RULE_FILE;
 
 use super::{
-    super::{Workspace, requests::Attached},
+    super::{Workspace, requests::Attached, rule_dirs},
     with_deadline,
 };
 
@@ -140,18 +139,6 @@ impl AccessCheck {
     /// and above it.
     fn rule_dirs(&self, request: &Request) -> Result<BTreeSet<PathBuf>, String> {
         let root = self.workspace.root.as_deref().unwrap_or(&self.cwd);
-        let mut checked = BTreeSet::new();
-        let mut found = BTreeSet::new();
-        let mut look_above = |path: &Path| {
-            for dir in path.ancestors() {
-                if !checked.insert(dir.to_owned()) {
-                    break;
-                }
-                if !root.starts_with(dir) && dir.join(RULE_FILE).symlink_metadata().is_ok() {
-                    found.insert(dir.to_owned());
-                }
-            }
-        };
         let commands = request.commands.iter().chain(&request.searches);
         let words = commands.flat_map(|command| {
             let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c);
@@ -159,11 +146,18 @@ impl AccessCheck {
         });
         let words = words.map(|word| absolute(&self.cwd, word));
         let paths = request.paths.iter().map(|(_, full)| full.clone());
+        let mut found = BTreeSet::new();
+        // Paths of one folder have the same folders above them.
+        let mut checked = HashSet::new();
         for path in paths.chain(words) {
             let path = Path::new(&path);
-            look_above(path);
-            if let Ok(real) = path.canonicalize() {
-                look_above(&real);
+            let is_plain = path.symlink_metadata().is_ok_and(|found| found.is_file());
+            if !is_plain
+                || path
+                    .parent()
+                    .is_none_or(|dir| checked.insert(dir.to_owned()))
+            {
+                found.extend(rule_dirs::below(root, path));
             }
         }
         if found.len() > MAX_RULE_DIRS {

@@ -11,17 +11,19 @@ use sightline_agents::mcp::{
     text,
 };
 use sightline_protocol::{
-    access::CheckAccessParams,
+    access::{AccessKind, CheckAccessParams},
     checkpoint::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
         RestoreCheckpointParams, UndoRestoreParams,
     },
+    editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
     environment::{EnvironmentDetailsParams, ModelRef, SectionId},
     error::ErrorKind,
     files::{ListFilesParams, ReadFileParams},
     method::{
-        CheckAccess, CountTokens, CreateCheckpoint, DiffCheckpoints, EnvironmentDetails,
-        ListCheckpoints, ListFiles, PreviewRestore, ReadFile, RestoreCheckpoint, UndoRestore,
+        CheckAccess, CountTokens, CreateCheckpoint, Diagnostics, DiffCheckpoints,
+        EnvironmentDetails, ListCheckpoints, ListFiles, OpenFile, PreviewRestore, ReadFile,
+        RestoreCheckpoint, Selection, UndoRestore,
     },
     tokens::CountTokensParams,
 };
@@ -32,6 +34,7 @@ use crate::{
         Workspace,
         offline::{self, OfflineServer},
         requests::AnsweredBy,
+        rule_dirs,
     },
     dispatch::Handler,
     error::Error,
@@ -42,6 +45,8 @@ use crate::{
 /// The files on disk may be older than what the user sees.
 const SILENT_SERVER: &str = "the Sightline server of the user's editor is running but does not answer, so \
 unsaved text is unknown; nothing was done. Try again later, or ask the user to check the editor";
+/// What only an editor knows.
+const NO_EDITOR: &str = "No editor is running for this folder.";
 /// Checkpoints in a list without `limit`.
 const LISTED_CHECKPOINTS: u32 = 20;
 /// Maximum size of a character in UTF-8, in bytes.
@@ -117,6 +122,9 @@ impl Backend {
             "read_file" => return self.read_file(parsed(&arguments)?, page),
             "list_files" => self.list_files(parsed(&arguments)?),
             "check_access" => self.check_access(parsed(&arguments)?),
+            "selection" => self.selection(parsed(&arguments)?),
+            "diagnostics" => self.diagnostics(parsed(&arguments)?),
+            "open_file" => self.open_file(parsed(&arguments)?),
             "checkpoint_create" => return self.create_checkpoint(parsed(&arguments)?),
             "checkpoint_list" => self.list_checkpoints(parsed(&arguments)?),
             "checkpoint_diff" => self.diff_checkpoints(parsed(&arguments)?),
@@ -160,6 +168,7 @@ impl Backend {
         let ReadArguments { path, end_line } = arguments;
         let end_line = end_line.map(NonZeroU64::get);
         let start_line = page.start_line();
+        self.check_rules_below([&self.absolute(&path)])?;
         let max_bytes = page.max_characters().saturating_mul(MAX_CHARACTER_BYTES);
         let params = ReadFileParams {
             path: self.absolute(&path),
@@ -199,6 +208,58 @@ impl Backend {
             verdict.path = asked;
         }
         Ok(text::access(&result))
+    }
+
+    fn selection(&self, params: SelectionParams) -> Result<String, Error> {
+        let (result, from) = self.request::<Selection>(params)?;
+        Ok(match from {
+            AnsweredBy::Editor => text::selection(&result),
+            AnsweredBy::Disk => NO_EDITOR.to_owned(),
+        })
+    }
+
+    fn diagnostics(&self, mut params: DiagnosticsParams) -> Result<String, Error> {
+        params.paths = self.absolute_paths(params.paths);
+        self.check_rules_below(params.paths.iter().flatten())?;
+        let (result, from) = self.request::<Diagnostics>(params)?;
+        Ok(match from {
+            AnsweredBy::Editor => text::diagnostics(&result),
+            AnsweredBy::Disk => NO_EDITOR.to_owned(),
+        })
+    }
+
+    fn open_file(&self, mut params: OpenFileParams) -> Result<String, Error> {
+        params.path = self.absolute(&params.path);
+        self.check_rules_below([&params.path])?;
+        let shown = self.request::<OpenFile>(params)?.0;
+        Ok(format!("The editor was asked to show {}.", shown.path))
+    }
+
+    /// Requires that files may be read by the rules of folders between them and the root, which
+    /// the server does not know.
+    fn check_rules_below<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a String>,
+    ) -> Result<(), Error> {
+        for path in paths {
+            for root in rule_dirs::below(self.root.canonical.as_path(), Path::new(path)) {
+                let workspace = Workspace {
+                    root: Some(root),
+                    ..self.workspace.clone()
+                };
+                let params = CheckAccessParams {
+                    paths: vec![path.clone()],
+                    command: None,
+                };
+                let result = offline::call::<CheckAccess>(&workspace, params)?;
+                let mut verdicts = result.paths.iter();
+                if verdicts.any(|verdict| verdict.access == AccessKind::Denied) {
+                    let message = format!("access to a file is denied\n{}", text::access(&result));
+                    return Err(Error::new(ErrorKind::AccessDenied, message));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn create_checkpoint(&self, arguments: CreateCheckpointParams) -> Result<String, Error> {
@@ -285,6 +346,7 @@ impl Backend {
         let text = match (arguments.text, arguments.path) {
             (Some(text), None) => text,
             (None, Some(path)) => {
+                self.check_rules_below([&self.absolute(&path)])?;
                 let params = ReadFileParams {
                     path: self.absolute(&path),
                     max_bytes: Some(u64::MAX),

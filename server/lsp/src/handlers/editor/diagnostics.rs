@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sightline_protocol::editor::{DiagnosticsParams, DiagnosticsResult, FileDiagnostics};
-use sightline_workspace::error::Error;
+use sightline_workspace::{environment::diagnostic_line, error::Error};
 
 use crate::request_context::RequestContext;
 
@@ -51,11 +51,17 @@ pub(crate) fn run(
             omitted += 1;
         }
     }
+    let files: Vec<FileDiagnostics> = files
+        .into_iter()
+        .map(|(path, diagnostics)| FileDiagnostics { path, diagnostics })
+        .collect();
+    let lines = files.iter().flat_map(|file| {
+        let diagnostics = file.diagnostics.iter();
+        diagnostics.map(|found| diagnostic_line(&file.path, found))
+    });
     Ok(DiagnosticsResult {
-        files: files
-            .into_iter()
-            .map(|(path, diagnostics)| FileDiagnostics { path, diagnostics })
-            .collect(),
+        text: lines.collect::<Vec<_>>().join("\n"),
+        files,
         omitted,
     })
 }

@@ -1,6 +1,7 @@
 //! Builds the environment block in real directories: whole blocks as snapshots, then tests of
 //! single rules.
 
+mod diagnostics;
 mod git;
 mod properties;
 mod revisions;

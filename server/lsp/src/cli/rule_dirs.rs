@@ -1,0 +1,22 @@
+//! Folders with rules of their own below the workspace folder. The server applies only the rules
+//! of workspace folders and above; what agents read is also checked by these.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use sightline_workspace::access::RULE_FILE;
+
+/// Returns the folders with rules above a path, and above the target of a link, that are not the
+/// root or above it.
+pub(super) fn below(root: &Path, path: &Path) -> BTreeSet<PathBuf> {
+    let real = path.canonicalize();
+    let mut dirs = path
+        .ancestors()
+        .chain(real.iter().flat_map(|path| path.ancestors()))
+        .map(Path::to_owned)
+        .collect::<BTreeSet<_>>();
+    dirs.retain(|dir| !root.starts_with(dir) && dir.join(RULE_FILE).symlink_metadata().is_ok());
+    dirs
+}
