@@ -126,6 +126,50 @@ test('a buffer that was opted out is not told', function()
   editor:quit()
 end)
 
+test('diagnostics reach the server, those of denied files do not', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  local set = [[
+    local file, column, severity, message = ...
+    local bufnr = vim.fn.bufadd(file)
+    vim.fn.bufload(bufnr)
+    vim.diagnostic.set(vim.api.nvim_create_namespace('checker'), bufnr, message and {
+      { lnum = 0, col = column, severity = severity, message = message, source = 'checker', code = 7 },
+    } or {})
+  ]]
+  editor:lua(set, shop .. '/src/cart.py', 2, 2, 'odd')
+  editor:lua(set, shop .. '/.env', 0, 1, 'secret')
+  local found
+  for _ = 1, 100 do
+    found = editor:ask('diagnostics', {})
+    if found.omitted == 1 and #found.files == 1 then
+      break
+    end
+    vim.wait(20)
+  end
+  same(found.text, 'src/cart.py:1:3: warning: odd [7] (checker)')
+  same(found.files[1].diagnostics[1].severity, 2)
+  has(block(editor, { sections = { 'diagnostics' } }), 'src/cart.py:1:3: warning: odd')
+
+  -- A client that is set up later gets what was found before.
+  editor:command('Sightline restart')
+  editor:wait([[return #require('sightline.server').clients() == 1]])
+  same(editor:ask('diagnostics', {}).text, found.text)
+
+  editor:lua(set, shop .. '/src/cart.py')
+  editor:command('bwipeout! .env')
+  for _ = 1, 100 do
+    found = editor:ask('diagnostics', {})
+    if found.omitted == 0 and #found.files == 0 then
+      break
+    end
+    vim.wait(20)
+  end
+  same({ found.omitted, #found.files }, { 0, 0 })
+  editor:quit()
+end)
+
 test('positions are in the encoding of the server, selections follow the mode', function()
   local editor = start()
   write(shop .. '/wide.txt', 'a😀b\nsecond\nthird\n')

@@ -55,6 +55,7 @@ test('the commands show the block and verdicts, and complete', function()
   local complete = [[return vim.fn.getcompletion(..., 'cmdline')]]
   same(editor:lua(complete, 'Sightline '), {
     'access',
+    'agents',
     'checkpoint',
     'diff',
     'environment',
@@ -65,6 +66,17 @@ test('the commands show the block and verdicts, and complete', function()
   })
   same(editor:lua(complete, 'Sightline environment f'), { 'files' })
   same(editor:lua(complete, 'Sightline access REA'), { 'README.md' })
+  editor:quit()
+end)
+
+test('the connected agents are shown', function()
+  local editor = start()
+  editor:command('Sightline agents')
+  editor:wait_screen('Claude Code')
+  editor:press('q')
+  editor:command('checkhealth sightline')
+  editor:wait_screen('Agents')
+  has(table.concat(editor:lua('return vim.api.nvim_buf_get_lines(0, 0, -1, false)'), '\n'), 'sightline agents status:')
   editor:quit()
 end)
 

@@ -7,11 +7,13 @@
 
 import * as vscode from "vscode";
 
-import type { Notifications, Range, Tab, VisibleEditor } from "../../types/protocol";
+import type { Diagnostic, Notifications, Range, Tab, VisibleEditor } from "../../types/protocol";
 import type { Client } from "./client";
 
 /** Debounce time, in milliseconds. */
 const DEBOUNCE_MS = 60;
+/** Maximum diagnostics of a file; the server keeps no more. */
+const MAX_DIAGNOSTICS = 200;
 
 type Subject = "sightline/didChangeTabs" | "sightline/didChangeVisibleEditors" | "textDocument/didFocus";
 
@@ -35,6 +37,7 @@ export function trackEditorState(client: Client): vscode.Disposable {
     send("sightline/didChangeTabs", { tabs: tabs() });
     send("sightline/didChangeVisibleEditors", { editors: visibleEditors() });
     send("textDocument/didFocus", focus());
+    sendDiagnostics();
     sendCleanDocuments();
   };
   // VS Code reloads a file that changed on disk without a save event. A
@@ -45,6 +48,20 @@ export function trackEditorState(client: Client): vscode.Disposable {
       client.saved(document.uri);
     }
   };
+  const diagnosed = new Map<string, vscode.Uri>();
+  const sendDiagnostics = (): void => {
+    for (const [text, uri] of diagnosed) {
+      client.notify("sightline/didChangeDiagnostics", { uri: text, diagnostics: diagnostics(uri) });
+    }
+    diagnosed.clear();
+  };
+  const noteDiagnostics = (uris: readonly vscode.Uri[]): void => {
+    for (const uri of uris) {
+      if (uri.scheme === "file") {
+        diagnosed.set(uri.toString(), uri);
+      }
+    }
+  };
   const schedule = (): void => {
     clearTimeout(timer);
     timer = setTimeout(sendAll, DEBOUNCE_MS);
@@ -52,12 +69,17 @@ export function trackEditorState(client: Client): vscode.Disposable {
   const resend = (): void => {
     // A restarted server has no state.
     sent.clear();
+    noteDiagnostics(vscode.languages.getDiagnostics().map(([uri]) => uri));
     sendAll();
   };
 
   resend();
   return vscode.Disposable.from(
     client.onDidChange(resend),
+    vscode.languages.onDidChangeDiagnostics(({ uris }) => {
+      noteDiagnostics(uris);
+      schedule();
+    }),
     vscode.window.tabGroups.onDidChangeTabs(schedule),
     vscode.window.tabGroups.onDidChangeTabGroups(schedule),
     vscode.window.onDidChangeVisibleTextEditors(schedule),
@@ -76,6 +98,24 @@ export function trackEditorState(client: Client): vscode.Disposable {
     vscode.workspace.onDidCloseTextDocument((document) => unsaved.delete(document)),
     { dispose: () => clearTimeout(timer) },
   );
+}
+
+/** Returns the most severe diagnostics of a file, as in LSP. */
+function diagnostics(uri: vscode.Uri): Diagnostic[] {
+  return [...vscode.languages.getDiagnostics(uri)]
+    .sort((a, b) => a.severity - b.severity)
+    .slice(0, MAX_DIAGNOSTICS)
+    .map(({ range: where, severity, code, source, message }) => {
+      const value = typeof code === "object" ? code.value : code;
+      return {
+        range: range(where),
+        // VS Code counts from 0, LSP from 1.
+        severity: severity + 1,
+        message,
+        ...(source === undefined ? {} : { source }),
+        ...(value === undefined ? {} : { code: value }),
+      };
+    });
 }
 
 function tabs(): Tab[] {

@@ -1,12 +1,15 @@
-//! Starts the Sightline language server in Zed.
+//! Starts the Sightline language server in Zed, and its tools for agents.
 //!
-//! Extensions cannot send or receive LSP messages, so this one only starts the server
+//! Extensions cannot send or receive LSP messages, so this one only starts the program
 //! and passes settings. The logic is in [`start`]; this module calls the Zed API.
 
 pub mod start;
 
 use zed_extension_api::{
-    self as zed, serde_json::Value, settings::LspSettings, LanguageServerId, Result, Worktree,
+    self as zed,
+    serde_json::Value,
+    settings::{ContextServerSettings, LspSettings},
+    ContextServerId, LanguageServerId, Project, Result, Worktree,
 };
 
 struct Sightline;
@@ -56,6 +59,27 @@ impl zed::Extension for Sightline {
     ) -> Result<Option<Value>> {
         let settings = LspSettings::for_worktree(start::SERVER, worktree)?;
         Ok(start::workspace_configuration(settings.settings))
+    }
+
+    fn context_server_command(
+        &mut self,
+        _: &ContextServerId,
+        project: &Project,
+    ) -> Result<zed::Command> {
+        let settings = ContextServerSettings::for_project(start::SERVER, project)?;
+        let binary = settings
+            .command
+            .map_or_else(start::Binary::default, |set| start::Binary {
+                path: set.path,
+                arguments: set.arguments,
+                variables: set.env.unwrap_or_default().into_iter().collect(),
+            });
+        let start = start::context_server(binary);
+        Ok(zed::Command {
+            command: start.program,
+            args: start.arguments,
+            env: start.variables,
+        })
     }
 }
 

@@ -58,6 +58,16 @@ pub fn start(
     })
 }
 
+/// Returns the command of the tools for agents. Extensions cannot look up a program on the `PATH`
+/// for a context server, so Zed does it.
+pub fn context_server(binary: Binary) -> Start {
+    Start {
+        program: binary.path.unwrap_or_else(|| SERVER.to_owned()),
+        arguments: binary.arguments.unwrap_or_else(|| vec!["mcp".to_owned()]),
+        variables: binary.variables,
+    }
+}
+
 /// Returns the `initializationOptions` of the server: `settings` merged with
 /// `initialization_options`, which take precedence.
 pub fn initialization_options(options: Option<Value>, settings: Option<Value>) -> Option<Value> {
@@ -128,6 +138,27 @@ mod tests {
             variables: pairs(&[("A", "1")]),
         };
         assert_eq!(started, Ok(expected));
+    }
+
+    #[test]
+    fn tools_are_started_by_name_unless_settings_name_a_program() {
+        let expected = Start {
+            program: "sightline".into(),
+            arguments: vec!["mcp".into()],
+            variables: vec![],
+        };
+        assert_eq!(context_server(Binary::default()), expected);
+        let binary = Binary {
+            path: Some("/opt/sightline".into()),
+            arguments: Some(vec!["mcp".into(), "--read-only".into()]),
+            variables: pairs(&[("A", "1")]),
+        };
+        let expected = Start {
+            program: "/opt/sightline".into(),
+            arguments: vec!["mcp".into(), "--read-only".into()],
+            variables: pairs(&[("A", "1")]),
+        };
+        assert_eq!(context_server(binary), expected);
     }
 
     #[test]

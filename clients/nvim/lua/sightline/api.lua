@@ -32,6 +32,18 @@ M.list_files = request_function('listFiles')
 ---@type fun(params?: sightline.ReadFileParams, callback: fun(err?: sightline.Error, result?: sightline.ReadFileResult), target?: sightline.Target): fun()
 M.read_file = request_function('readFile')
 
+--- Returns what language servers report about files.
+---@type fun(params?: sightline.DiagnosticsParams, callback: fun(err?: sightline.Error, result?: sightline.DiagnosticsResult), target?: sightline.Target): fun()
+M.diagnostics = request_function('diagnostics')
+
+--- Returns the active file and the selected text.
+---@type fun(params?: sightline.SelectionParams, callback: fun(err?: sightline.Error, result?: sightline.SelectionResult), target?: sightline.Target): fun()
+M.selection = request_function('selection')
+
+--- Shows a file in the editor, as agents ask for it.
+---@type fun(params?: sightline.OpenFileParams, callback: fun(err?: sightline.Error, result?: sightline.OpenFileResult), target?: sightline.Target): fun()
+M.open_file = request_function('openFile')
+
 --- Records that a task read, edited or mentioned a file.
 ---@type fun(params?: sightline.TrackFileParams, callback: fun(err?: sightline.Error, result?: sightline.TrackFileResult), target?: sightline.Target): fun()
 M.track_file = request_function('trackFile')

@@ -3,6 +3,7 @@
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
 local checkpoints = require('sightline.checkpoints')
+local config = require('sightline.config')
 local server = require('sightline.server')
 local show = require('sightline.show')
 local tasks = require('sightline.tasks')
@@ -120,7 +121,23 @@ local function environment(words)
 end
 
 ---@type table<string, sightline.Subcommand>
+--- Shows which agents are connected.
+local function agents()
+  local cmd = config.current.cmd
+  local program = type(cmd) == 'table' and cmd[1] or 'sightline'
+  local done, problem = pcall(vim.system, { program, 'agents', 'status' }, { text = true }, function(result)
+    local text = vim.trim((result.stdout or '') .. (result.stderr or ''))
+    vim.schedule(function()
+      show.open('agents', vim.split(text, '\n'))
+    end)
+  end)
+  if not done then
+    show.say(('cannot run %s: %s'):format(program, problem), vim.log.levels.ERROR)
+  end
+end
+
 M.subcommands = {
+  agents = { run = agents },
   environment = {
     run = environment,
     complete = function()

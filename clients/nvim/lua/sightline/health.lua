@@ -18,11 +18,11 @@ local USED = {
   'undoRestore',
 }
 
---- Runs the server program with an argument.
+--- Runs the server program with arguments.
 ---@return integer code
 ---@return string output
-local function run(argument)
-  local done, process = pcall(vim.system, { config.current.cmd[1], argument }, { text = true, timeout = 10000 })
+local function run(...)
+  local done, process = pcall(vim.system, { config.current.cmd[1], ... }, { text = true, timeout = 10000 })
   if not done then
     return -1, tostring(process)
   end
@@ -50,6 +50,17 @@ local function check_program()
   local outcome, report = run('doctor')
   local say = outcome == 0 and vim.health.info or vim.health.warn
   say('sightline doctor:\n' .. report)
+end
+
+--- Lists the agents that ask this server.
+local function check_agents()
+  local cmd = config.current.cmd
+  if type(cmd) ~= 'table' or vim.fn.exepath(cmd[1] or '') == '' then
+    return vim.health.info('the program is needed to list them')
+  end
+  local code, report = run('agents', 'status')
+  local say = code == -1 and vim.health.warn or vim.health.info
+  say('sightline agents status:\n' .. report)
 end
 
 local function check_client(client)
@@ -84,6 +95,9 @@ function M.check()
 
   vim.health.start('Program')
   check_program()
+
+  vim.health.start('Agents')
+  check_agents()
 
   vim.health.start('Servers')
   local clients = server.clients()

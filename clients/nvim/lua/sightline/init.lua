@@ -3,6 +3,7 @@
 
 local buffers = require('sightline.buffers')
 local config = require('sightline.config')
+local diagnostics = require('sightline.diagnostics')
 local server = require('sightline.server')
 local state = require('sightline.state')
 local statusline = require('sightline.statusline')
@@ -42,6 +43,10 @@ local function listen()
   end
 
   on(SCREEN_EVENTS, state.changed)
+  on('DiagnosticChanged', function(event)
+    diagnostics.changed(event.buf)
+    state.changed()
+  end)
   on({ 'BufEnter', 'WinEnter' }, function()
     state.focus()
   end)

@@ -4,6 +4,7 @@
 local buffers = require('sightline.buffers')
 local compat = require('sightline.compat')
 local config = require('sightline.config')
+local diagnostics = require('sightline.diagnostics')
 local server = require('sightline.server')
 local terminals = require('sightline.terminals')
 
@@ -225,6 +226,9 @@ function M.send(client, snapshot)
       known[part] = text
     end
   end
+  diagnostics.send(client, function(bufnr, row, column)
+    return position(bufnr, row, column, client.offset_encoding or 'utf-16')
+  end)
   terminals.send(client)
 end
 
@@ -242,6 +246,7 @@ end
 ---@param id integer
 function M.forget(id)
   sent[id] = nil
+  diagnostics.forget(id)
   terminals.forget(id)
 end
 
