@@ -9,7 +9,6 @@ use parking_lot::{Mutex, MutexGuard};
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     path::{RelPath, Root},
     storage::Storage,
 };
@@ -31,6 +30,7 @@ use super::{
         stat_cache::StatCache,
     },
 };
+use crate::error::Error;
 
 /// Interval between attempts to lock the stat cache.
 const LOCK_POLL: Duration = Duration::from_millis(5);
@@ -104,7 +104,7 @@ impl Checkpoints {
         done.map_err(|error| {
             let is_pruned = |id: &&Oid| matches!(refs::exists(&self.git_dir(), **id), Ok(false));
             match ids.iter().find(is_pruned) {
-                Some(id) if error.kind == ErrorKind::Storage => self.not_found(*id),
+                Some(id) if error.kind() == ErrorKind::Storage => self.not_found(*id),
                 _ => error,
             }
         })

@@ -15,11 +15,9 @@ use std::{
     sync::Arc,
 };
 
-use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
-    error::Error,
     path::RelPath,
     storage::{TaskId, atomic_file::is_dir},
 };
@@ -42,6 +40,7 @@ use super::{
         refs,
     },
 };
+use crate::error::Error;
 
 /// Name that Cline gives to `.git` folders of nested repositories during a commit.
 const DISABLED_GIT_NAME: &[u8] = b".git_disabled";
@@ -219,13 +218,10 @@ impl ShadowRepository {
             .all(|name| is_dir(&dir.join(name)))
             && dir.join("HEAD").is_file();
         if !is_repository {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "not a repository of Cline checkpoints: {}; pass a folder below `checkpoints` in Cline's global storage",
-                    path.display()
-                ),
-            ));
+            return Err(Error::NotFound(format!(
+                "not a repository of Cline checkpoints: {}; pass a folder below `checkpoints` in Cline's global storage",
+                path.display()
+            )));
         }
         let reader = Odb::new(&dir, MAX_OBJECT_BYTES);
         Ok(Self { dir, reader })
@@ -233,19 +229,16 @@ impl ShadowRepository {
 
     /// Different folders can have the same hash.
     fn check_work_tree(&self, written: &str, work_tree: &Path) -> Result<(), Error> {
-        let config = git_config::read(&self.dir.join("config")).map_err(Error::storage)?;
+        let config = git_config::read(&self.dir.join("config")).map_err(Error::Damaged)?;
         let named = config.get("core", "worktree").unwrap_or_default();
         let is_same = || fs::canonicalize(named).is_ok_and(|named| named == work_tree);
         if named == written || (!named.is_empty() && is_same()) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Conflict,
-            format!(
-                "{} contains checkpoints of {named:?}, not of {written}; open that folder to import them",
-                self.dir.display()
-            ),
-        ))
+        Err(Error::Conflict(format!(
+            "{} contains checkpoints of {named:?}, not of {written}; open that folder to import them",
+            self.dir.display()
+        )))
     }
 
     /// Returns the commits that are checkpoints, oldest first. Unreadable commits and their
@@ -277,7 +270,7 @@ impl ShadowRepository {
                     waiting.extend(parents.into_iter().map(|parent| (parent, None)));
                 }
                 Err(what) if id == head => {
-                    return Err(Error::storage(format!(
+                    return Err(Error::damaged(format!(
                         "cannot read Cline's checkpoints in {}: the commit {id} {what}; run `git fsck` there for details",
                         self.dir.display()
                     )));

@@ -19,9 +19,7 @@ use std::{
 
 use rayon::prelude::*;
 use sightline_protocol::checkpoint::AgentTurn;
-use sightline_workspace::{
-    clock::now_millis, error::Error, fs::dir::DirWalker, path::RelPath, storage::TaskId,
-};
+use sightline_workspace::{clock::now_millis, fs::dir::DirWalker, path::RelPath, storage::TaskId};
 
 use super::{
     checkpoints::Checkpoints,
@@ -46,6 +44,7 @@ use super::{
         walk::state::BlobSink,
     },
 };
+use crate::error::Error;
 
 /// Maximum number of skipped paths stored with a checkpoint; the rest are counted. Small in tests.
 pub(super) const MAX_SKIPPED: usize = if cfg!(test) { 20 } else { 10_000 };
@@ -223,7 +222,7 @@ impl Checkpoints {
             }
             let ObjectSink { pack, .. } = sink;
             let id = repository.write_checkpoint(pack, &commit_of(scan.tree.oid, &metadata))?;
-            Ok((id, metadata))
+            Ok::<_, Error>((id, metadata))
         };
         let (stored, made) = rayon::join(stored, || during_write(&seen));
         let (id, metadata): (Oid, CheckpointMetadata) = stored?;
@@ -280,13 +279,10 @@ impl Checkpoints {
                 }
             };
         }
-        Err(Error::new(
-            sightline_protocol::error::ErrorKind::Conflict,
-            format!(
-                "cannot create a checkpoint: the files in {} keep changing; try again later",
-                self.root.path.display()
-            ),
-        ))
+        Err(Error::Conflict(format!(
+            "cannot create a checkpoint: the files in {} keep changing; try again later",
+            self.root.path.display()
+        )))
     }
 
     /// Stores files whose content was scanned before but is not stored. Returns the files that have

@@ -20,7 +20,6 @@ use std::{
 use rayon::prelude::*;
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
-    error::Error,
     fs::dir::{DirWalker, FileInfo, FileType},
     path::RelPath,
 };
@@ -39,6 +38,7 @@ use super::{
     },
     tree_diff::{DeniedPaths, Difference, Leaf, Side, Tree, compare},
 };
+use crate::error::Error;
 
 use renames::{ContentSide, Contents};
 
@@ -85,13 +85,10 @@ impl Checkpoints {
         for _ in 0..ATTEMPTS {
             let trees = (self.tree(job, from)?.0, self.tree(job, to)?);
             let Some(repository) = self.repository()? else {
-                return Err(Error::new(
-                    ErrorKind::NotFound,
-                    "there are no checkpoints yet",
-                ));
+                return Err(Error::NotFound("there are no checkpoints yet".to_owned()));
             };
             match self.diff_trees(job, &repository, &trees, options) {
-                Err(error) if error.kind == ErrorKind::Conflict => last = Some(error),
+                Err(error) if error.kind() == ErrorKind::Conflict => last = Some(error),
                 done => return done,
             }
         }
@@ -408,12 +405,9 @@ impl Contents for SideContents {
         if leaf.seen.is_none() {
             return self.reader.blob(leaf.oid);
         }
-        let changed = |why: &str| {
-            Error::new(
-                ErrorKind::Conflict,
-                format!("{path} {why} during the comparison; try again"),
-            )
-            .with_path(path.to_string())
+        let changed = |how: &str| Error::Changed {
+            path: path.clone(),
+            how: how.to_owned(),
         };
         let (found, content) = self
             .walker

@@ -1,7 +1,8 @@
 //! The context of an operation: access rules, settings, cancellation and progress.
 
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{access::AccessView, cancel::Cancel, error::Error};
+use sightline_workspace::{access::AccessView, cancel::Cancel};
+
+use crate::error::Error;
 
 /// Which files are captured, and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,10 +68,7 @@ impl Job<'_> {
     pub(crate) fn require_rules(&self) -> Result<(), Error> {
         match self.view.unusable(self.root) {
             None => Ok(()),
-            Some(why) => Err(Error::new(
-                ErrorKind::AccessDenied,
-                format!("{why}; checkpoints cannot be created, compared or restored until then"),
-            )),
+            Some(why) => Err(Error::RulesUnusable(why.to_owned())),
         }
     }
 }

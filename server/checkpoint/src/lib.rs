@@ -13,8 +13,8 @@
 //!
 //! Reading order:
 //!
-//! - `checkpoints`, `job`, `metadata`: a root and its checkpoints, the context of an operation, and what is saved with
-//!   a checkpoint.
+//! - `checkpoints`, `job`, `metadata`, [`error`]: a root and its checkpoints, the context of an operation, what is saved
+//!   with a checkpoint, and what can fail.
 //! - `store`: the repository: objects, packs, refs, lock, fsck and repair.
 //! - `worktree`: scanning the work tree, and the rules that select the captured files.
 //! - `create`, `list`, `prune` and `verify`: creating, finding, removing and verifying checkpoints.
@@ -25,6 +25,7 @@ mod checkpoints;
 pub mod cline_import;
 mod create;
 pub mod diff;
+pub mod error;
 mod job;
 mod list;
 mod metadata;

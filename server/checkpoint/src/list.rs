@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error, storage::TaskId};
+use sightline_workspace::storage::TaskId;
 
 use super::{
     checkpoints::Checkpoints,
     metadata::Checkpoint,
     store::{object::Oid, refs},
 };
+use crate::error::Error;
 
 /// Selects checkpoints to list.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ impl Checkpoints {
             "no checkpoint {id} in {}; list the checkpoints to see their ids",
             self.root.path.display()
         );
-        Error::new(ErrorKind::NotFound, message)
+        Error::NotFound(message)
     }
 
     /// Lists checkpoints, newest first. Omits commits that are not checkpoints or cannot be read;

@@ -12,7 +12,7 @@ use super::{
     metadata::{Checkpoint, CheckpointMetadata, message, metadata_of},
     store::{object::Oid, odb::Odb, remote_refs, repository::Repository},
 };
-use sightline_workspace::error::Error;
+use crate::error::Error;
 
 /// Maximum size of the cached metadata, in bytes.
 const MAX_CACHED_BYTES: usize = 16 << 20;

@@ -7,7 +7,7 @@ mod tests;
 
 use std::{collections::HashSet, sync::Arc};
 
-use sightline_workspace::{cancel::Cancel, error::Error, storage::TaskId};
+use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use super::{
     checkpoints::Checkpoints,
@@ -18,6 +18,7 @@ use super::{
         repository::Repository,
     },
 };
+use crate::error::Error;
 
 /// Estimated size of an object's index entry, and of a checkpoint without its objects, in bytes.
 const INDEX_ENTRY_BYTES: u64 = 28;

@@ -7,9 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_protocol::error::ErrorKind;
-
-use sightline_workspace::error::Error;
+use crate::error::Error;
 
 /// Folders of the home directory that are not projects, unless the desktop configures others.
 const USER_FOLDERS: [&str; 3] = ["Desktop", "Documents", "Downloads"];
@@ -31,13 +29,10 @@ pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
     };
     match what {
         None => Ok(()),
-        Some(what) => Err(Error::new(
-            ErrorKind::Unsupported,
-            format!(
-                "cannot create checkpoints of {what} ({}); open another folder, or a subfolder",
-                root.display()
-            ),
-        )),
+        Some(what) => Err(Error::RefusedRoot {
+            what,
+            root: root.to_path_buf(),
+        }),
     }
 }
 

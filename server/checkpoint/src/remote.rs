@@ -13,11 +13,9 @@ use std::{
     time::Duration,
 };
 
-use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
-    error::Error,
     storage::atomic_file::{failed, not_a_regular_file},
 };
 
@@ -32,6 +30,7 @@ use super::{
     tree_diff::DeniedPaths,
     worktree::snapshot::below,
 };
+use crate::error::Error;
 
 /// Interval at which cancellation is checked while git runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -64,13 +63,10 @@ impl Checkpoints {
         let repository = match self.repository()? {
             Some(repository) if !repository.ids()?.is_empty() => repository,
             _ => {
-                return Err(Error::new(
-                    ErrorKind::NotFound,
-                    format!(
-                        "{} has no checkpoints to push; create one first",
-                        self.root.path.display()
-                    ),
-                ));
+                return Err(Error::NotFound(format!(
+                    "{} has no checkpoints to push; create one first",
+                    self.root.path.display()
+                )));
             }
         };
         let names = "refs/checkpoints/*:refs/checkpoints/*";
@@ -182,7 +178,7 @@ fn check_remote(remote: &str) -> Result<(), Error> {
     if !remote.is_empty() && !remote.starts_with('-') && !remote.contains('\0') {
         return Ok(());
     }
-    Err(Error::invalid(format!(
+    Err(Error::InvalidParams(format!(
         "invalid git remote {remote:?}: pass a URL or the path of a repository"
     )))
 }
@@ -262,12 +258,7 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
     // Allows killing git's child processes too.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut git, 0);
-    let mut child = git.args(arguments).spawn().map_err(|error| {
-        Error::new(
-            ErrorKind::Unsupported,
-            format!("cannot run git: {error}; install git and make sure it is on the PATH"),
-        )
-    })?;
+    let mut child = git.args(arguments).spawn().map_err(Error::GitMissing)?;
     let out = read_pipe(child.stdout.take());
     let err = read_pipe(child.stderr.take());
     let status = wait(&mut child, cancel);
@@ -277,11 +268,11 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
     if status.success() {
         return Ok(output);
     }
-    Err(Error::storage(format!(
-        "git {} failed ({status}): {}; check that the remote exists and needs no prompt",
-        arguments.first().copied().unwrap_or_default(),
-        output.trim()
-    )))
+    Err(Error::GitFailed {
+        command: arguments.first().copied().unwrap_or_default().to_owned(),
+        status,
+        output: output.trim().to_owned(),
+    })
 }
 
 /// Refuses a store that contains links, pipes or devices: git would follow them or block.
@@ -291,7 +282,7 @@ fn require_regular_files(dir: &Path) -> Result<(), Error> {
         let entry = entry.map_err(|error| failed("list", dir, &error))?;
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => require_regular_files(&entry.path())?,
-            Ok(kind) if !kind.is_file() => return Err(not_a_regular_file(&entry.path())),
+            Ok(kind) if !kind.is_file() => return Err(not_a_regular_file(&entry.path()).into()),
             _ => {}
         }
     }
@@ -319,7 +310,7 @@ fn wait(child: &mut Child, cancel: &Cancel) -> Result<ExitStatus, Error> {
             Ok(None) => thread::sleep(POLL_INTERVAL),
             Err(error) => {
                 kill(child);
-                return Err(Error::storage(format!("cannot wait for git: {error}")));
+                return Err(Error::GitWait(error));
             }
         }
     }

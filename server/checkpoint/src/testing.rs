@@ -11,7 +11,6 @@ use std::{
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
-    error::Error,
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
@@ -29,6 +28,7 @@ use super::{
         repository::Repository,
     },
 };
+use crate::error::Error;
 
 /// A git command that ignores the machine's configuration.
 pub(super) fn git_command(dir: &Path) -> Command {

@@ -15,7 +15,6 @@ use std::{
 use sightline_workspace::{
     access::Verdict,
     cancel::Cancel,
-    error::Error,
     path::{AbsPath, Location, RelPath, os_name},
 };
 
@@ -27,6 +26,7 @@ use super::{
     },
     worktree::snapshot::{Folder, Node as Seen, Stamp},
 };
+use crate::error::Error;
 
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::{
     tree_diff::DeniedPaths,
     worktree::snapshot::below,
 };
-use sightline_workspace::error::Error;
+use crate::error::Error;
 
 impl Checkpoints {
     /// Reads every object of every checkpoint. Returns the problems, each a sentence that names the
@@ -45,7 +45,7 @@ impl Checkpoints {
         if let Some((id, _)) = found.first().filter(|_| is_same)
             && let Err(error) = repository.record_damage(&format!("checkpoint {id} is damaged"))
         {
-            problems.push(format!("cannot record the damage: {}", error.message));
+            problems.push(format!("cannot record the damage: {error}"));
         }
         let found = found.into_iter();
         problems.extend(found.map(|(id, what)| format!("checkpoint {id}: {what}")));

@@ -6,8 +6,10 @@ use std::{
 };
 
 use serde_json::Value;
+use sightline_checkpoint::error::Error as CheckpointError;
+use sightline_conversation::error::Error as ConversationError;
 use sightline_protocol::error::{ErrorData, ErrorKind};
-use sightline_workspace::{escape, limits};
+use sightline_workspace::{error::Error as WorkspaceError, escape, limits};
 
 use crate::error::Error;
 
@@ -18,8 +20,8 @@ pub const INVALID_REQUEST: i64 = -32600;
 /// JSON-RPC: method not found.
 pub const METHOD_NOT_FOUND: i64 = -32601;
 
-impl From<sightline_workspace::error::Error> for Error {
-    fn from(error: sightline_workspace::error::Error) -> Self {
+impl From<WorkspaceError> for Error {
+    fn from(error: WorkspaceError) -> Self {
         Self {
             kind: error.kind,
             message: error.message,
@@ -29,10 +31,21 @@ impl From<sightline_workspace::error::Error> for Error {
     }
 }
 
-impl From<sightline_conversation::error::Error> for Error {
-    fn from(error: sightline_conversation::error::Error) -> Self {
+impl From<CheckpointError> for Error {
+    fn from(error: CheckpointError) -> Self {
+        let shown = Self::new(error.kind(), error.to_string());
         match error {
-            sightline_conversation::error::Error::Workspace(error) => error.into(),
+            CheckpointError::Workspace(error) => error.into(),
+            CheckpointError::Changed { path, .. } => shown.with_path(path.to_string()),
+            _ => shown,
+        }
+    }
+}
+
+impl From<ConversationError> for Error {
+    fn from(error: ConversationError) -> Self {
+        match error {
+            ConversationError::Workspace(error) => error.into(),
             other => Self::new(other.kind(), other.to_string()),
         }
     }
@@ -93,4 +106,183 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, path::PathBuf};
+
+    use ErrorKind as Kind;
+    use sightline_workspace::path::RelPath;
+
+    use super::*;
+
+    /// Checks the response to a failed request: code, kind and message.
+    fn assert_response(error: impl Into<Error>, code: i64, kind: ErrorKind, message: &str) {
+        let error = error.into();
+        let response: Value = serde_json::from_slice(&error_body(&Value::from(1), &error)).unwrap();
+        let shown = &response["error"];
+        assert_eq!(shown["code"], code, "{message}");
+        assert_eq!(shown["data"]["kind"], serde_json::json!(kind), "{message}");
+        assert_eq!(shown["message"], message);
+    }
+
+    fn full() -> io::Error {
+        io::Error::other("disk full")
+    }
+
+    #[test]
+    fn errors_of_checkpoints_have_their_codes() {
+        use CheckpointError as E;
+        let why = || "why".to_owned();
+        let root = || PathBuf::from("/w");
+        let status = std::process::ExitStatus::default();
+        let git_failed = format!(
+            "git push failed ({status}): why; check that the remote exists and needs no prompt"
+        );
+        for (error, kind, message) in [
+            (E::InvalidParams(why()), Kind::InvalidParams, "why"),
+            (E::NotFound(why()), Kind::NotFound, "why"),
+            (
+                E::RulesUnusable(why()),
+                Kind::AccessDenied,
+                "why; checkpoints cannot be created, compared or restored until then",
+            ),
+            (
+                E::RefusedRoot {
+                    what: "the home directory",
+                    root: root(),
+                },
+                Kind::Unsupported,
+                "cannot create checkpoints of the home directory (/w); open another folder, or a subfolder",
+            ),
+            (
+                E::TooLarge {
+                    max_files: 5,
+                    max_total_size: 7,
+                },
+                Kind::TooLarge,
+                "the first checkpoint would contain more than 5 files (setting checkpoints.maxFiles) or 7 bytes (checkpoints.maxTotalSize); exclude files with .gitignore or checkpoints.exclude, or confirm the size (`confirmLarge`, or --confirm-large on the command line)",
+            ),
+            (E::Locked(why()), Kind::Busy, "why"),
+            (E::Conflict(why()), Kind::Conflict, "why"),
+            (
+                E::Changed {
+                    path: RelPath::new("a/b".as_ref()).unwrap(),
+                    how: "changed".to_owned(),
+                },
+                Kind::Conflict,
+                "a/b changed during the comparison; try again",
+            ),
+            (
+                E::Scan {
+                    root: root(),
+                    source: full(),
+                },
+                Kind::NotFound,
+                "cannot scan the workspace folder /w: disk full",
+            ),
+            (
+                E::OpenRoot {
+                    root: root(),
+                    source: full(),
+                },
+                Kind::Storage,
+                "cannot open the workspace folder /w: disk full",
+            ),
+            (
+                E::Flush {
+                    root: root(),
+                    source: full(),
+                },
+                Kind::Storage,
+                "cannot flush the restored files of /w to disk: disk full; they are checked again on the next start",
+            ),
+            (
+                E::OutOfResources(full()),
+                Kind::Internal,
+                "cannot scan the workspace: disk full; try again",
+            ),
+            (
+                E::GitMissing(full()),
+                Kind::Unsupported,
+                "cannot run git: disk full; install git and make sure it is on the PATH",
+            ),
+            (
+                E::GitWait(full()),
+                Kind::Storage,
+                "cannot wait for git: disk full",
+            ),
+            (
+                E::GitFailed {
+                    command: "push".to_owned(),
+                    status,
+                    output: why(),
+                },
+                Kind::Storage,
+                &git_failed,
+            ),
+            (
+                E::LocksUnsupported(root()),
+                Kind::Storage,
+                "the file system of /w does not support locks; set storage.path to a directory on another file system",
+            ),
+            (E::Damaged(why()), Kind::Storage, "why"),
+            (E::Restore(why()), Kind::Storage, "why"),
+            (
+                E::Encode {
+                    object: "the journal",
+                    source: Box::new(full()),
+                },
+                Kind::Storage,
+                "cannot encode the journal: disk full; please report this bug",
+            ),
+            (
+                E::Workspace(WorkspaceError::cancelled()),
+                Kind::Cancelled,
+                "the request was cancelled",
+            ),
+        ] {
+            assert_response(error, kind.code(), kind, message);
+        }
+        let path = RelPath::new("a/b".as_ref()).unwrap();
+        let how = "changed".to_owned();
+        let changed = Error::from(E::Changed { path, how });
+        assert_eq!(changed.path.as_deref(), Some("a/b"));
+    }
+
+    #[test]
+    fn errors_of_conversations_have_their_codes() {
+        use ConversationError as E;
+        let why = || "why".to_owned();
+        let json = || serde_json::from_str::<u8>("x").unwrap_err();
+        let task = sightline_workspace::storage::TaskId::new("t").unwrap();
+        for (error, kind) in [
+            (E::InvalidMessage(3), Kind::InvalidParams),
+            (E::InvalidParams(why()), Kind::InvalidParams),
+            (E::TaskNotFound(task), Kind::NotFound),
+            (E::NotFound(why()), Kind::NotFound),
+            (E::Conflict(why()), Kind::Conflict),
+            (E::MessageTooLarge, Kind::TooLarge),
+            (
+                E::Storage {
+                    action: "write",
+                    object: why(),
+                    source: full(),
+                },
+                Kind::Storage,
+            ),
+            (
+                E::Encode {
+                    action: "write it",
+                    source: json(),
+                },
+                Kind::Internal,
+            ),
+            (E::Workspace(WorkspaceError::cancelled()), Kind::Cancelled),
+        ] {
+            let message = error.to_string();
+            assert_response(error, kind.code(), kind, &message);
+        }
+    }
 }

@@ -11,6 +11,7 @@ use std::{
 
 use sightline_checkpoint::{
     Checkpoints, Filter, Job, Oid, Request, Settings,
+    error::Error,
     restore::{Options, RestoreTarget},
 };
 use sightline_testing::files::{Files, read, write};
@@ -98,7 +99,7 @@ impl Store {
         })
     }
 
-    fn create(&self) -> Result<Oid, sightline_workspace::error::Error> {
+    fn create(&self) -> Result<Oid, Error> {
         let created = self.job(|job| self.checkpoints.create(job, &Request::default(), None));
         created.map(|created| created.id)
     }
@@ -117,7 +118,7 @@ impl Store {
                 .iter()
                 .all(|outcome| outcome.error.is_none()),
             Err(error) => {
-                assert!(!error.message.is_empty());
+                assert!(!error.to_string().is_empty());
                 false
             }
         }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use sightline_protocol::error::ErrorKind;
 use sightline_workspace::cancel::Cancel;
 
 use super::*;
@@ -286,13 +287,13 @@ fn the_repository_of_another_folder_is_refused() {
     cline.commit("checkpoint-1-t");
     cline.git(&["config", "core.worktree", "/srv/other"]);
     let error = cline.import().unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Conflict);
-    assert!(error.message.contains("/srv/other"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.to_string().contains("/srv/other"), "{error}");
     cline.git(&["config", "--unset", "core.worktree"]);
-    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(cline.import().unwrap_err().kind(), ErrorKind::Conflict);
     assert!(!cline.scratch.dir().exists());
     fs::remove_dir_all(cline.shadow.join(".git")).unwrap();
-    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(cline.import().unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]

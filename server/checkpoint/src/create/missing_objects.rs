@@ -5,11 +5,11 @@ use std::{cmp::Ordering, sync::Arc};
 
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     path::{RelPath, os_name},
 };
 
 use crate::{
+    error::Error,
     metadata::Counts,
     store::{
         object::{Mode, Oid, TreeEntry, tree_order},

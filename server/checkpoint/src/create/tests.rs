@@ -55,7 +55,7 @@ fn the_data_directory_and_the_filesystem_root_are_refused() {
         let refused = scratch.job(&Cancel::default(), |job| {
             checkpoints.create(job, &request, None)
         });
-        assert_eq!(refused.unwrap_err().kind, ErrorKind::Unsupported);
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
         assert!(!checkpoints.git_dir().exists());
     }
 }
@@ -187,7 +187,7 @@ fn limits_are_inclusive() {
     };
     for (files, bytes) in [(1, 9), (2, 8)] {
         let refused = create(allowed(files, bytes)).unwrap_err();
-        assert_eq!(refused.kind, ErrorKind::TooLarge);
+        assert_eq!(refused.kind(), ErrorKind::TooLarge);
     }
     let settings = Settings {
         max_file_size: 4,

@@ -5,12 +5,13 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
 };
 
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 use super::super::{
     store::object::{Kind, Oid, name_of},
     tree_diff::Difference,
 };
+use crate::error::Error;
 
 /// Maximum number of files on each side to search for similar content, as git's `diff.renameLimit`.
 /// With more, only identical files are matched.

@@ -1,5 +1,7 @@
 use std::{net::TcpListener, path::PathBuf};
 
+use sightline_protocol::error::ErrorKind;
+
 use super::*;
 use crate::{
     create::Request,
@@ -25,7 +27,7 @@ fn a_store_is_pushed_and_fetched() {
     let cancel = Cancel::default();
     let (path, url) = remote(&here);
     let error = here.checkpoints.push(&url, &cancel).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
     let first = here.checkpoint(1, &[(b"a", b"1", Mode::File), (b"e", b"", Mode::Folder)]);
     let second = here.checkpoint(2, &[(b"a", b"2", Mode::Executable)]);
     here.checkpoints.push(&url, &cancel).unwrap();
@@ -234,24 +236,24 @@ fn a_remote_cannot_be_an_option_or_command() {
         ("/does/not/exist", ErrorKind::Storage),
     ] {
         assert_eq!(
-            scratch.checkpoints.push(url, &cancel).unwrap_err().kind,
+            scratch.checkpoints.push(url, &cancel).unwrap_err().kind(),
             kind,
             "{url}"
         );
         let error = scratch.fetch(url, &cancel).unwrap_err();
-        assert_eq!(error.kind, kind, "{url}");
+        assert_eq!(error.kind(), kind, "{url}");
     }
     let error = scratch.fetch("/does/not/exist", &cancel).unwrap_err();
     assert!(
         error
-            .message
+            .to_string()
             .contains("does not appear to be a git repository"),
         "{error}"
     );
     assert!(!proof.exists());
     for url in ["fd::0,1", "other::x"] {
         let error = scratch.fetch(url, &cancel).unwrap_err();
-        assert!(error.message.contains("not allowed"), "{error}");
+        assert!(error.to_string().contains("not allowed"), "{error}");
     }
 }
 
@@ -266,7 +268,7 @@ fn a_remote_that_never_answers_can_be_cancelled() {
         let _connection = listener.accept().unwrap();
         cancel.cancel();
         let error = fetching.join().unwrap().unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Cancelled);
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
     });
     assert_eq!(scratch.ids(), []);
 }

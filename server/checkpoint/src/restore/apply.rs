@@ -373,7 +373,7 @@ fn check_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: FileInfo) -> R
 
 /// Reads a blob. The reader verifies its hash.
 pub(super) fn read_blob(reader: &Odb, oid: Oid) -> Result<Vec<u8>, String> {
-    reader.blob(oid).map_err(|error| error.message)
+    reader.blob(oid).map_err(|error| error.to_string())
 }
 
 /// File or link to create.

@@ -9,12 +9,12 @@ use std::{collections::HashSet, fs, io, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use sightline_workspace::{
     clock::now_millis,
-    error::Error,
     path::RelPath,
     storage::atomic_file::{self, PreparedFile, aside, failed},
 };
 
 use super::super::{checkpoints::Checkpoints, named_path::NamedPath, store::object::Oid};
+use crate::error::Error;
 
 const VERSION: u32 = 1;
 
@@ -97,20 +97,18 @@ impl Checkpoints {
         let path = self.journal_path();
         let to = aside(&path, now_millis());
         match fs::rename(&path, &to) {
-            Ok(()) => Error::storage(format!(
+            Ok(()) => Error::Restore(format!(
                 "{why}; compare the workspace with the undo point created before the restore. The journal of the interrupted restore was moved to {}",
                 to.display()
             )),
-            Err(error) => failed("rename", &path, &error),
+            Err(error) => failed("rename", &path, &error).into(),
         }
     }
 
     /// Writes and flushes the journal. It takes effect when the file is committed.
     pub(super) fn prepare_journal(&self, journal: &Journal) -> Result<PreparedFile, Error> {
-        let text = serde_json::to_vec(journal).map_err(|error| {
-            Error::storage(format!("cannot write the restore journal: {error}"))
-        })?;
-        atomic_file::prepare(&self.journal_path(), &text)
+        let text = serde_json::to_vec(journal).map_err(Error::encode("the restore journal"))?;
+        Ok(atomic_file::prepare(&self.journal_path(), &text)?)
     }
 
     /// Removes the journal after the restore. The removal is not flushed: after a power failure,
@@ -119,7 +117,7 @@ impl Checkpoints {
         let path = self.journal_path();
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(failed("remove", &path, &error))
+                Err(failed("remove", &path, &error).into())
             }
             _ => Ok(()),
         }

@@ -23,8 +23,7 @@ mod preflight;
 mod recover;
 pub(crate) mod types;
 
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error, fs::dir::DirWalker, path::RelPath, thread_pool};
+use sightline_workspace::{fs::dir::DirWalker, path::RelPath, thread_pool};
 
 use super::{
     checkpoints::Checkpoints,
@@ -39,6 +38,7 @@ use super::{
     tree_diff::{Tree, has_folder},
     worktree::scan::Scan,
 };
+use crate::error::Error;
 
 pub use types::{
     Action, Change, Conflict, EditorText, Options, Outcome, Preview, Recovered, RestoreTarget,
@@ -213,7 +213,7 @@ impl Checkpoints {
         let reader = repository.odb();
         // The scan used the path, so it may have scanned another folder.
         if !walker.is_same_dir(self.work_tree()) {
-            return Err(Error::storage(format!(
+            return Err(Error::Restore(format!(
                 "the workspace folder {} was moved or replaced; nothing was changed",
                 self.root.path.display()
             )));
@@ -233,7 +233,7 @@ impl Checkpoints {
     }
 
     fn existing_repository(&self) -> Result<Repository, Error> {
-        let missing = || Error::new(ErrorKind::NotFound, "there are no checkpoints yet");
+        let missing = || Error::NotFound("there are no checkpoints yet".to_owned());
         self.repository()?.ok_or_else(missing)
     }
 
@@ -245,19 +245,17 @@ impl Checkpoints {
 
     /// Opens the workspace folder.
     pub(super) fn walker(&self) -> Result<DirWalker, Error> {
-        DirWalker::new(self.work_tree()).map_err(|error| {
-            let root = self.root.path.display();
-            Error::storage(format!("cannot open the workspace folder {root}: {error}"))
+        DirWalker::new(self.work_tree()).map_err(|source| Error::OpenRoot {
+            root: self.root.path.as_path().to_path_buf(),
+            source,
         })
     }
 
     /// Flushes the workspace to disk.
     fn flush(&self, walker: &DirWalker) -> Result<(), Error> {
-        walker.flush().map_err(|error| {
-            let root = self.root.path.display();
-            Error::storage(format!(
-                "cannot flush the restored files of {root} to disk: {error}; they are checked again on the next start"
-            ))
+        walker.flush().map_err(|source| Error::Flush {
+            root: self.root.path.as_path().to_path_buf(),
+            source,
         })
     }
 }

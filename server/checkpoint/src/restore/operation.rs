@@ -2,10 +2,8 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
-    error::Error, fs::dir::DirWalker, path::RelPath, storage::atomic_file::PreparedFile,
-    thread_pool,
+    fs::dir::DirWalker, path::RelPath, storage::atomic_file::PreparedFile, thread_pool,
 };
 
 use super::{
@@ -26,6 +24,7 @@ use super::{
     preflight::{self, BlobCache},
     types::{Action, EditorText, Options, Outcome, RestoreTarget, Restored},
 };
+use crate::error::Error;
 
 /// Restore in progress, by a thread that holds the lock of the store.
 pub(super) struct RestoreOperation<'a> {
@@ -117,9 +116,9 @@ impl RestoreOperation<'_> {
 
     fn check_token(&self, plan: &Plan) -> Result<(), Error> {
         match &self.options.token {
-            Some(token) if *token != plan.token => Err(Error::new(
-                ErrorKind::Conflict,
-                "the workspace changed since the preview; nothing was restored. Preview again",
+            Some(token) if *token != plan.token => Err(Error::Conflict(
+                "the workspace changed since the preview; nothing was restored. Preview again"
+                    .to_owned(),
             )),
             _ => Ok(()),
         }
@@ -159,7 +158,7 @@ impl RestoreOperation<'_> {
             .checkpoints
             .create_locked(self.lock, self.job, &request, prepare)?;
         if undo.tree != scan.tree.oid {
-            return Err(Error::storage(format!(
+            return Err(Error::Restore(format!(
                 "undo point {} does not match the workspace; nothing was changed; try again",
                 undo.id
             )));
@@ -222,14 +221,14 @@ impl RestoreOperation<'_> {
         self.checkpoints.lock_stat_cache(self.job.cancel)?.stored = None;
         let prepared = self.create_undo_point(true);
         if self.checkpoints.get(self.target.id).is_err() {
-            return Err(Error::storage(format!(
+            return Err(Error::Restore(format!(
                 "the checkpoint store was damaged ({damage}) and has been rebuilt, but checkpoint {} could not be saved; nothing was restored",
                 self.target.id
             )));
         }
         let (undo, prepared) = prepared?;
         if let Some(damage) = self.undo_damage(&prepared)? {
-            return Err(Error::storage(format!(
+            return Err(Error::Restore(format!(
                 "cannot read back undo point {}: {damage}; nothing was restored. Check the disk of {}",
                 undo.id,
                 self.repository.dir().display()
@@ -266,7 +265,7 @@ impl RestoreOperation<'_> {
             let journal = Journal::new(self.target.id, undo.id, &partly_written, &HashSet::new());
             self.checkpoints
                 .prepare_journal(&journal)
-                .and_then(PreparedFile::commit)
+                .and_then(|file| Ok(file.commit()?))
         };
     }
 

@@ -12,7 +12,6 @@ use std::{
 
 use sha2::{Digest, Sha256};
 use sightline_workspace::{
-    error::Error,
     fs::dir::{Dir, DirWalker, FileType, is_absent},
     path::RelPath,
 };
@@ -34,6 +33,7 @@ use super::{
     },
     types::{Action, Change, Conflict, Preview},
 };
+use crate::error::Error;
 use exclusions::{ExcludedThen, unreadable_conflicts};
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line, path::RelPath};
+use sightline_workspace::{cancel::Cancel, escape::one_line, path::RelPath};
 
 use super::{
     super::{
@@ -22,6 +22,7 @@ use super::{
     },
     plan::Step,
 };
+use crate::error::Error;
 
 /// Maximum number of paths in an error message.
 const MAX_LISTED: usize = 10;
@@ -60,7 +61,7 @@ pub(super) fn verify_contents(
         let (_, contents) = cache.into_inner();
         return Ok(contents);
     }
-    Err(Error::storage(format!(
+    Err(Error::Damaged(format!(
         "cannot restore checkpoint {target}: the content of {} is damaged in the store {}; nothing was changed. Restore other paths of it, or another checkpoint; verify the checkpoints to find the intact ones",
         list_paths(&bad),
         repository.dir().display()
@@ -99,7 +100,7 @@ pub(super) fn undo_damage(
     cancel: &Cancel,
 ) -> Result<Option<String>, Error> {
     match verify_folders(repository, folders, cancel) {
-        Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
+        Err(error) if error.kind() == ErrorKind::Storage => return Ok(Some(error.to_string())),
         checked => checked?,
     }
     let check = |reader: &Odb, oid| reader.try_read(Kind::Blob, oid).map(drop);

@@ -17,7 +17,6 @@ use std::{
 };
 
 use sightline_workspace::{
-    error::Error,
     fs::dir::{Dir, DirWalker, is_absent},
     path::RelPath,
 };
@@ -51,6 +50,7 @@ use super::{
     preflight::BlobCache,
     types::{Conflict, Recovered},
 };
+use crate::error::Error;
 use recovery_steps::{RecoverySteps, recovery_steps};
 
 /// State of a step of an interrupted restore.
@@ -79,14 +79,14 @@ impl Checkpoints {
         job.require_rules()?;
         let begun = self.repository().and_then(|repository| {
             let repository =
-                repository.ok_or_else(|| Error::storage("the checkpoint store is missing"))?;
+                repository.ok_or_else(|| Error::damaged("the checkpoint store is missing"))?;
             let undo = self.get(journal.undo)?;
             let target = self.get(journal.restoring)?;
             Ok((repository, undo, target))
         });
         let (repository, undo, target) = match begun {
             Ok(begun) => begun,
-            Err(error) => return Err(self.set_journal_aside(&error.message)),
+            Err(error) => return Err(self.set_journal_aside(&error.to_string())),
         };
         let mut walker = self.walker()?;
         let (recovered, is_partly_written) =

@@ -10,12 +10,13 @@ use std::{
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
-use sightline_workspace::{cancel::Cancel, error::Error, escape::one_line, limits::MAX_PATH_BYTES};
+use sightline_workspace::{cancel::Cancel, escape::one_line, limits::MAX_PATH_BYTES};
 
 use super::{
     object::{Commit, Kind, Mode, Oid, RawEntry, raw_entries, tree_order},
     odb::Odb,
 };
+use crate::error::Error;
 
 /// Maximum depth of a tree. A path of 4096 bytes cannot be deeper.
 const MAX_DEPTH: usize = 2048;

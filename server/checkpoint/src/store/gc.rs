@@ -13,7 +13,6 @@ use std::{
 
 use sightline_workspace::{
     cancel::Cancel,
-    error::Error,
     storage::atomic_file::{failed, sync_dir, write},
 };
 
@@ -26,6 +25,7 @@ use super::{
     refs, remote_refs,
     repository::Repository,
 };
+use crate::error::Error;
 
 /// Exists while objects are being removed, so that the next run finishes an interrupted one.
 const MARKER: &str = "unpruned";
@@ -146,7 +146,7 @@ fn combine(
     };
     let made = Pack::open(&kept.path, u64::MAX)?;
     if !wanted.iter().all(|oid| made.has(*oid)) {
-        return Err(Error::storage(format!(
+        return Err(Error::damaged(format!(
             "{} is incomplete; nothing was removed; verify the checkpoints to see which are intact",
             kept.path.display()
         )));

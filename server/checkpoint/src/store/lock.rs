@@ -11,11 +11,9 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
-    error::Error,
     storage::{
         Storage,
         atomic_file::{
@@ -23,6 +21,8 @@ use sightline_workspace::{
         },
     },
 };
+
+use crate::error::Error;
 
 const LOCK_FILE: &str = "lock";
 /// How long to wait for another holder.
@@ -106,12 +106,9 @@ fn wait(file: &File, path: &Path, cancel: &Cancel, deadline: Instant) -> Result<
             }
             Err(TryLockError::WouldBlock) => return Err(busy(path)),
             Err(TryLockError::Error(error)) if error.kind() == Io::Unsupported => {
-                return Err(Error::storage(format!(
-                    "the file system of {} does not support locks; set storage.path to a directory on another file system",
-                    path.display()
-                )));
+                return Err(Error::LocksUnsupported(path.to_path_buf()));
             }
-            Err(TryLockError::Error(error)) => return Err(failed("lock", path, &error)),
+            Err(TryLockError::Error(error)) => return Err(failed("lock", path, &error).into()),
         }
     }
 }
@@ -134,13 +131,10 @@ fn busy(path: &Path) -> Error {
             format!("process {pid}{host}{since}")
         },
     );
-    Error::new(
-        ErrorKind::Busy,
-        format!(
-            "the checkpoints in {} are locked by {holder}; try again",
-            project.display()
-        ),
-    )
+    Error::Locked(format!(
+        "the checkpoints in {} are locked by {holder}; try again",
+        project.display()
+    ))
 }
 
 impl StoreLock {
@@ -175,6 +169,8 @@ fn this_host() -> String {
 mod tests {
     use std::fs;
 
+    use sightline_protocol::error::ErrorKind;
+
     use super::*;
 
     fn scratch() -> (tempfile::TempDir, Storage, std::path::PathBuf) {
@@ -191,16 +187,16 @@ mod tests {
         let now = |timeout| acquire_within(&storage, &state, &cancel, timeout);
         let held = now(Duration::ZERO).unwrap();
         let error = now(Duration::from_millis(5)).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Busy);
+        assert_eq!(error.kind(), ErrorKind::Busy);
         let pid = format!("process {}", std::process::id());
-        assert!(error.message.contains(&pid), "{error}");
-        assert!(error.message.contains("since 20"), "{error}");
+        assert!(error.to_string().contains(&pid), "{error}");
+        assert!(error.to_string().contains("since 20"), "{error}");
         drop(held);
         let held = now(Duration::ZERO).unwrap();
         // An unreadable holder must not cause an error.
         fs::write(state.join(LOCK_FILE), "{").unwrap();
         let error = now(Duration::ZERO).unwrap_err();
-        assert!(error.message.contains("another process"), "{error}");
+        assert!(error.to_string().contains("another process"), "{error}");
         drop(held);
         assert_eq!(fs::read(state.join(LOCK_FILE)).unwrap(), b"");
     }
@@ -233,7 +229,7 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
         let error = acquire(&storage, &state, &Cancel::default()).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Storage);
+        assert_eq!(error.kind(), ErrorKind::Storage);
     }
 
     #[test]
@@ -245,7 +241,7 @@ mod tests {
             let waiter = scope.spawn(|| acquire(&storage, &state, &cancel).map(|_| ()));
             cancel.cancel();
             let error = waiter.join().unwrap().unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Cancelled);
+            assert_eq!(error.kind(), ErrorKind::Cancelled);
         });
     }
 
@@ -283,7 +279,7 @@ mod tests {
         fs::create_dir_all(&state).unwrap();
         std::os::unix::fs::symlink(&foreign, state.join(LOCK_FILE)).unwrap();
         let error = acquire(&storage, &state, &Cancel::default()).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Storage);
+        assert_eq!(error.kind(), ErrorKind::Storage);
         assert_eq!(fs::read(&foreign).unwrap(), b"mine");
     }
 }

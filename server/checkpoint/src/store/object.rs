@@ -5,7 +5,7 @@ use std::{cmp::Ordering, fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha1::{Digest, Sha1};
 
-use sightline_workspace::error::Error;
+use crate::error::Error;
 
 /// Id of a git object: SHA-1 of its kind, length and content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +53,7 @@ impl FromStr for Oid {
         let digits = text.strip_prefix("HEAD ").unwrap_or(text).as_bytes();
         let wrong = || {
             let shown: String = text.chars().take(60).collect();
-            Error::invalid(format!(
+            Error::InvalidParams(format!(
                 "{shown:?} is not a checkpoint id; an id has 40 hexadecimal digits"
             ))
         };
@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for Oid {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse()
-            .map_err(|error: Error| serde::de::Error::custom(error.message))
+            .map_err(|error: Error| serde::de::Error::custom(error))
     }
 }
 

@@ -11,13 +11,14 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sightline_workspace::{error::Error, storage::atomic_file::is_dir};
+use sightline_workspace::storage::atomic_file::is_dir;
 
 use super::{
     loose,
     object::{Commit, Kind, Oid, TreeEntry, Unreadable, decode_tree},
     pack::Pack,
 };
+use crate::error::Error;
 
 /// The objects of a store or of a foreign repository. Clones share the list of packs.
 #[derive(Clone, Debug)]
@@ -217,7 +218,7 @@ impl Odb {
             Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
             Unreadable::TooLarge(_) => format!("of the checkpoint store {dir} {}", why.describe()),
         };
-        Error::storage(format!(
+        Error::damaged(format!(
             "the {} {oid} {what}; verify the checkpoints to see which are intact",
             kind.name(),
         ))

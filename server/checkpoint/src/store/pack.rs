@@ -7,10 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::{
-    error::Error,
-    storage::atomic_file::{failed, not_a_regular_file, read_foreign},
-};
+use sightline_workspace::storage::atomic_file::{failed, not_a_regular_file, read_foreign};
 
 use gix_hash::{Kind as Hash, ObjectId};
 use gix_object::Kind as GixKind;
@@ -25,6 +22,7 @@ use gix_pack::{
 use gix_zlib::Inflate;
 
 use super::object::{Kind, Oid, Unreadable, name_of};
+use crate::error::Error;
 
 /// Maximum compression ratio of deflate.
 pub(crate) const MAX_RATIO: u64 = 1032;
@@ -52,11 +50,11 @@ impl Pack {
         let found = fs::symlink_metadata(path).map_err(|error| failed("inspect", path, &error))?;
         // `gix-pack` would follow a link, and block on a pipe.
         if !found.is_file() {
-            return Err(not_a_regular_file(path));
+            return Err(not_a_regular_file(path).into());
         }
         let index = path.with_extension("idx");
         let damaged = || {
-            Error::storage(format!(
+            Error::damaged(format!(
                 "{} is damaged; the next checkpoint rebuilds the store from the intact checkpoints",
                 index.display()
             ))

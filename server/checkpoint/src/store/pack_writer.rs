@@ -17,7 +17,6 @@ use libdeflater::{CompressionLvl, Compressor};
 use parking_lot::Mutex;
 use sha1::{Digest, Sha1};
 use sightline_workspace::{
-    error::Error,
     storage::atomic_file::{failed, read_text, sync_dir},
     thread_pool::join,
 };
@@ -27,6 +26,7 @@ use super::{
     object::{Commit, Kind, Oid, name_of},
     pack_index::{self, PackIndexEntry},
 };
+use crate::error::Error;
 
 /// Prefix of temporary files. git also removes old files that start with `tmp_`.
 pub(crate) const UNFINISHED: &str = "tmp_sightline_";
@@ -146,7 +146,7 @@ impl PackWriter {
         let place = fs::symlink_metadata(&dir);
         let place = place.map_err(|error| failed("write a pack in", &dir, &error))?;
         if !place.is_dir() {
-            return Err(failed("write a pack in", &dir, &Io::NotADirectory.into()));
+            return Err(failed("write a pack in", &dir, &Io::NotADirectory.into()).into());
         }
         let mut buffer = b"PACK\0\0\0\x02".to_vec();
         // Number of objects, filled in at the end.
@@ -228,7 +228,7 @@ impl PackWriter {
         let dir = self.dir;
         let pack = self.pack.into_inner();
         if pack.failed {
-            return Err(Error::storage(format!(
+            return Err(Error::damaged(format!(
                 "cannot write a pack in {}: an object could not be written; check the free space and try again",
                 dir.display()
             )));
@@ -245,11 +245,14 @@ impl PackWriter {
         });
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
-        finished.rename_into_place(&dir).map(Some).map_err(to_error)
+        Ok(finished
+            .rename_into_place(&dir)
+            .map(Some)
+            .map_err(to_error)?)
     }
 
     fn failed(&self, error: &io::Error) -> Error {
-        failed("write a pack in", &self.dir, error)
+        failed("write a pack in", &self.dir, error).into()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 use super::{
     object::{Kind, Mode, Oid, Unreadable, raw_entries},
     odb::Odb,
 };
+use crate::error::Error;
 
 /// The objects found so far.
 pub(crate) struct ReachableSet<'a> {

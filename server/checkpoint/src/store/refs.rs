@@ -14,9 +14,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
-    error::Error,
     limits::MAX_STATE_FILE_BYTES,
     storage::atomic_file::{failed, is_dir, open, read_foreign, read_text, sync_dir},
     thread_pool::join,
@@ -24,6 +22,7 @@ use sightline_workspace::{
 use tempfile::NamedTempFile;
 
 use super::object::Oid;
+use crate::error::Error;
 
 /// Prefix of the refs of checkpoints.
 pub(crate) const PREFIX: &str = "refs/checkpoints/";
@@ -58,7 +57,7 @@ pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == Io::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed("list", &folder, &error)),
+        Err(error) => return Err(failed("list", &folder, &error).into()),
     };
     let id =
         |entry: fs::DirEntry| Some((Oid::from_hex(entry.file_name().to_str()?)?, entry.path()));
@@ -101,7 +100,7 @@ pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
 fn commit_in(path: &Path) -> Result<Oid, Error> {
     let text = read_text(path).map_err(|error| failed("read", path, &error))?;
     Oid::from_hex(text.trim_end())
-        .ok_or_else(|| Error::storage(format!("{} does not name a commit", path.display())))
+        .ok_or_else(|| Error::damaged(format!("{} does not name a commit", path.display())))
 }
 
 /// Returns whether a checkpoint has this id.
@@ -115,7 +114,7 @@ pub(crate) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
     let pending = PendingRef::write(dir, id)?;
     pending.flush()?;
     pending.rename_into_place()?;
-    sync_dir(&dir.join(PREFIX))
+    Ok(sync_dir(&dir.join(PREFIX))?)
 }
 
 /// A ref in a temporary file; removed on drop unless published.
@@ -156,7 +155,7 @@ impl PendingRef {
         let folder = self.path.with_file_name("");
         self.rename_into_place()?;
         let (objects, refs) = join(|| sync_dir(objects), || sync_dir(&folder));
-        objects.and(refs)
+        Ok(objects.and(refs)?)
     }
 
     fn rename_into_place(self) -> Result<(), Error> {
@@ -168,7 +167,7 @@ impl PendingRef {
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Error {
-    failed("write the checkpoint ref", path, error)
+    failed("write the checkpoint ref", path, error).into()
 }
 
 /// Rewrites loose refs with wrong content. The server goes by the name, but one such file prevents
@@ -205,10 +204,10 @@ pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
         match fs::remove_file(&path) {
             Ok(()) => folders.extend(path.parent().map(Path::to_path_buf)),
             Err(error) if error.kind() == Io::NotFound => {}
-            Err(error) => return Err(failed("remove", &path, &error)),
+            Err(error) => return Err(failed("remove", &path, &error).into()),
         }
     }
-    folders.iter().try_for_each(|folder| sync_dir(folder))
+    Ok(folders.iter().try_for_each(|folder| sync_dir(folder))?)
 }
 
 /// Moves loose refs of checkpoints into `packed-refs` if there are more than `at_least`. Does
@@ -226,13 +225,13 @@ pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
         }
     });
     match packed {
-        Err(error) if error.kind == ErrorKind::Busy => return Ok(()),
+        Err(Error::Locked(_)) => return Ok(()),
         packed => packed?,
     }
     for (_, path) in loose {
         fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
     }
-    sync_dir(&dir.join(PREFIX))
+    Ok(sync_dir(&dir.join(PREFIX))?)
 }
 
 /// Removes the temporary files of killed writers. The caller holds the store's lock.
@@ -260,29 +259,26 @@ fn rewrite_packed(
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = open(&lock, &mut options).map_err(|error| match error.kind() {
-        Io::AlreadyExists => Error::new(
-            ErrorKind::Busy,
-            format!(
-                "another program is writing {}; try again, or remove {} if none is",
-                path.display(),
-                lock.display()
-            ),
-        ),
-        _ => failed("lock", &lock, &error),
+        Io::AlreadyExists => Error::Locked(format!(
+            "another program is writing {}; try again, or remove {} if none is",
+            path.display(),
+            lock.display()
+        )),
+        _ => failed("lock", &lock, &error).into(),
     })?;
-    let write = || {
+    let write = || -> Result<(), Error> {
         let mut refs = packed_refs(dir)?;
         change(&mut refs);
         let lines: String = refs.into_values().map(|found| found.lines).collect();
         file.write_all(format!("# pack-refs with: sorted \n{lines}").as_bytes())
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(&lock, &path))
-            .map_err(|error| failed("write", &path, &error))
+            .map_err(|error| failed("write", &path, &error).into())
     };
     write().inspect_err(|_| {
         let _ = fs::remove_file(&lock);
     })?;
-    sync_dir(dir)
+    Ok(sync_dir(dir)?)
 }
 
 fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {

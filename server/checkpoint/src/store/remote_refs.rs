@@ -6,12 +6,10 @@
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
-use sightline_workspace::{
-    error::Error,
-    storage::atomic_file::{read, write},
-};
+use sightline_workspace::storage::atomic_file::{read, write};
 
 use super::{object::Oid, refs};
+use crate::error::Error;
 
 const FILE_NAME: &str = "fetched";
 /// Reads the fetched checkpoints and the times they were fetched, in milliseconds since the epoch.
@@ -33,7 +31,7 @@ pub(crate) fn write_all(dir: &Path, fetched: &HashMap<Oid, u64>) -> Result<(), E
     for (id, when) in lines {
         let _ = writeln!(text, "{id} {when}");
     }
-    write(&dir.join(FILE_NAME), text.as_bytes())
+    Ok(write(&dir.join(FILE_NAME), text.as_bytes())?)
 }
 
 /// Removes checkpoints that no longer exist from the list.

@@ -14,7 +14,6 @@ use std::{
 use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
-    error::Error,
     storage::{
         Storage,
         atomic_file::{failed, open_regular, read_text, restrict_permissions, sync_dir},
@@ -30,6 +29,7 @@ use super::{
     refs, remote_refs,
     repository::Repository,
 };
+use crate::error::Error;
 
 /// Delay before apparent damage is checked again.
 const RECHECK_DELAY: Duration = Duration::from_millis(100);
@@ -157,7 +157,7 @@ fn quick_check(repository: &Repository) -> Option<String> {
     }
     match newest(repository.dir()) {
         Ok(newest) => quick_check_at(repository, newest),
-        Err(error) => Some(error.message),
+        Err(error) => Some(error.to_string()),
     }
 }
 
@@ -177,7 +177,7 @@ fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String
     let tree = reader
         .commit(newest?)
         .and_then(|commit| reader.tree(commit.tree));
-    tree.err().map(|error| error.message)
+    tree.err().map(|error| error.to_string())
 }
 
 /// Requires that every folder of the store can be listed, and every file opened. Missing entries

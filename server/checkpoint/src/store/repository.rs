@@ -12,7 +12,6 @@ use std::{
 
 use sightline_workspace::{
     clock::now_millis,
-    error::Error,
     escape::one_line,
     storage::atomic_file::{failed, is_dir, make_dir, read, read_text, write},
 };
@@ -25,6 +24,7 @@ use super::{
     pack_writer::{self, PackWriter, UNFINISHED},
     refs,
 };
+use crate::error::Error;
 
 const HEAD: &str = "ref: refs/heads/main\n";
 /// Disables hooks, and the automatic `git gc` that would compete with [`crate::prune`].
@@ -55,12 +55,12 @@ impl Repository {
     pub(crate) fn open(dir: &Path) -> Result<Option<Self>, Error> {
         match fs::symlink_metadata(dir) {
             Ok(found) if found.is_dir() => Ok(Some(Self::at(dir))),
-            Ok(_) => Err(Error::storage(format!(
+            Ok(_) => Err(Error::damaged(format!(
                 "not a directory: {}; move it away",
                 dir.display()
             ))),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(failed("open", dir, &error)),
+            Err(error) => Err(failed("open", dir, &error).into()),
         }
     }
 
@@ -76,7 +76,7 @@ impl Repository {
     pub(crate) fn make(dir: &Path) -> Result<Self, Error> {
         match fs::remove_dir_all(dir) {
             Err(error) if error.kind() != Io::NotFound => {
-                return Err(failed("remove", dir, &error));
+                return Err(failed("remove", dir, &error).into());
             }
             _ => {}
         }
@@ -179,7 +179,7 @@ impl Repository {
         let text = read(&path)?.unwrap_or_default();
         let number = String::from_utf8_lossy(&text).trim().parse();
         number.map_err(|_| {
-            Error::storage(format!(
+            Error::damaged(format!(
                 "{} does not contain a number; the next checkpoint rebuilds the store",
                 path.display()
             ))
@@ -188,7 +188,7 @@ impl Repository {
 
     /// Records and flushes a description of damage. The next writer rebuilds the store.
     pub(crate) fn record_damage(&self, what: &str) -> Result<(), Error> {
-        write(&self.dir.join(DAMAGE), one_line(what).as_bytes())
+        Ok(write(&self.dir.join(DAMAGE), one_line(what).as_bytes())?)
     }
 
     /// Returns the recorded damage, if any.
@@ -205,7 +205,8 @@ impl Repository {
     /// Includes the time, so that a recreated store never repeats an earlier generation.
     fn set_generation(&self, at_least: u64) -> Result<(), Error> {
         let next = at_least.max(now_millis().cast_unsigned());
-        write(&self.dir.join(GENERATION), format!("{next}\n").as_bytes())
+        let text = format!("{next}\n");
+        Ok(write(&self.dir.join(GENERATION), text.as_bytes())?)
     }
 
     /// Removes the temporary files of killed writers. A live writer would hold the lock.

@@ -128,7 +128,7 @@ fn an_inaccessible_store_is_not_damaged() {
     // Permissions do not stop root, but a link that points to itself does.
     std::os::unix::fs::symlink("checkpoints", &names).unwrap();
     let opened = scratch.open();
-    assert_eq!(opened.unwrap_err().kind, ErrorKind::Storage);
+    assert_eq!(opened.unwrap_err().kind(), ErrorKind::Storage);
     fs::remove_file(&names).unwrap();
     fs::rename(&aside, &names).unwrap();
     assert!(scratch.rebuilt().is_none());
@@ -183,7 +183,10 @@ fn lists_newest_first_and_filters() {
     assert_eq!(list(Some("t"), Some(1)), [b]);
     assert_eq!(list(None, Some(2)), [a, b]);
     let missing = scratch.checkpoints.get(Oid::EMPTY_TREE).unwrap_err();
-    assert_eq!(missing.kind, sightline_protocol::error::ErrorKind::NotFound);
+    assert_eq!(
+        missing.kind(),
+        sightline_protocol::error::ErrorKind::NotFound
+    );
 }
 
 #[test]

@@ -16,7 +16,6 @@ use sightline_workspace::{
     access::gitignore::bytes_of,
     cancel::Cancel,
     clock::now_nanos,
-    error::Error,
     fs::dir::{FileInfo, FileType, stat_file},
     gitignore_stack,
     path::os_name,
@@ -27,6 +26,7 @@ use super::{
     capture_filter::{CaptureFilter, Decision, with_own},
     snapshot::{ExclusionReason, Folder, FolderRules, Stamp},
 };
+use crate::error::Error;
 
 /// Maximum size of an index, in bytes; some millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;

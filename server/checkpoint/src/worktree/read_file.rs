@@ -2,14 +2,13 @@
 
 use std::{ffi::OsStr, fs, io, io::Read};
 
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
-    error::Error,
-    fs::dir::{Access, Dir, FileInfo, FileType, stat_file},
-};
+use sightline_workspace::fs::dir::{Access, Dir, FileInfo, FileType, stat_file};
 
 use super::snapshot::{ExclusionReason, File, Stamp};
-use crate::store::object::{Kind, Mode, name_of};
+use crate::{
+    error::Error,
+    store::object::{Kind, Mode, name_of},
+};
 
 /// How often a file that changes during the read is read again.
 const ATTEMPTS: usize = 4;
@@ -177,11 +176,7 @@ pub(crate) fn is_resource_error(number: i32) -> bool {
 }
 
 pub(crate) fn resource_error(number: i32) -> Error {
-    let error = std::io::Error::from_raw_os_error(number);
-    Error::new(
-        ErrorKind::Internal,
-        format!("cannot scan the workspace: {error}; try again"),
-    )
+    Error::OutOfResources(io::Error::from_raw_os_error(number))
 }
 
 #[cfg(test)]

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
-    clock::now_nanos, error::Error, fs::dir::Dir, gitignore_stack, path::RelPath,
-};
+use sightline_workspace::{clock::now_nanos, fs::dir::Dir, gitignore_stack, path::RelPath};
 
 use super::{
     capture_filter::CaptureFilter,
@@ -19,7 +16,7 @@ use super::{
         state::{BlobSink, ContentMode, Walk, WalkOptions, WalkOutcome},
     },
 };
-use crate::{job::Job, metadata::Skipped};
+use crate::{error::Error, job::Job, metadata::Skipped};
 
 /// Maximum number of walks until the tracked paths are stable. Each walk can discover a repository
 /// in what the previous one found.
@@ -241,25 +238,14 @@ pub(crate) fn update(
 
 fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {
     let root = filter.place(b"");
-    Dir::open_root(&root).map_err(|error| {
-        Error::new(
-            ErrorKind::NotFound,
-            format!(
-                "cannot scan the workspace folder {}: {error}",
-                root.display()
-            ),
-        )
-    })
+    Dir::open_root(&root).map_err(|source| Error::Scan { root, source })
 }
 
 fn too_large(job: &Job<'_>) -> Error {
-    Error::new(
-        ErrorKind::TooLarge,
-        format!(
-            "the first checkpoint would contain more than {} files (setting checkpoints.maxFiles) or {} bytes (checkpoints.maxTotalSize); exclude files with .gitignore or checkpoints.exclude, or confirm the size (`confirmLarge`, or --confirm-large on the command line)",
-            job.settings.max_files, job.settings.max_total_size
-        ),
-    )
+    Error::TooLarge {
+        max_files: job.settings.max_files,
+        max_total_size: job.settings.max_total_size,
+    }
 }
 
 /// Returns whether the path is inside `.git`, which is never captured.

@@ -5,12 +5,10 @@ mod encoding;
 
 use std::{path::Path, sync::Arc};
 
-use sightline_workspace::{
-    error::Error,
-    storage::{Storage, atomic_file, read_foreign},
-};
+use sightline_workspace::storage::{Storage, atomic_file, read_foreign};
 
 use super::{scan::Scan, snapshot::Folder};
+use crate::error::Error;
 
 const CACHE_FILE: &str = "tree.cache";
 /// Maximum size of the cache file, in bytes; some millions of files.
@@ -78,8 +76,7 @@ impl StatCache {
                 .filter(|(stored, _)| stored.oid == tree.oid)
                 .map(|(_, generation)| *generation),
         };
-        let bytes = encoding::encode(&file)
-            .map_err(|error| Error::storage(format!("cannot encode {CACHE_FILE}: {error}")))?;
+        let bytes = encoding::encode(&file).map_err(Error::encode(CACHE_FILE))?;
         storage.make_dir(state_dir)?;
         atomic_file::replace(&state_dir.join(CACHE_FILE), &bytes)?;
         self.saved = Some(tree);

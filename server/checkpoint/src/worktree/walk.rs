@@ -22,9 +22,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rayon::Scope;
-use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
-    error::Error,
     fs::dir::{Dir, FileType},
     gitignore_stack,
     path::os_name,
@@ -40,6 +38,7 @@ use super::{
         state::{DirContext, ListedName, Walk, WalkOutcome},
     },
 };
+use crate::error::Error;
 
 /// Depth below which folders are opened from a distant ancestor instead of their parent. Limits the
 /// number of open folders.
@@ -280,9 +279,16 @@ impl Walk<'_> {
     fn finish(&self, change: EntryResult) {
         self.stop(match change {
             EntryResult::Node(Node::Folder(tree)) => Ok(WalkOutcome::Tree(tree)),
-            EntryResult::Excluded(reason) => Err(root_error(&reason.to_string())),
-            _ => Err(root_error("it does not exist")),
+            EntryResult::Excluded(reason) => {
+                Err(self.root_error(io::Error::other(reason.to_string())))
+            }
+            _ => Err(self.root_error(io::ErrorKind::NotFound.into())),
         });
+    }
+
+    fn root_error(&self, source: io::Error) -> Error {
+        let root = self.options.filter.place(b"");
+        Error::Scan { root, source }
     }
 }
 
@@ -364,13 +370,6 @@ fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
 /// Returns whether the names in the folder are unchanged. Size and link count add no information.
 fn is_same_folder(left: &Stamp, right: &Stamp) -> bool {
     (left.mtime, left.ctime, left.inode) == (right.mtime, right.ctime, right.inode)
-}
-
-fn root_error(why: &str) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("cannot scan the workspace folder: {why}"),
-    )
 }
 
 #[cfg(test)]

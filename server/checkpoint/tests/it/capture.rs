@@ -263,11 +263,11 @@ fn the_first_checkpoint_of_a_large_workspace_needs_confirmation() {
     }
     bench.settings.max_files = 4;
     let refused = bench.try_create(&Request::default(), None).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::TooLarge);
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
     bench.settings.max_files = 5;
     bench.settings.max_total_size = 499;
     let refused = bench.try_create(&Request::default(), None).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::TooLarge);
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
     assert!(
         bench
             .checkpoints
@@ -308,7 +308,7 @@ fn a_cancelled_checkpoint_stores_nothing() {
         .checkpoints
         .create(&job, &Request::default(), None)
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(
         bench
             .checkpoints

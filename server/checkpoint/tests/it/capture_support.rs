@@ -10,11 +10,12 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use sightline_checkpoint::{ChangeSource, Checkpoint, Checkpoints, Job, Request, Settings};
+use sightline_checkpoint::{
+    ChangeSource, Checkpoint, Checkpoints, Job, Request, Settings, error::Error,
+};
 use sightline_workspace::{
     access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
     cancel::Cancel,
-    error::Error,
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };

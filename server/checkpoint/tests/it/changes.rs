@@ -146,7 +146,7 @@ fn unused_changes_are_returned_when_the_checkpoint_fails() {
     let error = bench
         .try_create(&Request::default(), Some(&set))
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
     bench.cancel = Default::default();
     let checkpoint = bench.try_create(&Request::default(), Some(&set)).unwrap();
     assert_eq!(bench.content(&checkpoint, "a"), b"2");
@@ -183,7 +183,7 @@ fn taken_changes_are_returned_when_the_checkpoint_fails() {
         cancel: bench.cancel.clone(),
     };
     let cancelled = bench.try_create(&Request::default(), Some(&source));
-    assert_eq!(cancelled.unwrap_err().kind, ErrorKind::Cancelled);
+    assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
     bench.cancel = Cancel::default();
     let checkpoint = bench.try_create(&Request::default(), Some(&set)).unwrap();
     assert_eq!(bench.content(&checkpoint, "a"), b"2");
@@ -206,7 +206,7 @@ fn limits_apply_again_after_all_checkpoints_were_pruned() {
     let error = bench
         .try_create(&Request::default(), Some(&known(&["c"])))
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::TooLarge);
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 
 #[test]

@@ -7,9 +7,11 @@ use std::{
 };
 
 use crate::restore_support::{Ground, all, counted, with_contents};
-use sightline_checkpoint::{Filter, Job, Keep, Oid, Progress, Request, Side, restore::Options};
+use sightline_checkpoint::{
+    Filter, Job, Keep, Oid, Progress, Request, Side, error::Error, restore::Options,
+};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{cancel::Cancel, error::Error};
+use sightline_workspace::cancel::Cancel;
 
 /// Enough files for a scan to report progress.
 const FILES: usize = 300;
@@ -67,14 +69,14 @@ fn a_checkpoint_pruned_during_a_scan_is_not_found() {
     let error = while_pruned(&ground, first, |job| {
         ground.checkpoints.preview(job, &all(first), &[])
     });
-    assert_eq!(error.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
 
     let (other, first, second) = self::ground();
     let error = while_pruned(&other, first, |job| {
         let (from, to) = (Side::Checkpoint(first), Side::WorkTree);
         other.checkpoints.diff(job, &from, &to, &with_contents())
     });
-    assert_eq!(error.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
     // The remaining checkpoint works, and the pruned one is gone for both.
     assert_eq!(other.restore(second).outcomes.len(), 1);
     for error in [
@@ -92,7 +94,7 @@ fn a_checkpoint_pruned_during_a_scan_is_not_found() {
             )
             .unwrap_err(),
     ] {
-        assert_eq!(error.kind, ErrorKind::NotFound, "{error}");
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     }
     let listed = other.checkpoints.list(&Filter::default()).unwrap();
     assert!(listed.iter().all(|checkpoint| checkpoint.id != first));
@@ -144,7 +146,7 @@ fn a_checkpoint_pruned_while_a_restore_waits_is_not_restored() {
         go.send(()).unwrap();
         holder.join().unwrap();
         let error = restoring.unwrap().join().unwrap().unwrap_err();
-        assert_eq!(error.kind, ErrorKind::NotFound, "{error}");
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     });
     assert_eq!(ground.tree(), before);
     assert_eq!(counted(&ground), 2);

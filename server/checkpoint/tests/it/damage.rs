@@ -104,9 +104,12 @@ fn a_lost_target_changes_nothing() {
     let error = ground
         .try_restore(&all(first), &[], &Options::default())
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Storage);
-    assert!(error.message.contains(&first.to_string()), "{error}");
-    assert!(error.message.contains("nothing was restored"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Storage);
+    assert!(error.to_string().contains(&first.to_string()), "{error}");
+    assert!(
+        error.to_string().contains("nothing was restored"),
+        "{error}"
+    );
     assert_eq!(ground.tree(), before);
     // The replacement is intact.
     assert_eq!(problems(&ground), [""; 0]);
@@ -125,9 +128,9 @@ fn damaged_contents_are_refused_before_any_change() {
     let error = ground
         .try_restore(&all(first), &[], &Options::default())
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Storage);
+    assert_eq!(error.kind(), ErrorKind::Storage);
     assert!(
-        error.message.contains("content of d/f is damaged"),
+        error.to_string().contains("content of d/f is damaged"),
         "{error}"
     );
     assert_eq!(ground.tree(), before);
@@ -150,7 +153,7 @@ fn a_damaged_folder_of_the_last_checkpoint_is_refused() {
     let error = ground
         .try_restore(&all(last), &[], &Options::default())
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Storage);
+    assert_eq!(error.kind(), ErrorKind::Storage);
     assert_eq!(ground.tree(), before);
 }
 

@@ -191,7 +191,7 @@ fn an_unknown_checkpoint_is_not_found() {
     let unknown = Side::Checkpoint("0123456789012345678901234567890123456789".parse().unwrap());
     let kind = |ground: &Ground| {
         let diff = ground.try_diff(&unknown, &Side::WorkTree, &with_contents());
-        diff.unwrap_err().kind
+        diff.unwrap_err().kind()
     };
     assert_eq!(kind(&ground), ErrorKind::NotFound);
     ground.create();

@@ -73,7 +73,7 @@ fn a_bare_repository_is_not_a_workspace() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q", "--bare", "."]);
     let error = bench.try_create(&Request::default(), None).unwrap_err();
-    assert!(error.message.contains(WHY), "{error}");
+    assert!(error.to_string().contains(WHY), "{error}");
 }
 
 #[test]

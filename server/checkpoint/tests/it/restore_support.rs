@@ -11,12 +11,12 @@ use std::{
 use sightline_checkpoint::{
     Checkpoints, Filter, Job, Oid, Request, Settings, Side,
     diff::{DiffOptions, FileDiff},
+    error::Error,
     restore::{Action, Conflict, Options, Outcome, Preview, RestoreTarget, Restored},
 };
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
-    error::Error,
     path::{AbsPath, RelPath, Root, Roots},
     storage::Storage,
 };

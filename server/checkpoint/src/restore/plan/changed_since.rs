@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use sightline_workspace::{error::Error, path::RelPath};
+use sightline_workspace::path::RelPath;
 
 use crate::{
     checkpoints::Checkpoints,
+    error::Error,
     job::Job,
     metadata::{Checkpoint, Purpose},
     named_path::NamedPath,

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sightline_workspace::{error::Error, path::RelPath};
+use sightline_workspace::path::RelPath;
 
 use crate::{
+    error::Error,
     job::Job,
     metadata::{Checkpoint, CheckpointMetadata},
     named_path::NamedPath,
@@ -154,8 +155,10 @@ pub(super) fn unreadable_conflicts(
                 .iter()
                 .any(|some| is_within(&path, some) || is_within(some, &path));
         let is_known = || {
-            Ok(find(reader, target.tree, &path)?.is_some()
-                || has_folder(reader, target.tree, &path)?)
+            Ok::<_, Error>(
+                find(reader, target.tree, &path)?.is_some()
+                    || has_folder(reader, target.tree, &path)?,
+            )
         };
         if !is_wanted || exclusions.skips(&path) || denied.denies(&path, false) || is_known()? {
             continue;

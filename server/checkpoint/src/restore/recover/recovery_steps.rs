@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use sightline_workspace::{error::Error, path::RelPath};
+use sightline_workspace::path::RelPath;
 
 use crate::{
+    error::Error,
     job::Job,
     restore::{
         plan::{

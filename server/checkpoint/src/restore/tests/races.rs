@@ -6,23 +6,25 @@ use std::{fs, path::PathBuf, sync::Once};
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
-    error::Error,
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
 use tempfile::TempDir;
 
-use crate::restore::{
-    apply::in_place::tests::FAILING_WRITES,
-    journal::Journal,
-    types::{Options, RestoreTarget, Restored},
-};
 use crate::{
     checkpoints::Checkpoints,
     create::Request,
     job::{Job, Progress, Settings},
     store::object::{Mode, Oid},
     testing::{Folder, Scratch, TestFile},
+};
+use crate::{
+    error::Error,
+    restore::{
+        apply::in_place::tests::FAILING_WRITES,
+        journal::Journal,
+        types::{Options, RestoreTarget, Restored},
+    },
 };
 
 pub(in crate::restore) struct Fixture {

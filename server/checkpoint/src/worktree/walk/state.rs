@@ -6,13 +6,11 @@ use std::sync::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use sightline_workspace::{
-    error::Error,
-    fs::dir::{Dir, FileType},
-};
+use sightline_workspace::fs::dir::{Dir, FileType};
 
 use super::dir_task::DirTask;
 use crate::{
+    error::Error,
     job::{Job, Progress},
     store::object::Oid,
     worktree::{

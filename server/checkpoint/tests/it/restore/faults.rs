@@ -107,7 +107,7 @@ fn a_cancelled_restore_changes_nothing_and_a_started_one_completes() {
     let cancelled = ground.job_with(&cancel, |job| {
         ground.checkpoints.restore(job, &all(id), &[], &options)
     });
-    assert_eq!(cancelled.unwrap_err().kind, ErrorKind::Cancelled);
+    assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
     assert_eq!(ground.read("a"), "2");
     let cancel = Cancel::default();
     let too_late = AtomicBool::new(false);
@@ -163,7 +163,7 @@ fn the_undo_point_of_a_restore_that_changed_nothing_is_removed() {
         };
         ground.checkpoints.restore(&job, &all(id), &[], &options)
     });
-    assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
     assert!(ground.exists("late"), "progress was reported");
     assert_eq!(ground.read("7"), "changed");
     let listed = ground.checkpoints.list(&Filter::default()).unwrap();
@@ -260,7 +260,7 @@ fn an_unknown_checkpoint_restores_nothing() {
     let error = ground
         .try_restore(&all(unknown), &[], &Options::default())
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(!ground.data().exists());
 }
 
@@ -318,9 +318,9 @@ fn invalid_access_rules_stop_every_operation() {
                 .try_diff(&Side::Checkpoint(id), &now, &options)
                 .unwrap_err(),
         ] {
-            assert_eq!(error.kind, ErrorKind::AccessDenied, "{broken}");
-            assert!(error.message.contains("`.clineignore`"), "{error}");
-            assert!(error.message.contains("fixed"), "{error}");
+            assert_eq!(error.kind(), ErrorKind::AccessDenied, "{broken}");
+            assert!(error.to_string().contains("`.clineignore`"), "{error}");
+            assert!(error.to_string().contains("fixed"), "{error}");
         }
         assert_eq!(counted(&ground), before, "{broken}");
         assert_eq!(ground.read("a"), "2");

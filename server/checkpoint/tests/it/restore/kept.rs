@@ -423,7 +423,7 @@ fn a_token_covers_conflicts_too() {
         ..Options::default()
     };
     let refused = ground.try_restore(&all(id), &[], &options).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::Conflict);
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert_eq!(ground.read("a"), "2");
 }
 

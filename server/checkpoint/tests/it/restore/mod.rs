@@ -96,15 +96,15 @@ fn a_restore_with_an_outdated_preview_changes_nothing() {
     let error = ground
         .try_restore(&all(id), &[], &with(&token))
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Conflict);
+    assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!((ground.tree(), counted(&ground)), before);
     // Other paths, another content of the same file, an unknown token.
     let token = ground.preview(&some(id, &["a"]), &[]).token;
     let other = ground.try_restore(&some(id, &["b"]), &[], &with(&token));
-    assert_eq!(other.unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(other.unwrap_err().kind(), ErrorKind::Conflict);
     ground.write(&[("c", "1"), ("a", "3")]);
     let changed = ground.try_restore(&some(id, &["a"]), &[], &with(&token));
-    assert_eq!(changed.unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(changed.unwrap_err().kind(), ErrorKind::Conflict);
     // A change outside of the plan is allowed.
     let token = ground.preview(&some(id, &["a"]), &[]).token;
     ground.write(&[("c", "2")]);
@@ -306,14 +306,18 @@ fn a_preview_does_not_cover_documents_that_became_unsaved_later() {
     for unsaved in ["a", "same"] {
         for force in [false, true] {
             let refused = ground.try_restore(&all(id), &[unsaved], &options(&token, force));
-            assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict, "{unsaved}");
+            assert_eq!(
+                refused.unwrap_err().kind(),
+                ErrorKind::Conflict,
+                "{unsaved}"
+            );
         }
     }
     assert_eq!((ground.tree(), counted(&ground)), before);
     // A preview with the document covers it, forced or not.
     let token = ground.preview(&all(id), &["a"]).token;
     let saved = ground.try_restore(&all(id), &[], &options(&token, false));
-    assert_eq!(saved.unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(saved.unwrap_err().kind(), ErrorKind::Conflict);
     // Documents outside of the plan are allowed.
     let unsaved = ["a", "elsewhere"];
     let forced = ground.try_restore(&all(id), &unsaved, &options(&token, true));

@@ -14,7 +14,7 @@ fn assert_refused(ground: &Ground, wanted: &RestoreTarget, token: &str) {
     };
     let before = ground.tree();
     let refused = ground.try_restore(wanted, &[], &options).unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::Conflict);
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert_eq!(ground.tree(), before);
 }
 

@@ -111,7 +111,7 @@ impl<'a> CheckpointContext<'a> {
     pub(super) fn find(&self, written: &str) -> Result<FoundCheckpoint, Error> {
         let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
         let by_id = |checkpoints: &RootCheckpoints| match checkpoints.store.get(id) {
-            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             found => Ok(Some(found?)),
         };
         let (mut found, mut failed) = self.search_roots(by_id)?;

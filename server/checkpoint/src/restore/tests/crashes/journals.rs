@@ -13,7 +13,7 @@ fn a_journal_of_deleted_checkpoints_is_moved_aside_once() {
     let _ = fs::remove_file(fixture.checkpoints.git_dir().join("packed-refs"));
     let found = Fixture::at(&fixture.base);
     let error = found.job(|job| found.checkpoints.recover(job)).unwrap_err();
-    assert!(error.message.contains(".corrupt-"), "{error}");
+    assert!(error.to_string().contains(".corrupt-"), "{error}");
     assert_eq!(found.recover(), None);
     assert_eq!(found.tree(), before);
 }
@@ -27,7 +27,7 @@ fn an_invalid_journal_is_moved_aside_and_reported() {
     let error = fixture
         .job(|job| fixture.checkpoints.recover(job))
         .unwrap_err();
-    assert!(error.message.contains(".corrupt-"), "{error}");
+    assert!(error.to_string().contains(".corrupt-"), "{error}");
     assert!(!journal.exists());
     assert_eq!(fixture.recover(), None);
 }
@@ -51,7 +51,7 @@ fn a_journal_with_an_invalid_field_changes_nothing() {
         fs::write(&path, journal.to_string()).unwrap();
         let recovered = fixture.job(|job| fixture.checkpoints.recover(job));
         let error = recovered.unwrap_err();
-        assert!(error.message.contains(".corrupt-"), "{field}: {error}");
+        assert!(error.to_string().contains(".corrupt-"), "{field}: {error}");
         assert_eq!(fixture.recover(), None, "{field}");
         assert_eq!(fixture.tree(), before, "{field}");
     }
