@@ -165,6 +165,39 @@ fn hover_describes_a_line() {
 }
 
 #[test]
+fn hover_and_completion_are_registered_for_rule_files_only() {
+    let workspace = workspace();
+    for dynamic in [true, false] {
+        let mut params = workspace.initialize();
+        for feature in ["hover", "completion"] {
+            params["capabilities"]["textDocument"][feature]["dynamicRegistration"] = json!(dynamic);
+        }
+        let mut server = Server::bare(Default::default());
+        let result = server.initialize(params);
+        assert_eq!(result["capabilities"]["hoverProvider"], Value::Null);
+        assert_eq!(result["capabilities"]["completionProvider"], Value::Null);
+        server.call("sightline/listTasks", json!({}));
+        let sent = |message: &Value| message["method"] == "client/registerCapability";
+        let registered: Vec<Value> = server
+            .set_aside()
+            .iter()
+            .filter(|one| sent(one))
+            .cloned()
+            .collect();
+        assert_eq!(registered.is_empty(), !dynamic, "{registered:?}");
+        for one in registered {
+            let registrations = one["params"]["registrations"].as_array().unwrap();
+            assert_eq!(registrations.len(), 2);
+            for registration in registrations {
+                let selector = &registration["registerOptions"]["documentSelector"];
+                assert_eq!(*selector, json!([{ "pattern": "**/.clineignore" }]));
+            }
+        }
+        assert_eq!(server.end(), 0);
+    }
+}
+
+#[test]
 fn completion_offers_paths_of_the_workspace() {
     let workspace = workspace();
     workspace.write("src/x*[1].txt", "");

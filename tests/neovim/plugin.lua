@@ -126,6 +126,31 @@ test('a buffer that was opted out is not told', function()
   editor:quit()
 end)
 
+test('only rule files get hover and completion of the server', function()
+  local editor = start()
+  write(shop .. '/main.c', 'int main(void) { return printf("x"); }\n')
+  local function keeps_own()
+    return editor:lua([[
+      local bufnr = vim.api.nvim_get_current_buf()
+      local client = require('sightline.server').clients()[1]
+      return {
+        vim.fn.maparg('K', 'n'),
+        vim.bo.omnifunc,
+        vim.lsp.buf_is_attached(bufnr, client.id),
+        #vim.lsp.get_clients({ bufnr = bufnr, method = 'textDocument/hover' }),
+      }
+    ]])
+  end
+  editor:command('edit main.c')
+  editor:wait([[return #require('sightline.server').clients() == 1]])
+  editor:ask('list_tasks', {})
+  same(keeps_own(), { '', 'ccomplete#Complete', true, 0 })
+  editor:command('edit .clineignore')
+  editor:wait([[return #vim.lsp.get_clients({ bufnr = 0, method = 'textDocument/hover' }) == 1]])
+  os.remove(shop .. '/main.c')
+  editor:quit()
+end)
+
 test('diagnostics reach the server, those of denied files do not', function()
   local editor = start()
   editor:command('edit src/cart.py')

@@ -37,7 +37,10 @@ use crate::{
     process::logging,
     services::Services,
     session::{
-        Phase, Session, capabilities::initialize_result, client_info::folder, normalize_uri,
+        Phase, Session,
+        capabilities::{initialize_result, registrations},
+        client_info::folder,
+        normalize_uri,
     },
     settings::{Problem, Source},
     watch::file_watcher,
@@ -241,18 +244,14 @@ impl LanguageServer for LspHandlers {
 
     async fn initialized(&self, _: InitializedParams) {
         let snapshot = self.session().snapshot();
-        if snapshot.client_info.watches_files {
-            let watchers = json!([{ "globPattern": "**/.clineignore" }]);
-            let params = json!({ "registrations": [{
-                "id": "sightline-rules",
-                "method": "workspace/didChangeWatchedFiles",
-                "registerOptions": { "watchers": watchers },
-            }] });
+        let registrations = registrations(&snapshot.client_info);
+        if !registrations.is_empty() {
+            let params = json!({ "registrations": registrations });
             self.services
                 .client
                 .request("client/registerCapability", &params, |_, answer| {
                     if let Err(error) = answer {
-                        tracing::info!(%error, "the client does not watch files");
+                        tracing::info!(%error, "the client cannot register capabilities");
                     }
                 });
         }

@@ -7,7 +7,11 @@ use sightline_protocol::{
 };
 use sightline_workspace::document::PositionEncoding;
 
+use super::client_info::ClientInfo;
 use crate::{dispatch, editor_features::code_actions::CODE_ACTION_KIND, process::version};
+
+/// Glob pattern of the rule files.
+const RULE_FILES: &str = "**/.clineignore";
 
 /// Returns the command names for `workspace/executeCommand`.
 pub fn commands() -> Vec<String> {
@@ -20,6 +24,24 @@ pub fn commands() -> Vec<String> {
                 .map(|route| route.name.replacen('/', ".", 1)),
         )
         .collect()
+}
+
+/// Builds the registrations for after `initialize`. Hover and completion are only for rule files:
+/// announced for all documents, they would replace the editor's own, such as `K` in Neovim.
+pub fn registrations(client: &ClientInfo) -> Vec<Value> {
+    let selector = json!({ "documentSelector": [{ "pattern": RULE_FILES }] });
+    let watchers = json!({ "watchers": [{ "globPattern": RULE_FILES }] });
+    [
+        (client.watches_files, "workspace/didChangeWatchedFiles", &watchers),
+        (client.registers_hover, "textDocument/hover", &selector),
+        (client.registers_completion, "textDocument/completion", &selector),
+    ]
+    .into_iter()
+    .filter(|(supported, _, _)| *supported)
+    .map(|(_, method, options)| {
+        json!({ "id": format!("sightline {method}"), "method": method, "registerOptions": options })
+    })
+    .collect()
 }
 
 /// Builds the result of `initialize`.
@@ -46,8 +68,6 @@ pub fn initialize_result(encoding: PositionEncoding) -> Value {
                 "workspaceFolders": { "supported": true, "changeNotifications": true },
             },
             "codeActionProvider": { "codeActionKinds": [CODE_ACTION_KIND] },
-            "hoverProvider": true,
-            "completionProvider": {},
             "executeCommandProvider": { "commands": commands(), "workDoneProgress": true },
             "experimental": {
                 "sightline": { "protocolVersion": PROTOCOL_VERSION, "methods": methods },

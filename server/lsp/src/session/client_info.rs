@@ -25,6 +25,10 @@ pub struct ClientInfo {
     pub configuration: bool,
     /// Supports dynamic registration of `workspace/didChangeWatchedFiles`.
     pub watches_files: bool,
+    /// Supports dynamic registration of `textDocument/hover`.
+    pub registers_hover: bool,
+    /// Supports dynamic registration of `textDocument/completion`.
+    pub registers_completion: bool,
     /// Supports `workspace/applyEdit`.
     pub applies_edits: bool,
     /// Supports `window/showDocument`.
@@ -57,6 +61,8 @@ impl ClientInfo {
             watches_files: flag(
                 "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration",
             ),
+            registers_hover: flag("/capabilities/textDocument/hover/dynamicRegistration"),
+            registers_completion: flag("/capabilities/textDocument/completion/dynamicRegistration"),
             applies_edits: flag("/capabilities/workspace/applyEdit"),
             shows_documents: flag("/capabilities/window/showDocument/support"),
             action_literals: initialize
