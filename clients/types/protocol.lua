@@ -17,6 +17,7 @@
 ---@class sightline.AccessSettings
 ---@field outsideWorkspace? sightline.OutsideWorkspace Whether agents may read files outside every workspace folder. Default: `"deny"`.
 ---@field recursiveReaders? sightline.RecursiveReaders Whether agents may run commands that read whole folders, such as `grep -r` and `tar`, on folders with denied files that the command does not exclude. Default: `"deny"`.
+---@field secrets? sightline.Secrets Whether agents may read files that usually contain secrets, such as `.env` and private keys. A line in `.clineignore` allows single ones: `!.env`. Default: `"deny"`.
 
 --- One turn of an agent: a prompt and the edits that follow.
 ---@class sightline.AgentTurn
@@ -767,6 +768,11 @@
 --- Result of `sightline/rollbackHistory`.
 ---@class sightline.RollbackHistoryResult
 ---@field contextHistory any[] Remaining edits.
+
+--- Whether files that usually contain secrets may be read.
+---@alias sightline.Secrets
+---| "deny" # Deny.
+---| "allow" # Allow.
 
 --- One section of the block.
 ---@class sightline.Section

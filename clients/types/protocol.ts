@@ -129,6 +129,12 @@ export interface AccessSettings {
    * Default: `"deny"`.
    */
   recursiveReaders?: RecursiveReaders;
+  /**
+   * Whether agents may read files that usually contain secrets, such as `.env` and
+   * private keys. A line in `.clineignore` allows single ones: `!.env`.
+   * Default: `"deny"`.
+   */
+  secrets?: Secrets;
 }
 
 /** One turn of an agent: a prompt and the edits that follow. */
@@ -1631,6 +1637,13 @@ export interface RollbackHistoryResult {
   /** Remaining edits. */
   contextHistory: unknown[];
 }
+
+/** Whether files that usually contain secrets may be read. */
+export type Secrets =
+  /** Deny. */
+  | "deny"
+  /** Allow. */
+  | "allow";
 
 /** One section of the block. */
 export interface Section {

@@ -7,7 +7,10 @@
 use std::{fs, path::Path, sync::Arc};
 
 use serde_json::json;
-use sightline_protocol::access::{AccessKind, PathAccess};
+use sightline_protocol::{
+    access::{AccessKind, PathAccess},
+    settings::Secrets,
+};
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -78,7 +81,7 @@ pub(crate) fn folder_of(paths: &[String], patterns: &[String]) -> tempfile::Temp
 /// Counts the denied paths, checked in this process.
 fn denied(root: &Path, paths: Vec<String>) -> usize {
     let root = Root::new(AbsPath::new(root).unwrap(), None);
-    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     let (view, _) = access.view();
     let answers = view.check_all(paths, &Cancel::default()).unwrap();
     let is_denied = |answer: &&PathAccess| answer.access == AccessKind::Denied;

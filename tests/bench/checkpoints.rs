@@ -10,6 +10,7 @@ use std::{fs, sync::Arc, thread, time::Duration};
 
 use serde_json::json;
 use sightline_checkpoint::{Checkpoints, Job, Request, Settings};
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -61,7 +62,7 @@ impl Library {
         let storage = Storage::open(&tree.path(SCAN_STORE)).unwrap();
         Self {
             checkpoints: Checkpoints::new(&storage, &root),
-            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new()),
+            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow),
             settings: Settings::default(),
         }
     }

@@ -131,7 +131,7 @@ fn a_change_is_found_without_a_full_scan() {
 #[cfg(target_os = "linux")]
 #[test]
 fn changed_rules_apply_at_once() {
-    let workspace = Workspace::new(&[("a.txt", "one\n"), ("out/x.o", "x\n"), ("b.key", "b\n")]);
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("out/x.o", "x\n"), ("b.gen", "b\n")]);
     let mut server = Logged::start(&workspace);
     server.settle();
     workspace.write(".gitignore", "out/\n");
@@ -143,7 +143,7 @@ fn changed_rules_apply_at_once() {
     );
     workspace.write("out/y.o", "y\n");
     assert_eq!(server.create()["added"], 0);
-    workspace.write(".clineignore", "*.key\n");
+    workspace.write(".clineignore", "*.gen\n");
     assert_eq!(server.create()["deleted"], 1);
     assert_eq!(
         tree(&workspace.data(), &server.create()),

@@ -46,6 +46,7 @@ mod races;
 mod restores;
 mod restores_task;
 mod rule_files;
+mod secrets;
 mod settings;
 mod soak;
 mod tasks;

@@ -105,8 +105,13 @@ async function explainAccess(client: Client, uri = vscode.window.activeTextEdito
     return;
   }
   const verb = access === "denied" ? "is hidden from agents" : "is visible to agents";
-  const show = "Show Rule";
   const text = `${name} ${verb}: ${rule.source}, line ${rule.line}: ${rule.pattern}`;
+  if (rule.source.startsWith("built-in")) {
+    const hint = rule.line > 0 ? `. Write !${name.split("/").pop()} in .clineignore to allow it.` : "";
+    void vscode.window.showInformationMessage(text + hint);
+    return;
+  }
+  const show = "Show Rule";
   if ((await vscode.window.showInformationMessage(text, show)) === show) {
     await showRule(uri, rule.source, rule.line);
   }

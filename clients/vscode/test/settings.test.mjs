@@ -27,7 +27,7 @@ test("unset settings have no default that the server would use", () => {
 });
 
 test("a folder cannot change locations of files or file access of agents", () => {
-  const names = ["server.path", "storage.path", "log.file", "access.outsideWorkspace", "access.recursiveReaders"];
+  const names = ["server.path", "storage.path", "log.file", "access.secrets", "access.outsideWorkspace", "access.recursiveReaders"];
   for (const name of names) {
     assert.equal(properties[`sightline.${name}`].scope, "machine", name);
   }

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -191,7 +192,9 @@ impl Scratch {
     pub(super) fn job<R>(&self, cancel: &Cancel, act: impl FnOnce(&Job<'_>) -> R) -> R {
         let roots = Roots::new(vec![self.checkpoints.root().clone()]);
         act(&Job {
-            view: &Access::new(roots.into(), Vec::new()).view().0,
+            view: &Access::new(roots.into(), Vec::new(), Secrets::Allow)
+                .view()
+                .0,
             root: 0,
             settings: &Settings::default(),
             cancel,

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use sightline_protocol::settings::OutsideWorkspace;
+use sightline_protocol::settings::{OutsideWorkspace, Secrets};
 use sightline_workspace::{
     access::Access,
     editor::EditorState,
@@ -89,6 +89,7 @@ impl Snapshot {
 pub struct LazyAccess {
     roots: Arc<Roots>,
     open_files: Vec<AbsPath>,
+    secrets: Secrets,
     /// The previous rules. A rule file that is being saved when the roots change must not
     /// be read as empty.
     previous: Mutex<Option<Arc<LazyAccess>>>,
@@ -112,8 +113,8 @@ impl LazyAccess {
             let (roots, open_files) = (self.roots.clone(), self.open_files.clone());
             let previous = self.previous.lock().take();
             match previous.as_ref().and_then(|previous| previous.access.get()) {
-                Some(previous) => previous.with_roots(roots, open_files),
-                None => Access::new(roots, open_files),
+                Some(previous) => previous.updated(roots, open_files, self.secrets),
+                None => Access::new(roots, open_files, self.secrets),
             }
         })
     }
@@ -147,7 +148,11 @@ impl Session {
     /// Applies settings from one source. Returns the invalid ones.
     pub fn configure(&mut self, source: Source, value: &Value) -> Vec<Problem> {
         let (settings, problems) = self.sources.update(source, value);
+        let changes_rules = settings.secrets != self.settings.secrets;
         self.settings = Arc::new(settings);
+        if changes_rules {
+            self.invalidate_access();
+        }
         self.touch();
         problems
     }
@@ -215,7 +220,7 @@ impl Session {
     }
 
     fn access(&mut self) -> Arc<LazyAccess> {
-        let (roots, editor) = (&self.roots, &self.editor);
+        let (roots, editor, secrets) = (&self.roots, &self.editor, self.settings.secrets);
         let previous = &mut self.previous_access;
         let mut fresh = || LazyAccess {
             roots: roots.clone(),
@@ -224,6 +229,7 @@ impl Session {
             } else {
                 Vec::new()
             },
+            secrets,
             previous: Mutex::new(previous.take()),
             access: OnceLock::new(),
         };

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use sightline_checkpoint as checkpoint;
 use sightline_protocol::{
     environment::SectionId,
-    settings::{self as wire, LogLevel, OutsideWorkspace, RecursiveReaders},
+    settings::{self as wire, LogLevel, OutsideWorkspace, RecursiveReaders, Secrets},
 };
 use sightline_workspace::environment::BlockSettings;
 
@@ -32,6 +32,8 @@ pub struct Settings {
     pub show_results: Option<bool>,
     /// The environment block.
     pub block: BlockSettings,
+    /// Whether files that usually contain secrets may be read.
+    pub secrets: Secrets,
     /// Access outside the workspace.
     pub outside_workspace: OutsideWorkspace,
     /// Commands that read whole directories containing denied files.
@@ -226,6 +228,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         storage_path: reader.absolute("storage.path"),
         show_results: reader.read("commands.showResults"),
         block: BlockSettings::resolve(Some(&environment)),
+        secrets: reader.read("access.secrets").unwrap_or_default(),
         outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
         recursive_readers: reader.read("access.recursiveReaders").unwrap_or_default(),
         conversation,
@@ -257,7 +260,10 @@ const SECTIONS: [(&str, &[&str]); 10] = [
     ("storage", &["path"]),
     ("commands", &["showResults"]),
     ("environment", &["ignoredFiles", "outsideFiles", "sections"]),
-    ("access", &["outsideWorkspace", "recursiveReaders"]),
+    (
+        "access",
+        &["secrets", "outsideWorkspace", "recursiveReaders"],
+    ),
     ("conversation", &["profile", "notices", "models"]),
     ("tasks", &["maxAgeDays", "maxCount", "maxBytes"]),
     (
@@ -511,7 +517,7 @@ mod tests {
             "storage": { "path": "/x" }, "commands": { "showResults": true },
             "environment": { "ignoredFiles": "lock", "outsideFiles": "show",
                 "sections": { "files": { "enabled": false, "maxTokens": 1 } } },
-            "access": { "outsideWorkspace": "allow", "recursiveReaders": "allow" },
+            "access": { "secrets": "allow", "outsideWorkspace": "allow", "recursiveReaders": "allow" },
             "conversation": { "profile": "cline",
                 "notices": {
                     "duplicateFileRead": "a", "truncation": "b", "missingToolResult": "c" },

@@ -135,6 +135,11 @@ pub struct SectionSettings {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccessSettings {
+    /// Whether agents may read files that usually contain secrets, such as `.env` and
+    /// private keys. A line in `.clineignore` allows single ones: `!.env`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = Secrets::default()))]
+    pub secrets: Option<Secrets>,
     /// Whether agents may read files outside every workspace folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = OutsideWorkspace::default()))]
@@ -144,6 +149,17 @@ pub struct AccessSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = RecursiveReaders::default()))]
     pub recursive_readers: Option<RecursiveReaders>,
+}
+
+/// Whether files that usually contain secrets may be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Secrets {
+    /// Deny.
+    #[default]
+    Deny,
+    /// Allow.
+    Allow,
 }
 
 /// Whether commands may read whole folders that contain denied files.

@@ -3,6 +3,7 @@
 
 use std::{cell::OnceCell, fs};
 
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
     limits::MAX_COMMAND_BYTES,
@@ -166,7 +167,10 @@ fn ground() -> (TempDir, Access) {
         fs::write(root.join(name), text).unwrap();
     }
     let roots = Roots::new(vec![Root::new(AbsPath::new(&root).unwrap(), None)]);
-    (folder, Access::new(roots.into(), Vec::new()))
+    (
+        folder,
+        Access::new(roots.into(), Vec::new(), Secrets::Allow),
+    )
 }
 
 /// Runs one case.

@@ -3,6 +3,7 @@
 
 use std::{cell::OnceCell, fs, path::Path};
 
+use sightline_protocol::settings::Secrets;
 use sightline_testing::git;
 use sightline_workspace::{
     access::{Access, RULE_FILE},
@@ -124,5 +125,5 @@ fn any_text(bytes: &[u8]) {
 
 fn access(root: &Path) -> Access {
     let roots = Roots::new(vec![Root::new(AbsPath::new(root).unwrap(), None)]);
-    Access::new(roots.into(), Vec::new())
+    Access::new(roots.into(), Vec::new(), Secrets::Allow)
 }

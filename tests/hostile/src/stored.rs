@@ -14,6 +14,7 @@ use sightline_checkpoint::{
     error::Error,
     restore::{Options, RestoreTarget},
 };
+use sightline_protocol::settings::Secrets;
 use sightline_testing::files::{Files, read, write};
 use sightline_workspace::{
     access::Access,
@@ -89,7 +90,9 @@ impl Store {
 
     fn job<R>(&self, act: impl FnOnce(&Job<'_>) -> R) -> R {
         let roots = Roots::new(vec![self.checkpoints.root().clone()]);
-        let view = Access::new(roots.into(), Vec::new()).view().0;
+        let view = Access::new(roots.into(), Vec::new(), Secrets::Allow)
+            .view()
+            .0;
         act(&Job {
             view: &view,
             root: 0,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use proptest::prelude::*;
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -45,7 +46,7 @@ impl Tree {
         let root = Root::new(AbsPath::new(&ws).unwrap(), None);
         Self {
             _scratch: scratch,
-            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new()),
+            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow),
             settings: Settings::default(),
             ws,
         }

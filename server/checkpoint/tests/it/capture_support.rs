@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use sightline_checkpoint::{
     ChangeSource, Checkpoint, Checkpoints, Job, Request, Settings, error::Error,
 };
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
     cancel::Cancel,
@@ -47,7 +48,7 @@ impl Bench {
         let storage = Storage::open(&path.join("data")).unwrap();
         Self {
             checkpoints: Checkpoints::new(&storage, &root),
-            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new()),
+            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow),
             settings: Settings::default(),
             cancel: Cancel::default(),
             parent: path,

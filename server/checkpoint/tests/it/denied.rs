@@ -4,6 +4,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 use crate::restore_support::{Ground, all};
 use sightline_checkpoint::{Side, diff::patch};
+use sightline_protocol::settings::Secrets;
 
 /// Returns every object of every store as text.
 fn objects(ground: &Ground) -> String {
@@ -252,4 +253,55 @@ fn a_diff_does_not_name_denied_link_targets() {
             assert!(text.contains(shown), "{shown}: {text}");
         }
     }
+}
+
+#[test]
+fn secrets_are_not_stored_and_kept_by_restores() {
+    let mut ground = Ground::new(&[
+        (".env", "KEY=BUILT-IN-1"),
+        ("a", "1"),
+        ("keys/b.pem", "PEM-1"),
+    ]);
+    ground.secrets = Secrets::Deny;
+    let id = ground.create();
+    ground.write(&[(".env", "KEY=BUILT-IN-2"), ("a", "2"), ("id_rsa", "RSA-1")]);
+    ground.remove("keys/b.pem");
+    ground.restore(id);
+    assert_eq!(
+        (ground.read("a"), ground.read(".env")),
+        ("1".to_owned(), "KEY=BUILT-IN-2".to_owned())
+    );
+    assert_eq!(ground.read("id_rsa"), "RSA-1");
+    let stored = objects(&ground);
+    for secret in ["BUILT-IN", "PEM-1", "RSA-1", "b.pem", "id_rsa"] {
+        assert!(!stored.contains(secret), "{secret}");
+    }
+    // The checkpoint knows that it does not contain it.
+    ground.secrets = Secrets::Allow;
+    ground.restore(id);
+    assert_eq!(ground.read(".env"), "KEY=BUILT-IN-2");
+}
+
+/// Such as one of a version without built-in rules.
+#[test]
+fn a_checkpoint_with_secrets_keeps_and_hides_the_current_ones() {
+    let mut ground = Ground::new(&[(".env", "KEY=1"), ("a", "1")]);
+    let id = ground.create();
+    ground.write(&[(".env", "KEY=2"), ("a", "2")]);
+    ground.secrets = Secrets::Deny;
+    let diff = ground.diff(&Side::Checkpoint(id), &Side::WorkTree);
+    assert_eq!(
+        diff.iter()
+            .map(|file| file.path.to_string())
+            .collect::<Vec<_>>(),
+        ["a"]
+    );
+    ground.restore(id);
+    assert_eq!(
+        (ground.read("a"), ground.read(".env")),
+        ("1".to_owned(), "KEY=2".to_owned())
+    );
+    ground.secrets = Secrets::Allow;
+    ground.restore(id);
+    assert_eq!(ground.read(".env"), "KEY=1");
 }

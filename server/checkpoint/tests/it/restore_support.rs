@@ -14,6 +14,7 @@ use sightline_checkpoint::{
     error::Error,
     restore::{Action, Conflict, Options, Outcome, Preview, RestoreTarget, Restored},
 };
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -29,6 +30,8 @@ pub(crate) struct Ground {
     pub(crate) root: PathBuf,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) settings: Settings,
+    /// Whether the built-in access rules apply.
+    pub(crate) secrets: Secrets,
 }
 
 impl Ground {
@@ -53,6 +56,7 @@ impl Ground {
             checkpoints: Checkpoints::new(&storage, &workspace_root(&root)),
             root,
             settings: Settings::default(),
+            secrets: Secrets::Allow,
         }
     }
 
@@ -117,7 +121,7 @@ impl Ground {
 
     pub(crate) fn job_with<R>(&self, cancel: &Cancel, act: impl FnOnce(&Job<'_>) -> R) -> R {
         let roots = Roots::new(vec![workspace_root(&self.root)]);
-        let view = Access::new(roots.into(), Vec::new()).view().0;
+        let view = Access::new(roots.into(), Vec::new(), self.secrets).view().0;
         act(&Job {
             view: &view,
             root: 0,

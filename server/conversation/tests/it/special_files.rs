@@ -15,7 +15,7 @@ use sightline_conversation::{
     task::{RetentionLimits, TaskStore},
     tokens::Calibration,
 };
-use sightline_protocol::environment::Mode;
+use sightline_protocol::{environment::Mode, settings::Secrets};
 use sightline_testing::special_files::{SpecialFile, files, replace_each, scratch};
 use sightline_workspace::{
     access::Access,
@@ -57,7 +57,7 @@ fn special_files_in_stored_tasks_never_block() {
 
 /// Creates trackers of a task in a workspace that allows no file.
 fn task_trackers(storage: &Storage, task: &str) -> Tracker {
-    let view = Access::new(Roots::new(Vec::new()).into(), Vec::new())
+    let view = Access::new(Roots::new(Vec::new()).into(), Vec::new(), Secrets::Allow)
         .view()
         .0;
     Tracker::open(storage, &at(task), view)

@@ -3,6 +3,7 @@
 use std::{ffi::OsStr, fs, path::Path, process::Command};
 
 use serde::Serialize;
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::{Access, RULE_FILE},
     path::{Root, Roots},
@@ -17,6 +18,9 @@ use super::{
     offline, print, print_json, uninstall,
 };
 use crate::{error::Error, ipc, process::version, services::stores::default_storage_dir};
+
+/// What is denied without a rule of the user.
+const SECRETS: &str = "built-in secrets (.env, private keys, ...) are denied";
 
 /// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;
@@ -145,14 +149,18 @@ fn agents(root: &Path) -> Finding {
 
 fn rules(root: &Root) -> Finding {
     let what = "access rules";
-    let access = Access::new(Roots::new(vec![root.clone()]).into(), Vec::new());
+    let access = Access::new(
+        Roots::new(vec![root.clone()]).into(),
+        Vec::new(),
+        Secrets::Deny,
+    );
     let files = access.watched_files().into_iter().filter(|file| {
         file.file_name() == Some(OsStr::new(RULE_FILE)) && fs::symlink_metadata(file).is_ok()
     });
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
     if files.is_empty() {
         let found = format!(
-            "no {RULE_FILE} in {} or its parents; nothing is denied",
+            "no {RULE_FILE} in {} or its parents; {SECRETS}",
             root.path.display()
         );
         return Finding::passed(what, found);
@@ -163,7 +171,7 @@ fn rules(root: &Root) -> Finding {
             reason.to_owned(),
             "make .clineignore a readable text file",
         ),
-        None => Finding::passed(what, files.join(", ")),
+        None => Finding::passed(what, format!("{}; {SECRETS}", files.join(", "))),
     }
 }
 

@@ -5,7 +5,13 @@
 
 use std::sync::Arc;
 
-use super::{AccessView, Denial, RuleScope, Verdict, rules::Rules, through_link};
+use sightline_protocol::settings::Secrets;
+
+use super::{
+    AccessView, Denial, RuleScope, Verdict,
+    rules::{Rules, ScopeKind},
+    through_link,
+};
 use crate::{
     error::Error,
     path::{AbsPath, Location, Roots},
@@ -29,8 +35,12 @@ impl Origin {
             open_files: Arc::default(),
             rule_files: Arc::default(),
             scopes: scopes
-                .map(|root| RuleScope::new(&root.path, Some(root), Rules::None))
+                .map(|root| {
+                    let kind = ScopeKind::Workspace(Secrets::Allow);
+                    RuleScope::new(&root.path, Some(root), kind, Rules::None)
+                })
                 .collect(),
+            outside: Rules::None,
         };
         match view.resolve(path) {
             Ok(place) if place.linked => Self {

@@ -44,9 +44,10 @@ pub fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
 pub struct RuleLine<'a> {
     /// The file, as its reader named it.
     pub(crate) source: Arc<str>,
-    /// Counted from 1; 0 for a built-in rule.
+    /// Counted from 1; 0 for the rule that denies the rule files.
     pub(crate) number: u32,
     pub(crate) text: &'a [u8],
+    pub(crate) is_built_in: bool,
 }
 
 /// A pattern of a rule file.
@@ -93,6 +94,8 @@ pub enum CompileError {
 pub struct PatternSet {
     case: Case,
     rules: Vec<Rule>,
+    /// Number of rules that are built in.
+    built_in: usize,
     chunks: Vec<Chunk>,
     /// The rule that ignores a directory or one above it.
     ignored_dirs: RwLock<HashMap<Box<[u8]>, Option<usize>, RandomState>>,
@@ -118,8 +121,10 @@ impl PatternSet {
         let mut globs = Vec::new();
         for line in lines {
             let (source, number) = (line.source.clone(), line.number);
+            let is_built_in = line.is_built_in;
             match parse(line, Case::Folded) {
                 Ok((rule, glob)) => {
+                    set.built_in += usize::from(is_built_in);
                     set.rules.push(rule);
                     globs.push(glob);
                 }
@@ -129,8 +134,7 @@ impl PatternSet {
                     return Err(CompileError::TooLarge { source, line });
                 }
             }
-            // The rule that denies the rule files themselves does not count.
-            if set.rules.len() > MAX_PATTERNS + 1 {
+            if set.rules.len() > MAX_PATTERNS + set.built_in {
                 return Err(CompileError::TooManyPatterns);
             }
         }
@@ -161,6 +165,7 @@ impl PatternSet {
         Self {
             case,
             rules: Vec::new(),
+            built_in: 0,
             chunks: Vec::new(),
             ignored_dirs: RwLock::default(),
         }
@@ -199,6 +204,11 @@ impl PatternSet {
             first_rule += count;
         }
         too_large
+    }
+
+    /// Returns whether the user wrote any of the rules.
+    pub(super) fn has_user_rules(&self) -> bool {
+        self.rules.len() > self.built_in
     }
 
     /// Returns whether there is no pattern.
@@ -325,6 +335,7 @@ pub fn rule_lines<'a>(
         source: source.clone(),
         number,
         text,
+        is_built_in: false,
     })
 }
 
@@ -339,6 +350,7 @@ pub(crate) fn is_negated(line: &[u8]) -> Result<bool, NoGlob> {
         source: "".into(),
         number: 0,
         text: line,
+        is_built_in: false,
     };
     parse(line, Case::Folded).map(|(rule, _)| rule.is_negated)
 }

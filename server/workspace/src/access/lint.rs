@@ -194,6 +194,7 @@ fn compile(folder: &AbsPath, text: &[u8], includes: &[Source]) -> Result<Pattern
             source: source.clone(),
             number,
             text,
+            is_built_in: false,
         }));
     }
     PatternSet::access_rules(rule_lines)

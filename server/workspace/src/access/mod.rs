@@ -1,4 +1,4 @@
-//! Decides which files may be read: access rules from `.clineignore`.
+//! Decides which files may be read: access rules from `.clineignore`, after built-in rules for secrets.
 //!
 //! [`Access`] holds the compiled rules of every root. [`Access::view`] checks whether a rule file changed and
 //! returns an [`AccessView`], which is immutable: a request uses one view, on any number of threads.
@@ -8,7 +8,7 @@
 //! bind mounts inside a root have independent names and are not resolved.
 //!
 //! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `rule_scope` (the
-//! rules of one directory), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
+//! rules of one directory), `secrets` (the built-in rules), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
 //! `document_origin` (documents opened in an editor), `lint` (diagnostics for rule files), `command` (shell commands,
 //! advice only).
 
@@ -23,6 +23,7 @@ mod open;
 mod rule_file;
 mod rule_scope;
 mod rules;
+mod secrets;
 mod symlinks;
 mod view;
 
@@ -36,7 +37,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use sightline_protocol::access::AccessRule;
+use sightline_protocol::{access::AccessRule, settings::Secrets};
 
 pub(crate) use self::open::OpenedFolder;
 pub use self::{
@@ -47,7 +48,7 @@ pub use self::{
 };
 use self::{
     rule_scope::RuleScope,
-    rules::{RuleFiles, Rules, SourceNaming},
+    rules::{RuleFiles, Rules, ScopeKind},
 };
 use crate::path::{AbsPath, Roots};
 
@@ -76,51 +77,58 @@ pub enum Verdict {
 pub struct Access {
     roots: Arc<Roots>,
     open_files: Arc<[AbsPath]>,
+    secrets: Secrets,
     /// The roots in their order, then the directories of open files, then all directories above these.
     files: Mutex<Vec<RuleFiles>>,
 }
 
 impl Access {
     /// Reads the rules for `roots`. `open_files` are files that are open without any root. They are allowed unless a
-    /// `.clineignore` in their directory or above it denies them.
-    pub fn new(roots: Arc<Roots>, open_files: Vec<AbsPath>) -> Self {
-        Self::with(roots, open_files, &[])
+    /// `.clineignore` in their directory or above it denies them. `secrets` selects whether the built-in rules apply.
+    pub fn new(roots: Arc<Roots>, open_files: Vec<AbsPath>, secrets: Secrets) -> Self {
+        Self::with(roots, open_files, secrets, &[])
     }
 
-    /// Returns the rules for other roots and files. Rule files that are known already keep their state.
+    /// Returns the rules for other roots, files or settings. Rule files that are known already keep their state.
     #[must_use]
-    pub fn with_roots(&self, roots: Arc<Roots>, open_files: Vec<AbsPath>) -> Self {
-        Self::with(roots, open_files, &self.files())
+    pub fn updated(&self, roots: Arc<Roots>, open_files: Vec<AbsPath>, secrets: Secrets) -> Self {
+        Self::with(roots, open_files, secrets, &self.files())
     }
 
-    fn with(roots: Arc<Roots>, open_files: Vec<AbsPath>, known: &[RuleFiles]) -> Self {
+    fn with(
+        roots: Arc<Roots>,
+        open_files: Vec<AbsPath>,
+        secrets: Secrets,
+        known: &[RuleFiles],
+    ) -> Self {
         let now = ClockReading::system();
         let open_files = if roots.is_empty() {
             with_real_paths(open_files)
         } else {
             Vec::new()
         };
-        let read = |folder: &AbsPath, naming| {
+        let read = |folder: &AbsPath, kind| {
             let known = known.iter().find(|known| known.folder() == folder);
             match known {
-                Some(known) => known.with_naming(naming),
-                None => RuleFiles::read(folder.clone(), naming, now),
+                Some(known) => known.with_kind(kind),
+                None => RuleFiles::read(folder.clone(), kind, now),
             }
         };
+        let workspace = ScopeKind::Workspace(secrets);
         let mut files: Vec<RuleFiles> = roots
             .as_slice()
             .iter()
-            .map(|root| read(&root.path, SourceNaming::Relative))
+            .map(|root| read(&root.path, workspace))
             .collect();
-        let mut add = |folder: Option<AbsPath>, naming| {
+        let mut add = |folder: Option<AbsPath>, kind| {
             if let Some(folder) = folder
                 && files.iter().all(|files| *files.folder() != folder)
             {
-                files.push(read(&folder, naming));
+                files.push(read(&folder, kind));
             }
         };
         for file in &open_files {
-            add(folder_above(file), SourceNaming::Relative);
+            add(folder_above(file), workspace);
         }
         let roots_as_known = roots
             .as_slice()
@@ -128,11 +136,12 @@ impl Access {
             .flat_map(|root| [&root.path, &root.canonical]);
         for path in roots_as_known.chain(&*open_files) {
             for above in path.as_path().ancestors().skip(1) {
-                add(AbsPath::new(above), SourceNaming::Absolute);
+                add(AbsPath::new(above), ScopeKind::Above);
             }
         }
         Self {
             open_files: open_files.into(),
+            secrets,
             files: Mutex::new(files),
             roots,
         }
@@ -153,10 +162,11 @@ impl Access {
                 changed.extend(self.roots_below(index, files.folder()));
             }
             // Most directories above the roots have no rules.
-            if files.naming() == SourceNaming::Relative || !matches!(files.rules(), Rules::None) {
+            if files.kind() != ScopeKind::Above || !matches!(files.rules(), Rules::None) {
                 scopes.push(RuleScope::new(
                     files.folder(),
                     self.roots.get(index),
+                    files.kind(),
                     files.rules().clone(),
                 ));
             }
@@ -176,6 +186,10 @@ impl Access {
             open_files: self.open_files.clone(),
             scopes: scopes.into(),
             rule_files: rule_files.into(),
+            outside: match self.secrets {
+                Secrets::Deny => secrets::rules().clone(),
+                Secrets::Allow => Rules::None,
+            },
         };
         (view, changed)
     }

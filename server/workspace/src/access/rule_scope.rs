@@ -12,7 +12,7 @@ use sightline_protocol::access::AccessRule;
 use super::{
     Denial,
     gitignore::{Decision, bytes_of},
-    rules::Rules,
+    rules::{Rules, ScopeKind},
     symlinks,
 };
 use crate::{
@@ -28,6 +28,7 @@ pub(super) struct RuleScope {
     /// Device and inode number.
     pub(super) identity: Option<(u64, u64)>,
     pub(super) is_root: bool,
+    pub(super) kind: ScopeKind,
     /// Whether it contains another scope or is contained in one.
     pub(super) overlaps: bool,
     pub(super) rules: Rules,
@@ -36,7 +37,7 @@ pub(super) struct RuleScope {
 }
 
 impl RuleScope {
-    pub(super) fn new(path: &AbsPath, root: Option<&Root>, rules: Rules) -> Self {
+    pub(super) fn new(path: &AbsPath, root: Option<&Root>, kind: ScopeKind, rules: Rules) -> Self {
         let real = fs::canonicalize(path.as_path())
             .ok()
             .and_then(|real| AbsPath::new(&real));
@@ -55,6 +56,7 @@ impl RuleScope {
         Self {
             identity: symlinks::file_id(path.as_path()),
             is_root: root.is_some(),
+            kind,
             overlaps: false,
             paths,
             rules,
@@ -81,7 +83,14 @@ impl RuleScope {
 
     /// Checks `rel` against the rules of this scope. `is_dir` is called only if the result depends on it.
     pub(super) fn denial(&self, rel: &RelPath, is_dir: impl FnOnce() -> bool) -> Option<Denial> {
-        let versions = match &self.rules {
+        self.rules.denial(rel, is_dir)
+    }
+}
+
+impl Rules {
+    /// Checks a path relative to the directory of the rules.
+    pub(super) fn denial(&self, rel: &RelPath, is_dir: impl FnOnce() -> bool) -> Option<Denial> {
+        let versions = match self {
             Rules::None => return None,
             Rules::Broken(why) => {
                 return Some(Denial {

@@ -10,10 +10,13 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use sightline_protocol::settings::Secrets;
+
 pub use super::rule_file::RULE_FILE;
 use super::{
     gitignore::{self, CompileError, PatternSet, RuleLine},
     rule_file::{Content, FileState, RulePart, Source, read_rule_files, rule_parts},
+    secrets,
 };
 use crate::{
     limits::{MAX_INCLUDES, MAX_PATTERNS},
@@ -50,9 +53,10 @@ impl ClockReading {
 }
 
 /// The rules of a directory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum Rules {
-    /// No rule file, or an empty one. Nothing is denied.
+    /// No rules. Nothing is denied.
+    #[default]
     None,
     /// The current rules, and earlier versions that still apply. A path is denied if any of them denies it.
     Patterns(Vec<Arc<Compiled>>),
@@ -61,6 +65,17 @@ pub(super) enum Rules {
 }
 
 impl Rules {
+    /// Returns whether the user wrote any of these rules.
+    pub(super) fn are_of_user(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Patterns(versions) => versions
+                .iter()
+                .any(|version| version.patterns.has_user_rules()),
+            Self::Broken(_) => true,
+        }
+    }
+
     /// Returns whether these are the rules `before`, followed only by lines that deny more.
     fn extend(&self, before: &Self) -> bool {
         let (Self::Patterns(now), Self::Patterns(before)) = (self, before) else {
@@ -90,20 +105,21 @@ pub(super) struct Compiled {
     pub(super) lines: Box<[u8]>,
 }
 
-/// How rules name their source file.
+/// The place of a directory with rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SourceNaming {
-    /// By the path relative to the directory.
-    Relative,
-    /// By the absolute path, for directories that are not roots.
-    Absolute,
+pub(super) enum ScopeKind {
+    /// A root, or the directory of an open file. Built-in rules may apply, and rules name their source file by its
+    /// path relative to the directory.
+    Workspace(Secrets),
+    /// A directory above these. Rules name their source file by its absolute path.
+    Above,
 }
 
 /// The rules of a directory as last read, and the state needed to detect a change.
 #[derive(Clone, Debug)]
 pub(super) struct RuleFiles {
     folder: AbsPath,
-    naming: SourceNaming,
+    kind: ScopeKind,
     /// The current content of the files.
     current: Version,
     /// Earlier contents since the files were last unchanged for [`REMOVAL_DELAY`].
@@ -126,15 +142,15 @@ struct Version {
 
 impl RuleFiles {
     /// Reads the rules of `folder`.
-    pub(super) fn read(folder: AbsPath, naming: SourceNaming, now: ClockReading) -> Self {
+    pub(super) fn read(folder: AbsPath, kind: ScopeKind, now: ClockReading) -> Self {
         let (sources, states) = read_rule_files(&folder);
         let current = Version {
-            rules: compile(&folder, naming, &sources),
+            rules: compile(&folder, kind, &sources),
             sources,
         };
         Self {
             folder,
-            naming,
+            kind,
             rules: current.rules.clone(),
             current,
             held: Vec::new(),
@@ -145,27 +161,27 @@ impl RuleFiles {
         }
     }
 
-    /// Returns a copy whose rules name their source file in another way.
-    pub(super) fn with_naming(&self, naming: SourceNaming) -> Self {
-        let mut renamed = self.clone();
-        if naming == self.naming {
-            return renamed;
+    /// Returns a copy for a directory of another kind.
+    pub(super) fn with_kind(&self, kind: ScopeKind) -> Self {
+        let mut changed = self.clone();
+        if kind == self.kind {
+            return changed;
         }
-        renamed.naming = naming;
-        let versions = std::iter::once(&mut renamed.current).chain(&mut renamed.held);
+        changed.kind = kind;
+        let versions = std::iter::once(&mut changed.current).chain(&mut changed.held);
         for version in versions.filter(|version| !version.sources.is_empty()) {
-            version.rules = compile(&self.folder, naming, &version.sources);
+            version.rules = compile(&self.folder, kind, &version.sources);
         }
-        renamed.update_rules();
-        renamed
+        changed.update_rules();
+        changed
     }
 
     pub(super) fn folder(&self) -> &AbsPath {
         &self.folder
     }
 
-    pub(super) fn naming(&self) -> SourceNaming {
-        self.naming
+    pub(super) fn kind(&self) -> ScopeKind {
+        self.kind
     }
 
     pub(super) fn rules(&self) -> &Rules {
@@ -234,7 +250,7 @@ impl RuleFiles {
         let version = match known {
             Some(index) => self.held.remove(index),
             None => Version {
-                rules: compile(&self.folder, self.naming, &sources),
+                rules: compile(&self.folder, self.kind, &sources),
                 sources,
             },
         };
@@ -278,9 +294,16 @@ impl RuleFiles {
     fn update_rules(&mut self) -> bool {
         let mut patterns = Vec::new();
         let mut broken = None;
-        let held = self.held.iter();
-        let held = held.filter(|held| !self.current.rules.extend(&held.rules));
-        for version in std::iter::once(&self.current).chain(held) {
+        let current = &self.current;
+        let mut versions: Vec<&Version> = self.held.iter().collect();
+        versions.retain(|held| !current.rules.extend(&held.rules));
+        if !versions
+            .iter()
+            .any(|held| held.rules.extend(&current.rules))
+        {
+            versions.insert(0, current);
+        }
+        for version in versions {
             match &version.rules {
                 Rules::None => {}
                 Rules::Patterns(compiled) => patterns.extend(compiled.iter().cloned()),
@@ -305,11 +328,11 @@ impl RuleFiles {
     }
 }
 
-fn compile(folder: &AbsPath, naming: SourceNaming, sources: &[Source]) -> Rules {
+fn compile(folder: &AbsPath, kind: ScopeKind, sources: &[Source]) -> Rules {
     let name = |path: &Path| {
         let below = path.strip_prefix(folder.as_path()).unwrap_or(path);
-        match (naming, RelPath::new(below)) {
-            (SourceNaming::Relative, Some(rel)) => rel.to_wire().0,
+        match (kind, RelPath::new(below)) {
+            (ScopeKind::Workspace(_), Some(rel)) => rel.to_wire().0,
             _ => path.display().to_string(),
         }
     };
@@ -329,46 +352,54 @@ fn compile(folder: &AbsPath, naming: SourceNaming, sources: &[Source]) -> Rules 
             ));
         }
     }
+    let denies_secrets = kind == ScopeKind::Workspace(Secrets::Deny);
     let Some((main, includes)) = sources.split_first() else {
         return Rules::None;
     };
-    let Content::Text(text) = &main.content else {
-        return Rules::None;
+    let text = match &main.content {
+        Content::Text(text) if !text.is_empty() => text,
+        _ if denies_secrets => return secrets::rules().clone(),
+        _ => return Rules::None,
     };
-    if text.is_empty() {
-        return Rules::None;
-    }
     let source: Arc<str> = name(&main.path).into();
-    let mut rule_lines = Vec::new();
+    let built_in = denies_secrets.then(secrets::rule_lines);
+    let mut rule_lines: Vec<RuleLine<'_>> = built_in.into_iter().flatten().collect();
     for part in rule_parts(folder, text, includes) {
         match part {
             RulePart::Line(number, text) => rule_lines.push(RuleLine {
                 source: source.clone(),
                 number,
                 text,
+                is_built_in: false,
             }),
             RulePart::Include(_, path, text) => {
                 rule_lines.extend(gitignore::rule_lines(&name(path), text));
             }
         }
     }
-    rule_lines.push(RuleLine {
-        source: "built-in".into(),
-        number: 0,
-        text: RULE_FILE.as_bytes(),
-    });
+    rule_lines.push(secrets::rule_file_line());
+    compile_lines(rule_lines, |error| match error {
+        CompileError::TooManyPatterns => format!(
+            "cannot use the access rules of {}: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",
+            folder.display()
+        ),
+        CompileError::TooLarge { source, line } => format!(
+            "cannot use the access rules of {}: the pattern in line {line} of {source} is too large; everything in this folder is denied until it is shorter",
+            folder.display()
+        ),
+    })
+}
+
+/// Compiles lines. If they cannot be compiled, they deny everything for the reason that `explain` returns.
+pub(super) fn compile_lines(
+    rule_lines: Vec<RuleLine<'_>>,
+    explain: impl FnOnce(CompileError) -> String,
+) -> Rules {
     let lines: Vec<&[u8]> = rule_lines.iter().map(|line| line.text).collect();
     let lines = lines.join(&b'\n').into();
     match PatternSet::access_rules(rule_lines) {
         Ok(patterns) => Rules::Patterns(vec![Arc::new(Compiled { patterns, lines })]),
-        Err(CompileError::TooManyPatterns) => broken(format!(
-            "cannot use the access rules of {}: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",
-            folder.display()
-        )),
-        Err(CompileError::TooLarge { source, line }) => broken(format!(
-            "cannot use the access rules of {}: the pattern in line {line} of {source} is too large; everything in this folder is denied until it is shorter",
-            folder.display()
-        )),
+        Err(error) => Rules::Broken(explain(error).into()),
     }
 }
 
@@ -377,6 +408,8 @@ mod tests {
     use std::fs;
 
     use super::{super::rule_file::RACY, *};
+
+    const WORKSPACE: ScopeKind = ScopeKind::Workspace(Secrets::Allow);
 
     fn denied(files: &RuleFiles, path: &str) -> bool {
         match files.rules() {
@@ -398,7 +431,7 @@ mod tests {
         fs::write(&path, "a\n").unwrap();
         let now = ClockReading::system();
         let folder = AbsPath::new(dir.path()).unwrap();
-        let mut files = RuleFiles::read(folder, SourceNaming::Relative, now);
+        let mut files = RuleFiles::read(folder, WORKSPACE, now);
         let change_unseen = |files: &mut RuleFiles, text: &str| {
             fs::write(&path, text).unwrap();
             files.held.clear();
@@ -430,7 +463,7 @@ mod tests {
         std::os::unix::fs::symlink("target", dir.path().join(RULE_FILE)).unwrap();
         let now = ClockReading::system();
         let folder = AbsPath::new(dir.path()).unwrap();
-        let mut files = RuleFiles::read(folder, SourceNaming::Relative, now);
+        let mut files = RuleFiles::read(folder, WORKSPACE, now);
         files.read_at = now.wall + 2 * RACY;
         assert!(!files.refresh(now));
         fs::write(&target, "longer\n").unwrap();

@@ -14,7 +14,7 @@ use super::{
     Denial, Verdict,
     rule_file::included_paths,
     rule_scope::RuleScope,
-    rules::{RULE_FILE, Rules},
+    rules::{RULE_FILE, Rules, ScopeKind},
     symlinks::{ParentCache, ResolvedPath},
     through_link,
 };
@@ -58,6 +58,8 @@ pub struct AccessView {
     pub(super) scopes: Arc<[RuleScope]>,
     /// The files that contain the rules. Some may not exist.
     pub(super) rule_files: Arc<[PathBuf]>,
+    /// The rules for paths outside of the roots.
+    pub(super) outside: Rules,
 }
 
 impl AccessView {
@@ -378,9 +380,16 @@ impl AccessView {
 
     /// Checks the name of a path against all rules.
     pub(super) fn denial_of(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {
-        self.scopes
-            .iter()
-            .find_map(|scope| scope.denial(&scope.relative(path)?, &is_dir))
+        let mut is_outside = true;
+        let denial = self.scopes.iter().find_map(|scope| {
+            let rel = scope.relative(path)?;
+            is_outside &= scope.kind == ScopeKind::Above;
+            scope.denial(&rel, &is_dir)
+        });
+        denial.or_else(|| {
+            let rel = is_outside.then(|| path.below_file_system_root())??;
+            self.outside.denial(&rel, &is_dir)
+        })
     }
 }
 

@@ -330,11 +330,12 @@ mod tests {
         access::Access,
         path::{Root, Roots},
     };
+    use sightline_protocol::settings::Secrets;
 
     fn view(folder: &Path, rules: &str) -> AccessView {
         fs::write(folder.join(".clineignore"), rules).unwrap();
         let root = Root::new(AbsPath::new(folder).unwrap(), None);
-        Access::new(Arc::new(Roots::new(vec![root])), Vec::new())
+        Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow)
             .view()
             .0
     }
@@ -418,7 +419,7 @@ mod tests {
         let roots = [folder.path(), inner.as_path()]
             .map(|path| Root::new(AbsPath::new(path).unwrap(), None));
         let roots = Arc::new(Roots::new(roots.into()));
-        let view = Access::new(roots, Vec::new()).view().0;
+        let view = Access::new(roots, Vec::new(), Secrets::Allow).view().0;
         assert!(Redactor::new(&view, None).in_line("edited inner/keys.env"));
     }
 

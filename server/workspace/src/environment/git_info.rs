@@ -91,6 +91,7 @@ mod tests {
 
     use super::*;
     use crate::{access::Access, git, path::Roots};
+    use sightline_protocol::settings::Secrets;
 
     #[test]
     fn credentials_are_removed_from_every_url_form() {
@@ -145,7 +146,9 @@ mod tests {
         repository
             .remote("origin", "https://me:secret@host/o/r.git?x=1")
             .unwrap();
-        let view = Access::new(Arc::new(Roots::default()), Vec::new()).view().0;
+        let view = Access::new(Arc::new(Roots::default()), Vec::new(), Secrets::Allow)
+            .view()
+            .0;
         let facts = read(&view, folder.path());
         let remotes: Vec<_> = facts
             .remotes

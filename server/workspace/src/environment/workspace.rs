@@ -116,6 +116,7 @@ mod tests {
     use super::*;
     use crate::access::Access;
     use crate::path::AbsPath;
+    use sightline_protocol::settings::Secrets;
 
     fn root(path: &Path, name: &str) -> Root {
         Root::new(AbsPath::new(path).unwrap(), Some(name.to_owned()))
@@ -145,7 +146,7 @@ mod tests {
                  Primary workspace: last\\nfirst"
             )
         );
-        let (view, _) = Access::new(Arc::new(both), Vec::new()).view();
+        let (view, _) = Access::new(Arc::new(both), Vec::new(), Secrets::Allow).view();
         let json = configuration(&view, &Cancel::default()).unwrap().lines;
         let keys: Vec<_> = json.iter().filter(|line| line.ends_with("\": {")).collect();
         assert!(

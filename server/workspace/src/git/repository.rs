@@ -232,9 +232,12 @@ mod tests {
 
     use super::*;
     use crate::{access::Access, git, path::Roots};
+    use sightline_protocol::settings::Secrets;
 
     fn view() -> AccessView {
-        Access::new(Arc::new(Roots::default()), Vec::new()).view().0
+        Access::new(Arc::new(Roots::default()), Vec::new(), Secrets::Allow)
+            .view()
+            .0
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn format(listing: &Listing, base: &RelPath) -> String {
         printed.push_str(CUT_SHORT);
     }
     let left_out = [
-        (listing.omitted, "hidden by .clineignore"),
+        (listing.omitted, "hidden by access rules"),
         (listing.outside, "left out: outside the workspace"),
     ];
     for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {

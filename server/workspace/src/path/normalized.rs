@@ -67,6 +67,13 @@ impl AbsPath {
         self.below(base).map(|rel| RelPath(rel.to_path_buf()))
     }
 
+    /// Returns `self` relative to the root directory of its file system or drive.
+    pub(crate) fn below_file_system_root(&self) -> Option<RelPath> {
+        let names = self.0.components();
+        let names = names.filter(|part| matches!(part, Component::Normal(_)));
+        RelPath::new(&names.collect::<PathBuf>())
+    }
+
     /// Like [`Self::relative_to`], without allocation.
     #[cfg(unix)]
     pub(super) fn below(&self, base: &AbsPath) -> Option<&Path> {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use proptest::prelude::*;
+use sightline_protocol::settings::Secrets;
 use sightline_protocol::{
     error::ErrorKind,
     files::{FileEntry, FileKind},
@@ -56,7 +57,7 @@ fn roots(folders: &[&Path]) -> Arc<Roots> {
 }
 
 fn list(root: &Path, dir: &str, options: &ListOptions) -> Result<Listing, Error> {
-    let (view, _) = Access::new(roots(&[root]), Vec::new()).view();
+    let (view, _) = Access::new(roots(&[root]), Vec::new(), Secrets::Allow).view();
     let dir = RelPath::new(Path::new(dir)).unwrap();
     listing::list(&view, 0, &dir, options, &Cancel::default())
 }
@@ -340,7 +341,7 @@ fn denied_entries_are_counted_or_marked_and_never_entered() {
     let last = text.lines().last().unwrap();
     assert_eq!(
         last,
-        format!("({} entries hidden by .clineignore)", hidden.omitted)
+        format!("({} entries hidden by access rules)", hidden.omitted)
     );
 
     let lock = ListOptions {
@@ -390,7 +391,7 @@ fn links_to_the_outside_are_not_counted_as_denied() {
     put(&top, ".clineignore", "/file\n");
     assert_eq!(
         text(&top),
-        "a\n\n(2 entries hidden by .clineignore)\n\n(1 entry left out: outside the workspace)"
+        "a\n\n(2 entries hidden by access rules)\n\n(1 entry left out: outside the workspace)"
     );
 }
 
@@ -452,7 +453,7 @@ fn unlistable_paths_are_errors() {
         std::os::unix::fs::symlink(user, &link).unwrap();
         assert_eq!(refusal(&link, ""), ErrorKind::Unsupported);
     }
-    let (view, _) = Access::new(roots(&[&top]), Vec::new()).view();
+    let (view, _) = Access::new(roots(&[&top]), Vec::new(), Secrets::Allow).view();
     let dir = RelPath::default();
     let gone = listing::list(&view, 7, &dir, &ALL, &Cancel::default());
     assert_eq!(gone.unwrap_err().kind, ErrorKind::InvalidParams);
@@ -477,7 +478,7 @@ fn limits_stop_the_walk() {
 
     let cancel = Cancel::default();
     cancel.cancel();
-    let (view, _) = Access::new(roots(&[&top]), Vec::new()).view();
+    let (view, _) = Access::new(roots(&[&top]), Vec::new(), Secrets::Allow).view();
     let stopped = listing::list(&view, 0, &RelPath::default(), &ALL, &cancel);
     assert_eq!(stopped.unwrap_err().kind, ErrorKind::Cancelled);
 }
@@ -498,7 +499,7 @@ fn names_that_are_not_utf8_are_encoded() {
 
     let (_home, top) = workspace(&[("d/100%", "")]);
     fs::write(top.join("d").join(OsStr::from_bytes(b"\xFF%\n")), "").unwrap();
-    let (view, _) = Access::new(roots(&[&top]), Vec::new()).view();
+    let (view, _) = Access::new(roots(&[&top]), Vec::new(), Secrets::Allow).view();
     let dir = RelPath::new(Path::new("d")).unwrap();
     let found = listing::list(&view, 0, &dir, &ALL, &Cancel::default()).unwrap();
     let result = listing::list_result(view.roots(), 0, &dir, &found);
@@ -518,7 +519,7 @@ fn names_that_are_not_utf8_are_encoded() {
 fn result_paths_can_be_listed_again() {
     let (_one, first) = workspace(&[("same", "")]);
     let (_two, second) = workspace(&[("same", ""), ("sub/own", "")]);
-    let (view, _) = Access::new(roots(&[&first, &second]), Vec::new()).view();
+    let (view, _) = Access::new(roots(&[&first, &second]), Vec::new(), Secrets::Allow).view();
     let found = listing::list(&view, 1, &RelPath::default(), &ALL, &Cancel::default()).unwrap();
     let result = listing::list_result(view.roots(), 1, &RelPath::default(), &found);
     for (entry, listed) in result.entries.iter().zip(&found.entries) {

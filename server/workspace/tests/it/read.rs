@@ -4,6 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use proptest::prelude::*;
 use ropey::Rope;
+use sightline_protocol::settings::Secrets;
 use sightline_protocol::{error::ErrorKind, files::TextSource};
 use sightline_workspace::{
     access::{Access, AccessView},
@@ -38,7 +39,7 @@ impl Workspace {
     fn view(&self) -> AccessView {
         let root = Root::new(AbsPath::new(&self.at).unwrap(), None);
         let roots = Arc::new(Roots::new(vec![root]));
-        Access::new(roots, Vec::new()).view().0
+        Access::new(roots, Vec::new(), Secrets::Allow).view().0
     }
 
     fn read(

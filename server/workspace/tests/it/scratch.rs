@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use sightline_protocol::access::{AccessKind, PathAccess};
+use sightline_protocol::{
+    access::{AccessKind, PathAccess},
+    settings::Secrets,
+};
 use sightline_workspace::{
     access::{Access, AccessView},
     path::{AbsPath, Root, Roots},
@@ -22,7 +25,7 @@ pub(crate) fn access(roots: &[&Path]) -> Access {
         .iter()
         .map(|path| Root::new(abs(path), None))
         .collect();
-    Access::new(Arc::new(Roots::new(roots)), Vec::new())
+    Access::new(Arc::new(Roots::new(roots)), Vec::new(), Secrets::Allow)
 }
 
 pub(crate) fn view(root: &Path) -> AccessView {

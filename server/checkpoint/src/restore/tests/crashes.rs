@@ -15,6 +15,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -113,7 +114,9 @@ impl Fixture {
 
     fn job<R>(&self, act: impl FnOnce(&Job<'_>) -> R) -> R {
         let roots = Roots::new(vec![workspace(&self.root)]);
-        let view = Access::new(roots.into(), Vec::new()).view().0;
+        let view = Access::new(roots.into(), Vec::new(), Secrets::Allow)
+            .view()
+            .0;
         act(&Job {
             view: &view,
             root: 0,

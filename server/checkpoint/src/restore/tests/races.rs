@@ -3,6 +3,7 @@
 
 use std::{fs, path::PathBuf, sync::Once};
 
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -60,7 +61,9 @@ impl Fixture {
 
     fn job<R>(&self, progress: &(dyn Fn(Progress) + Sync), act: impl FnOnce(&Job<'_>) -> R) -> R {
         let roots = Roots::new(vec![Self::workspace(&self.root)]);
-        let view = Access::new(roots.into(), Vec::new()).view().0;
+        let view = Access::new(roots.into(), Vec::new(), Secrets::Allow)
+            .view()
+            .0;
         act(&Job {
             view: &view,
             root: 0,

@@ -6,6 +6,7 @@ use std::{
     collections::VecDeque,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use sightline_protocol::settings::RecursiveReaders;
@@ -201,7 +202,7 @@ impl CommandChecker<'_> {
             }
             self.tree_left -= entries.len();
             self.check_entries(&folder, &entries, search, (written, &how), &mut queue);
-            if self.started.elapsed() > MAX_TIME {
+            if self.started.elapsed() > self.tree_time() {
                 return self.refuse_undecided(search, written, before);
             }
             if self.denied.len() >= before + MAX_NAMED {
@@ -210,10 +211,21 @@ impl CommandChecker<'_> {
         }
     }
 
+    /// Returns how long directories are searched. A search for built-in secrets alone leaves time to
+    /// check the rest of the command.
+    fn tree_time(&self) -> Duration {
+        if self.has_user_rules {
+            MAX_TIME
+        } else {
+            MAX_TIME / 4
+        }
+    }
+
     /// Denies a command that could not be checked completely, unless a file was denied since
-    /// `before`.
+    /// `before`. Without a rule of the user, such a command is allowed: built-in rules alone must
+    /// not make large directories unsearchable.
     fn refuse_undecided(&mut self, search: &TreeSearch<'_>, folder: &str, before: usize) {
-        if self.denied.len() > before {
+        if self.denied.len() > before || !self.has_user_rules {
             return;
         }
         let reason = format!(
@@ -247,7 +259,7 @@ impl CommandChecker<'_> {
         };
         let mut ignores = rules.within(&folder.place);
         for entry in entries {
-            if self.started.elapsed() > MAX_TIME {
+            if self.started.elapsed() > self.tree_time() {
                 return;
             }
             let name = entry.file_name();
@@ -384,7 +396,7 @@ impl CommandChecker<'_> {
             if self.denied.len() >= before + MAX_NAMED {
                 return;
             }
-            if self.tree_left == 0 || self.started.elapsed() > MAX_TIME {
+            if self.tree_left == 0 || self.started.elapsed() > self.tree_time() {
                 return self.refuse_undecided(&search, ".", before);
             }
             self.tree_left -= 1;
@@ -518,6 +530,8 @@ fn base_folders(invocation: &Invocation, used: &ProgramUse, state: &ShellState) 
 mod tests {
     use std::{fs, sync::Arc};
 
+    use sightline_protocol::settings::Secrets;
+
     use super::*;
     use crate::{
         access::Access,
@@ -533,7 +547,7 @@ mod tests {
             fs::write(folder.path().join(name), "").unwrap();
         }
         let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
-        let view = Access::new(Arc::new(Roots::new(vec![root])), Vec::new())
+        let view = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow)
             .view()
             .0;
         for (left, is_allowed) in [(3, false), (4, true)] {
@@ -545,6 +559,27 @@ mod tests {
                 assert_eq!(refused.path, ".");
                 assert!(refused.reason.contains("access.recursiveReaders"));
             }
+        }
+    }
+
+    /// Otherwise no large project could be searched.
+    #[test]
+    fn a_directory_that_is_too_large_is_allowed_without_user_rules() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
+        let roots = Arc::new(Roots::new(vec![root]));
+        let view = Access::new(roots, Vec::new(), Secrets::Deny).view().0;
+        for (name, is_allowed) in [(None, true), (Some(".env"), false)] {
+            if let Some(name) = name {
+                fs::write(folder.path().join(name), "").unwrap();
+            }
+            let mut checker = CommandChecker::new(&view, RecursiveReaders::Deny);
+            checker.tree_left = if is_allowed { 1 } else { 100 };
+            checker.run("grep -r x . | head");
+            assert_eq!(checker.denied.is_empty(), is_allowed);
         }
     }
 }

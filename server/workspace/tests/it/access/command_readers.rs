@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, process::Command, sync::Arc};
 
+use sightline_protocol::settings::Secrets;
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 use sightline_workspace::{
     access::{Access, AccessView},
@@ -68,7 +69,7 @@ fn workspace(gitignore: &str) -> Workspace {
     git(&folder, &["add", "."]);
     git(&folder, &["commit", "-q", "-m", "first"]);
     let root = Root::new(AbsPath::new(&folder).unwrap(), None);
-    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     Workspace {
         root: folder.to_str().unwrap().to_owned(),
         view: access.view().0,
@@ -482,7 +483,7 @@ fn without_rules_no_directory_is_scanned() {
     let parent = tempfile::tempdir().unwrap();
     fs::write(parent.path().join(".env"), "x").unwrap();
     let root = Root::new(AbsPath::new(parent.path()).unwrap(), None);
-    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     let view = access.view().0;
     for command in [
         "grep -r x .",
@@ -509,7 +510,7 @@ fn commands_run_only_in_roots() {
         ],
     );
     let root = Root::new(AbsPath::new(&folder.join("ws")).unwrap(), None);
-    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     let check = |command: &str| access.view().0.check_command(command).allowed;
     assert!(check("grep -r x ."));
     assert!(check("cat only-top.txt"));

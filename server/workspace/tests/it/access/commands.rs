@@ -2,6 +2,7 @@
 
 use std::{fs, sync::Arc};
 
+use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::{Access, AccessView},
     path::{AbsPath, Root, Roots},
@@ -43,7 +44,7 @@ pub(super) fn workspace() -> Workspace {
         std::os::unix::fs::symlink("sub/deep", folder.join("inner")).unwrap();
     }
     let root = Root::new(AbsPath::new(&folder).unwrap(), None);
-    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     Workspace {
         root: folder.to_str().unwrap().to_owned(),
         view: access.view().0,

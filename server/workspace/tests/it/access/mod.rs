@@ -9,3 +9,4 @@ mod paths;
 mod races;
 mod rules;
 mod rules_above_root;
+mod secrets;

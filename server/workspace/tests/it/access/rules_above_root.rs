@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use crate::scratch::*;
-use sightline_protocol::access::AccessKind;
+use sightline_protocol::{access::AccessKind, settings::Secrets};
 use sightline_workspace::{
     access::{Access, AccessView, ClockReading},
     cancel::Cancel,
@@ -119,9 +119,13 @@ fn invalid_rules_above_a_root_deny_everything() {
 fn rules_above_an_opened_file_apply() {
     let (_parent, root) = nested();
     let open_files = ["a.key", "open"].map(|name| abs(&root.join(name)));
-    let view = Access::new(Arc::new(Roots::default()), open_files.to_vec())
-        .view()
-        .0;
+    let view = Access::new(
+        Arc::new(Roots::default()),
+        open_files.to_vec(),
+        Secrets::Allow,
+    )
+    .view()
+    .0;
     let ask = |name: &str| kind(&view, &root.join(name).display().to_string());
     assert_eq!(ask("a.key"), AccessKind::Denied);
     assert_eq!(ask("open"), AccessKind::Allowed);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::Value;
-use sightline_protocol::files::FileKind;
+use sightline_protocol::{files::FileKind, settings::Secrets};
 use sightline_testing::fixtures;
 use sightline_workspace::{
     access::Access,
@@ -182,7 +182,8 @@ fn list(case: &Value) -> String {
     fs::create_dir(&workspace).unwrap();
     create_entries(&input["tree"], &workspace);
     let root = Root::new(AbsPath::new(&workspace).unwrap(), None);
-    let (view, _) = Access::new(Arc::new(Roots::new(vec![root])), Vec::new()).view();
+    let (view, _) =
+        Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow).view();
     let dir = RelPath::new(Path::new(input["directory"].as_str().unwrap())).unwrap();
     let options = ListOptions {
         recursive: input["recursive"].as_bool().unwrap(),

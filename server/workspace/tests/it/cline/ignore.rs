@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use serde_json::Value;
-use sightline_protocol::access::AccessKind;
+use sightline_protocol::{access::AccessKind, settings::Secrets};
 use sightline_testing::{fixtures, git};
 use sightline_workspace::{
     access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
@@ -105,7 +105,7 @@ impl Workspace {
         Self {
             _parent: parent,
             root,
-            access: Access::new(Arc::new(roots), Vec::new()),
+            access: Access::new(Arc::new(roots), Vec::new(), Secrets::Allow),
         }
     }
 

@@ -10,6 +10,7 @@ mod terminals;
 
 use std::{fs, path::Path, sync::Arc};
 
+use sightline_protocol::settings::Secrets;
 use sightline_protocol::{
     editor::{Tab, Terminal, VisibleEditor},
     environment::{EnvironmentDetailsParams, Mode, ModelRef, Section, SectionId, Usage},
@@ -144,7 +145,7 @@ impl Fixture {
     fn view(&self) -> AccessView {
         let roots = self.roots.iter();
         let roots = roots.map(|root| Root::new(self.at(root), None)).collect();
-        Access::new(Arc::new(Roots::new(roots)), Vec::new())
+        Access::new(Arc::new(Roots::new(roots)), Vec::new(), Secrets::Allow)
             .view()
             .0
     }

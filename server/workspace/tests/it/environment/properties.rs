@@ -3,6 +3,7 @@
 use std::{fs, sync::Arc};
 
 use proptest::{collection::vec, prelude::*, sample::select};
+use sightline_protocol::settings::Secrets;
 use sightline_protocol::{
     editor::{Tab, Terminal, VisibleEditor},
     environment::EnvironmentDetailsParams,
@@ -53,9 +54,13 @@ fn workspace() -> Workspace {
 fn view(root: &AbsPath, name: &str) -> AccessView {
     let root = Root::new(root.clone(), Some(name.to_owned()));
     let other = Root::new(AbsPath::new(std::path::Path::new("/other")).unwrap(), None);
-    Access::new(Arc::new(Roots::new(vec![root, other])), Vec::new())
-        .view()
-        .0
+    Access::new(
+        Arc::new(Roots::new(vec![root, other])),
+        Vec::new(),
+        Secrets::Allow,
+    )
+    .view()
+    .0
 }
 
 #[derive(Clone, Debug)]

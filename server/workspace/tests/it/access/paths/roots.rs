@@ -1,6 +1,7 @@
 //! Checks with several roots or none.
 
 use super::*;
+use sightline_protocol::settings::Secrets;
 
 #[test]
 fn every_root_that_contains_a_path_can_deny_it() {
@@ -61,7 +62,11 @@ fn without_roots_only_the_opened_files_are_allowed() {
         ("other.txt", ""),
     ]);
     let open_files = ["open.txt", "open.key"].map(|name| abs(&folder.join(name)));
-    let access = Access::new(Arc::new(Roots::default()), open_files.to_vec());
+    let access = Access::new(
+        Arc::new(Roots::default()),
+        open_files.to_vec(),
+        Secrets::Allow,
+    );
     let view = access.view().0;
     let ask = |name: &str| kind(&view, &folder.join(name).display().to_string());
     assert_eq!(ask("open.txt"), AccessKind::Allowed);
@@ -85,9 +90,13 @@ fn an_opened_link_is_checked_by_its_target() {
     link(".env", folder.join("notes"));
     link("plain", folder.join("fine"));
     let open_files = ["notes", "fine"].map(|name| abs(&folder.join(name)));
-    let view = Access::new(Arc::new(Roots::default()), open_files.to_vec())
-        .view()
-        .0;
+    let view = Access::new(
+        Arc::new(Roots::default()),
+        open_files.to_vec(),
+        Secrets::Allow,
+    )
+    .view()
+    .0;
     let ask = |name: &str| kind(&view, &folder.join(name).display().to_string());
     assert_eq!(ask("notes"), AccessKind::Denied);
     assert_eq!(ask("fine"), AccessKind::Allowed);

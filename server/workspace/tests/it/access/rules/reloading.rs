@@ -1,6 +1,7 @@
 //! Rules while their files change.
 
 use super::*;
+use sightline_protocol::settings::Secrets;
 
 /// Loads the rules at times that the test sets.
 struct RuleLoader {
@@ -225,7 +226,11 @@ fn rules_apply_when_the_roots_change() {
     let sub = root.join("sub");
     for folders in [[root.as_path(), parent.path()], [&sub, parent.path()]] {
         let roots = folders.map(|path| Root::new(abs(path), None));
-        let renewed = access.with_roots(Arc::new(Roots::new(roots.to_vec())), Vec::new());
+        let renewed = access.updated(
+            Arc::new(Roots::new(roots.to_vec())),
+            Vec::new(),
+            Secrets::Allow,
+        );
         assert_eq!(kind(&renewed.view().0, "a"), AccessKind::Denied);
     }
 }

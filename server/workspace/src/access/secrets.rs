@@ -1,0 +1,46 @@
+//! The built-in rules for files that usually contain secrets.
+//!
+//! They come before the lines of the `.clineignore` of a workspace folder, which can allow a file again with `!`.
+
+use std::sync::{Arc, LazyLock};
+
+use super::{
+    gitignore::{self, RuleLine},
+    rule_file::RULE_FILE,
+    rules::{Rules, compile_lines},
+};
+
+/// The source of the rules, as reported.
+const SOURCE: &str = "built-in secrets";
+const TEXT: &[u8] = include_bytes!("built_in_secrets.gitignore");
+
+/// Returns the lines of the rules.
+pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
+    let source: Arc<str> = SOURCE.into();
+    gitignore::lines(TEXT).map(move |(number, text)| RuleLine {
+        source: source.clone(),
+        number,
+        text,
+        is_built_in: true,
+    })
+}
+
+/// Returns the line that denies the rule files. It comes after all other lines.
+pub(super) fn rule_file_line() -> RuleLine<'static> {
+    RuleLine {
+        source: "built-in".into(),
+        number: 0,
+        text: RULE_FILE.as_bytes(),
+        is_built_in: true,
+    }
+}
+
+/// Returns the rules of a folder without rule files. They deny the rule file as well, so that an agent cannot create one
+/// that allows secrets.
+pub(super) fn rules() -> &'static Rules {
+    static RULES: LazyLock<Rules> = LazyLock::new(|| {
+        let lines = rule_lines().chain([rule_file_line()]).collect();
+        compile_lines(lines, |_| "cannot compile the built-in rules".to_owned())
+    });
+    &RULES
+}

@@ -1,0 +1,141 @@
+//! Built-in access rules for secrets, at every door.
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{Server, Workspace},
+    hook::hook_with,
+    ipc::run,
+};
+
+/// A workspace without rules of the user.
+fn plain() -> Workspace {
+    Workspace::new(&[
+        (".env", "KEY=SECRET-1\n"),
+        (".env.example", "KEY=\n"),
+        ("a.txt", "1\n"),
+    ])
+}
+
+fn set_secrets(server: &mut Server, value: &str) {
+    let settings = json!({ "sightline": { "access": { "secrets": value } } });
+    server.send_notification(
+        "workspace/didChangeConfiguration",
+        json!({ "settings": settings }),
+    );
+}
+
+fn verdict(server: &mut Server, path: &str) -> Value {
+    let result = server.call("sightline/checkAccess", json!({ "paths": [path] }));
+    result["paths"][0].clone()
+}
+
+#[test]
+fn secrets_are_denied_in_a_folder_without_rules() {
+    let workspace = plain();
+    let mut server = Server::start(&workspace);
+    let denied = verdict(&mut server, ".env");
+    assert_eq!(denied["access"], "denied");
+    let rule = json!({ "source": "built-in secrets", "line": 3, "pattern": ".env" });
+    assert_eq!(denied["rule"], rule);
+    assert_eq!(verdict(&mut server, ".env.example")["access"], "allowed");
+    let error = server.refused("sightline/readFile", json!({ "path": ".env" }));
+    assert_eq!(error["data"]["kind"], "accessDenied");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("built-in secrets") && !message.contains("SECRET-1"),
+        "{message}"
+    );
+    let list = server.call("sightline/listFiles", json!({}));
+    let text = list["text"].as_str().unwrap();
+    assert!(text.contains("(1 entry hidden by access rules)"), "{text}");
+    let command = json!({ "command": "cat .env" });
+    let result = server.call("sightline/checkAccess", command);
+    assert_eq!(result["command"]["allowed"], false);
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_line_in_the_rule_file_allows_a_secret() {
+    let workspace = plain();
+    workspace.write(".clineignore", "!.env\n");
+    let mut server = Server::start(&workspace);
+    assert_eq!(verdict(&mut server, ".env")["access"], "allowed");
+    assert_eq!(verdict(&mut server, "id_rsa")["access"], "denied");
+    let read = server.call("sightline/readFile", json!({ "path": ".env" }));
+    assert_eq!(read["text"], "KEY=SECRET-1\n");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn the_setting_applies_at_once_and_to_the_command_line() {
+    let workspace = plain();
+    let mut server = Server::start(&workspace);
+    let id =
+        |server: &mut Server| server.call("sightline/createCheckpoint", json!({}))["id"].clone();
+    let first = id(&mut server);
+    set_secrets(&mut server, "allow");
+    assert_eq!(verdict(&mut server, ".env")["access"], "allowed");
+    assert_eq!(run(&workspace, &["access", ".env"]).0, 0);
+    let second = id(&mut server);
+    let changes = json!({ "from": first, "to": second });
+    let diff = server.call("sightline/diffCheckpoints", changes.clone());
+    assert_eq!(diff["files"][0]["path"], ".env", "{diff}");
+    set_secrets(&mut server, "deny");
+    assert_eq!(verdict(&mut server, ".env")["access"], "denied");
+    assert_eq!(run(&workspace, &["access", ".env"]).0, 1);
+    let diff = server.call("sightline/diffCheckpoints", changes);
+    assert_eq!(diff["files"], json!([]));
+    // A checkpoint with the file does not restore it now.
+    workspace.write(".env", "KEY=SECRET-2\n");
+    workspace.write("a.txt", "2\n");
+    server.call("sightline/restoreCheckpoint", json!({ "id": second }));
+    let read = |name: &str| std::fs::read_to_string(workspace.path(name)).unwrap();
+    assert_eq!(
+        (read(".env"), read("a.txt")),
+        ("KEY=SECRET-2\n".to_owned(), "1\n".to_owned())
+    );
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn the_command_line_names_the_rule() {
+    let workspace = plain();
+    let (code, text, _) = run(&workspace, &["access", ".env", "a.txt"]);
+    assert_eq!(
+        (code, text.as_str()),
+        (
+            1,
+            "denied\t.env\tbuilt-in secrets:3: .env\nallowed\ta.txt\n"
+        )
+    );
+    let (code, text, _) = run(&workspace, &["doctor"]);
+    assert!(text.contains("built-in secrets"), "{code} {text}");
+}
+
+#[test]
+fn hooks_refuse_secrets_inside_and_outside_the_workspace() {
+    let workspace = plain();
+    let outside = workspace.root().with_file_name("home");
+    std::fs::create_dir_all(outside.join(".ssh")).unwrap();
+    std::fs::write(outside.join(".ssh/id_rsa"), "x").unwrap();
+    std::fs::write(outside.join("notes"), "x").unwrap();
+    let read = |path: &std::path::Path| {
+        let input = json!({
+            "session_id": "s",
+            "cwd": workspace.root(),
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Read",
+            "tool_input": { "file_path": path },
+        });
+        hook_with(&workspace, "PreToolUse", "claude", &input.to_string(), &[])
+    };
+    let refused = read(&workspace.path(".env"));
+    assert!(refused.contains("built-in secrets:3"), "{refused}");
+    let refused = read(&outside.join(".ssh/id_rsa"));
+    assert!(refused.contains("built-in secrets"), "{refused}");
+    for path in [workspace.path("a.txt"), outside.join("notes")] {
+        let answer = read(&path);
+        assert!(!answer.contains("deny"), "{answer}");
+    }
+}
