@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Server, Workspace},
+    harness::{Server, Workspace, program},
     hook::hook_with,
     ipc::run,
 };
@@ -111,6 +111,98 @@ fn the_command_line_names_the_rule() {
     );
     let (code, text, _) = run(&workspace, &["doctor"]);
     assert!(text.contains("built-in secrets"), "{code} {text}");
+}
+
+#[test]
+fn init_writes_rules_that_deny_nothing_more() {
+    let workspace = plain();
+    let (code, text, _) = run_init(&workspace, &["--dry-run"]);
+    assert_eq!((code, text.as_str()), (0, ""));
+    assert!(!workspace.path(".clineignore").exists());
+    let (code, text, _) = run_init(&workspace, &[]);
+    assert!(code == 0 && text.contains("Built-in secrets"), "{text}");
+    let written = std::fs::read_to_string(workspace.path(".clineignore")).unwrap();
+    assert!(
+        written.lines().all(|line| line.starts_with('#')),
+        "{written}"
+    );
+    let (_, text, _) = run(&workspace, &["access", "a.txt", ".env"]);
+    assert!(text.starts_with("allowed\ta.txt\ndenied\t.env\t"), "{text}");
+    // Its examples do what they say.
+    let rules = written
+        .replace("# !.env", "!.env")
+        .replace("# .envrc", ".envrc");
+    workspace.write(".clineignore", &rules);
+    assert_eq!(run(&workspace, &["access", ".env"]).0, 0);
+    assert_eq!(run(&workspace, &["access", ".envrc"]).0, 1);
+}
+
+#[test]
+fn init_never_overwrites() {
+    let workspace = plain();
+    workspace.write(".clineignore", "x\n");
+    for option in ["--yes", "--dry-run"] {
+        let (code, text, error) = run_init(&workspace, &[option]);
+        assert_eq!((code, text.as_str()), (1, ""));
+        assert!(error.contains("exists; nothing was changed"), "{error}");
+    }
+    let read = || std::fs::read_to_string(workspace.path(".clineignore"));
+    assert_eq!(read().unwrap(), "x\n");
+    #[cfg(unix)]
+    {
+        std::fs::remove_file(workspace.path(".clineignore")).unwrap();
+        let target = workspace.path("missing");
+        std::os::unix::fs::symlink(&target, workspace.path(".clineignore")).unwrap();
+        assert_eq!(run_init(&workspace, &["--yes"]).0, 1);
+        assert!(!target.exists());
+    }
+}
+
+#[test]
+fn init_offers_the_rules_of_other_agents() {
+    let workspace = plain();
+    workspace.write(
+        ".cursorignore",
+        "# comment\n\nprivate/\r\n!include a.txt\n[\n",
+    );
+    workspace.write(".aiexclude", "*.sqlite\n!keep.sqlite");
+    std::fs::create_dir(workspace.path(".rooignore")).unwrap();
+    // Nobody can be asked.
+    let (code, text, error) = run_init(&workspace, &[]);
+    assert_eq!(code, 2, "{error}");
+    let offered = "# From .cursorignore\nprivate/\n\n# From .aiexclude\n*.sqlite\n!keep.sqlite\n";
+    assert_eq!(text, offered);
+    assert!(!workspace.path(".clineignore").exists());
+    let (code, text, error) = run_init(&workspace, &["--yes"]);
+    assert!(code == 0 && text.starts_with(offered), "{text}");
+    assert!(error.contains(".cursorignore: 2 lines left out"), "{error}");
+    let asked = ["private/x", "a.sqlite", "keep.sqlite", ".env", "a.txt"];
+    let (_, text, _) = run(&workspace, &[&["access"][..], &asked].concat());
+    let verdicts: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    assert_eq!(
+        verdicts,
+        ["denied", "denied", "allowed", "denied", "allowed"]
+    );
+}
+
+fn run_init(workspace: &Workspace, options: &[&str]) -> (i32, String, String) {
+    let output = program()
+        .arg("init")
+        .args(options)
+        .arg("--root")
+        .arg(workspace.root())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 #[test]

@@ -262,6 +262,9 @@ impl Installer {
                 "Codex runs new hooks after you have approved them: open Codex and enter /hooks.\n",
             )?;
         }
+        print_message(
+            "built-in secrets (.env, private keys, ...) are denied to agents; `sightline init` writes a file for your own rules",
+        );
         self.finish(change)
     }
 

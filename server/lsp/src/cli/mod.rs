@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod helix;
 mod hook;
+mod init;
 mod man;
 mod mcp;
 mod offline;
@@ -179,6 +180,8 @@ enum Command {
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
+    /// Write a .clineignore for the workspace, with the lines of other agents' rule files.
+    Init(init::Init),
     /// Connect coding agents: their hooks, MCP tools and plugins.
     #[command(subcommand)]
     Agents(agents::Agents),
@@ -405,6 +408,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Compact(command) => conversations::compact(command),
         Command::Checkpoint(command) => checkpoints::run(command),
         Command::Schema { name } => schema::run(name.as_deref()),
+        Command::Init(arguments) => init::run(&arguments),
         Command::Agents(command) => agents::run(command),
         Command::HelixConfig(arguments) => helix::run(&arguments),
         // Runs before the arguments are parsed.
