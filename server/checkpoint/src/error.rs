@@ -136,12 +136,12 @@ impl Error {
             | Self::Damaged(_)
             | Self::Restore(_)
             | Self::Encode { .. } => ErrorKind::Storage,
-            Self::Workspace(error) => error.kind,
+            Self::Workspace(error) => error.kind(),
         }
     }
 
     pub(crate) fn cancelled() -> Self {
-        Self::Workspace(WorkspaceError::cancelled())
+        Self::Workspace(WorkspaceError::Cancelled)
     }
 
     pub(crate) fn damaged(message: impl Into<String>) -> Self {

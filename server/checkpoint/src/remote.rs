@@ -277,9 +277,9 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
 
 /// Refuses a store that contains links, pipes or devices: git would follow them or block.
 fn require_regular_files(dir: &Path) -> Result<(), Error> {
-    let entries = fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
+    let entries = fs::read_dir(dir).map_err(|error| failed("list", dir, error))?;
     for entry in entries {
-        let entry = entry.map_err(|error| failed("list", dir, &error))?;
+        let entry = entry.map_err(|error| failed("list", dir, error))?;
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => require_regular_files(&entry.path())?,
             Ok(kind) if !kind.is_file() => return Err(not_a_regular_file(&entry.path()).into()),

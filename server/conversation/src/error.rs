@@ -63,12 +63,12 @@ impl Error {
             Self::MessageTooLarge => ErrorKind::TooLarge,
             Self::Storage { .. } => ErrorKind::Storage,
             Self::Encode { .. } => ErrorKind::Internal,
-            Self::Workspace(error) => error.kind,
+            Self::Workspace(error) => error.kind(),
         }
     }
 
     pub(crate) fn cancelled() -> Self {
-        Self::Workspace(WorkspaceError::cancelled())
+        Self::Workspace(WorkspaceError::Cancelled)
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {

@@ -23,10 +23,10 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 impl From<WorkspaceError> for Error {
     fn from(error: WorkspaceError) -> Self {
         Self {
-            kind: error.kind,
-            message: error.message,
-            path: error.path,
-            rule: error.rule,
+            kind: error.kind(),
+            message: error.to_string(),
+            path: error.path().map(str::to_owned),
+            rule: error.rule().cloned(),
         }
     }
 }
@@ -113,7 +113,8 @@ mod tests {
     use std::{io, path::PathBuf};
 
     use ErrorKind as Kind;
-    use sightline_workspace::path::RelPath;
+    use sightline_protocol::access::AccessRule;
+    use sightline_workspace::{path::RelPath, storage::TaskId};
 
     use super::*;
 
@@ -129,6 +130,155 @@ mod tests {
 
     fn full() -> io::Error {
         io::Error::other("disk full")
+    }
+
+    #[test]
+    fn errors_of_the_workspace_have_their_codes() {
+        use WorkspaceError as E;
+        let f = || "f".to_owned();
+        let json = || serde_json::from_str::<u8>("x").unwrap_err();
+        let task = || TaskId::new("t").unwrap();
+        let open = |kind: io::ErrorKind| E::Open {
+            path: f(),
+            source: kind.into(),
+        };
+        let list = |kind: io::ErrorKind| E::List {
+            path: f(),
+            source: kind.into(),
+        };
+        for (error, kind, path) in [
+            (E::Cancelled, Kind::Cancelled, None),
+            (E::InvalidParams(f()), Kind::InvalidParams, None),
+            (
+                E::InvalidPath {
+                    path: f(),
+                    why: f(),
+                },
+                Kind::InvalidParams,
+                Some("f"),
+            ),
+            (E::NotADirectory(f()), Kind::InvalidParams, Some("f")),
+            (
+                E::AccessDenied {
+                    path: f(),
+                    reason: f(),
+                    rule: None,
+                },
+                Kind::AccessDenied,
+                Some("f"),
+            ),
+            (E::Outside(f()), Kind::AccessDenied, Some("f")),
+            (E::LinkToOutside(f()), Kind::AccessDenied, Some("f")),
+            (open(io::ErrorKind::NotFound), Kind::NotFound, Some("f")),
+            (
+                open(io::ErrorKind::NotADirectory),
+                Kind::NotFound,
+                Some("f"),
+            ),
+            (
+                open(io::ErrorKind::PermissionDenied),
+                Kind::AccessDenied,
+                Some("f"),
+            ),
+            (
+                open(io::ErrorKind::IsADirectory),
+                Kind::Unsupported,
+                Some("f"),
+            ),
+            (open(io::ErrorKind::Other), Kind::Storage, Some("f")),
+            (list(io::ErrorKind::NotFound), Kind::NotFound, Some("f")),
+            (
+                list(io::ErrorKind::PermissionDenied),
+                Kind::Unsupported,
+                Some("f"),
+            ),
+            (
+                E::Read {
+                    path: f(),
+                    source: full(),
+                },
+                Kind::Unsupported,
+                Some("f"),
+            ),
+            (
+                E::Unsupported {
+                    action: "read",
+                    path: f(),
+                    what: f(),
+                },
+                Kind::Unsupported,
+                Some("f"),
+            ),
+            (E::Replaced(f()), Kind::Conflict, Some("f")),
+            (
+                E::TooLarge {
+                    path: f(),
+                    limit: 5,
+                },
+                Kind::TooLarge,
+                Some("f"),
+            ),
+            (E::TaskExists(task()), Kind::Conflict, None),
+            (E::TaskLocked(task()), Kind::Busy, None),
+            (
+                E::Storage {
+                    action: "write",
+                    path: f().into(),
+                    source: full(),
+                },
+                Kind::Storage,
+                None,
+            ),
+            (
+                E::Unusable {
+                    path: f().into(),
+                    problem: f(),
+                },
+                Kind::Storage,
+                None,
+            ),
+            (E::StateFileTooLarge(f().into()), Kind::Storage, None),
+            (E::Encode(json()), Kind::Storage, None),
+        ] {
+            let message = error.to_string();
+            let converted = Error::from(error);
+            assert_eq!(converted.path.as_deref(), path, "{message}");
+            assert_response(converted, kind.code(), kind, &message);
+        }
+    }
+
+    #[test]
+    fn the_rule_that_denied_access_is_in_the_response() {
+        let denied = || WorkspaceError::AccessDenied {
+            path: "a.key".to_owned(),
+            reason: "matches *.key".to_owned(),
+            rule: Some(AccessRule {
+                source: ".clineignore".to_owned(),
+                line: 3,
+                pattern: "*.key".to_owned(),
+            }),
+        };
+        // Also if another crate passes it on.
+        for error in [
+            Error::from(denied()),
+            CheckpointError::from(denied()).into(),
+            ConversationError::from(denied()).into(),
+        ] {
+            let body = error_body(&Value::from(1), &error);
+            let response: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(
+                response["error"],
+                serde_json::json!({
+                    "code": -32803,
+                    "message": "access to a.key is denied: matches *.key",
+                    "data": {
+                        "kind": "accessDenied",
+                        "path": "a.key",
+                        "rule": { "source": ".clineignore", "line": 3, "pattern": "*.key" },
+                    },
+                })
+            );
+        }
     }
 
     #[test]
@@ -238,7 +388,7 @@ mod tests {
                 "cannot encode the journal: disk full; please report this bug",
             ),
             (
-                E::Workspace(WorkspaceError::cancelled()),
+                E::Workspace(WorkspaceError::Cancelled),
                 Kind::Cancelled,
                 "the request was cancelled",
             ),
@@ -256,7 +406,7 @@ mod tests {
         use ConversationError as E;
         let why = || "why".to_owned();
         let json = || serde_json::from_str::<u8>("x").unwrap_err();
-        let task = sightline_workspace::storage::TaskId::new("t").unwrap();
+        let task = TaskId::new("t").unwrap();
         for (error, kind) in [
             (E::InvalidMessage(3), Kind::InvalidParams),
             (E::InvalidParams(why()), Kind::InvalidParams),
@@ -279,7 +429,7 @@ mod tests {
                 },
                 Kind::Internal,
             ),
-            (E::Workspace(WorkspaceError::cancelled()), Kind::Cancelled),
+            (E::Workspace(WorkspaceError::Cancelled), Kind::Cancelled),
         ] {
             let message = error.to_string();
             assert_response(error, kind.code(), kind, &message);

@@ -32,7 +32,7 @@ impl Cancel {
         if self.set(COMMITTED) {
             Ok(())
         } else {
-            Err(Error::cancelled())
+            Err(Error::Cancelled)
         }
     }
 
@@ -47,7 +47,7 @@ impl Cancel {
     /// `cancelled`.
     pub fn check(&self) -> Result<(), Error> {
         if self.is_cancelled() {
-            return Err(Error::cancelled());
+            return Err(Error::Cancelled);
         }
         Ok(())
     }

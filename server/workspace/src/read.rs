@@ -74,7 +74,7 @@ pub fn differs_from_disk(
     let file = match view.open_anywhere(path) {
         Ok(opened) => opened,
         Err(error) => {
-            let is_missing = error.kind == ErrorKind::NotFound;
+            let is_missing = error.kind() == ErrorKind::NotFound;
             let path = path.as_path();
             return is_missing && text.len_bytes() > 1 && !may_have_existed_at(path, opened);
         }
@@ -180,8 +180,11 @@ fn read_disk(mut source: DiskReader<'_>, window: LineWindow) -> Result<FileText,
     let bom = Encoding::for_bom(&head).map(|(encoding, _)| encoding);
     let is_utf16 = bom == Some(UTF_16LE) || bom == Some(UTF_16BE);
     if !is_utf16 && head.contains(&0) {
-        let why = "is a binary file; only text can be read";
-        return Err(source.refuse(ErrorKind::Unsupported, why));
+        return Err(Error::Unsupported {
+            action: "read",
+            path: source.name,
+            what: "a binary file; only text can be read".to_owned(),
+        });
     }
     let encoding = match bom {
         Some(encoding) => encoding,
@@ -212,16 +215,14 @@ impl DiskReader<'_> {
         let read = (&self.file)
             .take(BINARY_CHECK_BYTES as u64)
             .read_to_end(&mut head);
-        read.map_err(|error| self.unreadable(&error))?;
+        read.map_err(|error| self.unreadable(error))?;
         Ok(head)
     }
 
     /// Passes the whole file to `each` in chunks, with an empty one at the end. Stops when `each`
     /// returns false.
     fn for_each_chunk(&mut self, mut each: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
-        self.file
-            .rewind()
-            .map_err(|error| self.unreadable(&error))?;
+        self.file.rewind().map_err(|error| self.unreadable(error))?;
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut total = 0;
         loop {
@@ -229,7 +230,7 @@ impl DiskReader<'_> {
             let read = match self.file.read(&mut chunk) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.unreadable(&error)),
+                Err(error) => return Err(self.unreadable(error)),
             };
             // The file may grow during the read.
             total += read as u64;
@@ -271,22 +272,16 @@ impl DiskReader<'_> {
         Ok(detector.guess(None, Utf8Detection::Deny))
     }
 
-    fn refuse(&self, kind: ErrorKind, why: &str) -> Error {
-        Error::new(kind, format!("{} {why}", self.name)).with_path(self.name.clone())
-    }
-
-    fn unreadable(&self, error: &io::Error) -> Error {
-        self.refuse(ErrorKind::Unsupported, &format!("cannot be read: {error}"))
+    fn unreadable(&self, source: io::Error) -> Error {
+        let path = self.name.clone();
+        Error::Read { path, source }
     }
 
     fn too_large(&self) -> Error {
-        self.refuse(
-            ErrorKind::TooLarge,
-            &format!(
-                "is larger than the limit of {} bytes",
-                limits::MAX_READ_FILE_BYTES
-            ),
-        )
+        Error::TooLarge {
+            path: self.name.clone(),
+            limit: limits::MAX_READ_FILE_BYTES,
+        }
     }
 }
 

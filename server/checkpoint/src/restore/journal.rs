@@ -101,7 +101,7 @@ impl Checkpoints {
                 "{why}; compare the workspace with the undo point created before the restore. The journal of the interrupted restore was moved to {}",
                 to.display()
             )),
-            Err(error) => failed("rename", &path, &error).into(),
+            Err(error) => failed("rename", &path, error).into(),
         }
     }
 
@@ -117,7 +117,7 @@ impl Checkpoints {
         let path = self.journal_path();
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(failed("remove", &path, &error).into())
+                Err(failed("remove", &path, error).into())
             }
             _ => Ok(()),
         }

@@ -54,7 +54,7 @@ pub(crate) fn remove(
     refs::remove(dir, is_removed)?;
     remote_refs::retain(dir)?;
     if remove_objects(repository, |oid| reachable.contains(&oid))? {
-        fs::remove_file(&marker).map_err(|error| failed("remove", &marker, &error))?;
+        fs::remove_file(&marker).map_err(|error| failed("remove", &marker, error))?;
         sync_dir(dir)?;
     }
     Ok(())
@@ -112,7 +112,7 @@ fn remove_objects(
     let mut all_gone = remove_packs(repository, &unreachable)?;
     for (oid, path) in loose::all(&repository.dir().join("objects")) {
         if !is_reachable(oid) {
-            fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+            fs::remove_file(&path).map_err(|error| failed("remove", &path, error))?;
         }
     }
     if !mixed.is_empty() {

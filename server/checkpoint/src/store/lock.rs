@@ -81,7 +81,7 @@ fn acquire_within(
         options.read(true).write(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = open(&path, &mut options).map_err(|error| cannot_open(&path, &error))?;
+        let file = open(&path, &mut options).map_err(|error| cannot_open(&path, error))?;
         check_regular(&path, &file)?;
         wait(&file, &path, cancel, deadline)?;
         // The previous holder may have removed the folder together with the file.
@@ -108,7 +108,7 @@ fn wait(file: &File, path: &Path, cancel: &Cancel, deadline: Instant) -> Result<
             Err(TryLockError::Error(error)) if error.kind() == Io::Unsupported => {
                 return Err(Error::LocksUnsupported(path.to_path_buf()));
             }
-            Err(TryLockError::Error(error)) => return Err(failed("lock", path, &error).into()),
+            Err(TryLockError::Error(error)) => return Err(failed("lock", path, error).into()),
         }
     }
 }

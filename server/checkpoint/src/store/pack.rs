@@ -47,7 +47,7 @@ impl Pack {
     /// # Errors
     /// `storage` if a file cannot be read or is damaged, or the two do not belong together.
     pub(crate) fn open(path: &Path, largest: u64) -> Result<Self, Error> {
-        let found = fs::symlink_metadata(path).map_err(|error| failed("inspect", path, &error))?;
+        let found = fs::symlink_metadata(path).map_err(|error| failed("inspect", path, error))?;
         // `gix-pack` would follow a link, and block on a pipe.
         if !found.is_file() {
             return Err(not_a_regular_file(path).into());

@@ -144,9 +144,9 @@ impl PackWriter {
     pub(crate) fn new(dir: &Path) -> Result<Self, Error> {
         let dir = dir.join("objects/pack");
         let place = fs::symlink_metadata(&dir);
-        let place = place.map_err(|error| failed("write a pack in", &dir, &error))?;
+        let place = place.map_err(|error| failed("write a pack in", &dir, error))?;
         if !place.is_dir() {
-            return Err(failed("write a pack in", &dir, &Io::NotADirectory.into()).into());
+            return Err(failed("write a pack in", &dir, Io::NotADirectory.into()).into());
         }
         let mut buffer = b"PACK\0\0\0\x02".to_vec();
         // Number of objects, filled in at the end.
@@ -202,7 +202,7 @@ impl PackWriter {
         if appended.is_err() {
             pack.failed = true;
         }
-        appended.map_err(|error| self.failed(&error))
+        appended.map_err(|error| self.failed(error))
     }
 
     /// Flushes the pack and renames it into place. The caller holds the guard until refs reach the
@@ -236,7 +236,7 @@ impl PackWriter {
         if pack.entries.is_empty() {
             return flush().map(|()| None);
         }
-        let to_error = |error: io::Error| failed("write a pack in", &dir, &error);
+        let to_error = |error: io::Error| failed("write a pack in", &dir, error);
         let finished = pack.seal(&dir).map_err(to_error)?;
         // Three flushes in parallel.
         let (flushed, (index_flushed, pack_flushed)) = join(flush, || {
@@ -251,7 +251,7 @@ impl PackWriter {
             .map_err(to_error)?)
     }
 
-    fn failed(&self, error: &io::Error) -> Error {
+    fn failed(&self, error: io::Error) -> Error {
         failed("write a pack in", &self.dir, error).into()
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == Io::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed("list", &folder, &error).into()),
+        Err(error) => return Err(failed("list", &folder, error).into()),
     };
     let id =
         |entry: fs::DirEntry| Some((Oid::from_hex(entry.file_name().to_str()?)?, entry.path()));
@@ -83,7 +83,7 @@ pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
 /// Resolves `HEAD` to a commit. Returns `None` if its branch has no commit yet.
 pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
     let head = dir.join("HEAD");
-    let text = read_text(&head).map_err(|error| failed("read", &head, &error))?;
+    let text = read_text(&head).map_err(|error| failed("read", &head, error))?;
     let Some(branch) = text.strip_prefix("ref: ").map(str::trim_end) else {
         return commit_in(&head).map(Some);
     };
@@ -98,7 +98,7 @@ pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
 
 /// Reads the commit in the file of a ref.
 fn commit_in(path: &Path) -> Result<Oid, Error> {
-    let text = read_text(path).map_err(|error| failed("read", path, &error))?;
+    let text = read_text(path).map_err(|error| failed("read", path, error))?;
     Oid::from_hex(text.trim_end())
         .ok_or_else(|| Error::damaged(format!("{} does not name a commit", path.display())))
 }
@@ -136,14 +136,14 @@ impl PendingRef {
         };
         match write() {
             Ok(file) => Ok(Self { file, path }),
-            Err(error) => Err(cannot_write(&path, &error)),
+            Err(error) => Err(cannot_write(&path, error)),
         }
     }
 
     /// Flushes the content of the ref.
     pub(crate) fn flush(&self) -> Result<(), Error> {
         let flushed = self.file.as_file().sync_all();
-        flushed.map_err(|error| cannot_write(&self.path, &error))
+        flushed.map_err(|error| cannot_write(&self.path, error))
     }
 
     /// Renames the ref into place, and flushes its folder and the folder `objects` in parallel. The
@@ -162,11 +162,11 @@ impl PendingRef {
         let renamed = self.file.persist(&self.path);
         renamed
             .map(drop)
-            .map_err(|error| cannot_write(&self.path, &error.error))
+            .map_err(|error| cannot_write(&self.path, error.error))
     }
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Error {
+fn cannot_write(path: &Path, error: io::Error) -> Error {
     failed("write the checkpoint ref", path, error).into()
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
         match fs::remove_file(&path) {
             Ok(()) => folders.extend(path.parent().map(Path::to_path_buf)),
             Err(error) if error.kind() == Io::NotFound => {}
-            Err(error) => return Err(failed("remove", &path, &error).into()),
+            Err(error) => return Err(failed("remove", &path, error).into()),
         }
     }
     Ok(folders.iter().try_for_each(|folder| sync_dir(folder))?)
@@ -229,7 +229,7 @@ pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
         packed => packed?,
     }
     for (_, path) in loose {
-        fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+        fs::remove_file(&path).map_err(|error| failed("remove", &path, error))?;
     }
     Ok(sync_dir(&dir.join(PREFIX))?)
 }
@@ -264,7 +264,7 @@ fn rewrite_packed(
             path.display(),
             lock.display()
         )),
-        _ => failed("lock", &lock, &error).into(),
+        _ => failed("lock", &lock, error).into(),
     })?;
     let write = || -> Result<(), Error> {
         let mut refs = packed_refs(dir)?;
@@ -273,7 +273,7 @@ fn rewrite_packed(
         file.write_all(format!("# pack-refs with: sorted \n{lines}").as_bytes())
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(&lock, &path))
-            .map_err(|error| failed("write", &path, &error).into())
+            .map_err(|error| failed("write", &path, error).into())
     };
     write().inspect_err(|_| {
         let _ = fs::remove_file(&lock);
@@ -306,7 +306,7 @@ fn loose_refs(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let mut found = Vec::new();
     let mut folders = vec![(dir.join("refs"), "refs".to_owned())];
     while let Some((folder, prefix)) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| failed("list", &folder, &error))?;
+        let entries = fs::read_dir(&folder).map_err(|error| failed("list", &folder, error))?;
         for entry in entries.flatten() {
             let Ok(name) = entry.file_name().into_string() else {
                 continue;

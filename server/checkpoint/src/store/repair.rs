@@ -59,7 +59,7 @@ pub(crate) fn open_or_create(
             storage.make_dir(dir.parent().unwrap_or(dir))?;
             let unfinished = sibling(dir, "unfinished");
             Repository::make(&unfinished)?;
-            fs::rename(&unfinished, dir).map_err(|error| failed("create", dir, &error))?;
+            fs::rename(&unfinished, dir).map_err(|error| failed("create", dir, error))?;
             sync_dir(dir.parent().unwrap_or(dir))?;
         }
         return Ok((Repository::at(dir), None));
@@ -189,7 +189,7 @@ fn require_access(dir: &Path) -> Result<(), Error> {
     }
     let check_access = |path: &Path, result: io::Result<()>| match result {
         Err(error) if !matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
-            Err(failed("access the checkpoint store at", path, &error))
+            Err(failed("access the checkpoint store at", path, error))
         }
         _ => Ok(()),
     };
@@ -276,7 +276,7 @@ fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
     if !rebuilt.is_dir() {
         return Ok(false);
     }
-    fs::rename(&rebuilt, dir).map_err(|error| failed("rename", &rebuilt, &error))?;
+    fs::rename(&rebuilt, dir).map_err(|error| failed("rename", &rebuilt, error))?;
     sync_dir(dir.parent().unwrap_or(dir))?;
     Ok(true)
 }
@@ -293,12 +293,12 @@ fn rebuild(
     let rebuilt = sibling(dir, "rebuilt");
     if rebuilt.is_dir() {
         // Left by a rebuild that was killed before the damaged store was moved away.
-        fs::remove_dir_all(&rebuilt).map_err(|error| failed("remove", &rebuilt, &error))?;
+        fs::remove_dir_all(&rebuilt).map_err(|error| failed("remove", &rebuilt, error))?;
     }
     let made = Repository::make(&unfinished)?;
     let lost = salvage(broken, &made, is_checkpoint)?;
     let move_to = |from: &Path, to: &Path| {
-        fs::rename(from, to).map_err(|error| failed("rename", from, &error))?;
+        fs::rename(from, to).map_err(|error| failed("rename", from, error))?;
         sync_dir(parent)
     };
     move_to(&unfinished, &rebuilt)?;

@@ -60,7 +60,7 @@ impl Repository {
                 dir.display()
             ))),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(failed("open", dir, &error).into()),
+            Err(error) => Err(failed("open", dir, error).into()),
         }
     }
 
@@ -76,7 +76,7 @@ impl Repository {
     pub(crate) fn make(dir: &Path) -> Result<Self, Error> {
         match fs::remove_dir_all(dir) {
             Err(error) if error.kind() != Io::NotFound => {
-                return Err(failed("remove", dir, &error).into());
+                return Err(failed("remove", dir, error).into());
             }
             _ => {}
         }
@@ -124,7 +124,7 @@ impl Repository {
     /// `storage` if one cannot be read.
     pub(crate) fn packs(&self) -> Result<Vec<Pack>, Error> {
         let dir = self.pack_dir();
-        let entries = fs::read_dir(&dir).map_err(|error| failed("list", &dir, &error))?;
+        let entries = fs::read_dir(&dir).map_err(|error| failed("list", &dir, error))?;
         entries
             .flatten()
             .map(|entry| entry.path())

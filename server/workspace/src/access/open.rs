@@ -11,8 +11,6 @@ use std::{
     sync::Arc,
 };
 
-use sightline_protocol::error::ErrorKind;
-
 use super::{AccessView, Verdict, symlinks::ResolvedPath};
 use crate::{
     error::Error,
@@ -109,7 +107,7 @@ impl AccessView {
                 Ok(Some(opened)) => return Ok(opened),
                 // It was replaced after the check.
                 Ok(None) => {}
-                Err(error) => return Err(self.cannot_open(location, &error)),
+                Err(error) => return Err(self.cannot_open(location, error)),
             }
         }
         Err(self.replaced(location))
@@ -140,11 +138,11 @@ impl AccessView {
                     Ok(dir) => Arc::new(dir),
                     // It was replaced after the check.
                     Err(error) if is_absent(&error) => continue,
-                    Err(error) => return Err(self.cannot_open(location, &error)),
+                    Err(error) => return Err(self.cannot_open(location, error)),
                 },
                 (Some(_), ..) => return Ok(None),
                 (None, ..) => {
-                    return Err(self.cannot_open(location, &io::ErrorKind::NotFound.into()));
+                    return Err(self.cannot_open(location, io::ErrorKind::NotFound.into()));
                 }
             };
             let real = place.real;
@@ -176,19 +174,20 @@ impl AccessView {
     }
 
     fn not_a_file(&self, location: &Location, kind: &str) -> Error {
-        let shown = self.roots().result_path(location).0;
-        let message = format!("cannot read {shown}: it is {kind}");
-        Error::new(ErrorKind::Unsupported, message).with_path(shown)
+        Error::Unsupported {
+            action: "read",
+            path: self.roots().result_path(location).0,
+            what: kind.to_owned(),
+        }
     }
 
     fn replaced(&self, location: &Location) -> Error {
-        let shown = self.roots().result_path(location).0;
-        let message = format!("cannot open {shown}: it was replaced repeatedly; try again");
-        Error::new(ErrorKind::Conflict, message).with_path(shown)
+        Error::Replaced(self.roots().result_path(location).0)
     }
 
-    fn cannot_open(&self, location: &Location, error: &io::Error) -> Error {
-        cannot_open(&self.roots().result_path(location).0, error)
+    fn cannot_open(&self, location: &Location, source: io::Error) -> Error {
+        let path = self.roots().result_path(location).0;
+        Error::Open { path, source }
     }
 
     /// Requires that a location may be read.
@@ -216,37 +215,14 @@ impl AccessView {
         let path = self.roots().result_path(location).0;
         match verdict {
             Verdict::Allowed => Ok(()),
-            Verdict::Outside => Err(Error::new(
-                ErrorKind::AccessDenied,
-                format!(
-                    "{path} is outside every workspace folder; open its folder, or set `access.outsideWorkspace` to \"allow\""
-                ),
-            ).with_path(path)),
-            Verdict::Denied(denial) => Err(Error::new(
-                ErrorKind::AccessDenied,
-                format!("access to {path} is denied: {}", denial.reason),
-            )
-            .with_path(path)
-            .with_rule(denial.rule)),
+            Verdict::Outside => Err(Error::Outside(path)),
+            Verdict::Denied(denial) => Err(Error::AccessDenied {
+                path,
+                reason: denial.reason,
+                rule: denial.rule,
+            }),
         }
     }
-}
-
-fn cannot_open(path: &str, error: &io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
-        io::ErrorKind::PermissionDenied => ErrorKind::AccessDenied,
-        io::ErrorKind::IsADirectory => ErrorKind::Unsupported,
-        _ => ErrorKind::Storage,
-    };
-    // The error of opening a socket, or a device without a driver.
-    #[cfg(unix)]
-    let kind = if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) {
-        ErrorKind::Unsupported
-    } else {
-        kind
-    };
-    Error::new(kind, format!("cannot open {path}: {error}")).with_path(path)
 }
 
 /// Opens a file in an open directory. Returns `None` if it is no longer the file that was checked.

@@ -140,7 +140,7 @@ impl AccessView {
             }
             Err(error) => {
                 let denial = Denial {
-                    reason: error.message,
+                    reason: error.to_string(),
                     rule: None,
                 };
                 (None, Verdict::Denied(denial))

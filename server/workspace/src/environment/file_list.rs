@@ -1,7 +1,5 @@
 //! The file list section. The caller provides the list.
 
-use sightline_protocol::error::ErrorKind;
-
 use super::{Inputs, render::SectionDraft};
 use crate::{cancel::Cancel, error::Error};
 
@@ -24,7 +22,7 @@ pub(super) fn draft(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft
             omitted: list.omitted,
             ..SectionDraft::text(&list.text)
         }),
-        Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
+        Err(Error::Cancelled) => Err(Error::Cancelled),
         Err(error) => Ok(SectionDraft::text(&format!(
             "(cannot list the files: {error})"
         ))),

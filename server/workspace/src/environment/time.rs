@@ -162,13 +162,13 @@ mod tests {
     fn errors_contain_the_invalid_value() {
         for zone in ["Mars/Olympus", "", "../../etc/passwd", "\0"] {
             let error = line(Some(0), Some(zone)).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::InvalidParams);
-            assert!(error.message.contains(&format!("{zone:?}")), "{error}");
+            assert_eq!(error.kind(), ErrorKind::InvalidParams);
+            assert!(error.to_string().contains(&format!("{zone:?}")), "{error}");
         }
         for now in [i64::MAX, i64::MIN] {
             let error = line(Some(now), None).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::InvalidParams);
-            assert!(error.message.contains(&now.to_string()), "{error}");
+            assert_eq!(error.kind(), ErrorKind::InvalidParams);
+            assert!(error.to_string().contains(&now.to_string()), "{error}");
         }
     }
 }

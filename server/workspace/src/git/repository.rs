@@ -193,7 +193,7 @@ fn is_denied(view: &AccessView, path: &AbsPath) -> bool {
 fn open(view: &AccessView, path: &AbsPath) -> Result<Option<File>, Unreadable> {
     match view.open_for_read(&view.roots().place(path.clone()), true) {
         Ok(opened) => Ok(Some(opened.into_file())),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(_) => Err(Unreadable),
     }
 }

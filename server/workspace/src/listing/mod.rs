@@ -155,7 +155,7 @@ pub fn list_with(
                 }
                 // Subdirectories that cannot be read are skipped.
                 Err(error) if is_top => {
-                    return Err(unreadable(&display_name(view, root, dir), &error));
+                    return Err(unreadable(&display_name(view, root, dir), error));
                 }
                 Err(_) => {}
             }
@@ -202,12 +202,10 @@ impl Target {
         let top = match view.open_folder(&location, false) {
             Ok(Some(top)) => top,
             Ok(None) => {
-                let message =
-                    format!("{name} is not a directory; list its parent directory instead");
-                return Err(Error::invalid(message).with_path(name));
+                return Err(Error::NotADirectory(name));
             }
-            Err(error) if error.kind == ErrorKind::NotFound => {
-                return Err(unreadable(&name, &io::ErrorKind::NotFound.into()));
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(unreadable(&name, io::ErrorKind::NotFound.into()));
             }
             Err(error) => return Err(error),
         };
@@ -220,7 +218,7 @@ impl Target {
             // Behind a symlink, entries are checked by both of their paths.
             match AbsPath::new(&real).map(|real| roots.place(real)) {
                 Some(Location::Inside { root, rel }) => alias = Some((root, rel)),
-                _ => return Err(outside(&name)),
+                _ => return Err(Error::LinkToOutside(name)),
             }
         }
         if let Some(other) = alias.as_ref().and_then(|(root, _)| roots.get(*root)) {
@@ -450,20 +448,9 @@ fn display_name(view: &AccessView, root: usize, dir: &RelPath) -> String {
     name
 }
 
-fn unreadable(name: &str, error: &io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
-        _ => ErrorKind::Unsupported,
-    };
-    Error::new(kind, format!("cannot list {name}: {error}")).with_path(name)
-}
-
-fn outside(name: &str) -> Error {
-    Error::new(
-        ErrorKind::AccessDenied,
-        format!("{name} is outside every workspace folder"),
-    )
-    .with_path(name)
+fn unreadable(name: &str, source: io::Error) -> Error {
+    let path = name.to_owned();
+    Error::List { path, source }
 }
 
 /// Refuses the home directory and the root of the file system. They are opened by mistake, and listing them reveals
@@ -476,11 +463,11 @@ fn refuse_huge(real: &Path, name: &str) -> Result<(), Error> {
     } else {
         return Ok(());
     };
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        format!("cannot list {name}: it is {what}; open or name a folder inside it"),
-    )
-    .with_path(name))
+    Err(Error::Unsupported {
+        action: "list",
+        path: name.to_owned(),
+        what: format!("{what}; open or name a folder inside it"),
+    })
 }
 
 fn is_home(real: &Path) -> bool {

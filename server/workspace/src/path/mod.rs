@@ -140,8 +140,9 @@ impl Roots {
     }
 
     fn resolve(&self, written: &str) -> Result<Location, Error> {
-        let refuse = |why: &str| {
-            Error::invalid(format!("path {written:?}: {why}")).with_path(written.to_owned())
+        let refuse = |why: &str| Error::InvalidPath {
+            path: written.to_owned(),
+            why: why.to_owned(),
         };
         if written.len() > limits::MAX_PATH_BYTES {
             return Err(Error::invalid(format!(

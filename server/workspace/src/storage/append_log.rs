@@ -66,7 +66,7 @@ impl TaskDir {
         match fs::symlink_metadata(&path) {
             Ok(metadata) => regular(&path, &metadata).map(Some),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(failed("read the metadata of", &path, &error)),
+            Err(error) => Err(failed("read the metadata of", &path, error)),
         }
     }
 
@@ -84,7 +84,7 @@ impl TaskDir {
                 Ok(Some((file, stamp)))
             }
             Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(cannot_open(&path, &error)),
+            Err(error) => Err(cannot_open(&path, error)),
         }
     }
 }
@@ -106,13 +106,13 @@ impl TaskLock {
         options.read(true).append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = open(&path, &mut options).map_err(|error| cannot_open(&path, &error))?;
+        let mut file = open(&path, &mut options).map_err(|error| cannot_open(&path, error))?;
         let before = check_regular(&path, &file)?;
         let written = file.write_all(lines).and_then(|()| file.metadata());
         let metadata = written.map_err(|error| {
             // If this fails too, the next writer repairs the log.
             let _ = file.set_len(before.len);
-            failed("write", &path, &error)
+            failed("write", &path, error)
         })?;
         Ok(UnsyncedWrite {
             file: Arc::new(file),
@@ -145,7 +145,7 @@ impl UnsyncedWrite {
     pub fn sync(&self) -> Result<(), Error> {
         self.file
             .sync_data()
-            .map_err(|error| failed("flush", &self.path, &error))?;
+            .map_err(|error| failed("flush", &self.path, error))?;
         if self.known.load(Ordering::Acquire) {
             return Ok(());
         }

@@ -11,7 +11,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_protocol::error::ErrorKind;
 use tempfile::NamedTempFile;
 
 use super::LogStamp;
@@ -44,8 +43,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
         return Ok(None);
     };
     check_regular(path, &file)?;
-    let content =
-        up_to(file, MAX_STATE_FILE_BYTES).map_err(|error| failed("read", path, &error))?;
+    let content = up_to(file, MAX_STATE_FILE_BYTES).map_err(|error| failed("read", path, error))?;
     check_size(path, content.len())?;
     Ok(Some(content))
 }
@@ -58,12 +56,12 @@ pub fn read_foreign(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open_to_read(path)? else {
         return Ok(None);
     };
-    let content = up_to(file, limit).map_err(|error| failed("read", path, &error))?;
+    let content = up_to(file, limit).map_err(|error| failed("read", path, error))?;
     if content.len() as u64 > limit {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("{} exceeds the limit of {limit} bytes", path.display()),
-        ));
+        return Err(Error::TooLarge {
+            path: path.display().to_string(),
+            limit,
+        });
     }
     Ok(Some(content))
 }
@@ -90,7 +88,7 @@ fn open_to_read(path: &Path) -> Result<Option<File>, Error> {
     match open_regular(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == Io::NotFound => Ok(None),
-        Err(error) => Err(cannot_open(path, &error)),
+        Err(error) => Err(cannot_open(path, error)),
     }
 }
 
@@ -129,7 +127,7 @@ impl PreparedFile {
             Ok(file)
         };
         Ok(Self {
-            file: attempt().map_err(|error| failed("write", path, &error))?,
+            file: attempt().map_err(|error| failed("write", path, error))?,
             path: path.to_path_buf(),
         })
     }
@@ -137,7 +135,7 @@ impl PreparedFile {
     /// Replaces the file, durably.
     pub fn commit(self) -> Result<(), Error> {
         let persisted = self.file.persist(&self.path);
-        persisted.map_err(|error| failed("write", &self.path, &error.error))?;
+        persisted.map_err(|error| failed("write", &self.path, error.error))?;
         sync_dir(parent(&self.path))
     }
 }
@@ -150,10 +148,7 @@ fn check_size(path: &Path, bytes: usize) -> Result<(), Error> {
     if bytes as u64 <= MAX_STATE_FILE_BYTES {
         return Ok(());
     }
-    Err(Error::storage(format!(
-        "{} exceeds the limit of {MAX_STATE_FILE_BYTES} bytes; start a new task",
-        path.display()
-    )))
+    Err(Error::StateFileTooLarge(path.to_path_buf()))
 }
 
 /// Creates a directory and its ancestors, accessible by the user only.
@@ -167,7 +162,7 @@ pub fn make_dir(dir: &Path) -> Result<(), Error> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder
         .create(dir)
-        .map_err(|error| failed("create the directory", dir, &error))?;
+        .map_err(|error| failed("create the directory", dir, error))?;
     sync_dir(dir.parent().unwrap_or(dir))
 }
 
@@ -180,7 +175,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), Error> {
         open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(io::Error::from)
             .and_then(|dir| File::from(dir).sync_all())
-            .map_err(|error| failed("flush the directory", dir, &error))?;
+            .map_err(|error| failed("flush the directory", dir, error))?;
     }
     #[cfg(not(unix))]
     let _ = dir;
@@ -230,7 +225,7 @@ pub fn is_dir(path: &Path) -> bool {
 pub fn check_regular(path: &Path, file: &File) -> Result<LogStamp, Error> {
     let metadata = file
         .metadata()
-        .map_err(|error| failed("read the metadata of", path, &error))?;
+        .map_err(|error| failed("read the metadata of", path, error))?;
     let stamp = regular(path, &metadata)?;
     #[cfg(unix)]
     {
@@ -239,7 +234,7 @@ pub fn check_regular(path: &Path, file: &File) -> Result<LogStamp, Error> {
             match file.set_permissions(fs::Permissions::from_mode(0o600)) {
                 // A read-only copy is used with its permissions.
                 Err(error) if error.kind() != Io::ReadOnlyFilesystem => {
-                    return Err(failed("restrict access to", path, &error));
+                    return Err(failed("restrict access to", path, error));
                 }
                 _ => {}
             }
@@ -258,7 +253,7 @@ pub(crate) fn regular(path: &Path, metadata: &Metadata) -> Result<LogStamp, Erro
 }
 
 /// Returns the error of a file that could not be opened.
-pub fn cannot_open(path: &Path, error: &io::Error) -> Error {
+pub fn cannot_open(path: &Path, error: io::Error) -> Error {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return not_a_regular_file(path);
     }
@@ -267,10 +262,7 @@ pub fn cannot_open(path: &Path, error: &io::Error) -> Error {
 
 /// Returns the error of a path that is not a regular file.
 pub fn not_a_regular_file(path: &Path) -> Error {
-    Error::storage(format!(
-        "{} is not a regular file; move it away",
-        path.display()
-    ))
+    unusable(path, "is not a regular file; move it away")
 }
 
 /// Restricts a directory of the user to the user. Does not follow a symbolic link.
@@ -286,7 +278,7 @@ pub fn restrict_permissions(path: &Path, mode: u32) -> Result<(), Error> {
         });
         match tightened {
             Err(error) if !matches!(error.kind(), Io::NotFound | Io::ReadOnlyFilesystem) => {
-                return Err(failed("restrict access to", path, &error));
+                return Err(failed("restrict access to", path, error));
             }
             _ => {}
         }
@@ -324,15 +316,27 @@ pub fn is_same_file(_: &File, _: &Path) -> bool {
 }
 
 /// Returns the error of an operation on a file of the data directory.
-pub fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
-    Error::storage(format!(
-        "cannot {what} {}: {error}; check its permissions and free space, or set storage.path to another directory",
-        path.display()
-    ))
+pub fn failed(action: &'static str, path: &Path, source: io::Error) -> Error {
+    let path = path.to_path_buf();
+    Error::Storage {
+        action,
+        path,
+        source,
+    }
+}
+
+/// Returns the error of a path of the data directory with the wrong type, owner or version.
+pub(crate) fn unusable(path: &Path, problem: impl Into<String>) -> Error {
+    Error::Unusable {
+        path: path.to_path_buf(),
+        problem: problem.into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use sightline_protocol::error::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -343,7 +347,7 @@ mod tests {
         let limit = usize::try_from(MAX_STATE_FILE_BYTES).unwrap();
         assert!(check_size(&path, limit).is_ok());
         let error = write(&path, &vec![0; limit + 1]).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Storage);
+        assert_eq!(error.kind(), ErrorKind::Storage);
         assert_eq!(fs::read(&path).unwrap(), b"old");
 
         // As a sparse file.
@@ -353,7 +357,7 @@ mod tests {
         file.set_len(10).unwrap();
         assert_eq!(read_foreign(&path, 10).unwrap().unwrap().len(), 10);
         let error = read_foreign(&path, 9).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::TooLarge);
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
     }
 
     #[cfg(unix)]
@@ -372,7 +376,7 @@ mod tests {
             assert!(open_regular(path).is_err(), "{path:?}");
             assert!(read_text(path).is_err(), "{path:?}");
             let error = read_foreign(path, 9).unwrap_err();
-            assert!(error.message.contains("not a regular file"), "{error}");
+            assert!(error.to_string().contains("not a regular file"), "{error}");
             assert!(sync_dir(path).is_err() || path == &folder, "{path:?}");
         }
         let _ = open(&link, OpenOptions::new().write(true).truncate(true));

@@ -33,7 +33,9 @@ pub use atomic_file::read_foreign;
 pub use task_dir::{TaskDir, TaskLock};
 
 use crate::{error::Error, path::Root};
-use atomic_file::{failed, is_ours, is_unfinished, make_dir, read, restrict_permissions, write};
+use atomic_file::{
+    failed, is_ours, is_unfinished, make_dir, read, restrict_permissions, unusable, write,
+};
 
 /// Version of the directory layout.
 const VERSION: u32 = 1;
@@ -92,23 +94,23 @@ impl Storage {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let storage = Self {
             dir: std::path::absolute(dir)
-                .map_err(|error| failed("open the data directory", dir, &error))?,
+                .map_err(|error| failed("open the data directory", dir, error))?,
         };
         match fs::metadata(&storage.dir) {
-            Ok(metadata) if !metadata.is_dir() => Err(Error::storage(format!(
-                "the data directory {} is not a directory; set storage.path to a directory",
-                dir.display()
-            ))),
-            Ok(metadata) if !is_ours(&metadata) => Err(Error::storage(format!(
-                "the data directory {} belongs to another user; set storage.path to a directory that you own",
-                dir.display()
-            ))),
+            Ok(metadata) if !metadata.is_dir() => Err(unusable(
+                dir,
+                "is not a directory; set storage.path to a directory",
+            )),
+            Ok(metadata) if !is_ours(&metadata) => Err(unusable(
+                dir,
+                "belongs to another user; set storage.path to a directory that you own",
+            )),
             Ok(_) => {
                 storage.check_version()?;
                 Ok(storage)
             }
             Err(error) if error.kind() == Io::NotFound => Ok(storage),
-            Err(error) => Err(failed("open the data directory", dir, &error)),
+            Err(error) => Err(failed("open the data directory", dir, error)),
         }
     }
 
@@ -177,14 +179,16 @@ impl Storage {
         let version = String::from_utf8_lossy(&text);
         match version.trim().parse::<u32>() {
             Ok(VERSION) => Ok(true),
-            Ok(newer) if newer > VERSION => Err(Error::storage(format!(
-                "{} has version {newer}, but this server supports {VERSION}; update the server or set storage.path to another directory",
-                path.display()
-            ))),
-            _ => Err(Error::storage(format!(
-                "{} has an invalid version; set storage.path to another directory",
-                path.display()
-            ))),
+            Ok(newer) if newer > VERSION => Err(unusable(
+                &path,
+                format!(
+                    "has version {newer}, but this server supports {VERSION}; update the server or set storage.path to another directory"
+                ),
+            )),
+            _ => Err(unusable(
+                &path,
+                "has an invalid version; set storage.path to another directory",
+            )),
         }
     }
 
@@ -199,7 +203,7 @@ impl Storage {
                     .map(|entry| Ok(entry?.file_name()))
                     .collect::<io::Result<Vec<_>>>()
             })
-            .map_err(|error| failed("list", &self.dir, &error))?;
+            .map_err(|error| failed("list", &self.dir, error))?;
         let known = [VERSION_FILE, TASKS, PROJECTS, RESULTS, RUN];
         if names
             .iter()
@@ -241,9 +245,9 @@ mod tests {
             "a%2e", "~", "$HOME", &longer,
         ] {
             let error = TaskId::new(bad).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::InvalidParams, "{bad:?}");
+            assert_eq!(error.kind(), ErrorKind::InvalidParams, "{bad:?}");
             let shown: String = bad.chars().take(128).collect();
-            assert!(error.message.contains(&format!("{shown:?}")), "{error}");
+            assert!(error.to_string().contains(&format!("{shown:?}")), "{error}");
         }
     }
 
@@ -284,13 +288,13 @@ mod tests {
         ] {
             fs::write(scratch.path().join("version"), text).unwrap();
             let error = Storage::open(scratch.path()).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Storage);
-            assert!(error.message.contains(part), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Storage);
+            assert!(error.to_string().contains(part), "{error}");
         }
         fs::write(scratch.path().join("version"), "1").unwrap();
         Storage::open(scratch.path()).unwrap();
         let error = Storage::open(&scratch.path().join("version")).unwrap_err();
-        assert!(error.message.contains("not a directory"), "{error}");
+        assert!(error.to_string().contains("not a directory"), "{error}");
     }
 
     #[test]
@@ -333,7 +337,7 @@ mod tests {
         let error = task(&storage)
             .lock_within(Duration::from_millis(30))
             .unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Busy);
+        assert_eq!(error.kind(), ErrorKind::Busy);
         // Like a child process between `fork` and `exec`.
         let _inherited = held.file.try_clone().unwrap();
         drop(held);
@@ -379,8 +383,8 @@ mod tests {
             Path::new("/")
         };
         let error = Storage::open(foreign).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Storage);
-        assert!(error.message.contains("another user"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(error.to_string().contains("another user"), "{error}");
     }
 
     #[cfg(unix)]
@@ -438,8 +442,8 @@ mod tests {
         // A directory cannot be replaced by a file, even by root.
         fs::create_dir(task(&storage).path().join("x")).unwrap();
         let error = lock.write("x", b"new").unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Storage);
-        assert!(error.message.contains("tasks/t1/x"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(error.to_string().contains("tasks/t1/x"), "{error}");
         let left: Vec<_> = fs::read_dir(task(&storage).path()).unwrap().collect();
         assert_eq!(left.len(), 2, "{left:?}");
     }

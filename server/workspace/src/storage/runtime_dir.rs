@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     RUN, Storage,
-    atomic_file::{failed, is_ours, make_dir, restrict_permissions},
+    atomic_file::{failed, is_ours, make_dir, restrict_permissions, unusable},
 };
 use crate::{error::Error, path::Root};
 
@@ -35,12 +35,9 @@ impl Storage {
         }
         make_dir(&dir)?;
         let metadata =
-            fs::symlink_metadata(&dir).map_err(|error| failed("inspect", &dir, &error))?;
+            fs::symlink_metadata(&dir).map_err(|error| failed("inspect", &dir, error))?;
         if !metadata.is_dir() || !is_ours(&metadata) {
-            return Err(Error::storage(format!(
-                "{} is not a directory that you own; remove it",
-                dir.display()
-            )));
+            return Err(unusable(&dir, "is not a directory that you own; remove it"));
         }
         restrict_permissions(&dir, 0o700)?;
         Ok(dir)

@@ -7,13 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sightline_protocol::error::ErrorKind;
-
 use super::{
     Storage, TaskId,
     atomic_file::{
         aside, cannot_open, check_regular, failed, is_same_file, is_unfinished, make_dir, open,
-        read, restrict_permissions, sync_dir, write,
+        read, restrict_permissions, sync_dir, unusable, write,
     },
 };
 use crate::{clock::now_millis, error::Error};
@@ -91,15 +89,9 @@ impl TaskDir {
                         pause = (pause * 2).min(Duration::from_millis(10));
                     }
                     Err(TryLockError::WouldBlock) => {
-                        return Err(Error::new(
-                            ErrorKind::Busy,
-                            format!(
-                                "task {} is being written by another process; try again",
-                                self.id
-                            ),
-                        ));
+                        return Err(Error::TaskLocked(self.id.clone()));
                     }
-                    Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+                    Err(TryLockError::Error(error)) => return Err(failed("lock", &path, error)),
                 }
             }
             // The previous holder may have deleted the task, and the lock file with it.
@@ -120,10 +112,7 @@ impl TaskDir {
             self.storage.create()?;
             make_dir(&self.dir)?;
             if fs::symlink_metadata(&self.dir).is_ok_and(|found| !found.is_dir()) {
-                return Err(Error::storage(format!(
-                    "{} is not a directory; move it away",
-                    self.dir.display()
-                )));
+                return Err(unusable(&self.dir, "is not a directory; move it away"));
             }
         }
         restrict_permissions(&self.dir, 0o700)?;
@@ -134,7 +123,7 @@ impl TaskDir {
         match open(path, &mut options) {
             Ok(file) => check_regular(path, &file).map(|_| Some(file)),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(cannot_open(path, &error)),
+            Err(error) => Err(cannot_open(path, error)),
         }
     }
 }
@@ -171,14 +160,14 @@ impl TaskLock {
     pub fn set_aside(&self, name: &str) -> Result<PathBuf, Error> {
         let from = self.dir.join(name);
         let to = aside(&from, now_millis());
-        fs::rename(&from, &to).map_err(|error| failed("rename", &from, &error))?;
+        fs::rename(&from, &to).map_err(|error| failed("rename", &from, error))?;
         sync_dir(&self.dir)?;
         Ok(to)
     }
 
     /// Removes temporary files of killed writers. Live writers hold this lock.
     fn sweep(&self) -> Result<(), Error> {
-        let entries = fs::read_dir(&self.dir).map_err(|error| failed("list", &self.dir, &error))?;
+        let entries = fs::read_dir(&self.dir).map_err(|error| failed("list", &self.dir, error))?;
         for entry in entries.flatten() {
             if is_unfinished(&entry.file_name()) {
                 let _ = fs::remove_file(entry.path());

@@ -8,12 +8,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use sightline_protocol::error::ErrorKind;
 use uuid::Uuid;
 
 use super::{
     Storage, TASKS, TaskDir, TaskId, TaskLock,
-    atomic_file::{failed, is_unfinished, make_dir, read, replace, sync_dir, write},
+    atomic_file::{failed, is_unfinished, make_dir, read, replace, sync_dir, unusable, write},
     task_dir::LOCK_FILE,
 };
 use crate::error::Error;
@@ -64,12 +63,7 @@ impl Storage {
     /// `conflict`, if it exists; `storage`.
     pub fn create_task(&self, id: &TaskId, files: &[(&str, &[u8])]) -> Result<(), Error> {
         let dir = self.task(id).dir;
-        let exists = || {
-            Error::new(
-                ErrorKind::Conflict,
-                format!("task {id} already exists; delete it first, or use another id"),
-            )
-        };
+        let exists = || Error::TaskExists(id.clone());
         if dir.exists() {
             return Err(exists());
         }
@@ -85,7 +79,7 @@ impl Storage {
                 if dir.exists() {
                     exists()
                 } else {
-                    failed("create", &dir, &error)
+                    failed("create", &dir, error)
                 }
             })
         });
@@ -116,13 +110,12 @@ impl Storage {
     fn entries_of_tasks(&self) -> Result<Vec<fs::DirEntry>, Error> {
         let tasks = self.dir.join(TASKS);
         if fs::symlink_metadata(&tasks).is_ok_and(|metadata| !metadata.is_dir()) {
-            let message = format!("{} is not a directory; move it away", tasks.display());
-            return Err(Error::storage(message));
+            return Err(unusable(&tasks, "is not a directory; move it away"));
         }
         match fs::read_dir(&tasks) {
             Ok(entries) => Ok(entries.flatten().collect()),
             Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
-            Err(error) => Err(failed("list", &tasks, &error)),
+            Err(error) => Err(failed("list", &tasks, error)),
         }
     }
 }
@@ -138,7 +131,7 @@ impl TaskDir {
         }
         match self.lock_within(Duration::ZERO) {
             Ok(lock) => Ok(Some(lock)),
-            Err(error) if error.kind == ErrorKind::Busy => Ok(None),
+            Err(Error::TaskLocked(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -168,7 +161,7 @@ impl TaskLock {
         let bytes = bytes_below(&self.dir);
         let tasks = self.dir.parent().unwrap_or(&self.dir).to_path_buf();
         let gone: PathBuf = tasks.join(format!("{DELETED}{}", Uuid::new_v4()));
-        fs::rename(&self.dir, &gone).map_err(|error| failed("delete", &self.dir, &error))?;
+        fs::rename(&self.dir, &gone).map_err(|error| failed("delete", &self.dir, error))?;
         sync_dir(&tasks)?;
         // The remaining files are removed by `sweep_deleted`.
         let _ = fs::remove_dir_all(&gone);

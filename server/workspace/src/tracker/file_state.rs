@@ -245,7 +245,7 @@ impl Observation {
 fn open(view: &AccessView, path: &AbsPath) -> Result<Option<OpenedFile>, ()> {
     match view.open_anywhere(path) {
         Ok(file) => Ok(Some(file)),
-        Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unsupported) => {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unsupported) => {
             Ok(None)
         }
         Err(_) => Err(()),
@@ -304,7 +304,7 @@ mod tests {
         let wide = format!("{}é", &hex[..62]);
         for bad in ["", "ba78", &hex[1..], &format!("{}g", &hex[1..]), &wide] {
             let error = ContentHash::parse(bad).unwrap_err();
-            assert!(error.message.contains(bad), "{error}");
+            assert!(error.to_string().contains(bad), "{error}");
         }
     }
 

@@ -448,10 +448,9 @@ impl TaskState {
     }
 
     fn save(self, lock: &TaskLock) -> Result<(), Error> {
-        let failed = |error| Error::storage(format!("cannot write the tracked files: {error}"));
         let mut files = Vec::new();
         if self.metadata != self.loaded.0 {
-            let text = self.metadata.text().map_err(failed)?;
+            let text = self.metadata.text().map_err(Error::Encode)?;
             files.push((METADATA_FILE, text.into_bytes()));
         }
         if self.tracked != self.loaded.1 {
@@ -460,7 +459,7 @@ impl TaskState {
             };
             files.push((
                 TRACKED_FILE,
-                serde_json::to_vec(&files_now).map_err(failed)?,
+                serde_json::to_vec(&files_now).map_err(Error::Encode)?,
             ));
         }
         for (name, text) in files {

@@ -79,7 +79,7 @@ fn listed(root: &Path, dir: &str) -> Vec<String> {
 }
 
 fn refusal(root: &Path, dir: &str) -> ErrorKind {
-    list(root, dir, &ALL).unwrap_err().kind
+    list(root, dir, &ALL).unwrap_err().kind()
 }
 
 /// Runs git without the user's configuration.
@@ -456,7 +456,7 @@ fn unlistable_paths_are_errors() {
     let (view, _) = Access::new(roots(&[&top]), Vec::new(), Secrets::Allow).view();
     let dir = RelPath::default();
     let gone = listing::list(&view, 7, &dir, &ALL, &Cancel::default());
-    assert_eq!(gone.unwrap_err().kind, ErrorKind::InvalidParams);
+    assert_eq!(gone.unwrap_err().kind(), ErrorKind::InvalidParams);
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn limits_stop_the_walk() {
     cancel.cancel();
     let (view, _) = Access::new(roots(&[&top]), Vec::new(), Secrets::Allow).view();
     let stopped = listing::list(&view, 0, &RelPath::default(), &ALL, &cancel);
-    assert_eq!(stopped.unwrap_err().kind, ErrorKind::Cancelled);
+    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled);
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Workspace {
 
     fn refusal(&self, path: &str) -> ErrorKind {
         let refused = self.read(path, None, ReadOptions::default());
-        refused.unwrap_err().kind
+        refused.unwrap_err().kind()
     }
 }
 
@@ -201,8 +201,8 @@ fn invalid_line_ranges_are_reported() {
     let workspace = Workspace::with("f", "a\n");
     for (options, value) in [(lines(0, 3), "startLine 0"), (lines(7, 3), "startLine 7")] {
         let refused = workspace.read("f", None, options).unwrap_err();
-        assert_eq!(refused.kind, ErrorKind::InvalidParams);
-        assert!(refused.message.contains(value), "{refused}");
+        assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+        assert!(refused.to_string().contains(value), "{refused}");
     }
 }
 
@@ -295,8 +295,8 @@ fn access_is_checked_first() {
         // Before invalid lines, which would reveal that the file exists.
         for options in [ReadOptions::default(), lines(0, 0)] {
             let refused = workspace.read("secret", buffer, options).unwrap_err();
-            assert_eq!(refused.kind, ErrorKind::AccessDenied);
-            assert_eq!(refused.rule.unwrap().pattern, "secret");
+            assert_eq!(refused.kind(), ErrorKind::AccessDenied);
+            assert_eq!(refused.rule().unwrap().pattern, "secret");
         }
     }
     #[cfg(unix)]
@@ -344,7 +344,7 @@ fn reading_stops_when_cancelled() {
     let options = ReadOptions::default();
     for buffer in [None, Some(&Rope::from_str("a"))] {
         let stopped = read_file(&view, &location, buffer, &options, &cancel);
-        assert_eq!(stopped.unwrap_err().kind, ErrorKind::Cancelled);
+        assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }
 
@@ -381,7 +381,7 @@ proptest! {
         let found = Workspace::with("f", bytes).read("f", None, at_most(limit));
         match found {
             Ok(found) => prop_assert!(found.text.len() as u64 <= limit),
-            Err(error) => prop_assert_eq!(error.kind, ErrorKind::Unsupported),
+            Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Unsupported),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use sightline_protocol::editor::{DiagnosticsParams, DiagnosticsResult, FileDiagnostics};
-use sightline_workspace::{environment::diagnostic_line, error::Error};
+use sightline_workspace::environment::diagnostic_line;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Returns the diagnostics of files that agents may see.
 pub(crate) fn run(

@@ -5,9 +5,8 @@ use sightline_protocol::{
     editor::{OpenFileParams, OpenFileResult},
     error::ErrorKind,
 };
-use sightline_workspace::error::Error;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Asks the editor to show a file. Its response is not waited for.
 pub(crate) fn run(

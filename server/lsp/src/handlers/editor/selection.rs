@@ -1,9 +1,9 @@
 //! `sightline/selection`.
 
 use sightline_protocol::editor::{Selection, SelectionParams, SelectionResult};
-use sightline_workspace::{error::Error, limits};
+use sightline_workspace::limits;
 
-use crate::request_context::RequestContext;
+use crate::{error::Error, request_context::RequestContext};
 
 /// Returns the active file and the selected text. Nothing is said about a file that agents may
 /// not see.

@@ -28,16 +28,19 @@ fn only_allowed_files_are_opened() {
     };
     assert_eq!(open("a", false).unwrap(), "text");
     let denied = open(".env", true).unwrap_err();
-    assert_eq!(denied.kind, ErrorKind::AccessDenied);
-    assert_eq!(denied.rule.unwrap().line, 1);
+    assert_eq!(denied.kind(), ErrorKind::AccessDenied);
+    assert_eq!(denied.rule().unwrap().line, 1);
     assert_eq!(
-        open("nothing", false).unwrap_err().kind,
+        open("nothing", false).unwrap_err().kind(),
         ErrorKind::NotFound
     );
-    assert_eq!(open("a/b", false).unwrap_err().kind, ErrorKind::NotFound);
-    assert_eq!(open("sub", false).unwrap_err().kind, ErrorKind::Unsupported);
+    assert_eq!(open("a/b", false).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(
-        open("../out", false).unwrap_err().kind,
+        open("sub", false).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
+    assert_eq!(
+        open("../out", false).unwrap_err().kind(),
         ErrorKind::AccessDenied
     );
     assert_eq!(open("../out", true).unwrap(), "outside");
@@ -68,7 +71,7 @@ fn opening_never_blocks_or_follows_links_to_denied_files() {
     let error = |path: &str| {
         view.open_for_read(&view.roots().locate(path).unwrap(), true)
             .unwrap_err()
-            .kind
+            .kind()
     };
     assert_eq!(error("pipe"), ErrorKind::Unsupported);
     assert_eq!(error("socket"), ErrorKind::Unsupported);

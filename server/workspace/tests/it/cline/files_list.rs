@@ -192,7 +192,7 @@ fn list(case: &Value) -> String {
     };
     let found = match listing::list(&view, 0, &dir, &options, &Cancel::default()) {
         Ok(found) => found,
-        Err(error) => return serde_json::to_string(&error.kind).unwrap(),
+        Err(error) => return serde_json::to_string(&error.kind()).unwrap(),
     };
     let paths = found
         .entries

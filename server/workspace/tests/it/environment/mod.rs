@@ -8,7 +8,7 @@ mod revisions;
 mod special_names;
 mod terminals;
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, io, path::Path, sync::Arc};
 
 use sightline_protocol::settings::Secrets;
 use sightline_protocol::{
@@ -38,7 +38,7 @@ struct Fixture {
     params: EnvironmentDetailsParams,
     settings: BlockSettings,
     host: String,
-    files: Result<FileList, Error>,
+    files: Box<dyn Fn() -> Result<FileList, Error>>,
     tools: CliTools,
 }
 
@@ -58,9 +58,11 @@ impl Fixture {
             },
             settings: BlockSettings::default(),
             host: "Neovim".to_owned(),
-            files: Ok(FileList {
-                text: "README.md\nsrc/\nsrc/main.rs".to_owned(),
-                omitted: 0,
+            files: Box::new(|| {
+                Ok(FileList {
+                    text: "README.md\nsrc/\nsrc/main.rs".to_owned(),
+                    omitted: 0,
+                })
             }),
             tools: CliTools::default(),
         };
@@ -168,7 +170,7 @@ impl Fixture {
             editor: &self.editor,
             access: &view,
             recently_modified: &modified,
-            files: &|_| self.files.clone(),
+            files: &|_| (self.files)(),
             cli_tools: &self.tools,
         };
         build(&inputs, &Cancel::default())
@@ -495,13 +497,21 @@ fn a_budget_counts_cuts_and_delivers_only_shown_changes() {
 fn a_failed_list_omits_only_its_section() {
     let mut fixture = Fixture::new(&["app"], &[]);
     fixture.params.include_files = true;
-    fixture.files = Err(Error::new(ErrorKind::NotFound, "the folder is gone"));
+    fixture.files = Box::new(|| {
+        Err(Error::List {
+            path: "app".to_owned(),
+            source: io::Error::other("the folder is gone"),
+        })
+    });
     assert_eq!(
         fixture.body(SectionId::Files),
-        "(cannot list the files: the folder is gone)"
+        "(cannot list the files: cannot list app: the folder is gone)"
     );
-    fixture.files = Err(Error::cancelled());
-    assert_eq!(fixture.try_build().unwrap_err().kind, ErrorKind::Cancelled);
+    fixture.files = Box::new(|| Err(Error::Cancelled));
+    assert_eq!(
+        fixture.try_build().unwrap_err().kind(),
+        ErrorKind::Cancelled
+    );
 }
 
 #[test]
@@ -509,8 +519,8 @@ fn invalid_times_and_zones_are_errors() {
     let mut fixture = Fixture::new(&["app"], &[]);
     fixture.params.time_zone = Some("Nowhere/Land".to_owned());
     let error = fixture.try_build().unwrap_err();
-    assert_eq!(error.kind, ErrorKind::InvalidParams);
-    assert!(error.message.contains("Nowhere/Land"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
+    assert!(error.to_string().contains("Nowhere/Land"), "{error}");
 }
 
 #[test]
@@ -526,9 +536,9 @@ fn a_cancelled_build_stops() {
         editor: &fixture.editor,
         access: &view,
         recently_modified: &[],
-        files: &|_| fixture.files.clone(),
+        files: &|_| (fixture.files)(),
         cli_tools: &fixture.tools,
     };
     let error = build(&inputs, &cancel).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
 }

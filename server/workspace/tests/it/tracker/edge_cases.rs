@@ -140,7 +140,7 @@ fn cancelling_records_nothing() {
         .tracker()
         .scan(&HashMap::new(), 21, clock(21.0), &cancel)
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert_eq!(fixture.sources(), [ReadTool]);
 }
 
