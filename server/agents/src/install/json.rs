@@ -5,13 +5,16 @@ use std::ops::Range;
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
-    ast::{Array, Object, Value as Node},
+    ast::{Array, Object, ObjectProp, Value as Node},
     common::Ranged,
     parse_to_ast,
 };
 use serde_json::{Value, json};
 
-use super::EditError;
+use super::{
+    EditError,
+    program::{self, Program},
+};
 
 /// An entry of a configuration file. `parent` are the names of the objects above it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +25,8 @@ pub struct Entry {
     pub slot: Slot,
     /// The value.
     pub value: Value,
+    /// The program that the entry starts. Other versions of the entry are recognized by it.
+    pub program: Program,
 }
 
 impl Entry {
@@ -36,20 +41,21 @@ impl Entry {
 pub enum Slot {
     /// A member of an object, by its name.
     Member(&'static str),
-    /// An element of the array `array`. Other versions of it are recognized by `words`, which
-    /// its strings contain in this order.
+    /// An element of the array `array`: a group with one hook, which runs this program with
+    /// `words`.
     Element {
         /// Name of the array.
         array: &'static str,
-        /// Text that only our elements contain.
-        words: String,
+        /// The first arguments of the hook.
+        words: Vec<String>,
     },
 }
 
-/// Adds the entries that are missing and replaces outdated ones. An empty text is an empty file.
+/// Adds the entries that are missing and updates outdated ones. An empty text is an empty file.
 ///
 /// # Errors
-/// If the text is not JSON, or a parent has another type.
+/// If the text is not JSON, a parent has another type or is written twice, or somebody else's
+/// member has the name.
 pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     let (mark, json) = split_mark(text);
     let mut json = match parse(json)? {
@@ -57,9 +63,15 @@ pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
         None => format!("{{}}{json}"),
     };
     for entry in entries {
-        // Each insertion changes the positions.
-        while let Some(edited) = add_step(&json, entry)? {
-            json = edited;
+        // Each insertion changes the positions. There is one for each name, and one for the entry.
+        for _ in 0..=entry.parent.len() + 2 {
+            match add_step(&json, entry)? {
+                Some(edited) => json = edited,
+                None => break,
+            }
+        }
+        if find(&json, entry)? != Some(true) {
+            return Err(EditError::OtherChange);
         }
     }
     Ok(format!("{mark}{json}"))
@@ -74,7 +86,7 @@ fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
     };
     let mut object = top;
     for (depth, name) in entry.parent.iter().enumerate() {
-        object = match object.get(name).map(|member| &member.value) {
+        object = match member(object, name)?.map(|member| &member.value) {
             Some(Node::Object(below)) => below,
             Some(_) => return Err(EditError::NotAnObject(entry.parent[..=depth].to_vec())),
             None => return Ok(Some(insert_member(text, object, name, &json!({})))),
@@ -82,16 +94,26 @@ fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
     }
     let (array, words) = match &entry.slot {
         Slot::Member(name) => {
-            return Ok(match object.get(name) {
-                Some(member) => replace(text, &member.value, &entry.value),
-                None => Some(insert_member(text, object, name, &entry.value)),
-            });
+            let Some(member) = member(object, name)? else {
+                return Ok(Some(insert_member(text, object, name, &entry.value)));
+            };
+            let found = Value::from(member.value.clone());
+            if !is_our_server(&found, &entry.program) {
+                let names = entry.parent.iter().chain([name]);
+                return Err(EditError::NotOurs(
+                    names.copied().collect::<Vec<_>>().join("."),
+                ));
+            }
+            let updated = updated(&found, &entry.value);
+            return Ok(replace(text, &member.value, &updated));
         }
         Slot::Element { array, words } => (array, words),
     };
-    Ok(match object.get(array).map(|member| &member.value) {
-        Some(Node::Array(list)) => match ours(list, words) {
-            Some(index) => replace(text, &list.elements[index], &entry.value),
+    Ok(match member(object, array)?.map(|member| &member.value) {
+        Some(Node::Array(list)) => match our_hooks(list, words, &entry.program).first() {
+            Some(hook) if hook.is_alone => replace(text, &list.elements[hook.group], &entry.value),
+            // The user has moved it into another group.
+            Some(hook) => replace(text, hook.node, &entry.value["hooks"][0]),
             None => Some(insert(text, &Container::of_array(list), &entry.value, "")),
         },
         Some(_) => return Err(EditError::NotAnArray(array)),
@@ -99,36 +121,71 @@ fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
     })
 }
 
-/// Removes the entries, in any version. Objects and arrays that become empty stay.
+/// Removes the entries, in any version, and objects and arrays that become empty. What is not
+/// ours stays.
 ///
 /// # Errors
-/// If the text is not JSON.
+/// If the text is not JSON, or a parent is written twice.
 pub fn remove(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     let (mark, json) = split_mark(text);
     let mut json = json.to_owned();
     for entry in entries {
-        let root = parse(&json)?;
-        let Some(object) = parent(root.as_ref(), &entry.parent) else {
-            continue;
-        };
-        let found = match &entry.slot {
-            Slot::Member(name) => {
-                let mut members = object.properties.iter();
-                let index = members.position(|member| member.name.as_str() == *name);
-                index.map(|index| (Container::of_object(object), index))
-            }
-            Slot::Element { array, words } => match object.get(array).map(|member| &member.value) {
-                Some(Node::Array(list)) => {
-                    ours(list, words).map(|index| (Container::of_array(list), index))
-                }
-                _ => None,
-            },
-        };
-        if let Some((container, index)) = found {
-            json = cut(&json, &container, index);
+        while let Some(edited) = remove_step(&json, entry)? {
+            json = edited;
         }
     }
     Ok(format!("{mark}{json}"))
+}
+
+/// Removes one entry. Returns `None` if there is none.
+fn remove_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
+    let root = parse(text)?;
+    let Some(top) = root.as_ref().and_then(Node::as_object) else {
+        return Ok(None);
+    };
+    // The objects above the entry, and the index of the next one in each.
+    let mut above: Vec<(&Object<'_>, usize)> = Vec::new();
+    let mut object = top;
+    for name in &entry.parent {
+        let Some(below) = member(object, name)?.and_then(|member| member.value.as_object()) else {
+            return Ok(None);
+        };
+        above.push((object, index_of(object, name)));
+        object = below;
+    }
+    let (mut container, mut index) = match &entry.slot {
+        Slot::Member(name) => match member(object, name)? {
+            Some(member) if is_our_server(&Value::from(member.value.clone()), &entry.program) => {
+                (Container::of_object(object), index_of(object, name))
+            }
+            _ => return Ok(None),
+        },
+        Slot::Element { array, words } => {
+            let list = member(object, array)?.and_then(|member| member.value.as_array());
+            let Some(list) = list else { return Ok(None) };
+            let hooks = our_hooks(list, words, &entry.program);
+            let Some(hook) = hooks.first() else {
+                return Ok(None);
+            };
+            if !hook.is_alone {
+                return Ok(Some(cut(
+                    text,
+                    &Container::of_array(hook.hooks),
+                    hook.index,
+                )));
+            }
+            above.push((object, index_of(object, array)));
+            (Container::of_array(list), hook.group)
+        }
+    };
+    // What would be empty without comments is removed too.
+    while container.children.len() == 1
+        && !has_comment(text, &container)
+        && let Some((object, next)) = above.pop()
+    {
+        (container, index) = (Container::of_object(object), next);
+    }
+    Ok(Some(cut(text, &container, index)))
 }
 
 /// Returns whether nothing but empty objects and arrays is left.
@@ -145,23 +202,39 @@ pub fn is_empty(text: &str) -> bool {
     !has_comments && root.is_ok_and(|root| root.is_none_or(|root| empty(&root.into())))
 }
 
-/// Returns the value of an entry, in any version.
+/// Returns whether an entry is present as it would be added, possibly with more members; `None` if
+/// there is none of ours.
 ///
 /// # Errors
-/// If the text is not JSON.
-pub fn find(text: &str, entry: &Entry) -> Result<Option<Value>, EditError> {
+/// If the text is not JSON, or a parent is written twice.
+pub fn find(text: &str, entry: &Entry) -> Result<Option<bool>, EditError> {
     let root = parse(split_mark(text).1)?;
-    let Some(object) = parent(root.as_ref(), &entry.parent) else {
+    let Some(mut object) = root.as_ref().and_then(Node::as_object) else {
         return Ok(None);
     };
-    let node = match &entry.slot {
-        Slot::Member(name) => object.get(name).map(|member| &member.value),
-        Slot::Element { array, words } => match object.get(array).map(|member| &member.value) {
-            Some(Node::Array(list)) => ours(list, words).map(|index| &list.elements[index]),
-            _ => None,
-        },
-    };
-    Ok(node.map(|node| node.clone().into()))
+    for name in &entry.parent {
+        let Some(below) = member(object, name)?.and_then(|member| member.value.as_object()) else {
+            return Ok(None);
+        };
+        object = below;
+    }
+    Ok(match &entry.slot {
+        Slot::Member(name) => member(object, name)?
+            .map(|member| Value::from(member.value.clone()))
+            .filter(|found| is_our_server(found, &entry.program))
+            .map(|found| updated(&found, &entry.value) == found),
+        Slot::Element { array, words } => member(object, array)?
+            .and_then(|member| member.value.as_array())
+            .and_then(|list| {
+                let hooks = our_hooks(list, words, &entry.program);
+                let hook = hooks.first()?;
+                Some(if hook.is_alone {
+                    Value::from(list.elements[hook.group].clone()) == entry.value
+                } else {
+                    Value::from(hook.node.clone()) == entry.value["hooks"][0]
+                })
+            }),
+    })
 }
 
 /// Splits off a byte order mark.
@@ -188,34 +261,139 @@ fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
         .map_err(|error| EditError::Syntax(error.to_string()))
 }
 
-fn parent<'a, 'b>(root: Option<&'b Node<'a>>, names: &[&str]) -> Option<&'b Object<'a>> {
-    let top = root?.as_object()?;
-    names
+/// Returns a member of an object.
+///
+/// # Errors
+/// If the name is written twice: readers disagree on which one counts.
+fn member<'a, 'b>(
+    object: &'b Object<'a>,
+    name: &str,
+) -> Result<Option<&'b ObjectProp<'a>>, EditError> {
+    let mut found = object
+        .properties
         .iter()
-        .try_fold(top, |object, name| object.get(name)?.value.as_object())
-}
-
-/// Returns the index of the element that contains the words.
-fn ours(list: &Array<'_>, words: &str) -> Option<usize> {
-    list.elements.iter().position(|element| {
-        let value = element.clone().into();
-        let mut strings = Vec::new();
-        collect_strings(&value, &mut strings);
-        strings.join(" ").contains(words)
-    })
-}
-
-fn collect_strings<'a>(value: &'a Value, strings: &mut Vec<&'a str>) {
-    match value {
-        Value::String(text) => strings.push(text),
-        Value::Array(elements) => elements
-            .iter()
-            .for_each(|value| collect_strings(value, strings)),
-        Value::Object(members) => members
-            .values()
-            .for_each(|value| collect_strings(value, strings)),
-        _ => {}
+        .filter(|member| member.name.as_str() == name);
+    let first = found.next();
+    match found.next() {
+        Some(_) => Err(EditError::DuplicateName(name.to_owned())),
+        None => Ok(first),
     }
+}
+
+/// Returns the index of a member that exists.
+fn index_of(object: &Object<'_>, name: &str) -> usize {
+    let mut members = object.properties.iter();
+    members
+        .position(|member| member.name.as_str() == name)
+        .unwrap_or_default()
+}
+
+/// Returns whether a server starts `sightline mcp`.
+fn is_our_server(server: &Value, program: &Program) -> bool {
+    match &server["command"] {
+        Value::String(word) => program.is_named(word) && server["args"][0] == "mcp",
+        // opencode
+        Value::Array(words) => {
+            words
+                .first()
+                .and_then(Value::as_str)
+                .is_some_and(|word| program.is_named(word))
+                && words.get(1).is_some_and(|word| word == "mcp")
+        }
+        _ => false,
+    }
+}
+
+/// Returns `found` with the members of `wanted`. Others, such as a user's `env`, stay.
+fn updated(found: &Value, wanted: &Value) -> Value {
+    match (found, wanted) {
+        (Value::Object(found), Value::Object(wanted)) => {
+            let mut all = found.clone();
+            for (name, value) in wanted {
+                let value = found
+                    .get(name)
+                    .map_or(value.clone(), |found| updated(found, value));
+                all.insert(name.clone(), value);
+            }
+            Value::Object(all)
+        }
+        (_, wanted) => wanted.clone(),
+    }
+}
+
+/// One of our hooks in a list of groups.
+struct OurHook<'a, 'b> {
+    /// Index of the group.
+    group: usize,
+    /// The hooks of the group.
+    hooks: &'b Array<'a>,
+    /// Index in `hooks`.
+    index: usize,
+    node: &'b Node<'a>,
+    /// Whether the group has nothing else.
+    is_alone: bool,
+}
+
+/// Returns our hooks with these arguments.
+fn our_hooks<'a, 'b>(
+    list: &'b Array<'a>,
+    words: &[String],
+    program: &Program,
+) -> Vec<OurHook<'a, 'b>> {
+    let mut found = Vec::new();
+    for (group, element) in list.elements.iter().enumerate() {
+        let Some(object) = element.as_object() else {
+            continue;
+        };
+        let Some(hooks) = object
+            .get("hooks")
+            .and_then(|member| member.value.as_array())
+        else {
+            continue;
+        };
+        let members = object.properties.iter();
+        let is_plain = members.map(|member| member.name.as_str());
+        let is_plain = is_plain
+            .into_iter()
+            .all(|name| matches!(name, "matcher" | "hooks"));
+        for (index, node) in hooks.elements.iter().enumerate() {
+            if runs(&Value::from(node.clone()), words, program) {
+                found.push(OurHook {
+                    group,
+                    hooks,
+                    index,
+                    node,
+                    is_alone: is_plain && hooks.elements.len() == 1,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Returns whether a hook runs this program with arguments that begin with `words`.
+fn runs(hook: &Value, words: &[String], program: &Program) -> bool {
+    let Some(command) = hook["command"].as_str() else {
+        return false;
+    };
+    match hook["args"].as_array() {
+        Some(arguments) => {
+            program.is_named(command)
+                && arguments.len() >= words.len()
+                && arguments.iter().zip(words).all(|(a, b)| a == b)
+        }
+        None => program::runs(program, command, words),
+    }
+}
+
+fn has_comment(text: &str, container: &Container) -> bool {
+    let outside = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let [child] = container.children.as_slice() else {
+        return true;
+    };
+    let before = outside(container.whole.start..child.start);
+    let after = outside(child.end..container.whole.end);
+    before.contains('/') || after.contains('/')
 }
 
 /// Byte ranges of an object or array, and of what is in it.
@@ -270,7 +448,7 @@ fn insert(text: &str, container: &Container, value: &Value, key: &str) -> String
         let entry = pretty(value, &indent, &unit, newline);
         let open = container.whole.start + 1;
         let (head, tail) = text.split_at(open);
-        // A bracket on a line of its own stays there.
+        // Keep a closing bracket that has its own line.
         let inner = &text[open..container.close()];
         let end = if inner.contains('\n') {
             String::new()

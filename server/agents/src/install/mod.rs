@@ -22,6 +22,7 @@ pub use program::Program;
 
 use crate::{Agent, hook};
 use json::{Entry, Slot};
+use record::RecordedFile;
 use toml::TomlTable;
 
 /// Name of the MCP server and of our entries.
@@ -87,8 +88,8 @@ pub enum Content {
     Json(Vec<Entry>),
     /// A table of a TOML file.
     Toml(Box<TomlTable>),
-    /// A file of our own.
-    Whole(String),
+    /// A file of our own, which starts this program.
+    Whole(String, Program),
 }
 
 /// How much of our content a file has.
@@ -113,6 +114,14 @@ pub enum EditError {
     NotAnArray(&'static str),
     /// The table is written inline, so no table can be added below it.
     InlineTable(&'static str),
+    /// An entry with our name starts another program.
+    NotOurs(String),
+    /// The file was not written by this program.
+    NotOurFile,
+    /// A name is written twice in one object.
+    DuplicateName(String),
+    /// The edit would change something else.
+    OtherChange,
 }
 
 impl std::fmt::Display for EditError {
@@ -130,6 +139,19 @@ impl std::fmt::Display for EditError {
                     "`{name}` is an inline table; write it as [{name}.NAME] tables"
                 )
             }
+            Self::NotOurs(name) => write!(
+                f,
+                "`{name}` is there, but does not start `sightline mcp`; rename or remove it"
+            ),
+            Self::NotOurFile => {
+                f.write_str("the file is there, but `sightline agents install` did not write it; rename or remove it")
+            }
+            Self::DuplicateName(name) => {
+                write!(f, "`{name}` is written twice; remove one of them")
+            }
+            Self::OtherChange => f.write_str(
+                "the entry cannot be changed without changing others; change it by hand",
+            ),
         }
     }
 }
@@ -153,7 +175,10 @@ impl Content {
                 }
             }),
             Self::Toml(table) => toml::add(text, table),
-            Self::Whole(content) => Ok(content.clone()),
+            Self::Whole(..) if !text.trim().is_empty() && !self.is_our_file(text) => {
+                Err(EditError::NotOurFile)
+            }
+            Self::Whole(content, _) => Ok(content.clone()),
         }
     }
 
@@ -171,8 +196,61 @@ impl Content {
                 let rest = toml::remove(text, table)?;
                 (!rest.trim().is_empty()).then_some(rest)
             }
-            Self::Whole(_) => None,
+            Self::Whole(..) => (!self.is_our_file(text)).then(|| text.to_owned()),
         })
+    }
+
+    /// Returns whether a whole file is ours, in any version.
+    fn is_our_file(&self, text: &str) -> bool {
+        let Self::Whole(content, program) = self else {
+            return false;
+        };
+        if text == content {
+            return true;
+        }
+        // The plugins begin with this line; the hooks of Copilot run our program only.
+        match serde_json::from_str::<Value>(text) {
+            Ok(file) => {
+                let events = file["hooks"].as_object();
+                let hooks = events
+                    .into_iter()
+                    .flat_map(|events| events.values())
+                    .flat_map(|hooks| hooks.as_array().into_iter().flatten());
+                let lines: Vec<Option<&str>> = hooks.map(|hook| hook["bash"].as_str()).collect();
+                let words = ["hook".to_owned()];
+                !lines.is_empty()
+                    && lines
+                        .iter()
+                        .all(|line| line.is_some_and(|line| program::runs(program, line, &words)))
+            }
+            Err(_) => text.starts_with(plugin::FIRST_LINE),
+        }
+    }
+
+    /// Returns the text as it was before our content was added; `None` if there was no file.
+    /// `self` is the content with all parts, and `recorded` the last change. If something else has
+    /// changed the file since, the rest is what is not ours.
+    pub fn original(&self, text: Option<&str>, recorded: Option<&RecordedFile>) -> Option<String> {
+        let text = text?;
+        let created = recorded.is_some_and(|file| file.created);
+        if let Some(original) = recorded.and_then(|file| file.patch.apply(text)) {
+            return (!created).then_some(original);
+        }
+        match (self.presence(text), self.remove(text)) {
+            (Ok(Presence::Current | Presence::Outdated), Ok(rest)) if rest.is_some() || created => {
+                rest
+            }
+            (Ok(Presence::Current | Presence::Outdated), Ok(_)) => Some(self.empty()),
+            _ => Some(text.to_owned()),
+        }
+    }
+
+    /// Returns a file without entries.
+    pub fn empty(&self) -> String {
+        match self {
+            Self::Json(_) => "{}\n".to_owned(),
+            Self::Toml(_) | Self::Whole(..) => String::new(),
+        }
     }
 
     /// Returns how much of our content a text has.
@@ -183,10 +261,10 @@ impl Content {
         let found: Vec<Option<bool>> = match self {
             Self::Json(entries) => entries
                 .iter()
-                .map(|entry| Ok(json::find(text, entry)?.map(|value| value == entry.value)))
+                .map(|entry| json::find(text, entry))
                 .collect::<Result<_, EditError>>()?,
             Self::Toml(table) => vec![toml::find(text, table)?],
-            Self::Whole(content) => vec![Some(text == content)],
+            Self::Whole(content, _) => vec![self.is_our_file(text).then_some(text == content)],
         };
         Ok(if found.iter().all(Option::is_none) {
             Presence::Absent
@@ -262,7 +340,7 @@ pub fn installed(
                             entry.is_in_array(event)
                                 && json::find(&text, entry).is_ok_and(|found| found.is_some())
                         }),
-                        _ => text.contains(event),
+                        content => content.is_our_file(&text) && text.contains(event),
                     }
             })
         };
@@ -297,7 +375,11 @@ fn mcp(agent: Agent, program: &Program) -> Content {
             let variables = toml_edit::Array::from_iter(["XDG_DATA_HOME", "XDG_RUNTIME_DIR"]);
             table.insert("env_vars", toml_edit::value(variables));
             let heading = ["mcp_servers", NAME];
-            return Content::Toml(Box::new(TomlTable { heading, table }));
+            return Content::Toml(Box::new(TomlTable {
+                heading,
+                table,
+                program: program.clone(),
+            }));
         }
         Agent::Gemini | Agent::Qwen => (
             "mcpServers",
@@ -317,6 +399,7 @@ fn mcp(agent: Agent, program: &Program) -> Content {
         parent: vec![parent],
         slot: Slot::Member(NAME),
         value,
+        program: program.clone(),
     }])
 }
 
@@ -359,9 +442,12 @@ impl Hooks {
                             parent: vec!["hooks"],
                             slot: Slot::Element {
                                 array: event,
-                                words: format!("hook {event} --agent {}", agent.name()),
+                                words: ["hook", event, "--agent", agent.name()]
+                                    .map(str::to_owned)
+                                    .to_vec(),
                             },
                             value: self.group(agent, event, of_tools, program),
+                            program: program.clone(),
                         })
                         .collect(),
                 )
@@ -374,10 +460,10 @@ impl Hooks {
                     (event.to_owned(), json!([hook]))
                 });
                 let file = json!({ "version": 1, "hooks": Value::Object(events.collect()) });
-                Content::Whole(format!("{file:#}\n"))
+                Content::Whole(format!("{file:#}\n"), program.clone())
             }
-            Agent::Opencode => Content::Whole(plugin::opencode(self, program)),
-            Agent::Cline => Content::Whole(plugin::cline(self, program)),
+            Agent::Opencode => Content::Whole(plugin::opencode(self, program), program.clone()),
+            Agent::Cline => Content::Whole(plugin::cline(self, program), program.clone()),
         }
     }
 

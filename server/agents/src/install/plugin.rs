@@ -2,6 +2,10 @@
 
 use super::{Hooks, Program};
 
+/// First line of each plugin.
+pub(super) const FIRST_LINE: &str =
+    "// Written by `sightline agents install`; removed by `sightline agents uninstall`.";
+
 pub(super) fn opencode(hooks: &Hooks, program: &Program) -> String {
     fill(
         include_str!("plugins/opencode.js"),
@@ -23,7 +27,8 @@ pub(super) fn cline(hooks: &Hooks, program: &Program) -> String {
 }
 
 fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Program) -> String {
-    let path = program.path().replace('\\', r"\\").replace('"', "\\\"");
+    // A string of JSON is one of JavaScript.
+    let path = serde_json::Value::from(program.path()).to_string();
     let flags = if hooks.checkpoints {
         ", \"--checkpoints\""
     } else {
@@ -33,5 +38,5 @@ fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Prog
         .replace("{context}", if hooks.context { context } else { "" })
         .replace("{access}", if hooks.access { access } else { "" })
         .replace("{flags}", flags)
-        .replace("{program}", &path)
+        .replace("\"{program}\"", &path)
 }

@@ -33,32 +33,21 @@ impl Record {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Notes a change. A file that was changed before keeps its first text, unless others have
-    /// changed it since.
+    /// Notes a change. `original` is the text without our content; `None` if the file did not
+    /// exist.
     pub fn note(
         &mut self,
         path: &Path,
-        before: Option<&str>,
+        original: Option<&str>,
         after: &str,
         created_folders: Vec<PathBuf>,
     ) {
-        let earlier = self.get(path).and_then(|file| {
-            let original = file.patch.apply(before.unwrap_or_default())?;
-            Some((original, file.created, file.created_folders.clone()))
-        });
-        let (original, created, created_folders) = earlier.unwrap_or_else(|| {
-            (
-                before.unwrap_or_default().to_owned(),
-                before.is_none(),
-                created_folders,
-            )
-        });
         self.forget(path);
         self.files.push(RecordedFile {
             path: path.to_owned(),
-            created,
+            created: original.is_none(),
             created_folders,
-            patch: ReversePatch::new(&original, after),
+            patch: ReversePatch::new(original.unwrap_or_default(), after),
         });
     }
 

@@ -1,29 +1,40 @@
-//! Adds a table to a TOML file, and removes it. Everything else keeps its bytes.
+//! Adds a table to a TOML file, updates it and removes it. Everything else keeps its bytes.
 
 use std::ops::Range;
 
-use toml_edit::{Document, Item, Table, TomlError};
+use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError, Value};
 
-use super::EditError;
+use super::{EditError, program::Program};
 
-/// A table with a heading.
+/// A table with a heading: a server that starts this program.
 #[derive(Clone, Debug)]
 pub struct TomlTable {
     /// Names of the heading.
     pub heading: [&'static str; 2],
     /// The keys and values.
     pub table: Table,
+    /// The program that it starts. Other versions of the table are recognized by it.
+    pub program: Program,
 }
 
-/// Adds the table at the end of the file, or replaces an outdated one in its place.
+/// Adds the table at the end of the file, or updates its keys in their place.
 ///
 /// # Errors
-/// If the text is not TOML, or the table above is written inline.
+/// If the text is not TOML, the table above is written inline, or somebody else's table has the
+/// name.
 pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     let [above, name] = wanted.heading;
     let document = Document::parse(text).map_err(syntax)?;
     if document.get(above).is_some_and(|item| !item.is_table()) {
         return Err(EditError::InlineTable(above));
+    }
+    if document
+        .get(above)
+        .is_some_and(|item| item.get(name).is_some())
+    {
+        our_table(&document, wanted)
+            .ok_or_else(|| EditError::NotOurs(format!("{above}.{name}")))?;
+        return update(text, wanted);
     }
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut table = format!("[{above}.{name}]{newline}");
@@ -34,82 +45,201 @@ pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
             value.to_string().trim()
         ));
     }
-    let added = match range(&document, wanted) {
-        Some(_) if find(text, wanted)? == Some(true) => return Ok(text.to_owned()),
-        Some(range) => format!("{}{table}{}", &text[..range.start], &text[range.end..]),
-        // A heading can follow anything, so the rest of the file keeps its bytes.
-        None if text.is_empty() => table,
-        None if text.ends_with('\n') => format!("{text}{newline}{table}"),
-        None => format!("{text}{newline}{newline}{table}"),
+    // A heading can follow anything, so the rest of the file keeps its bytes.
+    let added = match text {
+        "" => table,
+        text if text.ends_with('\n') => format!("{text}{newline}{table}"),
+        text => format!("{text}{newline}{newline}{table}"),
     };
-    Document::parse(&added).map_err(syntax)?;
-    Ok(added)
+    let mut expected = plain(document.as_table());
+    put(&mut expected, wanted.heading, Some(plain(&wanted.table)));
+    checked(added, &expected)
 }
 
-/// Removes the table, and an empty line before it.
+/// Sets our keys where they differ. Others stay.
+fn update(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
+    let [above, name] = wanted.heading;
+    let mut document: DocumentMut = text.parse().map_err(syntax)?;
+    let table = document
+        .get_mut(above)
+        .and_then(|item| item.get_mut(name))
+        .and_then(Item::as_table_mut)
+        .ok_or(EditError::InlineTable(above))?;
+    let mut is_changed = false;
+    for (key, item) in wanted.table.iter() {
+        if table.get(key).map(plain_item) != Some(plain_item(item)) {
+            let mut item = item.clone();
+            let decor = table.get(key).and_then(Item::as_value).map(Value::decor);
+            if let (Some(decor), Some(value)) = (decor.cloned(), item.as_value_mut()) {
+                *value.decor_mut() = decor;
+            }
+            table.insert(key, item);
+            is_changed = true;
+        }
+    }
+    Ok(if is_changed {
+        document.to_string()
+    } else {
+        text.to_owned()
+    })
+}
+
+/// Removes the table with the tables below it, and an empty line before it. The text stays if
+/// there is no table of ours.
 ///
 /// # Errors
-/// If the text is not TOML.
+/// If the text is not TOML, or something else would change.
 pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     let document = Document::parse(text).map_err(syntax)?;
-    let Some(range) = range(&document, wanted) else {
+    let Some(table) = our_table(&document, wanted) else {
         return Ok(text.to_owned());
     };
-    let before = &text[..range.start];
-    let line = before
-        .strip_suffix('\n')
-        .map(|rest| rest.strip_suffix('\r').unwrap_or(rest));
-    let before = line
-        .filter(|rest| rest.is_empty() || rest.ends_with('\n'))
-        .unwrap_or(before);
-    Ok(format!("{before}{}", &text[range.end..]))
+    let mut ranges = Vec::new();
+    collect_ranges(text, table, &mut ranges);
+    ranges.sort_by_key(|range| range.start);
+    let mut rest = text.to_owned();
+    for range in ranges.into_iter().rev() {
+        let before = &rest[..range.start];
+        let line = before
+            .strip_suffix('\n')
+            .map(|rest| rest.strip_suffix('\r').unwrap_or(rest));
+        let before = line
+            .filter(|rest| rest.is_empty() || rest.ends_with('\n'))
+            .unwrap_or(before);
+        rest = format!("{before}{}", &rest[range.end..]);
+    }
+    let mut expected = plain(document.as_table());
+    put(&mut expected, wanted.heading, None);
+    checked(rest, &expected)
 }
 
-/// Returns the lines of the table.
-fn range(document: &Document<&str>, wanted: &TomlTable) -> Option<Range<usize>> {
-    let [above, name] = wanted.heading;
-    let table = document.get(above)?.get(name)?;
-    let heading = table.span()?;
-    let values = table
-        .as_table_like()?
-        .iter()
-        .filter_map(|(_, item)| item.span());
-    let last = values.fold(heading.end, |end, value| end.max(value.end));
-    let text = document.raw();
-    let rest = text[last..]
-        .find('\n')
-        .map_or(text.len() - last, |newline| newline + 1);
-    Some(heading.start..last + rest)
-}
-
-/// Returns whether the table is present as it would be added; `None` if there is none.
+/// Returns whether the table is present with our keys and values; `None` if there is none of ours.
 ///
 /// # Errors
 /// If the text is not TOML.
 pub fn find(text: &str, wanted: &TomlTable) -> Result<Option<bool>, EditError> {
     let document = Document::parse(text).map_err(syntax)?;
-    let [above, name] = wanted.heading;
-    let item = document.get(above).and_then(|item| item.get(name));
-    Ok(item.map(|item| is_same(item, &wanted.table)))
+    let table = our_table(&document, wanted);
+    Ok(table.map(|table| {
+        let mut keys = wanted.table.iter();
+        keys.all(|(key, item)| table.get(key).map(plain_item) == Some(plain_item(item)))
+    }))
 }
 
-fn is_same(item: &Item, wanted: &Table) -> bool {
-    let plain = |table: &dyn toml_edit::TableLike| -> Vec<(String, String)> {
-        let mut values: Vec<_> = table
-            .iter()
-            .map(|(key, item)| {
-                let mut item = item.clone();
-                if let Some(value) = item.as_value_mut() {
-                    value.decor_mut().clear();
+/// Returns the table if it has a heading of its own and starts this program.
+fn our_table<'a>(document: &'a Document<&str>, wanted: &TomlTable) -> Option<&'a Table> {
+    let [above, name] = wanted.heading;
+    let table = document.get(above)?.get(name)?.as_table()?;
+    let first = |item: &'a Item| item.as_array()?.get(0)?.as_str();
+    let is_ours = wanted.program.is_named(table.get("command")?.as_str()?)
+        && table.get("args").and_then(first) == Some("mcp");
+    (is_ours && !table.is_implicit() && !table.is_dotted()).then_some(table)
+}
+
+/// Collects the lines of a table and of the tables below it, without comments after them.
+fn collect_ranges(text: &str, table: &Table, ranges: &mut Vec<Range<usize>>) {
+    if !table.is_implicit()
+        && !table.is_dotted()
+        && let Some(heading) = table.span()
+    {
+        let mut end = heading.end;
+        values_end(table, &mut end);
+        let rest = text[end..]
+            .find('\n')
+            .map_or(text.len() - end, |newline| newline + 1);
+        ranges.push(heading.start..end + rest);
+    }
+    for (_, item) in table.iter() {
+        match item {
+            Item::Table(below) => collect_ranges(text, below, ranges),
+            Item::ArrayOfTables(tables) => {
+                for below in tables {
+                    collect_ranges(text, below, ranges);
                 }
-                (key.to_owned(), item.to_string())
-            })
-            .collect();
-        values.sort();
-        values
-    };
-    item.as_table_like()
-        .is_some_and(|table| plain(table) == plain(wanted))
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Moves `end` behind the last value that stands below the heading of a table.
+fn values_end(table: &Table, end: &mut usize) {
+    for (_, item) in table.iter() {
+        match item {
+            Item::Value(value) => {
+                *end = value.span().map_or(*end, |span| span.end.max(*end));
+            }
+            // `a.b = 1`
+            Item::Table(below) if below.is_dotted() => values_end(below, end),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the text if it has the expected values.
+fn checked(text: String, expected: &serde_json::Value) -> Result<String, EditError> {
+    let document = Document::parse(text.as_str()).map_err(syntax)?;
+    if plain(document.as_table()) == *expected {
+        Ok(text)
+    } else {
+        Err(EditError::OtherChange)
+    }
+}
+
+/// Sets or removes the table `heading` in the values of a document.
+fn put(document: &mut serde_json::Value, heading: [&str; 2], table: Option<serde_json::Value>) {
+    let [above, name] = heading;
+    match table {
+        Some(table) => document[above][name] = table,
+        None => {
+            let tables = document
+                .get_mut(above)
+                .and_then(serde_json::Value::as_object_mut);
+            if let Some(tables) = tables {
+                tables.remove(name);
+                if tables.is_empty()
+                    && let Some(document) = document.as_object_mut()
+                {
+                    document.remove(above);
+                }
+            }
+        }
+    }
+}
+
+/// Returns the values of a table, without empty tables above others.
+fn plain(table: &dyn TableLike) -> serde_json::Value {
+    let values = table
+        .iter()
+        .filter(|(_, item)| {
+            item.as_table()
+                .is_none_or(|table| !table.is_implicit() || !table.is_empty())
+        })
+        .map(|(key, item)| (key.to_owned(), plain_item(item)));
+    serde_json::Value::Object(values.collect())
+}
+
+fn plain_item(item: &Item) -> serde_json::Value {
+    match item {
+        Item::None => serde_json::Value::Null,
+        Item::Value(value) => plain_value(value),
+        Item::Table(table) => plain(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| plain(table)).collect(),
+    }
+}
+
+fn plain_value(value: &Value) -> serde_json::Value {
+    match value {
+        Value::String(text) => text.value().as_str().into(),
+        Value::Array(values) => values.iter().map(plain_value).collect(),
+        Value::InlineTable(table) => plain(table),
+        // Numbers, times and booleans, as written.
+        other => {
+            let mut other = other.clone();
+            other.decor_mut().clear();
+            serde_json::json!({ "value": other.to_string() })
+        }
+    }
 }
 
 fn syntax(error: TomlError) -> EditError {

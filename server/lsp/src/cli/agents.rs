@@ -29,6 +29,8 @@ use crate::{error::Error, services::stores::default_storage_dir};
 
 /// The record of what was installed, in the data directory.
 const RECORD_FILE: &str = "agents.json";
+/// Locked while the configuration is changed, in the data directory.
+const LOCK_FILE: &str = "agents.lock";
 /// Maximum size of the record, in bytes.
 const MAX_RECORD_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -177,6 +179,8 @@ struct Installer {
     storage_dir: PathBuf,
     scope: Scope,
     record: Record,
+    /// Held until everything is written.
+    _lock: Option<fs::File>,
     /// Whether a file could not be edited.
     failed: bool,
     /// Whether there is something to do.
@@ -194,6 +198,7 @@ impl Installer {
             Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
             None => default_storage_dir()?,
         };
+        let lock = change.yes.then(|| lock(&storage_dir)).transpose()?;
         let path = storage_dir.join(RECORD_FILE);
         let record = match read_foreign(&path, MAX_RECORD_BYTES)? {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
@@ -214,6 +219,7 @@ impl Installer {
                 Scope::User
             },
             record,
+            _lock: lock,
             failed: false,
             pending: false,
         })
@@ -233,6 +239,11 @@ impl Installer {
             print_message("no agent was found; name one with --agent");
             return Ok(NEGATIVE);
         }
+        if is_in_build_folder(self.program.path()) {
+            print_message(
+                "this program is in a build folder; agents lose it when the folder is cleaned. Install it, for example with `cargo install`",
+            );
+        }
         for agent in &agents {
             let mut parts: Vec<Part> = change.only.iter().map(|part| part.0).collect();
             if parts.is_empty() {
@@ -248,7 +259,7 @@ impl Installer {
                 ));
             }
             for target in targets {
-                self.edit(&target.path, change.yes, |text| {
+                self.edit(agent, &target.path, change.yes, |text| {
                     target
                         .content
                         .add(text)
@@ -278,41 +289,27 @@ impl Installer {
             for target in all.into_iter().rev() {
                 let recorded = self.record.get(&target.path).cloned();
                 let kept = kept.iter().find(|kept| kept.path == target.path);
-                self.edit(&target.path, change.yes, |text| {
+                self.edit(&agent, &target.path, change.yes, |text| {
                     let Some(text) = text else { return Ok(None) };
-                    let created = recorded.as_ref().is_some_and(|file| file.created);
-                    if let (Some(file), None) = (&recorded, kept)
-                        && let Some(original) = file.patch.apply(text)
-                    {
-                        return Ok((!created).then_some(original));
-                    }
-                    let presence = |content: &Content| content.presence(text);
-                    let is_done = match kept {
-                        // Nothing else is there.
-                        Some(kept) => {
-                            presence(&kept.content) == Ok(Presence::Current)
-                                && presence(&target.content) == presence(&kept.content)
-                        }
-                        None => presence(&target.content) == Ok(Presence::Absent),
+                    let Some(kept) = kept else {
+                        // An error says why something of ours cannot be removed.
+                        target
+                            .content
+                            .remove(text)
+                            .map_err(|error| error.to_string())?;
+                        return Ok(target.content.original(Some(text), recorded.as_ref()));
                     };
-                    if is_done {
+                    let presence = |content: &Content| content.presence(text);
+                    // Nothing else is there.
+                    if presence(&kept.content) == Ok(Presence::Current)
+                        && presence(&target.content) == presence(&kept.content)
+                    {
                         return Ok(Some(text.to_owned()));
                     }
-                    let rest = target
-                        .content
-                        .remove(text)
-                        .map_err(|error| error.to_string())?;
-                    if let Some(kept) = kept {
-                        let added = kept.content.add(rest.as_deref());
-                        return added.map(Some).map_err(|error| error.to_string());
-                    }
-                    let is_ours = created || matches!(target.content, Content::Whole(_));
-                    Ok(rest.or_else(|| {
-                        (!is_ours).then(|| match &target.content {
-                            Content::Json(_) => "{}\n".to_owned(),
-                            _ => String::new(),
-                        })
-                    }))
+                    let rest = target.content.remove(text);
+                    let rest = rest.map_err(|error| error.to_string())?;
+                    let added = kept.content.add(rest.as_deref());
+                    added.map(Some).map_err(|error| error.to_string())
                 })?;
             }
         }
@@ -343,6 +340,7 @@ impl Installer {
     /// exist, and returns the text it should have, or `None` for no file.
     fn edit(
         &mut self,
+        agent: &Agent,
         path: &Path,
         write: bool,
         edit: impl FnOnce(Option<&str>) -> Result<Option<String>, String>,
@@ -379,17 +377,21 @@ impl Installer {
         };
         match after {
             Some(after) => {
-                let folders = missing_folders(path);
                 let recorded = self.record.get(path);
-                let original = recorded
-                    .and_then(|file| file.patch.apply(before.as_deref().unwrap_or_default()));
+                let folders = recorded.map_or_else(
+                    || missing_folders(path),
+                    |recorded| recorded.created_folders.clone(),
+                );
+                let original = self
+                    .all_content(*agent, path)
+                    .and_then(|content| content.original(before.as_deref(), recorded));
                 if original.as_deref() == Some(&after) {
                     file.replace(&after)?;
                     self.record.forget(path);
                     self.save_record()?;
                 } else {
                     // An entry of a change that is not made is harmless.
-                    self.record.note(path, before.as_deref(), &after, folders);
+                    self.record.note(path, original.as_deref(), &after, folders);
                     self.save_record()?;
                     file.replace(&after)?;
                 }
@@ -413,6 +415,20 @@ impl Installer {
         print(&format!("{}: {done}\n", path.display()))
     }
 
+    /// Returns our content of a file with all parts.
+    fn all_content(&self, agent: Agent, path: &Path) -> Option<Content> {
+        targets(
+            agent,
+            self.scope,
+            &Part::ALL,
+            &self.locations,
+            &self.program,
+        )
+        .into_iter()
+        .find(|target| target.path == path)
+        .map(|target| target.content)
+    }
+
     fn save_record(&self) -> Result<(), Error> {
         Storage::open(&self.storage_dir)?.make_dir(&self.storage_dir)?;
         let text = serde_json::to_string_pretty(&self.record).map_err(internal)?;
@@ -432,6 +448,23 @@ impl Installer {
             (false, false) => DONE,
         })
     }
+}
+
+/// Returns whether a path is below a folder that tools empty, such as `target`.
+fn is_in_build_folder(program: &str) -> bool {
+    let mut folders = Path::new(program).ancestors();
+    folders.any(|folder| folder.join("CACHEDIR.TAG").is_file())
+}
+
+/// Waits for other processes that change the configuration of agents.
+fn lock(storage_dir: &Path) -> Result<fs::File, Error> {
+    Storage::open(storage_dir)?.make_dir(storage_dir)?;
+    let path = storage_dir.join(LOCK_FILE);
+    let mut options = fs::File::options();
+    let opened = options.write(true).create(true).truncate(false).open(&path);
+    opened
+        .and_then(|file| file.lock().map(|()| file))
+        .map_err(|error| Error::storage(format!("cannot lock {}: {error}", path.display())))
 }
 
 /// Returns the folders above a file that do not exist, outermost first.

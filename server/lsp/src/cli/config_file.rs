@@ -10,8 +10,9 @@ use sightline_protocol::error::ErrorKind;
 
 use crate::error::Error;
 
-/// Maximum size of a configuration file, in bytes.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum size of a configuration file, in bytes. Claude Code keeps its history in
+/// `~/.claude.json`.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Suffix of the backup's name, followed by a number if it is taken.
 const BACKUP: &str = "before-sightline";
 /// Maximum number of backups.
@@ -66,7 +67,7 @@ impl File {
             .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| failed(&error))?;
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(refuse(ErrorKind::TooLarge, "larger than 4 MiB"));
+            return Err(refuse(ErrorKind::TooLarge, "larger than 64 MiB"));
         }
         let text =
             String::from_utf8(bytes).map_err(|_| refuse(ErrorKind::Unsupported, "not UTF-8"))?;
@@ -121,6 +122,14 @@ impl File {
     /// file is unchanged then.
     pub(super) fn replace(&self, text: &str) -> Result<(), Error> {
         let failed = |error: io::Error| self.failed(error);
+        #[cfg(unix)]
+        if let Some(metadata) = &self.metadata
+            && std::os::unix::fs::MetadataExt::nlink(metadata) > 1
+        {
+            return Err(failed(io::Error::other(
+                "it has several names (hard links), which a replacement would separate",
+            )));
+        }
         let folder = self.real.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(failed)?;
         self.check_unchanged()?;
