@@ -250,3 +250,83 @@ fn a_project_is_connected_for_a_team() {
     home.run(&["uninstall", "--agent", "claude", "--project", "--yes"], 0);
     assert!(!root.join(".mcp.json").exists() && !root.join(".claude").exists());
 }
+
+#[test]
+fn installations_at_the_same_time_keep_the_record() {
+    let home = Home::new();
+    home.write(".claude/settings.json", "{ \"a\": 1 } // mine\n");
+    home.write(".codex/config.toml", "model = \"x\"\n");
+    let before = home.snapshot();
+    for _ in 0..5 {
+        std::thread::scope(|scope| {
+            for agent in ["claude", "codex", "claude", "gemini"] {
+                let install = || home.run(&["install", "--agent", agent, "--yes"], 0);
+                scope.spawn(install);
+            }
+        });
+        home.run(&["uninstall", "--yes"], 0);
+        assert_eq!(home.snapshot(), before);
+    }
+}
+
+#[test]
+fn a_file_that_an_agent_rewrote_loses_all_our_entries() {
+    let home = Home::new();
+    let file = home.write(".claude/settings.json", "{ \"theme\": \"dark\" }\n");
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let rewrite = || {
+        let text = fs::read_to_string(&file).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        fs::write(&file, value.to_string()).unwrap();
+    };
+    rewrite();
+    let install = [
+        "install",
+        "--agent",
+        "claude",
+        "--only",
+        "checkpoints",
+        "--yes",
+    ];
+    home.run(&install, 0);
+    rewrite();
+    home.run(&install, 0);
+    home.run(&["uninstall", "--agent", "claude", "--yes"], 0);
+    let text = fs::read_to_string(&file).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value, json!({ "theme": "dark" }));
+}
+
+#[test]
+fn what_others_wrote_is_kept_and_reported() {
+    let home = Home::new();
+    home.write(
+        ".codex/config.toml",
+        "[mcp_servers.sightline.env]\nK = \"V\"\n",
+    );
+    home.write(".config/opencode/plugins/sightline.js", "// mine\n");
+    let before = home.snapshot();
+    for agent in ["codex", "opencode"] {
+        assert_eq!(
+            home.run(&["uninstall", "--agent", agent, "--yes"], 0),
+            "Nothing to do.\n"
+        );
+    }
+    assert_eq!(home.snapshot(), before);
+    let text = home.run(&["install", "--agent", "codex", "--yes"], 3);
+    assert!(text.contains("does not start `sightline mcp`"), "{text}");
+    let text = home.run(&["install", "--agent", "opencode", "--yes"], 3);
+    assert!(text.contains("did not write it"), "{text}");
+    home.run(&["uninstall", "--yes"], 0);
+    assert_eq!(home.snapshot(), before);
+}
+
+#[test]
+fn a_file_with_two_names_is_not_separated() {
+    let home = Home::new();
+    let file = home.write(".claude/settings.json", "{}\n");
+    fs::hard_link(&file, home.folder.join("other.json")).unwrap();
+    let text = home.run(&["install", "--agent", "claude", "--yes"], 3);
+    assert!(text.contains("hard links"), "{text}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{}\n");
+}

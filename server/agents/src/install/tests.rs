@@ -1,5 +1,7 @@
 //! Tests of edits: what is not ours keeps its bytes, and removal is the inverse.
 
+mod foreign_entries;
+
 use std::path::PathBuf;
 
 use proptest::prelude::*;
