@@ -17,7 +17,9 @@ before(async () => {
       "README.md": "# Shop\n",
       ".env": "TOKEN=secret\n",
       ".clineignore": ".env\n",
+      "data.json": '{\n  "price": 1,,\n}\n',
     },
+    settings: { "sightline.environment.sections": { diagnostics: { enabled: true } } },
   });
 });
 
@@ -55,6 +57,14 @@ scenario("unsaved changes are in the block until they are saved", () => editor, 
 
   await editor.command("File: Save");
   await editor.environment((text) => section(text, "Unsaved Files") === undefined);
+});
+
+scenario("errors that a language server reports are in the block", () => editor, async () => {
+  await editor.open("data.json");
+
+  const block = await editor.environment((text) => section(text, "Diagnostics") !== undefined);
+
+  assert.match(section(block, "Diagnostics")[0], /^data\.json:2:\d+: error: /, block);
 });
 
 scenario("the command and output of a terminal are in the block", () => editor, async () => {
