@@ -240,7 +240,10 @@ impl Content {
             (Ok(Presence::Current | Presence::Outdated), Ok(rest)) if rest.is_some() || created => {
                 rest
             }
-            (Ok(Presence::Current | Presence::Outdated), Ok(_)) => Some(self.empty()),
+            // Others may have created a file of entries; a whole file is ours.
+            (Ok(Presence::Current | Presence::Outdated), Ok(_)) => {
+                (!matches!(self, Self::Whole(..))).then(|| self.empty())
+            }
             _ => Some(text.to_owned()),
         }
     }

@@ -44,8 +44,18 @@ impl Program {
 /// written by [`Program::shell_line`] or [`Program::guarded`].
 pub(super) fn runs(program: &Program, line: &str, words: &[String]) -> bool {
     let line = match line.split_once(GUARD) {
-        Some((test, line)) if test.starts_with("command -v ") => line,
-        _ => line,
+        // The guard tests the program of the line, and nothing else.
+        Some((test, line)) => match test.strip_prefix("command -v ") {
+            Some(word)
+                if line
+                    .strip_prefix(word)
+                    .is_some_and(|rest| rest.starts_with(' ')) =>
+            {
+                line
+            }
+            _ => return false,
+        },
+        None => line,
     };
     let Some(arguments) = arguments(program, line) else {
         return false;
@@ -67,13 +77,22 @@ fn arguments<'a>(program: &Program, line: &'a str) -> Option<&'a str> {
         Some(rest) => rest.rsplit_once("' ")?,
         None => line.split_once(' ')?,
     };
-    let is_one_word = !word.replace(r"'\''", "").contains('\'');
+    let is_quoted = line.starts_with('\'');
+    let is_one_word = if is_quoted {
+        !word.replace(r"'\''", "").contains('\'')
+    } else {
+        word.chars().all(is_plain)
+    };
     (is_one_word && program.is_named(word)).then(|| arguments.trim_start())
 }
 
+/// Returns whether a shell reads a character as it is.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c)
+}
+
 fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))

@@ -92,6 +92,9 @@ fn hooks_that_only_look_like_ours_stay() {
         "echo hook PreToolUse --agent codex",
         "sightline hook PreToolUse --agent codex; rm -rf x",
         "audit && sightline hook PreToolUse --agent codex",
+        "audit;/opt/sightline hook PreToolUse --agent codex",
+        "audit>/tmp/sightline hook PreToolUse --agent codex",
+        "command -v jq; audit >/dev/null || exit 0; exec sightline hook PreToolUse --agent codex",
         "'/a/sightline' hook x; rm '/b/sightline' hook PreToolUse --agent codex",
     ] {
         let group = json!({ "hooks": [{ "type": "command", "command": command }] });
@@ -204,6 +207,21 @@ fn the_original_of_a_rewritten_file_has_nothing_of_ours() {
         content.original(Some(&rewritten), None).as_deref(),
         Some("{}\n")
     );
+}
+
+#[test]
+fn whole_files_are_deleted_without_a_record() {
+    for agent in [Agent::Copilot, Agent::Opencode, Agent::Cline] {
+        let program = Program::new("sightline");
+        for target in targets(agent, Scope::User, &[Part::Access], &locations(), &program) {
+            let text = target.content.add(None).unwrap();
+            assert_eq!(
+                target.content.original(Some(&text), None),
+                None,
+                "{agent:?}"
+            );
+        }
+    }
 }
 
 #[test]
