@@ -174,9 +174,10 @@ fn framed(body: &str) -> Vec<u8> {
     frame
 }
 
-/// The initialization option for the data directory.
+/// The initialization options: the data directory, and no built-in rules, because git commits
+/// these files too.
 pub(crate) fn storage(data: &Path) -> Value {
-    json!({ "storage": { "path": data } })
+    json!({ "storage": { "path": data }, "access": { "secrets": "allow" } })
 }
 
 /// Parses the result of a response.
