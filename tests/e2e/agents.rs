@@ -326,7 +326,9 @@ fn a_file_with_two_names_is_not_separated() {
     let home = Home::new();
     let file = home.write(".claude/settings.json", "{}\n");
     fs::hard_link(&file, home.folder.join("other.json")).unwrap();
-    let text = home.run(&["install", "--agent", "claude", "--yes"], 3);
+    let both = ["install", "--agent", "claude", "--agent", "codex", "--yes"];
+    let text = home.run(&both, 3);
     assert!(text.contains("hard links"), "{text}");
+    assert!(text.contains("hooks.json: written"), "{text}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}\n");
 }

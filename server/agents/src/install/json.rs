@@ -54,8 +54,8 @@ pub enum Slot {
 /// Adds the entries that are missing and updates outdated ones. An empty text is an empty file.
 ///
 /// # Errors
-/// If the text is not JSON, a parent has another type or is written twice, or somebody else's
-/// member has the name.
+/// If the text is not JSON, a parent has another type or is written twice, or a member of this name
+/// starts another program.
 pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     let (mark, json) = split_mark(text);
     let mut json = match parse(json)? {
@@ -304,21 +304,27 @@ fn is_our_server(server: &Value, program: &Program) -> bool {
     }
 }
 
-/// Returns `found` with the members of `wanted`. Others, such as a user's `env`, stay.
+/// Returns `found` with the command of `wanted`, and the members it lacks. The user's arguments and
+/// other members, such as `env` and `enabled`, stay.
 fn updated(found: &Value, wanted: &Value) -> Value {
-    match (found, wanted) {
-        (Value::Object(found), Value::Object(wanted)) => {
-            let mut all = found.clone();
-            for (name, value) in wanted {
-                let value = found
-                    .get(name)
-                    .map_or(value.clone(), |found| updated(found, value));
-                all.insert(name.clone(), value);
-            }
-            Value::Object(all)
-        }
-        (_, wanted) => wanted.clone(),
+    let (Value::Object(found), Value::Object(wanted)) = (found, wanted) else {
+        return wanted.clone();
+    };
+    let mut all = found.clone();
+    for (name, value) in wanted {
+        let value = match (found.get(name), value) {
+            // opencode: the command with its arguments, which begin with `mcp`
+            (Some(Value::Array(found)), Value::Array(wanted)) if name == "command" => wanted
+                .iter()
+                .chain(found.iter().skip(wanted.len()))
+                .cloned()
+                .collect(),
+            (Some(found), _) if name != "command" => found.clone(),
+            _ => value.clone(),
+        };
+        all.insert(name.clone(), value);
     }
+    Value::Object(all)
 }
 
 /// One of our hooks in a list of groups.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError, Value};
+use toml_edit::{Document, Item, Table, TableLike, TomlError, Value};
 
 use super::{EditError, program::Program};
 
@@ -20,8 +20,8 @@ pub struct TomlTable {
 /// Adds the table at the end of the file, or updates its keys in their place.
 ///
 /// # Errors
-/// If the text is not TOML, the table above is written inline, or somebody else's table has the
-/// name.
+/// If the text is not TOML, the table above is written inline, or a table of this name starts
+/// another program.
 pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     let [above, name] = wanted.heading;
     let document = Document::parse(text).map_err(syntax)?;
@@ -32,11 +32,11 @@ pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
         .get(above)
         .is_some_and(|item| item.get(name).is_some())
     {
-        our_table(&document, wanted)
-            .ok_or_else(|| EditError::NotOurs(format!("{above}.{name}")))?;
-        return update(text, wanted);
+        let table = our_table(&document, wanted);
+        let table = table.ok_or_else(|| EditError::NotOurs(format!("{above}.{name}")))?;
+        return update(&document, table, wanted);
     }
-    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let newline = newline(text);
     let mut table = format!("[{above}.{name}]{newline}");
     for (key, value) in wanted.table.get_values() {
         table.push_str(&format!(
@@ -56,32 +56,52 @@ pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     checked(added, &expected)
 }
 
-/// Sets our keys where they differ. Others stay.
-fn update(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
+/// Sets what starts the program where it differs, and adds missing keys. The user's arguments and
+/// other keys stay.
+fn update(
+    document: &Document<&str>,
+    table: &Table,
+    wanted: &TomlTable,
+) -> Result<String, EditError> {
+    let text = document.raw();
+    let newline = newline(text);
+    let mut expected = plain(document.as_table());
     let [above, name] = wanted.heading;
-    let mut document: DocumentMut = text.parse().map_err(syntax)?;
-    let table = document
-        .get_mut(above)
-        .and_then(|item| item.get_mut(name))
-        .and_then(Item::as_table_mut)
-        .ok_or(EditError::InlineTable(above))?;
-    let mut is_changed = false;
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for (key, item) in wanted.table.iter() {
-        if table.get(key).map(plain_item) != Some(plain_item(item)) {
-            let mut item = item.clone();
-            let decor = table.get(key).and_then(Item::as_value).map(Value::decor);
-            if let (Some(decor), Some(value)) = (decor.cloned(), item.as_value_mut()) {
-                *value.decor_mut() = decor;
+        let wanted_value = plain_item(item);
+        match table.get(key) {
+            None => {
+                let line = format!("{key} = {}{newline}", item.to_string().trim());
+                let end = own_lines(text, table).map_or(text.len(), |lines| lines.end);
+                edits.push((end..end, line));
+                expected[above][name][key] = wanted_value;
             }
-            table.insert(key, item);
-            is_changed = true;
+            // `args` begin with `mcp`, by which the table was recognized.
+            Some(found) if key == "command" && plain_item(found) != wanted_value => {
+                let span = found.span().ok_or(EditError::OtherChange)?;
+                edits.push((span, item.to_string().trim().to_owned()));
+                expected[above][name][key] = wanted_value;
+            }
+            Some(_) => {}
         }
     }
-    Ok(if is_changed {
-        document.to_string()
-    } else {
-        text.to_owned()
-    })
+    if edits.is_empty() {
+        return Ok(text.to_owned());
+    }
+    // Lines that are added at the same place keep their order.
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut updated = text.to_owned();
+    for (range, new) in edits.into_iter().rev() {
+        let needs_break = range.is_empty() && !updated[..range.start].ends_with('\n');
+        let new = if needs_break {
+            format!("{newline}{new}")
+        } else {
+            new
+        };
+        updated.replace_range(range, &new);
+    }
+    checked(updated, &expected)
 }
 
 /// Removes the table with the tables below it, and an empty line before it. The text stays if
@@ -113,7 +133,7 @@ pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     checked(rest, &expected)
 }
 
-/// Returns whether the table is present with our keys and values; `None` if there is none of ours.
+/// Returns whether the table is present with our keys and command; `None` if there is none of ours.
 ///
 /// # Errors
 /// If the text is not TOML.
@@ -122,11 +142,15 @@ pub fn find(text: &str, wanted: &TomlTable) -> Result<Option<bool>, EditError> {
     let table = our_table(&document, wanted);
     Ok(table.map(|table| {
         let mut keys = wanted.table.iter();
-        keys.all(|(key, item)| table.get(key).map(plain_item) == Some(plain_item(item)))
+        keys.all(|(key, item)| {
+            table
+                .get(key)
+                .is_some_and(|found| key != "command" || plain_item(found) == plain_item(item))
+        })
     }))
 }
 
-/// Returns the table if it has a heading of its own and starts this program.
+/// Returns the table if it is written as `[heading]` and starts this program.
 fn our_table<'a>(document: &'a Document<&str>, wanted: &TomlTable) -> Option<&'a Table> {
     let [above, name] = wanted.heading;
     let table = document.get(above)?.get(name)?.as_table()?;
@@ -138,17 +162,7 @@ fn our_table<'a>(document: &'a Document<&str>, wanted: &TomlTable) -> Option<&'a
 
 /// Collects the lines of a table and of the tables below it, without comments after them.
 fn collect_ranges(text: &str, table: &Table, ranges: &mut Vec<Range<usize>>) {
-    if !table.is_implicit()
-        && !table.is_dotted()
-        && let Some(heading) = table.span()
-    {
-        let mut end = heading.end;
-        values_end(table, &mut end);
-        let rest = text[end..]
-            .find('\n')
-            .map_or(text.len() - end, |newline| newline + 1);
-        ranges.push(heading.start..end + rest);
-    }
+    ranges.extend(own_lines(text, table));
     for (_, item) in table.iter() {
         match item {
             Item::Table(below) => collect_ranges(text, below, ranges),
@@ -160,6 +174,20 @@ fn collect_ranges(text: &str, table: &Table, ranges: &mut Vec<Range<usize>>) {
             _ => {}
         }
     }
+}
+
+/// Returns the lines from the heading of a table to its last value. `None` without a heading.
+fn own_lines(text: &str, table: &Table) -> Option<Range<usize>> {
+    if table.is_implicit() || table.is_dotted() {
+        return None;
+    }
+    let heading = table.span()?;
+    let mut end = heading.end;
+    values_end(table, &mut end);
+    let rest = text[end..]
+        .find('\n')
+        .map_or(text.len() - end, |newline| newline + 1);
+    Some(heading.start..end + rest)
 }
 
 /// Moves `end` behind the last value that stands below the heading of a table.
@@ -240,6 +268,10 @@ fn plain_value(value: &Value) -> serde_json::Value {
             serde_json::json!({ "value": other.to_string() })
         }
     }
+}
+
+fn newline(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 fn syntax(error: TomlError) -> EditError {

@@ -239,7 +239,7 @@ impl Installer {
             print_message("no agent was found; name one with --agent");
             return Ok(NEGATIVE);
         }
-        if is_in_build_folder(self.program.path()) {
+        if std::env::current_exe().is_ok_and(|program| is_in_build_folder(&program)) {
             print_message(
                 "this program is in a build folder; agents lose it when the folder is cleaned. Install it, for example with `cargo install`",
             );
@@ -259,7 +259,7 @@ impl Installer {
                 ));
             }
             for target in targets {
-                self.edit(agent, &target.path, change.yes, |text| {
+                self.edit(*agent, &target.path, change.yes, |text| {
                     target
                         .content
                         .add(text)
@@ -289,7 +289,7 @@ impl Installer {
             for target in all.into_iter().rev() {
                 let recorded = self.record.get(&target.path).cloned();
                 let kept = kept.iter().find(|kept| kept.path == target.path);
-                self.edit(&agent, &target.path, change.yes, |text| {
+                self.edit(agent, &target.path, change.yes, |text| {
                     let Some(text) = text else { return Ok(None) };
                     let Some(kept) = kept else {
                         // An error says why something of ours cannot be removed.
@@ -340,7 +340,7 @@ impl Installer {
     /// exist, and returns the text it should have, or `None` for no file.
     fn edit(
         &mut self,
-        agent: &Agent,
+        agent: Agent,
         path: &Path,
         write: bool,
         edit: impl FnOnce(Option<&str>) -> Result<Option<String>, String>,
@@ -370,49 +370,61 @@ impl Installer {
         if !write {
             return print(&unified_diff(path, before.as_deref(), after.as_deref()));
         }
-        let done = if after.is_some() {
-            "written"
-        } else {
-            "deleted"
-        };
-        match after {
-            Some(after) => {
-                let recorded = self.record.get(path);
-                let folders = recorded.map_or_else(
-                    || missing_folders(path),
-                    |recorded| recorded.created_folders.clone(),
-                );
-                let original = self
-                    .all_content(*agent, path)
-                    .and_then(|content| content.original(before.as_deref(), recorded));
-                if original.as_deref() == Some(&after) {
-                    file.replace(&after)?;
-                    self.record.forget(path);
-                    self.save_record()?;
-                } else {
-                    // An entry of a change that is not made is harmless.
-                    self.record.note(path, original.as_deref(), &after, folders);
-                    self.save_record()?;
-                    file.replace(&after)?;
-                }
-            }
-            None => {
-                file.delete()?;
-                let forgotten = self.record.forget(path);
-                let mut folders = forgotten
-                    .map(|file| file.created_folders)
-                    .unwrap_or_default();
-                while let Some(folder) = folders.last()
-                    && fs::remove_dir(folder).is_ok()
-                {
-                    folders.pop();
-                }
-                // Another of our files may be the last one in them.
-                self.record.hand_on(&folders);
-                self.save_record()?;
+        match self.write(agent, file, before.as_deref(), after.as_deref()) {
+            Ok(done) => print(&format!("{}: {done}\n", path.display())),
+            Err(error) => {
+                // The other files can still be changed.
+                print_message(&error.message);
+                self.failed = true;
+                Ok(())
             }
         }
-        print(&format!("{}: {done}\n", path.display()))
+    }
+
+    /// Writes or deletes a file, and records it. Returns what was done.
+    fn write(
+        &mut self,
+        agent: Agent,
+        file: File,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) -> Result<&'static str, Error> {
+        let path = file.path().to_owned();
+        let Some(after) = after else {
+            file.delete()?;
+            let forgotten = self.record.forget(&path);
+            let mut folders = forgotten
+                .map(|file| file.created_folders)
+                .unwrap_or_default();
+            while let Some(folder) = folders.last()
+                && fs::remove_dir(folder).is_ok()
+            {
+                folders.pop();
+            }
+            // Another of our files may be the last one in them.
+            self.record.hand_on(&folders);
+            self.save_record()?;
+            return Ok("deleted");
+        };
+        let recorded = self.record.get(&path);
+        let folders = recorded.map_or_else(
+            || missing_folders(&path),
+            |recorded| recorded.created_folders.clone(),
+        );
+        let original = self
+            .all_content(agent, &path)
+            .and_then(|content| content.original(before, recorded));
+        if original.as_deref() == Some(after) {
+            file.replace(after)?;
+            self.record.forget(&path);
+            self.save_record()?;
+        } else {
+            // An entry of a change that is not made is harmless.
+            self.record.note(&path, original.as_deref(), after, folders);
+            self.save_record()?;
+            file.replace(after)?;
+        }
+        Ok("written")
     }
 
     /// Returns our content of a file with all parts.
@@ -451,8 +463,8 @@ impl Installer {
 }
 
 /// Returns whether a path is below a folder that tools empty, such as `target`.
-fn is_in_build_folder(program: &str) -> bool {
-    let mut folders = Path::new(program).ancestors();
+fn is_in_build_folder(program: &Path) -> bool {
+    let mut folders = program.ancestors();
     folders.any(|folder| folder.join("CACHEDIR.TAG").is_file())
 }
 

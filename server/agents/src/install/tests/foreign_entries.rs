@@ -74,15 +74,33 @@ fn servers_and_files_of_others_are_neither_changed_nor_removed() {
 #[test]
 fn settings_of_our_server_stay() {
     let content = content_of(Agent::Claude, ".claude.json");
-    let before = r#"{"mcpServers": {"sightline": {"command": "/old/sightline", "args": ["mcp"], "env": {"A": "1"}, "trust": true}}}"#;
+    let before = r#"{"mcpServers": {"sightline": {"command": "/old/sightline", "args": ["mcp"], "env": {"A": "1"}, "trust": true}}}"#
+        .replace("[\"mcp\"]", "[\"mcp\", \"--read-only\"]");
+    let before = before.as_str();
     assert_eq!(content.presence(before), Ok(Presence::Outdated));
     let after = parsed(&content.add(Some(before)).unwrap());
     let server = &after["mcpServers"]["sightline"];
     assert_eq!(server["command"], "sightline");
+    assert_eq!(server["args"], json!(["mcp", "--read-only"]));
     assert_eq!(
         (&server["env"]["A"], &server["trust"]),
         (&json!("1"), &json!(true))
     );
+}
+
+#[test]
+fn a_server_that_the_user_disabled_stays_disabled() {
+    let content = content_of(Agent::Opencode, "opencode.json");
+    let before = json!({ "mcp": { "sightline": {
+        "type": "local", "command": ["/old/sightline", "mcp", "--read-only"], "enabled": false,
+    } } });
+    let after = parsed(&content.add(Some(&before.to_string())).unwrap());
+    let server = &after["mcp"]["sightline"];
+    assert_eq!(
+        server["command"],
+        json!(["sightline", "mcp", "--read-only"])
+    );
+    assert_eq!(server["enabled"], false);
 }
 
 #[test]
@@ -237,4 +255,13 @@ fn plugins_hold_any_path() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn an_updated_table_keeps_line_ends_and_arguments() {
+    let content = content_of(Agent::Codex, "config.toml");
+    let before = "\u{feff}a = 1 # x\r\n\r\n[mcp_servers.sightline]\r\ncommand = '/old/sightline' # mine\r\n\
+                  args = [\"mcp\", \"--read-only\"]\r\nenv_vars = [\"MINE\"]\r\n[z]\r\nq = 1\r\n";
+    let after = content.add(Some(before)).unwrap();
+    assert_eq!(after, before.replace("'/old/sightline'", "\"sightline\""));
 }
