@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Workspace, program},
+    harness::{Workspace, finished, program},
     neovim::sample,
 };
 
@@ -17,12 +17,7 @@ fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    finished(output)
 }
 
 #[test]

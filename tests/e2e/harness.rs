@@ -4,7 +4,7 @@ use std::{
     fs,
     ops::{Deref, DerefMut},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, Output, Stdio},
     thread::JoinHandle,
 };
 
@@ -239,6 +239,32 @@ pub(crate) fn spawn() -> (Child, LspClient) {
         .unwrap();
     let client = LspClient::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
     (child, client)
+}
+
+/// Starts the built program as a server of a workspace. Its sockets are open then.
+pub(crate) fn spawn_in(workspace: &Workspace) -> (Child, LspClient) {
+    let (child, mut client) = spawn();
+    open_in(&mut client, workspace);
+    (child, client)
+}
+
+/// Initializes a started server. Its sockets are open then.
+pub(crate) fn open_in(client: &mut LspClient, workspace: &Workspace) {
+    let initialize = client.request("initialize", workspace.initialize());
+    initialize.unwrap().unwrap();
+    client.notify("initialized", json!({})).unwrap();
+    let list = client.request("sightline/listTasks", json!({}));
+    list.unwrap().unwrap();
+}
+
+/// Code, standard output and standard error of a program that ended.
+pub(crate) fn finished(output: Output) -> (i32, String, String) {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 /// Returns whether a process that is not our child is running. Requires `/proc`.

@@ -23,7 +23,7 @@ use sightline_workspace::{
     storage::Storage,
 };
 
-use crate::harness::{Server, Workspace, program, spawn, wait};
+use crate::harness::{Server, Workspace, finished, program, spawn_in, wait};
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
     let output: Output = program()
@@ -36,12 +36,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, St
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    finished(output)
 }
 
 /// Returns the sockets of a workspace.
@@ -230,16 +225,7 @@ fn the_newest_server_of_a_workspace_is_asked() {
 #[test]
 fn the_socket_of_a_killed_server_is_removed() {
     let workspace = Workspace::new(&[]);
-    let (mut child, mut client) = spawn();
-    client
-        .request("initialize", workspace.initialize())
-        .unwrap()
-        .unwrap();
-    client.notify("initialized", json!({})).unwrap();
-    client
-        .request("sightline/listTasks", json!({}))
-        .unwrap()
-        .unwrap();
+    let (mut child, _client) = spawn_in(&workspace);
     let socket = sockets(&workspace);
     assert_eq!(socket.len(), 1);
     child.kill().unwrap();

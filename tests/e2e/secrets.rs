@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Server, Workspace, program},
+    harness::{Server, Workspace, finished, program},
     hook::hook_with,
     ipc::run,
 };
@@ -167,7 +167,7 @@ fn init_offers_the_rules_of_other_agents() {
     );
     workspace.write(".aiexclude", "*.sqlite\n!keep.sqlite");
     std::fs::create_dir(workspace.path(".rooignore")).unwrap();
-    // Nobody can be asked.
+    // Standard input is not a terminal.
     let (code, text, error) = run_init(&workspace, &[]);
     assert_eq!(code, 2, "{error}");
     let offered = "# From .cursorignore\nprivate/\n\n# From .aiexclude\n*.sqlite\n!keep.sqlite\n";
@@ -197,12 +197,7 @@ fn run_init(workspace: &Workspace, options: &[&str]) -> (i32, String, String) {
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    finished(output)
 }
 
 #[test]

@@ -11,22 +11,12 @@ use serde_json::json;
 use sightline::connection::lsp_client::LspClient;
 
 use super::{Client, FILES};
-use crate::harness::{Server, Workspace, program, spawn, wait};
-
-/// Opens the workspace. The sockets of the server are open then.
-fn initialize(editor: &mut LspClient, workspace: &Workspace) {
-    let initialize = workspace.initialize();
-    editor.request("initialize", initialize).unwrap().unwrap();
-    editor.notify("initialized", json!({})).unwrap();
-    let list = editor.request("sightline/listTasks", json!({}));
-    list.unwrap().unwrap();
-}
+use crate::harness::{Server, Workspace, open_in, program, spawn_in, wait};
 
 #[test]
 fn a_server_that_does_not_answer_is_an_error() {
     let workspace = Workspace::new(FILES);
-    let (mut server, mut editor) = spawn();
-    initialize(&mut editor, &workspace);
+    let (mut server, _editor) = spawn_in(&workspace);
     let mut client = Client::open(&workspace, &[]);
     let read = json!({ "path": "notes.txt" });
     let text = client.text("read_file", read.clone());
@@ -90,7 +80,7 @@ fn a_server_is_found_without_the_environment() {
         let mut server = server.spawn().unwrap();
         let (output, input) = (server.stdout.take().unwrap(), server.stdin.take().unwrap());
         let mut editor = LspClient::new(output, input);
-        initialize(&mut editor, &workspace);
+        open_in(&mut editor, &workspace);
         let mut command = program();
         with(command.arg("mcp"), of_client);
         let mut client = Client::spawn(&mut command, &workspace);
