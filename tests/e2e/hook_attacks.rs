@@ -76,6 +76,7 @@ fn a_denied_path_is_refused_under_any_name() {
         json!({ "path": "sec*" }),
         json!({ "path": "{secret,notes}.txt" }),
         json!({ "path": "key", "cwd": "hidden" }),
+        json!({ "uri": workspace.uri("secret.txt").replace("secret", "%73ecret") }),
     ] {
         assert!(refuses(&workspace, "x", &arguments), "{arguments}");
     }
@@ -88,6 +89,83 @@ fn a_denied_path_is_refused_under_any_name() {
         json!({ "url": "https://example.org/secret.txt" }),
     ] {
         assert!(!refuses(&workspace, "x", &arguments), "{arguments}");
+    }
+}
+
+/// Calls that agents make all day, in a project whose hidden folder has an ordinary name.
+#[test]
+fn ordinary_calls_are_not_refused() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "secret.txt\nbuild/\n"),
+        ("secret.txt", "S\n"),
+        ("build/out", "o\n"),
+        ("src/main.ts", "m\n"),
+        ("README.md", "r\n"),
+    ]);
+    let readme = workspace.path("README.md");
+    for (tool, arguments) in [
+        (
+            "Write",
+            json!({ "file_path": readme, "content": "build/out\n--- a/secret.txt\n+++ b/secret.txt\n" }),
+        ),
+        (
+            "Edit",
+            json!({ "file_path": readme, "old_string": "secret.txt", "new_string": "build/out" }),
+        ),
+        (
+            "TodoWrite",
+            json!({ "todos": [{ "content": "build/out", "activeForm": "build", "status": "pending" }] }),
+        ),
+        (
+            "Task",
+            json!({ "description": "build", "prompt": "build/out", "subagent_type": "build" }),
+        ),
+        ("Agent", json!({ "name": "build", "prompt": "secret.txt" })),
+        ("Skill", json!({ "skill": "build", "args": "build" })),
+        (
+            "AskUserQuestion",
+            json!({ "questions": [{ "question": "build", "header": "build", "options": [{ "label": "build" }] }] }),
+        ),
+        (
+            "Bash",
+            json!({ "command": "git commit -m 'ignore secret.txt'", "description": "build" }),
+        ),
+        ("Grep", json!({ "pattern": "build", "path": "src" })),
+        ("Glob", json!({ "pattern": "**/*.ts" })),
+        (
+            "update_plan",
+            json!({ "plan": [{ "step": "build", "status": "pending" }] }),
+        ),
+        (
+            "apply_patch",
+            json!({ "command": "*** Begin Patch\n*** Update File: src/main.ts\n@@\n-m\n+cat secret.txt\n*** End Patch" }),
+        ),
+        (
+            "mcp__playwright__browser_type",
+            json!({ "ref": "build", "text": "build/out" }),
+        ),
+        (
+            "mcp__sqlite__query",
+            json!({ "sql": "select 1", "database": "build" }),
+        ),
+        (
+            "mcp__github__create_issue",
+            json!({ "owner": "a", "repo": "build", "title": "build", "labels": ["build"], "body": "secret.txt" }),
+        ),
+        (
+            "mcp__git__git_create_branch",
+            json!({ "repo_path": workspace.root(), "branch_name": "build", "base_branch": "build" }),
+        ),
+        (
+            "mcp__slack__post",
+            json!({ "channel": "build", "text": "build/out" }),
+        ),
+        (
+            "WebFetch",
+            json!({ "url": "https://example.org/build/out", "prompt": "secret.txt" }),
+        ),
+    ] {
+        assert!(!refuses(&workspace, tool, &arguments), "{tool} {arguments}");
     }
 }
 
@@ -195,6 +273,10 @@ fn rules_in_a_folder_below_the_root_apply() {
             );
         }
     }
+    let encoded = workspace
+        .uri("part/secret.txt")
+        .replace("secret", "%73ecret");
+    assert!(refuses(&workspace, "x", &json!({ "uri": encoded })));
     assert!(refuses_prompt(&workspace, "@part/secret.txt"));
     for path in ["part/notes.txt", "other/secret.txt"] {
         assert!(
@@ -231,27 +313,21 @@ mod processes {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
-    use crate::harness::spawn;
+    use crate::harness::spawn_in;
 
     #[test]
     fn a_stopped_server_does_not_disable_the_check() {
         let workspace = Workspace::new(FILES);
-        let (mut child, mut client) = spawn();
-        client
-            .request("initialize", workspace.initialize())
-            .unwrap()
-            .unwrap();
-        client.notify("initialized", json!({})).unwrap();
-        client
-            .request("sightline/listTasks", json!({}))
-            .unwrap()
-            .unwrap();
+        let (mut child, _client) = spawn_in(&workspace);
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
         assert!(refuses_prompt(&workspace, "@secret.txt"));
         assert!(!refuses_prompt(&workspace, "@notes.txt"));
         assert!(refuses(&workspace, "x", &json!({ "path": "secret.txt" })));
         assert!(!refuses(&workspace, "x", &json!({ "path": "notes.txt" })));
+        // The server is not asked again for each command.
+        let many = json!({ "commands": ["ls", "pwd", "cat notes.txt", "date"] });
+        assert!(!refuses(&workspace, "x", &many));
         child.kill().unwrap();
         child.wait().unwrap();
     }

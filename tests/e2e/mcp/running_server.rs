@@ -112,7 +112,9 @@ fn the_editor_tells_selection_and_diagnostics_and_shows_files() {
     }
     let (text, is_error) = offline.call("open_file", json!({ "path": "notes.txt" }));
     assert!(is_error && text.contains("no editor"), "{text}");
+    let encoded = workspace.uri("part/key.txt").replace("key", "%6bey");
     for (tool, argument) in [
+        ("read_file", json!({ "path": encoded })),
         ("read_file", json!({ "path": "part/key.txt" })),
         ("open_file", json!({ "path": "part/key.txt" })),
         ("count_tokens", json!({ "path": "part/key.txt" })),

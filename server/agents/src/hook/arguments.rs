@@ -33,17 +33,17 @@ const PATH_WORDS: &[&str] = &[
     "workdir",
     "notebook",
 ];
-/// Words of names of folders from which commands and relative paths may start.
-const FOLDER_WORDS: &[&str] = &[
-    "cwd",
-    "workdir",
-    "dir",
-    "directory",
-    "folder",
+/// Last words of names of folders from which commands and relative paths may start.
+const FOLDER_WORDS: &[&str] = &["cwd", "workdir", "dir", "directory", "folder"];
+/// Words that say, with a word for a path, that it is such a folder.
+const ROOT_WORDS: &[&str] = &[
     "root",
     "base",
     "workspace",
     "repo",
+    "dir",
+    "directory",
+    "folder",
 ];
 /// Words of names whose values are shell commands, or code that may be.
 const COMMAND_WORDS: &[&str] = &[
@@ -65,8 +65,8 @@ const COMMAND_WORDS: &[&str] = &[
 ];
 /// Words of names whose values are the arguments of a command.
 const OPERAND_WORDS: &[&str] = &["args", "arguments", "argv"];
-/// Last words of names whose values are text or settings. Single words in them are not paths.
-const TEXT_WORDS: &[&str] = &[
+/// Last words of names whose values are text for people or models, or content of files.
+const CONTENT_WORDS: &[&str] = &[
     "text",
     "content",
     "contents",
@@ -76,6 +76,23 @@ const TEXT_WORDS: &[&str] = &[
     "prompt",
     "description",
     "message",
+    "title",
+    "subject",
+    "question",
+    "summary",
+    "reason",
+    "thought",
+    "explanation",
+    "label",
+    "labels",
+    "comment",
+    "note",
+    "header",
+    "plan",
+    "step",
+];
+/// Last words of names whose values are patterns or settings.
+const SETTING_WORDS: &[&str] = &[
     "pattern",
     "patterns",
     "query",
@@ -85,16 +102,6 @@ const TEXT_WORDS: &[&str] = &[
     "search",
     "replace",
     "replacement",
-    "title",
-    "subject",
-    "question",
-    "summary",
-    "reason",
-    "thought",
-    "explanation",
-    "label",
-    "comment",
-    "note",
     "type",
     "types",
     "kind",
@@ -126,8 +133,10 @@ pub(super) enum Kind {
     Command,
     /// Arguments of the command next to it.
     Operands,
-    /// Text that is not a path unless it looks like one.
-    Text,
+    /// Text for people or models, or content of files. Never a path.
+    Content,
+    /// A pattern or a setting. Not a path unless it has a `/`.
+    Setting,
     /// What the tool does not read.
     Excluded,
     /// Anything else.
@@ -146,9 +155,11 @@ pub(super) fn kind(name: &str) -> Kind {
     };
     if has(EXCLUDE_WORDS) {
         Kind::Excluded
-    } else if last_is(TEXT_WORDS) {
-        Kind::Text
-    } else if last_is(FOLDER_WORDS) || has(PATH_WORDS) && has(FOLDER_WORDS) {
+    } else if last_is(CONTENT_WORDS) {
+        Kind::Content
+    } else if last_is(SETTING_WORDS) {
+        Kind::Setting
+    } else if last_is(FOLDER_WORDS) || has(PATH_WORDS) && has(ROOT_WORDS) {
         Kind::Folder
     } else if has(PATH_WORDS) {
         Kind::Path
@@ -238,18 +249,29 @@ mod tests {
             ),
             (Kind::Operands, &["args", "argv"]),
             (
-                Kind::Text,
+                Kind::Content,
                 &[
                     "file_text",
                     "fileText",
                     "content",
-                    "pattern",
+                    "old_string",
                     "prompt",
                     "command_description",
                 ],
             ),
+            (Kind::Setting, &["pattern", "query", "subagent_type"]),
             (Kind::Excluded, &["exclude", "ignore_files"]),
-            (Kind::Other, &["profile", "name", "target", "sourceror"]),
+            (
+                Kind::Other,
+                &[
+                    "profile",
+                    "name",
+                    "target",
+                    "sourceror",
+                    "repo",
+                    "base_branch",
+                ],
+            ),
         ] {
             for name in names {
                 assert_eq!(kind(name), expected, "{name}");

@@ -186,8 +186,8 @@ impl Collector {
             self.excluded.push(text.to_owned());
             return;
         }
-        self.call.paths.extend(patches::files(text));
-        if kind != Kind::Text || self.is_patch {
+        if kind != Kind::Content || self.is_patch {
+            self.call.paths.extend(patches::files(text));
             self.call.possible_paths.extend(patches::diff_files(text));
         }
         match kind {
@@ -202,12 +202,10 @@ impl Collector {
                 }
                 self.call.possible_paths.push(text.to_owned());
             }
-            Kind::Text => self.possible_path(text, &['/']),
-            Kind::Operands | Kind::Other | Kind::Excluded => {
-                if text.len() <= MAX_PATH {
-                    self.call.possible_paths.push(text.to_owned());
-                }
-            }
+            Kind::Setting => self.possible_path(text, &['/']),
+            // Single words are more often names of branches, issues or buttons.
+            Kind::Operands | Kind::Other => self.possible_path(text, &['/', '.']),
+            Kind::Content | Kind::Excluded => {}
         }
     }
 
@@ -375,10 +373,13 @@ mod tests {
     fn other_texts_may_be_paths() {
         let found = call(
             "x",
-            json!({ "target": "a", "pattern": "b", "glob": "d/*", "files": { "c.txt": 1 }, "exclude": ["e.txt"] }),
+            json!({
+                "target": "a.txt", "name": "a", "pattern": "b", "query": "b/c", "text": "f/g",
+                "glob": "d/*", "files": { "c.txt": 1 }, "exclude": ["e.txt"],
+            }),
         );
         assert_eq!(found.paths, Vec::<String>::new());
-        assert_eq!(found.possible_paths, ["a", "c.txt", "d/*"]);
+        assert_eq!(found.possible_paths, ["a.txt", "b/c", "c.txt", "d/*"]);
     }
 
     #[test]

@@ -6,11 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::access::RULE_FILE;
+use sightline_workspace::{access::RULE_FILE, path::uri_to_path};
 
 /// Returns the folders with rules above a path, and above the target of a link, that are not the
-/// root or above it.
-pub(super) fn below(root: &Path, path: &Path) -> BTreeSet<PathBuf> {
+/// root or above it. `path` is an absolute path or a `file:` URI.
+pub(super) fn below(root: &Path, path: &str) -> BTreeSet<PathBuf> {
+    let of_uri = uri_to_path(path).ok().flatten();
+    let path = of_uri
+        .as_ref()
+        .map_or(Path::new(path), |path| path.as_path());
     let real = path.canonicalize();
     let mut dirs = path
         .ancestors()

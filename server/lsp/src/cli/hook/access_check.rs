@@ -61,13 +61,10 @@ impl AccessCheck {
     /// # Errors
     /// If the access cannot be checked.
     pub(super) fn denied_tool(&self, call: &ToolCall) -> Result<Option<String>, String> {
-        let folders = call
-            .folders
-            .iter()
-            .map(|folder| PathBuf::from(absolute(&self.cwd, folder)));
-        let mut starts: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
-        starts.insert(0, self.cwd.clone());
-        starts.dedup();
+        let folders = call.folders.iter();
+        let folders = folders.map(|folder| PathBuf::from(absolute(&self.cwd, folder)));
+        let mut starts = vec![self.cwd.clone()];
+        starts.extend(folders.filter(|folder| folder.is_dir() && *folder != self.cwd));
         let mut request = Request::default();
         for path in &call.paths {
             let full = absolute(&self.cwd, path);
@@ -104,6 +101,7 @@ impl AccessCheck {
         if request.paths.is_empty() && request.commands.is_empty() && request.searches.is_empty() {
             return Ok(None);
         }
+        let mut source = Source::Server;
         let mut workspaces = vec![self.workspace.clone()];
         for dir in self.rule_dirs(request)? {
             workspaces.push(Workspace {
@@ -120,13 +118,14 @@ impl AccessCheck {
                 if paths.is_none() && command.is_none() {
                     break;
                 }
-                let result = check(workspace, paths.take().unwrap_or_default(), command)?;
+                let paths = paths.take().unwrap_or_default();
+                let result = source.check(workspace, paths, command)?;
                 if let Some(reason) = denied(&result) {
                     return Ok(Some(reason));
                 }
             }
             for search in &request.searches {
-                let result = check(workspace, &[], Some(search))?;
+                let result = source.check(workspace, &[], Some(search))?;
                 if let Some(reason) = hook::denied_search(&result) {
                     return Ok(Some(reason));
                 }
@@ -150,14 +149,14 @@ impl AccessCheck {
         // Paths of one folder have the same folders above them.
         let mut checked = HashSet::new();
         for path in paths.chain(words) {
-            let path = Path::new(&path);
-            let is_plain = path.symlink_metadata().is_ok_and(|found| found.is_file());
-            if !is_plain
-                || path
+            let file = Path::new(&path);
+            let is_file = file.symlink_metadata().is_ok_and(|found| found.is_file());
+            let is_known = is_file
+                && file
                     .parent()
-                    .is_none_or(|dir| checked.insert(dir.to_owned()))
-            {
-                found.extend(rule_dirs::below(root, path));
+                    .is_some_and(|dir| !checked.insert(dir.to_owned()));
+            if !is_known {
+                found.extend(rule_dirs::below(root, &path));
             }
         }
         if found.len() > MAX_RULE_DIRS {
@@ -198,34 +197,55 @@ fn without_parents(path: &Path) -> PathBuf {
     plain
 }
 
-/// Checks paths and a command by the rules of a workspace.
-fn check(
-    workspace: &Workspace,
-    paths: &[(String, String)],
-    command: Option<&String>,
-) -> Result<CheckAccessResult, String> {
-    let params = || CheckAccessParams {
-        paths: paths.iter().map(|(_, full)| full.clone()).collect(),
-        command: command.cloned(),
-    };
-    let ask = |attached: Attached| {
-        let (workspace, params) = (workspace.clone(), params());
-        move || {
-            let answer = attached.call::<CheckAccess>(&workspace, params);
-            answer
-                .map(|(result, _)| result)
-                .map_err(|error| error.message)
+/// Where the checks of an event run.
+#[derive(Clone, Copy)]
+enum Source {
+    /// In the running server, if there is one.
+    Server,
+    /// In this process, after the server did not answer.
+    Disk,
+}
+
+impl Source {
+    /// Checks paths and a command by the rules of a workspace.
+    fn check(
+        &mut self,
+        workspace: &Workspace,
+        paths: &[(String, String)],
+        command: Option<&String>,
+    ) -> Result<CheckAccessResult, String> {
+        let ask = |offline: bool| {
+            let workspace = workspace.clone();
+            let params = CheckAccessParams {
+                paths: paths.iter().map(|(_, full)| full.clone()).collect(),
+                command: command.cloned(),
+            };
+            move || {
+                let answer = Attached { offline }.call::<CheckAccess>(&workspace, params);
+                answer
+                    .map(|(result, _)| result)
+                    .map_err(|error| error.message)
+            }
+        };
+        let answer = match self {
+            Self::Server => with_deadline(SERVER_TIMEOUT, ask(false)).ok(),
+            Self::Disk => None,
+        };
+        let mut result = match answer {
+            Some(result) => result,
+            None => {
+                *self = Self::Disk;
+                ask(true)()?
+            }
+        };
+        if result.paths.len() != paths.len() {
+            return Err("incomplete result of an access check".to_owned());
         }
-    };
-    let mut result = with_deadline(SERVER_TIMEOUT, ask(Attached { offline: false }))
-        .or_else(|_| ask(Attached { offline: true })())?;
-    if result.paths.len() != paths.len() {
-        return Err("incomplete result of an access check".to_owned());
+        for (checked, (given, _)) in result.paths.iter_mut().zip(paths) {
+            checked.path.clone_from(given);
+        }
+        Ok(result)
     }
-    for (checked, (given, _)) in result.paths.iter_mut().zip(paths) {
-        checked.path.clone_from(given);
-    }
-    Ok(result)
 }
 
 /// Returns an absolute path. URIs are unchanged.

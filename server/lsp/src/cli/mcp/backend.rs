@@ -242,7 +242,7 @@ impl Backend {
         paths: impl IntoIterator<Item = &'a String>,
     ) -> Result<(), Error> {
         for path in paths {
-            for root in rule_dirs::below(self.root.canonical.as_path(), Path::new(path)) {
+            for root in rule_dirs::below(self.root.canonical.as_path(), path) {
                 let workspace = Workspace {
                     root: Some(root),
                     ..self.workspace.clone()
