@@ -1,6 +1,9 @@
 //! Checkpoints before the first edit of an agent's turn.
 
-use std::fs;
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -35,7 +38,7 @@ fn bash(workspace: &Workspace, session: &str, command: &str) {
     claude(workspace, "PreToolUse", session, fields);
 }
 
-/// Returns the session and turn of each checkpoint, oldest first.
+/// Returns the session and turn of each checkpoint of a turn, oldest first.
 fn turns(workspace: &Workspace) -> Vec<(String, String)> {
     let (_, text, error) = run(workspace, &["checkpoint", "list", "--json", "--offline"]);
     assert!(!text.contains("secret wish"), "{text}");
@@ -44,6 +47,7 @@ fn turns(workspace: &Workspace) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let turns = listed.iter().rev().map(|one| &one["turn"]);
     turns
+        .filter(|turn| turn.is_object())
         .map(|turn| (text(&turn["session"]), text(&turn["turn"])))
         .collect()
 }
@@ -96,9 +100,34 @@ fn the_first_edit_of_a_turn_creates_one() {
     assert_eq!(count(), 5);
 }
 
+/// The first checkpoint of a large folder takes longer than an edit can wait.
+#[test]
+fn the_first_prompt_in_a_folder_starts_the_first_checkpoint() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let created = || {
+        let (_, text, _) = run(&workspace, &["checkpoint", "list", "--json", "--offline"]);
+        text.matches("\"createdAt\"").count()
+    };
+    let input = json!({ "session_id": "s0", "cwd": workspace.root(), "prompt": "p" }).to_string();
+    hook_with(&workspace, "UserPromptSubmit", "claude", &input, &[]);
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(created(), 0, "not asked for");
+    prompt(&workspace, "s1");
+    let end = Instant::now() + Duration::from_secs(20);
+    while created() == 0 {
+        assert!(Instant::now() < end, "no checkpoint");
+        thread::sleep(Duration::from_millis(50));
+    }
+    prompt(&workspace, "s1");
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(created(), 1, "only the first");
+    assert_eq!(turns(&workspace), []);
+}
+
 #[test]
 fn steps_are_grouped_by_session_and_numbered() {
     let workspace = Workspace::new(&[("a.txt", "0\n")]);
+    run(&workspace, &["checkpoint", "create", "--label", "old"]);
     for (session, turn) in [("s1", 1), ("s2", 2), ("s1", 3), ("s2", 4), ("s2", 5)] {
         prompt(&workspace, session);
         edit(&workspace, session, "a.txt");
@@ -114,10 +143,10 @@ fn steps_are_grouped_by_session_and_numbered() {
         .map(|line| line.split_whitespace().collect())
         .collect();
     let firsts: Vec<&str> = lines.iter().map(|words| words[0]).collect();
-    let mine = lines[4][0];
+    let (mine, old) = (lines[4][0], lines[8][0]);
     assert_eq!(
         firsts,
-        ["claude", "#3", "#2", "#1", mine, "claude", "#2", "#1"],
+        ["claude", "#3", "#2", "#1", mine, "claude", "#2", "#1", old],
         "{text}"
     );
     assert_eq!((lines[0][1], lines[5][1]), ("s2", "s1"), "{text}");

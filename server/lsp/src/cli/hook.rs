@@ -152,6 +152,7 @@ impl Call {
                 }
                 let context = with_deadline(left(), move || {
                     session.begin_turn();
+                    session.start_first_checkpoint();
                     session.context().map_err(|error| error.message)
                 });
                 match context {

@@ -1,8 +1,9 @@
 //! The session of an event: its folder, the block for its prompts and its checkpoints.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
     time::{Duration, SystemTime},
 };
 
@@ -10,6 +11,7 @@ use sightline_agents::{
     Agent,
     hook::{self, HookInput, KnownSections},
 };
+use sightline_checkpoint::Checkpoints;
 use sightline_protocol::{
     checkpoint::CreateCheckpointParams,
     environment::EnvironmentDetailsParams,
@@ -97,6 +99,42 @@ impl Session {
         {
             tracing::warn!(%error, "cannot count the turns of a session");
         }
+    }
+
+    /// Starts a process that creates the first checkpoint of the folder, which may take longer than an
+    /// edit can wait.
+    pub(super) fn start_first_checkpoint(&self) {
+        if self.turns.is_none() {
+            return;
+        }
+        if let Err(error) = self.spawn_first_checkpoint() {
+            tracing::warn!(%error, "cannot start the first checkpoint");
+        }
+    }
+
+    fn spawn_first_checkpoint(&self) -> Result<(), Error> {
+        let (Some(storage), Some(root)) = (self.storage_dir(), &self.workspace.root) else {
+            return Ok(());
+        };
+        let checkpoints =
+            Checkpoints::new(&Storage::open(&storage)?, &offline::root(&self.workspace)?);
+        if checkpoints.git_dir().exists() {
+            return Ok(());
+        }
+        let mut command = Command::new(env::current_exe().map_err(internal)?);
+        command
+            .args(["checkpoint", "create", "--root"])
+            .arg(root)
+            .arg("--storage")
+            .arg(storage)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // Agents end the process group of a hook.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().map_err(internal)?;
+        Ok(())
     }
 
     /// Creates a checkpoint before the first edit of a turn. A failure does not stop the edit.
