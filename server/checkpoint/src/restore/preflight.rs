@@ -27,9 +27,9 @@ use crate::error::Error;
 /// Maximum number of paths in an error message.
 const MAX_LISTED: usize = 10;
 /// Maximum size of the verified contents that are kept in memory until they are written, in
-/// bytes. Enough for what an agent usually changes between two checkpoints. Small in tests, so
+/// bytes. Enough for some thousand source files, each of which is then decompressed once. Small in tests, so
 /// that some contents are kept and others are read again.
-const CACHE_BYTES: usize = if cfg!(test) { 8 } else { 16 << 20 };
+const CACHE_BYTES: usize = if cfg!(test) { 8 } else { 64 << 20 };
 
 /// Verified file contents by object id. Not all contents fit.
 pub(super) type BlobCache = HashMap<Oid, Vec<u8>>;
