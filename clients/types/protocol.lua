@@ -15,6 +15,7 @@
 
 --- File access of agents.
 ---@class sightline.AccessSettings
+---@field mentions? sightline.Mentions Whether a prompt may mention a denied file with `@`. Agents add the content of mentioned files to the prompt themselves. Default: `"deny"`.
 ---@field outsideWorkspace? sightline.OutsideWorkspace Whether agents may read files outside every workspace folder. Default: `"deny"`.
 ---@field recursiveReaders? sightline.RecursiveReaders Whether agents may run commands that read whole folders, such as `grep -r` and `tar`, on folders with denied files that the command does not exclude. Default: `"deny"`.
 ---@field secrets? sightline.Secrets Whether agents may read files that usually contain secrets, such as `.env` and private keys. A line in `.clineignore` allows single ones: `!.env`. Default: `"deny"`.
@@ -56,9 +57,20 @@
 ---@field postTokens integer Number of tokens after compaction.
 ---@field preTokens integer Number of tokens before compaction.
 
+--- IDE protocols of coding agents. A bridge sends the focused file and the selection to every agent
+--- that runs in a workspace folder. Files that agents may not see are never sent.
+---@class sightline.BridgeSettings
+---@field claudeIde? boolean Serve Claude Code and opencode: a WebSocket on loopback, and a lock file in `~/.claude/ide`. Default: `false`.
+---@field codexIde? boolean Serve `/ide` of Codex: a local socket in the temporary folder. Default: `false`.
+---@field copilotIde? boolean Serve Copilot CLI: a local socket, and a lock file in `~/.copilot/ide`. Default: `false`.
+---@field geminiIde? boolean Serve gemini-cli and Qwen Code: HTTP on loopback, and files in the temporary folder and in `~/.qwen/ide`. Default: `false`.
+---@field pause? boolean Send nothing until it is false again. Agents stay connected. Default: `false`.
+---@field selection? boolean Send selected text, not only the file and the position. Default: `true`.
+
 --- Params of `sightline/checkAccess`.
 ---@class sightline.CheckAccessParams
 ---@field command? string Shell command line to check. The answer is advice, not a sandbox.
+---@field mentioned? boolean The user mentions the paths in a prompt. Setting `access.mentions` can allow them. Default: `false`.
 ---@field paths? string[] Paths to check: `file:` URIs, absolute paths, or paths relative to a workspace root. Default: `[]`.
 
 --- Result of `sightline/checkAccess`.
@@ -477,6 +489,11 @@
 ---@field file? string Log file. Defaults to standard error. Read only at startup.
 ---@field level? sightline.LogLevel Log level. Default: `"warn"`.
 
+--- Whether a prompt may mention a denied file.
+---@alias sightline.Mentions
+---| "deny" # Deny.
+---| "allow" # Allow.
+
 --- A message in the format of the Anthropic API. Other fields and block types are allowed and returned unchanged.
 ---@class sightline.Message
 ---@field content any A string, or a list of content blocks.
@@ -826,6 +843,7 @@
 --- section `sightline` or in `workspace/didChangeConfiguration`.
 ---@class sightline.Settings
 ---@field access? sightline.AccessSettings File access of agents.
+---@field bridges? sightline.BridgeSettings IDE protocols of coding agents: what the user selects, as it happens.
 ---@field checkpoints? sightline.CheckpointSettings Workspace checkpoints.
 ---@field commands? sightline.CommandSettings Commands of `workspace/executeCommand`.
 ---@field conversation? sightline.ConversationSettings Truncation of conversations.

@@ -119,6 +119,12 @@ export interface AccessRule {
 /** File access of agents. */
 export interface AccessSettings {
   /**
+   * Whether a prompt may mention a denied file with `@`. Agents add the content of mentioned
+   * files to the prompt themselves.
+   * Default: `"deny"`.
+   */
+  mentions?: Mentions;
+  /**
    * Whether agents may read files outside every workspace folder.
    * Default: `"deny"`.
    */
@@ -210,10 +216,53 @@ export interface ApplyCompactionResult {
   preTokens: number;
 }
 
+/**
+ * IDE protocols of coding agents. A bridge sends the focused file and the selection to every agent
+ * that runs in a workspace folder. Files that agents may not see are never sent.
+ */
+export interface BridgeSettings {
+  /**
+   * Serve Claude Code and opencode: a WebSocket on loopback, and a lock file in `~/.claude/ide`.
+   * Default: `false`.
+   */
+  claudeIde?: boolean;
+  /**
+   * Serve `/ide` of Codex: a local socket in the temporary folder.
+   * Default: `false`.
+   */
+  codexIde?: boolean;
+  /**
+   * Serve Copilot CLI: a local socket, and a lock file in `~/.copilot/ide`.
+   * Default: `false`.
+   */
+  copilotIde?: boolean;
+  /**
+   * Serve gemini-cli and Qwen Code: HTTP on loopback, and files in the temporary folder and in
+   * `~/.qwen/ide`.
+   * Default: `false`.
+   */
+  geminiIde?: boolean;
+  /**
+   * Send nothing until it is false again. Agents stay connected.
+   * Default: `false`.
+   */
+  pause?: boolean;
+  /**
+   * Send selected text, not only the file and the position.
+   * Default: `true`.
+   */
+  selection?: boolean;
+}
+
 /** Params of `sightline/checkAccess`. */
 export interface CheckAccessParams {
   /** Shell command line to check. The answer is advice, not a sandbox. */
   command?: string;
+  /**
+   * The user mentions the paths in a prompt. Setting `access.mentions` can allow them.
+   * Default: `false`.
+   */
+  mentioned?: boolean;
   /**
    * Paths to check: `file:` URIs, absolute paths, or paths relative to a workspace
    * root.
@@ -1052,6 +1101,13 @@ export interface LogSettings {
   level?: LogLevel;
 }
 
+/** Whether a prompt may mention a denied file. */
+export type Mentions =
+  /** Deny. */
+  | "deny"
+  /** Allow. */
+  | "allow";
+
 /** A message in the format of the Anthropic API. Other fields and block types are allowed and returned unchanged. */
 export interface Message {
   /** A string, or a list of content blocks. */
@@ -1749,6 +1805,8 @@ export interface SelectionResult {
 export interface Settings {
   /** File access of agents. */
   access?: AccessSettings;
+  /** IDE protocols of coding agents: what the user selects, as it happens. */
+  bridges?: BridgeSettings;
   /** Workspace checkpoints. */
   checkpoints?: CheckpointSettings;
   /** Commands of `workspace/executeCommand`. */

@@ -249,6 +249,19 @@ fn a_mentioned_denied_file_stops_the_prompt() {
 }
 
 #[test]
+fn a_setting_lets_prompts_mention_denied_files() {
+    let workspace = Workspace::new(FILES);
+    let mut params = workspace.initialize();
+    params["initializationOptions"]["access"] = json!({ "mentions": "allow" });
+    let mut server = Server::initialized(params);
+    server.call("sightline/listTasks", json!({}));
+    let answer = CLAUDE.prompt(&workspace, "s", "explain @secret.txt");
+    assert!(answer.pointer(CLAUDE.context).is_some(), "{answer}");
+    let reason = CLAUDE.tool(&workspace, "Read", &json!({ "file_path": "secret.txt" }));
+    assert!(reason.is_some(), "the setting concerns prompts only");
+}
+
+#[test]
 fn paths_and_commands_are_relative_to_the_folder_of_the_session() {
     let workspace = Workspace::new(&[(".clineignore", "/sub/key\n"), ("sub/key", "K\n")]);
     for arguments in [json!({ "path": "key" }), json!({ "command": "cat key" })] {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use sightline_checkpoint as checkpoint;
 use sightline_protocol::{
     environment::SectionId,
-    settings::{self as wire, LogLevel, OutsideWorkspace, RecursiveReaders, Secrets},
+    settings::{self as wire, LogLevel, Mentions, OutsideWorkspace, RecursiveReaders, Secrets},
 };
 use sightline_workspace::environment::BlockSettings;
 
@@ -38,6 +38,10 @@ pub struct Settings {
     pub outside_workspace: OutsideWorkspace,
     /// Commands that read whole directories containing denied files.
     pub recursive_readers: RecursiveReaders,
+    /// Denied files that a prompt mentions.
+    pub mentions: Mentions,
+    /// The IDE protocols of agents.
+    pub bridges: Bridges,
     /// Conversation truncation and its notices.
     pub conversation: ConversationSettings,
     /// What checkpoints capture.
@@ -52,6 +56,51 @@ pub struct Settings {
     pub log_file: Option<PathBuf>,
     /// Send `sightline/did…` notifications.
     pub notifications: bool,
+}
+
+/// The IDE protocols of agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bridges {
+    /// Claude Code and opencode.
+    pub claude_ide: bool,
+    /// gemini-cli and Qwen Code.
+    pub gemini_ide: bool,
+    /// Copilot CLI.
+    pub copilot_ide: bool,
+    /// Codex.
+    pub codex_ide: bool,
+    /// Send selected text.
+    pub selection: bool,
+    /// Send nothing.
+    pub pause: bool,
+}
+
+impl Default for Bridges {
+    fn default() -> Self {
+        Self {
+            claude_ide: false,
+            gemini_ide: false,
+            copilot_ide: false,
+            codex_ide: false,
+            selection: true,
+            pause: false,
+        }
+    }
+}
+
+impl Bridges {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let default = Self::default();
+        let mut flag = |path: &str, default| reader.read(path).unwrap_or(default);
+        Self {
+            claude_ide: flag("bridges.claudeIde", default.claude_ide),
+            gemini_ide: flag("bridges.geminiIde", default.gemini_ide),
+            copilot_ide: flag("bridges.copilotIde", default.copilot_ide),
+            codex_ide: flag("bridges.codexIde", default.codex_ide),
+            selection: flag("bridges.selection", default.selection),
+            pause: flag("bridges.pause", default.pause),
+        }
+    }
 }
 
 /// Diagnostics in open documents.
@@ -224,6 +273,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
             .read("diagnostics.changedFiles")
             .unwrap_or(marked.changed_files),
     };
+    let bridges = Bridges::read(&mut reader);
     let settings = Settings {
         storage_path: reader.absolute("storage.path"),
         show_results: reader.read("commands.showResults"),
@@ -231,6 +281,8 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         secrets: reader.read("access.secrets").unwrap_or_default(),
         outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
         recursive_readers: reader.read("access.recursiveReaders").unwrap_or_default(),
+        mentions: reader.read("access.mentions").unwrap_or_default(),
+        bridges,
         conversation,
         checkpoints,
         diagnostics,
@@ -242,7 +294,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
     (settings, reader.problems)
 }
 
-const TOP_LEVEL_KEYS: [&str; 10] = [
+const TOP_LEVEL_KEYS: [&str; 11] = [
     "storage",
     "commands",
     "environment",
@@ -251,18 +303,35 @@ const TOP_LEVEL_KEYS: [&str; 10] = [
     "tasks",
     "checkpoints",
     "diagnostics",
+    "bridges",
     "log",
     "notifications",
 ];
 
-const SECTIONS: [(&str, &[&str]); 10] = [
+const SECTIONS: [(&str, &[&str]); 11] = [
     ("diagnostics", &["rules", "changedFiles"]),
     ("storage", &["path"]),
     ("commands", &["showResults"]),
     ("environment", &["ignoredFiles", "outsideFiles", "sections"]),
     (
         "access",
-        &["secrets", "outsideWorkspace", "recursiveReaders"],
+        &[
+            "secrets",
+            "outsideWorkspace",
+            "recursiveReaders",
+            "mentions",
+        ],
+    ),
+    (
+        "bridges",
+        &[
+            "claudeIde",
+            "geminiIde",
+            "copilotIde",
+            "codexIde",
+            "selection",
+            "pause",
+        ],
     ),
     ("conversation", &["profile", "notices", "models"]),
     ("tasks", &["maxAgeDays", "maxCount", "maxBytes"]),
@@ -272,7 +341,13 @@ const SECTIONS: [(&str, &[&str]); 10] = [
     ),
     (
         "checkpoints",
-        &["maxFileSize", "exclude", "maxFiles", "maxTotalSize"],
+        &[
+            "maxFileSize",
+            "exclude",
+            "maxFiles",
+            "maxTotalSize",
+            "keepAutomatic",
+        ],
     ),
     ("log", &["level", "file"]),
 ];
@@ -509,24 +584,47 @@ mod tests {
         assert!(problems[0].message.contains("environment"));
     }
 
+    /// Every setting of the schema, with its default or a value of its type.
+    fn example(schema: &Value, at: &Value) -> Value {
+        let at = match at.get("$ref").and_then(Value::as_str) {
+            Some(name) => &schema["definitions"][name.rsplit('/').next().unwrap()],
+            None => at,
+        };
+        let at = match at.get("anyOf").or_else(|| at.get("allOf")) {
+            Some(all) => return example(schema, &all[0]),
+            None => at,
+        };
+        if let Some(default) = at.get("default").filter(|default| !default.is_null()) {
+            return default.clone();
+        }
+        if let Some(fields) = at.get("properties").and_then(Value::as_object) {
+            let fields = fields.iter();
+            return fields
+                .map(|(name, field)| (name.clone(), example(schema, field)))
+                .collect();
+        }
+        if let Some(one) = at.get("oneOf").or_else(|| at.get("enum")) {
+            return one[0].get("const").unwrap_or(&one[0]).clone();
+        }
+        match at["type"].as_str().or_else(|| at["type"][0].as_str()) {
+            Some("string") => json!("/x"),
+            Some("boolean") => json!(true),
+            Some("integer") => json!(1),
+            Some("array") => json!([]),
+            other => {
+                assert_eq!(other, Some("object"), "{at}");
+                json!({})
+            }
+        }
+    }
+
     #[test]
     fn every_wire_setting_is_known_here() {
-        let schema = serde_json::to_value(wire::Settings::default()).unwrap();
-        assert_eq!(schema, json!({}));
-        let full = json!({
-            "storage": { "path": "/x" }, "commands": { "showResults": true },
-            "environment": { "ignoredFiles": "lock", "outsideFiles": "show",
-                "sections": { "files": { "enabled": false, "maxTokens": 1 } } },
-            "access": { "secrets": "allow", "outsideWorkspace": "allow", "recursiveReaders": "allow" },
-            "conversation": { "profile": "cline",
-                "notices": {
-                    "duplicateFileRead": "a", "truncation": "b", "missingToolResult": "c" },
-                "models": { "gpt-4.1": { "contextWindow": 64_000, "usableTokens": 60_000 } } },
-            "tasks": { "maxAgeDays": 1, "maxCount": 1, "maxBytes": 1 },
-            "checkpoints": { "maxFileSize": 1, "exclude": ["x"], "maxFiles": 1, "maxTotalSize": 1 },
-            "diagnostics": { "rules": false, "changedFiles": true },
-            "log": { "level": "debug", "file": "/y" }, "notifications": true
-        });
+        let schema = include_str!("../../../schemas/settings.schema.json");
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let full = example(&schema, &schema);
+        assert!(full["access"]["mentions"].is_string(), "{full}");
+        assert!(full["checkpoints"]["keepAutomatic"].is_u64(), "{full}");
         serde_json::from_value::<wire::Settings>(full.clone()).unwrap();
         assert_eq!(resolve(&full).1, []);
     }

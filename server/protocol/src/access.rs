@@ -13,6 +13,10 @@ pub struct CheckAccessParams {
     /// Shell command line to check. The answer is advice, not a sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The user mentions the paths in a prompt. Setting `access.mentions` can allow them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("default" = false))]
+    pub mentioned: bool,
 }
 
 /// Result of `sightline/checkAccess`.

@@ -39,6 +39,9 @@ pub struct Settings {
     /// Diagnostics in open documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<DiagnosticSettings>,
+    /// IDE protocols of coding agents: what the user selects, as it happens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridges: Option<BridgeSettings>,
     /// Log of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogSettings>,
@@ -149,6 +152,22 @@ pub struct AccessSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = RecursiveReaders::default()))]
     pub recursive_readers: Option<RecursiveReaders>,
+    /// Whether a prompt may mention a denied file with `@`. Agents add the content of mentioned
+    /// files to the prompt themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = Mentions::default()))]
+    pub mentions: Option<Mentions>,
+}
+
+/// Whether a prompt may mention a denied file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Mentions {
+    /// Deny.
+    #[default]
+    Deny,
+    /// Allow.
+    Allow,
 }
 
 /// Whether files that usually contain secrets may be read.
@@ -296,6 +315,38 @@ pub struct DiagnosticSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub changed_files: Option<bool>,
+}
+
+/// IDE protocols of coding agents. A bridge sends the focused file and the selection to every agent
+/// that runs in a workspace folder. Files that agents may not see are never sent.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct BridgeSettings {
+    /// Serve Claude Code and opencode: a WebSocket on loopback, and a lock file in `~/.claude/ide`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub claude_ide: Option<bool>,
+    /// Serve gemini-cli and Qwen Code: HTTP on loopback, and files in the temporary folder and in
+    /// `~/.qwen/ide`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub gemini_ide: Option<bool>,
+    /// Serve Copilot CLI: a local socket, and a lock file in `~/.copilot/ide`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub copilot_ide: Option<bool>,
+    /// Serve `/ide` of Codex: a local socket in the temporary folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub codex_ide: Option<bool>,
+    /// Send selected text, not only the file and the position.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = true))]
+    pub selection: Option<bool>,
+    /// Send nothing until it is false again. Agents stay connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub pause: Option<bool>,
 }
 
 /// Log of the server.

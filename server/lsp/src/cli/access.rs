@@ -28,6 +28,7 @@ pub(super) fn run(
     let params = CheckAccessParams {
         paths: absolute_paths,
         command,
+        ..CheckAccessParams::default()
     };
     let (mut result, _) = attached.call::<CheckAccess>(workspace, params)?;
     // Output uses the paths as given, in the same order.

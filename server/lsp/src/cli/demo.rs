@@ -233,7 +233,7 @@ impl Session {
             .collect();
         let verdicts = self.call::<CheckAccess>(CheckAccessParams {
             paths: on_disk,
-            command: None,
+            ..CheckAccessParams::default()
         })?;
         let mut denied: Vec<String> = verdicts
             .paths

@@ -1,8 +1,9 @@
 //! `sightline/checkAccess`.
 
 use sightline_protocol::{
-    access::{CheckAccessParams, CheckAccessResult},
+    access::{AccessKind, CheckAccessParams, CheckAccessResult},
     error::ErrorKind,
+    settings::Mentions,
 };
 use sightline_workspace::limits;
 
@@ -25,7 +26,11 @@ pub(crate) fn run(
     context: &RequestContext<'_>,
     params: CheckAccessParams,
 ) -> Result<CheckAccessResult, Error> {
-    let CheckAccessParams { paths, command } = params;
+    let CheckAccessParams {
+        paths,
+        command,
+        mentioned,
+    } = params;
     if paths.len() > limits::MAX_CHECKED_PATHS {
         return Err(Error::new(
             ErrorKind::TooLarge,
@@ -37,9 +42,18 @@ pub(crate) fn run(
         ));
     }
     let view = context.view();
-    let readers = context.snapshot.settings.recursive_readers;
+    let settings = &context.snapshot.settings;
+    let readers = settings.recursive_readers;
+    let mut paths = view.check_all(paths, &context.cancel)?;
+    if mentioned && settings.mentions == Mentions::Allow {
+        for path in &mut paths {
+            path.access = AccessKind::Allowed;
+            path.rule = None;
+            path.reason = None;
+        }
+    }
     Ok(CheckAccessResult {
-        paths: view.check_all(paths, &context.cancel)?,
+        paths,
         command: command.map(|command| view.check_command_with(&command, readers)),
     })
 }
@@ -49,10 +63,7 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::{Value, json};
-    use sightline_protocol::{
-        access::AccessKind,
-        method::{CheckAccess, Request},
-    };
+    use sightline_protocol::method::{CheckAccess, Request};
     use sightline_workspace::path::{AbsPath, Root};
 
     use super::*;
@@ -107,6 +118,7 @@ mod tests {
         let params = |count, command: Option<&str>| CheckAccessParams {
             paths: vec!["a".to_owned(); count],
             command: command.map(str::to_owned),
+            mentioned: false,
         };
         assert!(!is_small(&params(1, None), &snapshot), "not read");
         snapshot.access.get();

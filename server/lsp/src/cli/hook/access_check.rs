@@ -38,6 +38,8 @@ struct Request {
     commands: Vec<String>,
     /// Searches in the content of files, as command lines.
     searches: Vec<String>,
+    /// The paths are mentioned in a prompt.
+    mentioned: bool,
     /// The existing paths among `paths`.
     existing: HashSet<PathBuf>,
 }
@@ -48,7 +50,10 @@ impl AccessCheck {
     /// # Errors
     /// If the access cannot be checked.
     pub(super) fn denied_mention(&self, mentions: &[String]) -> Result<Option<String>, String> {
-        let mut request = Request::default();
+        let mut request = Request {
+            mentioned: true,
+            ..Request::default()
+        };
         // Only existing files can be added to a prompt.
         for mention in mentions {
             request.add_existing(&self.cwd, mention);
@@ -119,13 +124,13 @@ impl AccessCheck {
                     break;
                 }
                 let paths = paths.take().unwrap_or_default();
-                let result = source.check(workspace, paths, command)?;
+                let result = source.check(workspace, paths, command, request.mentioned)?;
                 if let Some(reason) = denied(&result) {
                     return Ok(Some(reason));
                 }
             }
             for search in &request.searches {
-                let result = source.check(workspace, &[], Some(search))?;
+                let result = source.check(workspace, &[], Some(search), false)?;
                 if let Some(reason) = hook::denied_search(&result) {
                     return Ok(Some(reason));
                 }
@@ -213,12 +218,14 @@ impl Source {
         workspace: &Workspace,
         paths: &[(String, String)],
         command: Option<&String>,
+        mentioned: bool,
     ) -> Result<CheckAccessResult, String> {
         let ask = |offline: bool| {
             let workspace = workspace.clone();
             let params = CheckAccessParams {
                 paths: paths.iter().map(|(_, full)| full.clone()).collect(),
                 command: command.cloned(),
+                mentioned,
             };
             move || {
                 let answer = Attached { offline }.call::<CheckAccess>(&workspace, params);

@@ -249,7 +249,7 @@ impl Backend {
                 };
                 let params = CheckAccessParams {
                     paths: vec![path.clone()],
-                    command: None,
+                    ..CheckAccessParams::default()
                 };
                 let result = offline::call::<CheckAccess>(&workspace, params)?;
                 let mut verdicts = result.paths.iter();
