@@ -15,6 +15,7 @@ mod access;
 mod agents;
 #[cfg(target_os = "linux")]
 mod backpressure;
+mod bridges;
 mod checkpoints;
 mod cli;
 mod cli_checkpoints;

@@ -32,7 +32,7 @@ use tower_service::Service;
 use crate::{
     connection::params_compat,
     error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
-    handlers::{checkpoint::recovery, tasks, tracking},
+    handlers::{bridges, checkpoint::recovery, tasks, tracking},
     ipc::IpcServer,
     process::logging,
     services::Services,
@@ -224,6 +224,8 @@ fn settings_changed(
     services.jobs.refresh_diagnostics();
     tasks::prune::schedule(services, &settings);
     sockets.update(services);
+    bridges::schedule_update(services);
+    services.show_to_agents(&session.snapshot());
 }
 
 #[async_trait]
@@ -337,6 +339,7 @@ impl LanguageServer for LspHandlers {
         self.services.checkpoints.retain(snapshot.access.roots());
         recovery::schedule(&self.services, &snapshot);
         self.sockets.update(&self.services);
+        bridges::schedule_update(&self.services);
         self.services.tracked_files.wake_watcher();
         self.services.context_changed(&snapshot);
     }

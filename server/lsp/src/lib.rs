@@ -8,6 +8,7 @@
 //! (what all threads share) and [`settings`]. The command line, [`cli`], calls the same
 //! handlers.
 
+pub mod bridges;
 pub mod cli;
 pub mod connection;
 pub mod dispatch;

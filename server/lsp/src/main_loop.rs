@@ -49,7 +49,7 @@ use crate::{
     execute_command::Origin,
     handlers::notifications,
     ipc::{IpcServer, SocketRequest},
-    process::parent_watch,
+    process::{parent_watch, signals},
     scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
     services::{FaultHook, Services},
     session::{Phase, Snapshot},
@@ -69,7 +69,7 @@ const STORING_GRACE: Duration = Duration::from_secs(2);
 pub struct Options {
     /// Called before each handler. Tests use it to inject panics.
     pub fault: Option<FaultHook>,
-    /// End when the parent process does.
+    /// End when the parent process does, and on a termination signal.
     pub watch_parent: bool,
 }
 
@@ -79,7 +79,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
-        .enable_time()
+        .enable_all()
         .build()
     {
         Ok(runtime) => runtime,
@@ -100,8 +100,12 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let ipc_server = Arc::new(IpcServer::new(socket_sender));
     let writer = start_writer(output.clone(), ends.clone());
     if options.watch_parent {
+        let of_parent = ends.clone();
         parent_watch::watch_parent(move || {
-            let _ = ends.send(End::ParentGone);
+            let _ = of_parent.send(End::ParentGone);
+        });
+        signals::on_termination(runtime.handle(), move || {
+            let _ = ends.send(End::Signal);
         });
     }
     let mut main_loop = MainLoop {
@@ -125,6 +129,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     tracing::info!(?reason, "session ended");
     output.end_waits();
     ipc_server.close();
+    main_loop.services.bridges.close();
     main_loop.shut_down();
     let is_orderly = main_loop.standard.session().phase == Phase::ShutDown;
     output.close();

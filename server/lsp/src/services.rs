@@ -27,6 +27,7 @@ use sightline_workspace::{access::AccessView, escape};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
+    bridges::Bridges,
     connection::{client::Client, progress::ProgressListener},
     scheduler::JobSender,
     services::{
@@ -60,6 +61,8 @@ pub struct Services {
     pub tracked_files: TrackedFiles,
     /// The open question to the user.
     pub confirmations: Confirmations,
+    /// The IDE protocols of agents.
+    pub bridges: Bridges,
     /// Identifies this session in stored data.
     pub session_id: String,
     /// Receives progress in this process.
@@ -82,6 +85,7 @@ impl Services {
             active_tasks: ActiveTasks::default(),
             tracked_files: TrackedFiles::default(),
             confirmations: Confirmations::default(),
+            bridges: Bridges::new(runtime.clone()),
             session_id: uuid::Uuid::new_v4().to_string(),
             progress_listener: None,
             fault: None,
@@ -135,8 +139,9 @@ impl Services {
         (view, !changed.is_empty())
     }
 
-    /// Notifies the client of changed context, debounced.
+    /// Notifies the client and connected agents of changed context, debounced.
     pub fn context_changed(self: &Arc<Self>, snapshot: &Snapshot) {
+        self.show_to_agents(snapshot);
         let wanted = snapshot.settings.notifications;
         if !wanted || self.context_change_pending.swap(true, Ordering::AcqRel) {
             return;
@@ -150,6 +155,22 @@ impl Services {
             let params = DidChangeContextParams { revision };
             let client = &services.client;
             client.notify_latest(DidChangeContext::NAME, "", &params);
+        });
+    }
+
+    /// Shows the connected agents what they may see of a changed session, debounced.
+    pub fn show_to_agents(self: &Arc<Self>, snapshot: &Snapshot) {
+        if self.bridges.session_changed(snapshot) {
+            self.run_after(NOTIFY_AFTER, Self::publish_to_agents);
+        }
+    }
+
+    /// Shows the connected agents what they may see by the current rules.
+    pub fn publish_to_agents(self: &Arc<Self>) {
+        let services = self.clone();
+        // Access checks read the disk.
+        self.runtime.spawn_blocking(move || {
+            services.bridges.publish(|snapshot| services.view(snapshot));
         });
     }
 

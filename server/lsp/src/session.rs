@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sightline_protocol::settings::{OutsideWorkspace, Secrets};
 use sightline_workspace::{
-    access::Access,
+    access::{Access, AccessView},
     editor::EditorState,
     environment::{CliTools, Revisions},
-    path::{AbsPath, Root, Roots, uri_to_path},
+    path::{AbsPath, Location, Root, Roots, uri_to_path},
 };
 
 use crate::{
@@ -77,6 +77,22 @@ impl Snapshot {
     /// Returns the open roots.
     pub fn roots(&self) -> &[Root] {
         self.access.roots().as_slice()
+    }
+
+    /// Returns where a file of the editor is, unless agents may not see it. `outside`: files outside
+    /// the workspace are allowed.
+    pub fn allowed_location(
+        &self,
+        view: &AccessView,
+        uri: &str,
+        outside: bool,
+    ) -> Option<Location> {
+        let location = view.roots().locate(uri).ok()?;
+        view.require(&location, outside).ok()?;
+        if let Some(open) = self.editor.document(uri) {
+            view.require_origin(&open.origin, &location, outside).ok()?;
+        }
+        Some(location)
     }
 
     /// Returns whether files outside the workspace may be read and recorded.

@@ -87,6 +87,19 @@ impl Document {
         slice.slice(..end).to_string()
     }
 
+    /// Returns a position in UTF-16 units, clamped into the text.
+    pub fn utf16_position(&self, position: Position, encoding: PositionEncoding) -> Position {
+        let at = char_index(&self.text, position, encoding);
+        let line = self.text.char_to_line(at);
+        let start = self.text.line_to_char(line);
+        let units = self.text.slice(start..at).len_utf16_cu();
+        let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        Position {
+            line: count(line),
+            character: count(units),
+        }
+    }
+
     /// Marks the current text as saved.
     pub fn save(&mut self) {
         self.saved = self.text.clone();
@@ -153,6 +166,22 @@ mod tests {
         ] {
             let change = replace(at(0, character), at(0, character + 1), "Y");
             assert_eq!(changed(text, change, encoding), "é😀Y\nsecond");
+        }
+    }
+
+    #[test]
+    fn a_position_is_converted_to_utf16() {
+        let document = Document::new("x\né😀y", 0);
+        for (encoding, character) in [
+            (PositionEncoding::Utf8, 6),
+            (PositionEncoding::Utf16, 3),
+            (PositionEncoding::Utf32, 2),
+        ] {
+            assert_eq!(
+                document.utf16_position(at(1, character), encoding),
+                at(1, 3)
+            );
+            assert_eq!(document.utf16_position(at(9, 9), encoding), at(1, 4));
         }
     }
 

@@ -63,6 +63,8 @@ pub struct OpenFile {
 /// The diagnostics of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileDiagnostics {
+    /// The absolute path.
+    pub path: PathBuf,
     /// The `file:` URI.
     pub uri: String,
     /// LSP `Diagnostic` objects with UTF-16 positions.

@@ -75,6 +75,8 @@ pub(super) enum End {
     InputClosed,
     /// stdout is closed.
     OutputClosed,
+    /// A signal asked the process to end.
+    Signal,
     /// The parent process exited.
     ParentGone,
 }

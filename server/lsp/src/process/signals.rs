@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{io, thread};
 
 use sightline_workspace::cancel::Cancel;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Handle};
 
 /// Makes writes beyond the file size limit (`ulimit -f`) fail with an error. By default,
 /// SIGXFSZ would kill the process. Child processes keep the default.
@@ -16,7 +16,7 @@ pub fn ignore_file_size_signal() {
     }
 }
 
-/// Returns a cancel token that is raised on Ctrl-C or SIGTERM, which no longer end the
+/// Returns a cancel token that is raised on Ctrl-C, SIGTERM or SIGHUP, which no longer end the
 /// process. Used while a child process must be stopped first.
 ///
 /// # Errors
@@ -37,15 +37,29 @@ pub fn cancel_on_termination() -> io::Result<Cancel> {
     Ok(cancel)
 }
 
+/// Calls `end` on Ctrl-C, SIGTERM or SIGHUP, which no longer end the process.
+pub fn on_termination(runtime: &Handle, end: impl FnOnce() + Send + 'static) {
+    let _entered = runtime.enter();
+    match termination_signal() {
+        Ok(signal) => drop(runtime.spawn(async move {
+            signal.await;
+            end();
+        })),
+        Err(error) => tracing::warn!(%error, "cannot handle termination signals"),
+    }
+}
+
 #[cfg(unix)]
 fn termination_signal() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => (),
             _ = terminate.recv() => (),
+            _ = hang_up.recv() => (),
         }
     })
 }

@@ -33,22 +33,14 @@ pub(crate) fn run(
     for uri in uris {
         context.cancel.check()?;
         let diagnostics = snapshot.editor.diagnostics(&uri);
-        let Ok(location) = roots.locate(&uri) else {
-            continue;
-        };
-        if diagnostics.is_empty() {
+        if diagnostics.is_empty() || roots.locate(&uri).is_err() {
             continue;
         }
-        let origin = snapshot
-            .editor
-            .document(&uri)
-            .map(|document| &document.origin);
-        let allowed = view.require(&location, outside).is_ok()
-            && origin.is_none_or(|origin| view.require_origin(origin, &location, outside).is_ok());
-        if allowed {
-            files.insert(roots.result_path(&location).0, diagnostics.to_vec());
-        } else {
-            omitted += 1;
+        match snapshot.allowed_location(&view, &uri, outside) {
+            Some(location) => {
+                files.insert(roots.result_path(&location).0, diagnostics.to_vec());
+            }
+            None => omitted += 1,
         }
     }
     let files: Vec<FileDiagnostics> = files

@@ -14,25 +14,16 @@ pub(crate) fn run(
     let snapshot = &context.snapshot;
     let editor = &snapshot.editor;
     let view = context.view();
-    let roots = view.roots();
     let outside = snapshot.outside_allowed();
     let Some(uri) = editor.active() else {
         return Ok(SelectionResult::default());
     };
-    let Ok(location) = roots.locate(uri) else {
+    let Some(location) = snapshot.allowed_location(&view, uri, outside) else {
         return Ok(SelectionResult::default());
     };
     let document = editor.document(uri);
-    let is_hidden = view.require(&location, outside).is_err()
-        || document.is_some_and(|open| {
-            view.require_origin(&open.origin, &location, outside)
-                .is_err()
-        });
-    if is_hidden {
-        return Ok(SelectionResult::default());
-    }
     let mut result = SelectionResult {
-        path: Some(roots.result_path(&location).0),
+        path: Some(view.roots().result_path(&location).0),
         language_id: document.map(|open| open.language_id.clone()),
         ..SelectionResult::default()
     };

@@ -1,0 +1,132 @@
+//! Codex: requests of `/ide` over a local socket.
+//!
+//! A frame is the length of its body, four bytes with the lowest first, and JSON.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::view::{EditorView, Focus};
+
+/// Maximum size of a frame's body, in bytes.
+pub const MAX_FRAME: usize = 1024 * 1024;
+
+/// The body of the first frame in a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// The buffer has no whole frame yet.
+    Incomplete,
+    /// A body, and the number of bytes of its frame.
+    Body(Vec<u8>, usize),
+    /// The frame is larger than [`MAX_FRAME`].
+    TooLarge,
+}
+
+/// Reads the first frame of a buffer.
+pub fn first_frame(buffer: &[u8]) -> Frame {
+    let Some((length, rest)) = buffer.split_first_chunk::<4>() else {
+        return Frame::Incomplete;
+    };
+    let Some(length) = usize::try_from(u32::from_le_bytes(*length))
+        .ok()
+        .filter(|length| *length <= MAX_FRAME)
+    else {
+        return Frame::TooLarge;
+    };
+    match rest.get(..length) {
+        Some(body) => Frame::Body(body.to_vec(), 4 + length),
+        None => Frame::Incomplete,
+    }
+}
+
+/// Returns a message with its length.
+pub fn frame(message: &Value) -> Vec<u8> {
+    let body = message.to_string().into_bytes();
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    [&length.to_le_bytes()[..], &body].concat()
+}
+
+/// Returns the response to a message. Nothing is told to a Codex that runs outside the roots.
+pub fn answer(message: &Value, view: &EditorView) -> Option<Value> {
+    if message["type"] != "request" {
+        return None;
+    }
+    let method = message["method"].as_str().unwrap_or_default();
+    let result = match method {
+        "initialize" => Ok(json!({ "clientId": "sightline" })),
+        "ide-context" => {
+            let asked = message["params"]["workspaceRoot"].as_str();
+            let is_ours = asked.is_some_and(|asked| is_in(Path::new(asked), &view.roots));
+            if is_ours {
+                Ok(json!({ "ideContext": context(view) }))
+            } else {
+                Err("no editor with Sightline has this folder open")
+            }
+        }
+        _ => Err("unknown method"),
+    };
+    let mut response = json!({
+        "type": "response", "requestId": message["requestId"], "method": method,
+        "handledByClientId": "sightline",
+    });
+    match result {
+        Ok(result) => {
+            response["resultType"] = "success".into();
+            response["result"] = result;
+        }
+        Err(why) => {
+            response["resultType"] = "error".into();
+            response["error"] = why.into();
+        }
+    }
+    Some(response)
+}
+
+/// Returns whether a folder is a root, in one, or above one.
+fn is_in(folder: &Path, roots: &[PathBuf]) -> bool {
+    let real = folder.canonicalize();
+    let folders = [Some(folder), real.as_deref().ok()];
+    folders.iter().flatten().any(|folder| {
+        let mut roots = roots.iter();
+        roots.any(|root| {
+            folder.starts_with(root) || (folder.is_absolute() && root.starts_with(folder))
+        })
+    })
+}
+
+fn context(view: &EditorView) -> Value {
+    let tabs = view
+        .open_files
+        .iter()
+        .map(|file| file_fields(&file.path, view));
+    let mut context = json!({ "openTabs": tabs.collect::<Vec<_>>() });
+    if let Some(focus) = &view.focus {
+        context["activeFile"] = active_file(focus, view);
+    }
+    context
+}
+
+fn active_file(focus: &Focus, view: &EditorView) -> Value {
+    let selection = &focus.selection;
+    let range = json!({
+        "start": { "line": selection.start.line, "character": selection.start.character },
+        "end": { "line": selection.end.line, "character": selection.end.character },
+    });
+    let mut fields = file_fields(&focus.path, view);
+    fields["selection"] = range.clone();
+    fields["activeSelectionContent"] = selection.text.clone().into();
+    fields["selections"] = json!([range]);
+    fields
+}
+
+fn file_fields(path: &Path, view: &EditorView) -> Value {
+    let mut roots = view.roots.iter();
+    let relative = roots
+        .find_map(|root| path.strip_prefix(root).ok())
+        .unwrap_or(path);
+    json!({
+        "label": path.file_name().unwrap_or_default().to_string_lossy(),
+        "path": relative.to_string_lossy(),
+        "fsPath": path.to_string_lossy(),
+    })
+}

@@ -1,0 +1,241 @@
+//! Claude Code and opencode: a WebSocket on loopback, and a lock file with its port and token.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use sightline_agents::ide::{
+    claude::{self, SelectionAfter, TOKEN_HEADER},
+    view::EditorView,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::broadcast::error::RecvError,
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_tungstenite::{
+    WebSocketStream, accept_hdr_async_with_config,
+    tungstenite::{
+        self, Message,
+        handshake::server::{ErrorResponse, Request, Response},
+        http::{HeaderValue, StatusCode},
+        protocol::WebSocketConfig,
+    },
+};
+
+use super::{
+    BridgeContext, MAX_CONNECTIONS, OpenBridge,
+    discovery::{self, DiscoveryFile},
+    token::Token,
+};
+use crate::error::Error;
+
+/// Maximum size of a message, in bytes.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+/// Time for the handshake, and for an agent to take a message.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Minimum interval between messages with a selection.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Time after the list of tools until the selection is sent again.
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
+
+/// Opens the bridge.
+///
+/// # Errors
+/// If it cannot listen, or the lock file cannot be written.
+pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
+    let failed =
+        |error: std::io::Error| Error::storage(format!("cannot listen on 127.0.0.1: {error}"));
+    let folder = lock_folder()?;
+    discovery::remove_stale(&folder, "pid");
+    let token = Token::new()?;
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let listener = {
+        let _entered = context.runtime.enter();
+        TcpListener::from_std(listener).map_err(failed)?
+    };
+    let content = claude::lock_file(
+        std::process::id(),
+        &context.roots,
+        &context.ide_name,
+        token.as_str(),
+    );
+    let file = folder.join(format!("{}.lock", address.port()));
+    let file = DiscoveryFile::write(file, &content)?;
+    let runtime = context.runtime.clone();
+    Ok(OpenBridge {
+        accepting: runtime.spawn(accept(listener, address, token, context)),
+        files: vec![file],
+    })
+}
+
+/// Returns the folder of the lock files.
+fn lock_folder() -> Result<PathBuf, Error> {
+    let config = match std::env::var_os("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => PathBuf::from(dir),
+        None => discovery::home()?.join(".claude"),
+    };
+    Ok(config.join("ide"))
+}
+
+async fn accept(listener: TcpListener, address: SocketAddr, token: Token, context: BridgeContext) {
+    // Dropping the set ends the connections.
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
+                    connections.spawn(serve(stream, address, token.clone(), context.clone()));
+                }
+                Ok(_) => {}
+                // Probably out of file descriptors; retrying at once would spin.
+                Err(_) => tokio::time::sleep(INTERVAL).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, address: SocketAddr, token: Token, context: BridgeContext) {
+    let limits = WebSocketConfig::default()
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE));
+    #[expect(clippy::result_large_err, reason = "the callback's type")]
+    let check = |request: &Request, response| check_upgrade(request, response, address, &token);
+    let handshake = accept_hdr_async_with_config(stream, check, Some(limits));
+    let Ok(Ok(socket)) = timeout(TIMEOUT, handshake).await else {
+        return;
+    };
+    if let Err(error) = talk(socket, context).await {
+        tracing::debug!(%error, "an agent left");
+    }
+}
+
+/// Accepts an upgrade only from a program of the user, which knows the token. Browsers send an
+/// origin, and another host if a page lets a name point to loopback.
+#[expect(clippy::result_large_err, reason = "the callback's type")]
+fn check_upgrade(
+    request: &Request,
+    mut response: Response,
+    address: SocketAddr,
+    token: &Token,
+) -> Result<Response, ErrorResponse> {
+    let headers = request.headers();
+    let refuse = |status| {
+        let mut refused = ErrorResponse::new(None);
+        *refused.status_mut() = status;
+        Err(refused)
+    };
+    let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", address.port()));
+    let is_host = |host: &HeaderValue| hosts.iter().any(|ours| host == ours.as_str());
+    if headers.contains_key("origin") || !headers.get("host").is_some_and(is_host) {
+        return refuse(StatusCode::FORBIDDEN);
+    }
+    let given = headers.get(TOKEN_HEADER);
+    if !given.is_some_and(|given| token.is(given.as_bytes())) {
+        return refuse(StatusCode::UNAUTHORIZED);
+    }
+    let protocols = headers.get("sec-websocket-protocol");
+    let protocols = protocols
+        .and_then(|names| names.to_str().ok())
+        .unwrap_or_default();
+    if protocols.split(',').any(|name| name.trim() == "mcp") {
+        let ours = HeaderValue::from_static("mcp");
+        response
+            .headers_mut()
+            .insert("sec-websocket-protocol", ours);
+    }
+    Ok(response)
+}
+
+/// Answers an agent and sends it selections, until it leaves.
+async fn talk(
+    mut socket: WebSocketStream<TcpStream>,
+    mut context: BridgeContext,
+) -> Result<(), tungstenite::Error> {
+    let connected = context.connections.add();
+    let mut mentions = context.mentions.subscribe();
+    let mut sent = None;
+    // When to send the selection, and when to send it again.
+    let (mut due, mut repeat) = (None, None);
+    let mut is_ready = false;
+    let mut last = Instant::now();
+    loop {
+        let next = [due, repeat].into_iter().flatten().min();
+        tokio::select! {
+            message = socket.next() => {
+                let Some(message) = message else { return Ok(()) };
+                let text = match message? {
+                    Message::Text(text) => text,
+                    Message::Close(_) => return Ok(()),
+                    _ => continue,
+                };
+                let message: Value = serde_json::from_str(&text).unwrap_or_default();
+                if let Some(name) = message["params"]["clientInfo"]["name"].as_str() {
+                    connected.set_name(name);
+                }
+                let view = context.views.borrow_and_update().clone();
+                let (reply, after) = claude::answer(&message, &view);
+                if let Some(reply) = reply {
+                    send(&mut socket, &reply).await?;
+                }
+                if after != SelectionAfter::Nothing {
+                    is_ready = true;
+                    due = Some(Instant::now());
+                    sent = None;
+                }
+                if after == SelectionAfter::NowAndLater {
+                    repeat = Some(Instant::now() + REPEAT_AFTER);
+                }
+            }
+            changed = context.views.changed() => {
+                if changed.is_err() {
+                    return Ok(());
+                }
+                if is_ready && due.is_none() {
+                    due = Some(last + INTERVAL);
+                }
+            }
+            mention = mentions.recv() => match mention {
+                Ok(mention) if is_ready => {
+                    send(&mut socket, &claude::at_mentioned(&mention.path, mention.lines)).await?;
+                }
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Ok(()),
+            },
+            () = sleep_until(next.unwrap_or(last)), if next.is_some() => {
+                let now = Instant::now();
+                if repeat.is_some_and(|repeat| repeat <= now) {
+                    (repeat, sent) = (None, None);
+                }
+                (due, last) = (None, now);
+                let view: Arc<EditorView> = context.views.borrow_and_update().clone();
+                let selection = claude::selection_changed(&view);
+                if sent.as_ref() != Some(&selection) {
+                    send(&mut socket, &selection).await?;
+                    sent = Some(selection);
+                }
+            }
+        }
+    }
+}
+
+/// Sends a message to an agent that takes it in time.
+async fn send(
+    socket: &mut WebSocketStream<TcpStream>,
+    message: &Value,
+) -> Result<(), tungstenite::Error> {
+    let text = Message::text(message.to_string());
+    match timeout(TIMEOUT, socket.send(text)).await {
+        Ok(sent) => sent,
+        Err(_) => Err(tungstenite::Error::ConnectionClosed),
+    }
+}
