@@ -5,6 +5,7 @@ use std::{
     net::TcpStream,
     path::PathBuf,
     process::{Child, Stdio},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -24,7 +25,7 @@ const NOTHING: Duration = Duration::from_millis(700);
 /// A server as an editor starts it, with a home of its own.
 struct Editor {
     workspace: Workspace,
-    home: tempfile::TempDir,
+    home: Arc<tempfile::TempDir>,
     child: Child,
     client: LspClient,
 }
@@ -37,7 +38,15 @@ impl Editor {
     }
 
     fn start_in(workspace: Workspace, bridges: Value) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::start_at(Arc::new(tempfile::tempdir().unwrap()), workspace, bridges)
+    }
+
+    /// Starts another server of the same user.
+    fn start_with_home(other: &Self, bridges: Value) -> Self {
+        Self::start_at(other.home.clone(), Workspace::new(&[]), bridges)
+    }
+
+    fn start_at(home: Arc<tempfile::TempDir>, workspace: Workspace, bridges: Value) -> Self {
         let mut child = program()
             .arg("--stdio")
             .env("HOME", home.path())
@@ -377,7 +386,14 @@ fn strangers_are_refused() {
 fn the_lock_file_is_private_and_removed() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let ends: [fn(&mut Editor); 4] = [
+    let ends: [fn(&mut Editor); 5] = [
+        // The server runs until `exit`, but its file must be gone.
+        |editor| {
+            let shutdown = editor.client.request("shutdown", Value::Null);
+            shutdown.unwrap().unwrap();
+            assert_eq!(editor.lock_files(), [] as [PathBuf; 0]);
+            editor.notify("exit", Value::Null);
+        },
         |editor| {
             editor
                 .client
@@ -403,6 +419,101 @@ fn the_lock_file_is_private_and_removed() {
         end(&mut editor);
         wait(&mut editor.child, "bridge");
         assert_eq!(editor.lock_files(), [] as [PathBuf; 0]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_lock_file_is_removed_when_the_parent_dies() {
+    // The test keeps both ends of the server's input open: only the parent ends.
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let home = tempfile::tempdir().unwrap();
+    let mut parent = std::process::Command::new("sh")
+        .args(["-c", r#"exec 3<&0; "$0" --stdio <&3 & wait"#])
+        .arg(env!("CARGO_BIN_EXE_sightline"))
+        .env("HOME", home.path())
+        .env_remove("CLAUDE_CONFIG_DIR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut client = LspClient::new(parent.stdout.take().unwrap(), parent.stdin.take().unwrap());
+    let mut params = workspace.initialize();
+    params["initializationOptions"]["bridges"] = claude();
+    client.request("initialize", params).unwrap().unwrap();
+    let folder = home.path().join(".claude/ide");
+    let files = || fs::read_dir(&folder).map_or(0, Iterator::count);
+    let wait_for = |count| {
+        let end = Instant::now() + SOON;
+        while files() != count {
+            assert!(Instant::now() < end, "{} files", files());
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait_for(1);
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_for(0);
+}
+
+#[test]
+fn two_servers_have_a_lock_file_each() {
+    let first = Editor::start(claude());
+    let (port, lock) = first.lock();
+    let second = Editor::start_with_home(&first, claude());
+    first.wait_for_files(2);
+    let other = first
+        .lock_files()
+        .into_iter()
+        .find(|file| *file.file_stem().unwrap() != *port.to_string())
+        .unwrap();
+    let text = fs::read(other).unwrap();
+    let other: Value = serde_json::from_slice(&text).unwrap();
+    assert_ne!(lock["authToken"], other["authToken"]);
+    assert_ne!(lock["pid"], other["pid"]);
+    drop(second);
+    // The token of one server is not the other's.
+    let wrong = other["authToken"].as_str().unwrap();
+    assert_eq!(connect(port, &[(TOKEN, wrong)]).err(), Some(401));
+}
+
+#[test]
+fn the_last_setting_wins() {
+    let mut editor = Editor::start(json!({}));
+    for _ in 0..20 {
+        for is_on in [true, false] {
+            let settings = json!({ "settings": { "bridges": { "claudeIde": is_on } } });
+            editor.notify("workspace/didChangeConfiguration", settings);
+        }
+    }
+    let block = editor
+        .client
+        .request("sightline/environmentDetails", json!({}));
+    block.unwrap().unwrap();
+    thread::sleep(NOTHING);
+    assert_eq!(editor.lock_files(), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn the_active_editor_of_a_file_has_the_selection() {
+    let mut editor = Editor::start(claude());
+    editor.open("a.txt", "one two\n");
+    let mut agent = editor.agent();
+    agent.initialized();
+    let uri = editor.workspace.uri("a.txt");
+    let shown = |from: u32, to: u32, is_active: bool| {
+        let at = |character| json!({ "line": 0, "character": character });
+        let selections = json!([{ "start": at(from), "end": at(to) }]);
+        json!({ "uri": uri, "isActive": is_active, "selections": selections })
+    };
+    // The selection was made backwards.
+    let editors = json!({ "editors": [shown(0, 3, false), shown(7, 4, true)] });
+    editor.notify("sightline/didChangeVisibleEditors", editors);
+    let path = editor.workspace.path("a.txt");
+    let end = Instant::now() + SOON;
+    while agent.selection_in(path.to_str().unwrap()) != "two" {
+        assert!(Instant::now() < end);
     }
 }
 

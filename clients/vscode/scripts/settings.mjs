@@ -16,9 +16,22 @@ const RESERVED = new Set(["notifications"]);
 
 /**
  * Settings that `.vscode/settings.json` must not change: locations of written
- * files, and file access of agents.
+ * files, and what agents see.
  */
-const MACHINE = new Set(["storage.path", "log.file", "access.secrets", "access.outsideWorkspace", "access.recursiveReaders", "access.mentions", "bridges.claudeIde", "bridges.geminiIde", "bridges.copilotIde", "bridges.codexIde"]);
+const MACHINE = new Set([
+  "storage.path",
+  "log.file",
+  "access.secrets",
+  "access.outsideWorkspace",
+  "access.recursiveReaders",
+  "access.mentions",
+  "bridges.claudeIde",
+  "bridges.geminiIde",
+  "bridges.copilotIde",
+  "bridges.codexIde",
+  "bridges.selection",
+  "bridges.pause",
+]);
 
 /** Settings of the extension, which are not sent to the server. */
 const CLIENT = {

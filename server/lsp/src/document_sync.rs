@@ -265,6 +265,7 @@ impl LanguageServer for LspHandlers {
 
     async fn shutdown(&self) -> jsonrpc::Result<()> {
         self.session().phase = Phase::ShutDown;
+        self.services.bridges.close();
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub enum Key {
     AllTasks,
     /// A workspace root and its checkpoints, by canonical path.
     Root(PathBuf),
+    /// The IDE protocols of agents.
+    Bridges,
 }
 
 /// How a job uses a key.
@@ -77,6 +79,11 @@ pub fn root_keys(roots: impl IntoIterator<Item = PathBuf>) -> Keys {
 pub fn keys_of_roots<'a>(roots: impl IntoIterator<Item = &'a Root>) -> Keys {
     let roots = roots.into_iter();
     root_keys(roots.map(|root| root.canonical.as_path().to_owned()))
+}
+
+/// Returns the keys of a job that opens and closes bridges.
+pub fn bridge_keys() -> Keys {
+    vec![(Key::Bridges, Access::Exclusive)]
 }
 
 /// Identifies a job in a queue.

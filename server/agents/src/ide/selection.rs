@@ -37,7 +37,8 @@ pub(super) fn diagnostics_text(view: &EditorView, uri: Option<&str>) -> String {
         .filter(|file| uri.is_none_or(|uri| is_same_file(uri, file)))
         .map(|file| {
             let diagnostics: Vec<Value> = file.diagnostics.iter().map(diagnostic).collect();
-            json!({ "uri": file.uri, "diagnostics": diagnostics })
+            // Claude Code compares the URI with the one it asked for.
+            json!({ "uri": uri.unwrap_or(&file.uri), "diagnostics": diagnostics })
         })
         .collect();
     Value::from(files).to_string()
@@ -60,10 +61,45 @@ fn diagnostic(found: &Value) -> Value {
     let mut named = json!({
         "message": found["message"], "severity": severity, "range": found["range"],
     });
-    for field in ["source", "code"] {
-        if let Some(value) = found.get(field).filter(|value| !value.is_null()) {
-            named[field] = value.clone();
-        }
+    if let Some(source) = found.get("source").filter(|source| !source.is_null()) {
+        named["source"] = source.clone();
+    }
+    // A number in LSP, but agents expect text.
+    match found.get("code") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(code)) => named["code"] = json!(code),
+        Some(code) => named["code"] = json!(code.to_string()),
     }
     named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diagnostics_have_the_asked_uri_and_codes_as_text() {
+        let view = EditorView {
+            diagnostics: vec![FileDiagnostics {
+                path: "/ws/a b.txt".into(),
+                uri: "file:///ws/a%20b.txt".to_owned(),
+                diagnostics: vec![json!({
+                    "range": {}, "message": "m", "severity": 2, "source": "s", "code": 7,
+                })],
+            }],
+            ..EditorView::default()
+        };
+        let found = |uri: Option<&str>| -> Value {
+            serde_json::from_str(&diagnostics_text(&view, uri)).unwrap()
+        };
+        let diagnostic = json!({
+            "message": "m", "severity": "Warning", "range": {}, "source": "s", "code": "7",
+        });
+        for uri in ["file:///ws/a%20b.txt", "file:///ws/a b.txt", "/ws/a b.txt"] {
+            let expected = json!([{ "uri": uri, "diagnostics": [diagnostic] }]);
+            assert_eq!(found(Some(uri)), expected);
+        }
+        assert_eq!(found(None)[0]["uri"], "file:///ws/a%20b.txt");
+        assert_eq!(found(Some("file:///ws/other")), json!([]));
+    }
 }

@@ -52,8 +52,6 @@ const REPEAT_AFTER: Duration = Duration::from_secs(1);
 pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
     let failed =
         |error: std::io::Error| Error::storage(format!("cannot listen on 127.0.0.1: {error}"));
-    let folder = lock_folder()?;
-    discovery::remove_stale(&folder, "pid");
     let token = Token::new()?;
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
@@ -68,22 +66,26 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
         &context.ide_name,
         token.as_str(),
     );
-    let file = folder.join(format!("{}.lock", address.port()));
-    let file = DiscoveryFile::write(file, &content)?;
+    let mut files = Vec::new();
+    for folder in lock_folders()? {
+        discovery::remove_stale(&folder, "pid");
+        let file = folder.join(format!("{}.lock", address.port()));
+        files.push(DiscoveryFile::write(file, &content)?);
+    }
     let runtime = context.runtime.clone();
     Ok(OpenBridge {
         accepting: runtime.spawn(accept(listener, address, token, context)),
-        files: vec![file],
+        files,
     })
 }
 
-/// Returns the folder of the lock files.
-fn lock_folder() -> Result<PathBuf, Error> {
-    let config = match std::env::var_os("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => PathBuf::from(dir),
-        None => discovery::home()?.join(".claude"),
-    };
-    Ok(config.join("ide"))
+/// Returns the folders of the lock files. opencode ignores `CLAUDE_CONFIG_DIR`.
+fn lock_folders() -> Result<Vec<PathBuf>, Error> {
+    let default = discovery::home()?.join(".claude");
+    let configured = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let configured = configured.filter(|dir| dir.is_absolute() && *dir != default);
+    let folders = configured.into_iter().chain([default]);
+    Ok(folders.map(|folder| folder.join("ide")).collect())
 }
 
 async fn accept(listener: TcpListener, address: SocketAddr, token: Token, context: BridgeContext) {

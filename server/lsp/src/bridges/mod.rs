@@ -172,8 +172,9 @@ impl Bridges {
     }
 
     /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns
-    /// whether the first bridge was opened.
-    pub fn update(&self, snapshot: &Snapshot) -> bool {
+    /// whether the first bridge was opened, and why others cannot be opened.
+    pub fn update(&self, snapshot: &Snapshot) -> (bool, Vec<Error>) {
+        let mut errors = Vec::new();
         let roots = view::root_paths(snapshot);
         let wanted = match roots.is_empty() {
             true => Vec::new(),
@@ -181,7 +182,7 @@ impl Bridges {
         };
         let open = &mut *self.open.lock();
         if open.is_closed {
-            return false;
+            return (false, errors);
         }
         if open.roots != roots {
             open.bridges.clear();
@@ -194,12 +195,12 @@ impl Bridges {
             }
             match protocol.start(self.context(open.roots.clone())) {
                 Ok(bridge) => drop(open.bridges.insert(protocol, bridge)),
-                Err(error) => tracing::warn!(?protocol, %error, "cannot open a bridge"),
+                Err(error) => errors.push(error),
             }
         }
         let is_any_open = !open.bridges.is_empty();
         let was_any_open = self.is_any_open.swap(is_any_open, Ordering::AcqRel);
-        is_any_open && !was_any_open
+        (is_any_open && !was_any_open, errors)
     }
 
     fn context(&self, roots: Vec<PathBuf>) -> BridgeContext {

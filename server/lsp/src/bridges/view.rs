@@ -109,24 +109,28 @@ fn allowed_path(access: &AccessView, snapshot: &Snapshot, uri: &str) -> Option<P
     Some(access.roots().absolute(&location).as_path().to_owned())
 }
 
-/// Returns the first selection in a file.
+/// Returns the first selection in a file, in its active editor if several show it.
 fn selection(snapshot: &Snapshot, uri: &str) -> Selection {
-    let mut editors = snapshot.editor.visible_editors().iter();
-    let shown = editors.find(|shown| shown.uri == uri);
+    let editors = snapshot.editor.visible_editors().iter();
+    let shown = editors.filter(|shown| shown.uri == uri);
+    let shown = shown.max_by_key(|shown| shown.is_active == Some(true));
     let Some(range) = shown.and_then(|shown| shown.selections.first()) else {
         return Selection::default();
     };
-    let is_text_wanted = snapshot.settings.bridges.selection;
-    let text = snapshot
-        .editor
-        .document(uri)
-        .filter(|_| is_text_wanted)
-        .map(|open| {
-            let encoding = snapshot.client_info.encoding;
-            open.document
-                .slice(*range, encoding, limits::MAX_SELECTED_BYTES)
-        });
-    let range = range_in_utf16(snapshot, uri, *range);
+    // A selection may end before it starts.
+    let mut range = wire::Range {
+        start: range.start.min(range.end),
+        end: range.start.max(range.end),
+    };
+    if !snapshot.settings.bridges.selection {
+        range.end = range.start;
+    }
+    let text = snapshot.editor.document(uri).map(|open| {
+        let encoding = snapshot.client_info.encoding;
+        open.document
+            .slice(range, encoding, limits::MAX_SELECTED_BYTES)
+    });
+    let range = range_in_utf16(snapshot, uri, range);
     let position = |at: wire::Position| Position {
         line: at.line,
         character: at.character,

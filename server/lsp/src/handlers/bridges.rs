@@ -2,20 +2,28 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{scheduler::Keys, services::Services, watch::file_watcher};
+use tower_lsp::lsp_types::MessageType;
+
+use crate::{scheduler::bridge_keys, services::Services, watch::file_watcher};
 
 /// Interval of checks of the rules while an agent is connected.
 const RECHECK: Duration = Duration::from_secs(1);
 
-/// Schedules an update to changed settings or roots.
+/// Schedules an update to changed settings or roots. Updates run in order, so the last one wins.
 pub fn schedule_update(services: &Arc<Services>) {
     let worker = services.clone();
-    services.jobs.run(Keys::new(), "bridges", move |snapshot| {
-        if worker.bridges.update(&snapshot) {
-            file_watcher::start(&worker);
-            keep_checking(&worker);
-        }
-    });
+    services
+        .jobs
+        .run(bridge_keys(), "bridges", move |snapshot| {
+            let (is_first, errors) = worker.bridges.update(&snapshot);
+            for error in errors {
+                worker.show_message(MessageType::WARNING, &format!("sightline: {error}"));
+            }
+            if is_first {
+                file_watcher::start(&worker);
+                keep_checking(&worker);
+            }
+        });
 }
 
 /// Checks the rules regularly while a bridge is open.
