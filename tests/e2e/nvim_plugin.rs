@@ -1,8 +1,7 @@
-//! The Neovim plugin in a fresh setup: an empty home, the plugin in `pack/`, an
-//! `init.lua` that only calls `setup`, the server on the search path, a UI attached. The
-//! scripts in `tests/neovim` contain the assertions; this module only runs them.
+//! Runs the tests of the Neovim plugin, `clients/nvim/tests`, with the server of this build.
 
 use std::{
+    env,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -14,17 +13,19 @@ pub(crate) fn repository() -> PathBuf {
     here.canonicalize().unwrap()
 }
 
-/// Runs a script of `tests/neovim` in a workspace; skipped without Neovim.
-fn play(workspace: &Workspace, script: &str) {
+#[test]
+fn the_plugin_passes_its_tests_in_a_real_neovim() {
     let Some(neovim) = neovim::neovim() else {
         return;
     };
-    let root = workspace.root();
-    let programs = Path::new(env!("CARGO_BIN_EXE_sightline")).parent().unwrap();
+    let workspace = Workspace::new(&[]);
+    let server = Path::new(env!("CARGO_BIN_EXE_sightline"));
+    let mut folders = vec![server.parent().unwrap().to_owned()];
+    folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let run = Command::new(neovim)
-        .args(["--headless", "-u", "NONE", "-i", "NONE", "-l"])
-        .arg(repository().join("tests/neovim").join(script))
-        .args([programs, &repository(), root.parent().unwrap()])
+        .arg("-l")
+        .arg(repository().join("clients/nvim/tests/run.lua"))
+        .env("PATH", env::join_paths(folders).unwrap())
         .env("XDG_STATE_HOME", workspace.data().with_extension("state"))
         .output()
         .unwrap();
@@ -32,20 +33,5 @@ fn play(workspace: &Workspace, script: &str) {
         String::from_utf8_lossy(&run.stdout),
         String::from_utf8_lossy(&run.stderr),
     );
-    assert!(run.status.success(), "{script}: {stdout}\n{stderr}");
-}
-
-#[test]
-fn the_plugin_reports_what_a_fresh_neovim_shows() {
-    play(&neovim::sample(), "plugin.lua");
-}
-
-#[test]
-fn the_plugins_commands_statusline_and_help_work() {
-    play(&neovim::sample(), "plugin_commands.lua");
-}
-
-#[test]
-fn the_plugin_takes_checkpoints_compares_restores_and_undoes() {
-    play(&Workspace::new(&[]), "plugin_checkpoints.lua");
+    assert!(run.status.success(), "{stdout}\n{stderr}");
 }

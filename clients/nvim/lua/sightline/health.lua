@@ -90,7 +90,10 @@ function M.check()
   else
     local is_enabled = vim.lsp.is_enabled and vim.lsp.is_enabled('sightline')
     local report = is_enabled and vim.health.warn or vim.health.error
-    report('setup was not called: windows, tabs and terminals are not sent', { 'Add to init.lua: require("sightline").setup({})' })
+    report(
+      'setup was not called: windows, tabs and terminals are not sent',
+      { 'Add to init.lua: require("sightline").setup({})' }
+    )
   end
 
   vim.health.start('Program')

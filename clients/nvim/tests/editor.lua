@@ -1,8 +1,38 @@
--- A real Neovim with a UI of its own, driven over RPC: what the scripts of the
--- plugin share. The editor is that of a newcomer: an empty home, the plugin in
--- `pack/`, an `init.lua` that only calls `setup`, the server on the search path.
+-- Drives a real Neovim with a UI over RPC. The editor is that of a new user: an empty home,
+-- the plugin in `pack/`, an `init.lua` that only calls `setup`, the server on the PATH.
 
 local M = {}
+
+local tests = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
+
+M.plugin = vim.fs.dirname(tests)
+M.repository = vim.fs.dirname(vim.fs.dirname(M.plugin))
+
+local server = vim.fn.exepath('sightline')
+assert(server ~= '', '`sightline` is not on the PATH')
+
+--- PATH of the editors: the folder of the server, and the system.
+M.path = vim.fs.dirname(server) .. ':/usr/bin:/bin'
+
+--- Returns a new empty folder. Neovim deletes it when the tests end.
+function M.folder()
+  local name = vim.fn.tempname()
+  vim.fn.mkdir(name, 'p')
+  return assert(vim.uv.fs_realpath(name))
+end
+
+--- Returns a new project with the files of `tests/fixtures/sample`.
+function M.sample()
+  local sample, shop = M.repository .. '/tests/fixtures/sample', M.folder() .. '/shop'
+  for name, kind in vim.fs.dir(sample, { depth = 10 }) do
+    local target = shop .. '/' .. name
+    vim.fn.mkdir(kind == 'directory' and target or vim.fs.dirname(target), 'p')
+    if kind == 'file' then
+      assert(vim.uv.fs_copyfile(sample .. '/' .. name, target))
+    end
+  end
+  return shop
+end
 
 ---@class Editor
 ---@field channel integer
@@ -10,21 +40,20 @@ local M = {}
 local Editor = {}
 Editor.__index = Editor
 
---- Starts one in a folder. `home` is empty or was made by an earlier call.
----@param options { home: string, cwd: string, path: string, plugin: string, init?: string }
+--- Starts an editor in a folder.
+---@param options { cwd: string, path?: string, init?: string }
 ---@return Editor
 function M.start(options)
-  local config = options.home .. '/.config/nvim'
-  local pack = options.home .. '/.local/share/nvim/site/pack/sightline/start'
+  local home = M.folder()
+  local config = home .. '/.config/nvim'
+  local pack = home .. '/.local/share/nvim/site/pack/sightline/start'
   vim.fn.mkdir(config, 'p')
   vim.fn.mkdir(pack, 'p')
   vim.fn.writefile(vim.split(options.init or 'require("sightline").setup({})', '\n'), config .. '/init.lua')
-  if vim.fn.isdirectory(pack .. '/sightline') == 0 then
-    assert(vim.uv.fs_symlink(options.plugin, pack .. '/sightline'))
-  end
+  assert(vim.uv.fs_symlink(M.plugin, pack .. '/sightline'))
   local environment = {
-    HOME = options.home,
-    PATH = options.path,
+    HOME = home,
+    PATH = options.path or M.path,
     SHELL = '/bin/sh',
     TERM = 'xterm-256color',
     LANG = 'C.UTF-8',
@@ -204,24 +233,28 @@ function M.same(found, wanted)
   assert(vim.deep_equal(found, wanted), ('%s\nis not\n%s'):format(vim.inspect(found), vim.inspect(wanted)))
 end
 
-local tests = {}
+local registered = {}
 
 --- Adds a test.
 function M.test(name, run)
-  table.insert(tests, { name = name, run = run })
+  table.insert(registered, { name = name, run = run })
 end
 
---- Runs them, or those whose names hold `part`; the first that fails ends it.
+--- Runs the tests whose names contain `part`. Returns whether all of them passed.
 function M.run(part)
-  for _, one in ipairs(tests) do
+  local ran, failed = 0, {}
+  for _, one in ipairs(registered) do
     if not part or one.name:find(part, 1, true) then
-      local held, why = xpcall(one.run, debug.traceback)
-      if not held then
-        error(('%s: %s'):format(one.name, why))
+      local passed, why = xpcall(one.run, debug.traceback)
+      ran = ran + 1
+      io.stdout:write(('%s: %s\n'):format(passed and 'ok' or 'FAILED', one.name))
+      if not passed then
+        table.insert(failed, ('%s: %s\n'):format(one.name, why))
       end
-      print('ok: ' .. one.name)
     end
   end
+  io.stdout:write(table.concat(failed, '\n'), ('%d tests, %d failed\n'):format(ran, #failed))
+  return ran > 0 and #failed == 0
 end
 
 return M

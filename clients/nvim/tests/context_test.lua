@@ -1,27 +1,14 @@
--- The plugin in a newcomer's Neovim: started by tests/e2e/nvim_plugin.rs as
---   nvim --headless -u NONE -i NONE -l plugin.lua SERVER_FOLDER REPOSITORY SCRATCH [NAME]
--- Each test says what holds; the first that does not ends it. With NAME only those
--- run whose names hold it.
+-- The context that the plugin sends, and the life of its servers.
 
-local server, repository, scratch = unpack(_G.arg, 1, 3)
-package.path = repository .. '/tests/neovim/?.lua;' .. package.path
 local driver = require('editor')
-
-local shop = scratch .. '/shop'
-local path = server .. ':/usr/bin:/bin'
-
 local has, has_not, same, write = driver.has, driver.has_not, driver.same, driver.write
+local test = driver.test
 
-local homes = 0
+local shop = driver.sample()
+local scratch = vim.fs.dirname(shop)
+
 local function start(init, options)
-  homes = homes + 1
-  return driver.start(vim.tbl_extend('force', {
-    home = ('%s/home%d'):format(scratch, homes),
-    cwd = shop,
-    path = path,
-    plugin = repository .. '/clients/nvim',
-    init = init,
-  }, options or {}))
+  return driver.start(vim.tbl_extend('force', { cwd = shop, init = init }, options or {}))
 end
 
 local function block(editor, params)
@@ -29,8 +16,6 @@ local function block(editor, params)
   local answer = editor:ask('environment_details', vim.tbl_extend('force', fixed, params or {}))
   return answer.text or error(vim.inspect(answer))
 end
-
-local test = driver.test
 
 test('a newcomer sees the splits, tab pages and unsaved text, and no denied file', function()
   local editor = start()
@@ -249,7 +234,8 @@ test('a chat window in front does not take the focus from the file', function()
   editor:command('edit src/cart.py')
   editor:command('vnew')
   editor:command('setlocal buftype=nofile')
-  local focus = [[return vim.tbl_get(require('sightline.state').snapshot('utf-8').focus, 'textDocument', 'uri') or 'none']]
+  local focus =
+    [[return vim.tbl_get(require('sightline.state').snapshot('utf-8').focus, 'textDocument', 'uri') or 'none']]
   has(editor:lua(focus), 'src/cart.py')
   editor:command('tabnew')
   editor:command('setlocal buftype=nofile')
@@ -361,11 +347,14 @@ test('each project has a server; an inner one is told to the outer one too', fun
   editor:wait([[return #vim.lsp.get_clients({ bufnr = 0 }) == 2]])
   editor:press('ggccunsaved<Esc>')
   editor:wait([[return vim.bo.modified]])
-  editor:lua([[
+  editor:lua(
+    [[
     require('sightline').read_file({ path = 'inner/file.txt' }, function(_, result)
       _G.outer = result
     end, { root = ... })
-  ]], shop)
+  ]],
+    shop
+  )
   same(editor:wait('return _G.outer').text, 'unsaved\n')
   same(editor:ask('read_file', { path = 'file.txt' }).text, 'unsaved\n')
   -- One that is opened when both servers run, too.
@@ -542,5 +531,3 @@ test('a client that vim.lsp.enable started is used as it is', function()
   end
   editor:quit()
 end)
-
-driver.run(_G.arg[4])

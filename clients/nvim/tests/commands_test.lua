@@ -1,24 +1,13 @@
--- What a user types and sees: commands, statusline, health and help. Started by
--- tests/e2e/nvim_plugin.rs as
---   nvim --headless -u NONE -i NONE -l plugin_commands.lua SERVER_FOLDER REPOSITORY SCRATCH [NAME]
+-- Commands, statusline, health and help.
 
-local server, repository, scratch = unpack(_G.arg, 1, 3)
-package.path = repository .. '/tests/neovim/?.lua;' .. package.path
 local driver = require('editor')
 local has, has_not, same, write = driver.has, driver.has_not, driver.same, driver.write
 local test = driver.test
 
-local shop = scratch .. '/shop'
+local shop = driver.sample()
 
-local homes = 0
 local function start()
-  homes = homes + 1
-  return driver.start({
-    home = ('%s/commands%d'):format(scratch, homes),
-    cwd = shop,
-    path = server .. ':/usr/bin:/bin',
-    plugin = repository .. '/clients/nvim',
-  })
+  return driver.start({ cwd = shop })
 end
 
 test('the commands show the block and verdicts, and complete', function()
@@ -134,9 +123,9 @@ end)
 
 test('the help has a tag for every function, command and option', function()
   local editor = start()
-  local help = scratch .. '/help'
+  local help = driver.folder()
   vim.fn.mkdir(help .. '/doc', 'p')
-  assert(vim.uv.fs_copyfile(repository .. '/clients/nvim/doc/sightline.txt', help .. '/doc/sightline.txt'))
+  assert(vim.uv.fs_copyfile(driver.repository .. '/clients/nvim/doc/sightline.txt', help .. '/doc/sightline.txt'))
   editor:command('helptags ' .. help .. '/doc')
   editor:command('set runtimepath+=' .. help)
   local missing = editor:lua([[
@@ -153,7 +142,7 @@ test('the help has a tag for every function, command and option', function()
 end)
 
 test('there is a function for every method of the protocol, and no other', function()
-  local protocol = dofile(repository .. '/clients/types/protocol.lua')
+  local protocol = dofile(driver.repository .. '/clients/types/protocol.lua')
   local editor = start()
   local known = editor:lua([[return vim.tbl_keys(require('sightline.api'))]])
   local wanted = {}
@@ -167,5 +156,3 @@ test('there is a function for every method of the protocol, and no other', funct
   same(known, wanted)
   editor:quit()
 end)
-
-driver.run(_G.arg[4])

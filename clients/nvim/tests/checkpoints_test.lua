@@ -1,27 +1,19 @@
--- Checkpoints through the plugin: started by tests/e2e/nvim_plugin.rs as
---   nvim --headless -u NONE -i NONE -l plugin_checkpoints.lua SERVER_FOLDER REPOSITORY SCRATCH [NAME]
+-- Checkpoints: create, compare, restore, undo.
 
-local server, repository, scratch = unpack(_G.arg, 1, 3)
-package.path = repository .. '/tests/neovim/?.lua;' .. package.path
 local driver = require('editor')
 local has, has_not, same, write, read = driver.has, driver.has_not, driver.same, driver.write, driver.read
 local test = driver.test
 
-local runs = 0
---- An editor in a project of its own with two files.
+--- Starts an editor in a new project with two files.
 local function start(settings)
-  runs = runs + 1
-  local root = ('%s/project%d'):format(scratch, runs)
+  local root = driver.folder()
   vim.fn.mkdir(root .. '/src', 'p')
   write(root .. '/.clineignore', 'secret.txt\n')
   write(root .. '/src/a.txt', 'one\ntwo\n')
   write(root .. '/src/b.txt', 'bee\n')
   write(root .. '/secret.txt', 'nobody sees this\n')
   local editor = driver.start({
-    home = ('%s/checkpoints%d'):format(scratch, runs),
     cwd = root,
-    path = server .. ':/usr/bin:/bin',
-    plugin = repository .. '/clients/nvim',
     init = ('require("sightline").setup({ settings = vim.json.decode([==[%s]==]) })'):format(settings or '{}'),
   })
   editor:command('edit src/a.txt')
@@ -189,7 +181,10 @@ test('ids and paths complete, and restrict what is restored', function()
   write(root .. '/src/b.txt', 'changed\n')
   local found = editor:lua([[return vim.fn.getcompletion('Sightline restore ', 'cmdline')]])
   same({ #found, vim.startswith(found[1], id) }, { 1, true })
-  same(editor:lua([[return vim.fn.getcompletion(..., 'cmdline')]], 'Sightline restore ' .. id .. ' src/b'), { 'src/b.txt' })
+  same(
+    editor:lua([[return vim.fn.getcompletion(..., 'cmdline')]], 'Sightline restore ' .. id .. ' src/b'),
+    { 'src/b.txt' }
+  )
   editor:press((':Sightline restore %s src/b.txt<CR>'):format(id))
   has_not(editor:wait_screen('Restore 1 file'), 'write   src/a.txt')
   editor:press('1<CR>')
@@ -253,7 +248,7 @@ test('the example of an AI plugin reads, edits and takes it all back', function(
     _G.agent = agent
     agent.ask('Add a line.', function(err, reply) _G.reply = err or reply end)
   ]],
-    repository
+    driver.repository
   )
   same(editor:wait('return _G.reply'), 'done')
   has(editor:lua('return _G.prompt'), 'src/a.txt')
@@ -268,5 +263,3 @@ test('the example of an AI plugin reads, edits and takes it all back', function(
   same({ read(root .. '/src/a.txt'), buffer(editor) }, { 'one\ntwo\n', 'one\ntwo' })
   editor:quit()
 end)
-
-driver.run(_G.arg[4])
