@@ -46,8 +46,8 @@ pub fn frame(message: &Value) -> Vec<u8> {
     [&length.to_le_bytes()[..], &body].concat()
 }
 
-/// Returns the response to a message. Nothing is told to a Codex that runs outside the roots.
-pub fn answer(message: &Value, view: &EditorView) -> Option<Value> {
+/// Returns the response to a message. A Codex that runs outside the roots learns nothing.
+pub fn answer(message: &Value, roots: &[PathBuf], view: &EditorView) -> Option<Value> {
     if message["type"] != "request" {
         return None;
     }
@@ -56,9 +56,9 @@ pub fn answer(message: &Value, view: &EditorView) -> Option<Value> {
         "initialize" => Ok(json!({ "clientId": "sightline" })),
         "ide-context" => {
             let asked = message["params"]["workspaceRoot"].as_str();
-            let is_ours = asked.is_some_and(|asked| is_in(Path::new(asked), &view.roots));
+            let is_ours = asked.is_some_and(|asked| is_in(Path::new(asked), roots));
             if is_ours {
-                Ok(json!({ "ideContext": context(view) }))
+                Ok(json!({ "ideContext": context(roots, view) }))
             } else {
                 Err("no editor with Sightline has this folder open")
             }
@@ -82,45 +82,41 @@ pub fn answer(message: &Value, view: &EditorView) -> Option<Value> {
     Some(response)
 }
 
-/// Returns whether a folder is a root, in one, or above one.
+/// Returns whether a folder is in a root, or is one.
 fn is_in(folder: &Path, roots: &[PathBuf]) -> bool {
     let real = folder.canonicalize();
     let folders = [Some(folder), real.as_deref().ok()];
-    folders.iter().flatten().any(|folder| {
-        let mut roots = roots.iter();
-        roots.any(|root| {
-            folder.starts_with(root) || (folder.is_absolute() && root.starts_with(folder))
-        })
-    })
+    let mut folders = folders.into_iter().flatten();
+    folders.any(|folder| roots.iter().any(|root| folder.starts_with(root)))
 }
 
-fn context(view: &EditorView) -> Value {
+fn context(roots: &[PathBuf], view: &EditorView) -> Value {
     let tabs = view
         .open_files
         .iter()
-        .map(|file| file_fields(&file.path, view));
+        .map(|file| file_fields(&file.path, roots));
     let mut context = json!({ "openTabs": tabs.collect::<Vec<_>>() });
     if let Some(focus) = &view.focus {
-        context["activeFile"] = active_file(focus, view);
+        context["activeFile"] = active_file(focus, roots);
     }
     context
 }
 
-fn active_file(focus: &Focus, view: &EditorView) -> Value {
+fn active_file(focus: &Focus, roots: &[PathBuf]) -> Value {
     let selection = &focus.selection;
     let range = json!({
         "start": { "line": selection.start.line, "character": selection.start.character },
         "end": { "line": selection.end.line, "character": selection.end.character },
     });
-    let mut fields = file_fields(&focus.path, view);
+    let mut fields = file_fields(&focus.path, roots);
     fields["selection"] = range.clone();
     fields["activeSelectionContent"] = selection.text.clone().into();
     fields["selections"] = json!([range]);
     fields
 }
 
-fn file_fields(path: &Path, view: &EditorView) -> Value {
-    let mut roots = view.roots.iter();
+fn file_fields(path: &Path, roots: &[PathBuf]) -> Value {
+    let mut roots = roots.iter();
     let relative = roots
         .find_map(|root| path.strip_prefix(root).ok())
         .unwrap_or(path);

@@ -10,8 +10,6 @@ use serde_json::Value;
 /// The editor state that agents may see. Denied files and files outside the workspace are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EditorView {
-    /// The workspace roots.
-    pub roots: Vec<PathBuf>,
     /// The focused file. None if no file has the focus or agents may not see it.
     pub focus: Option<Focus>,
     /// The open files, most recently focused first. Contains the focused file.

@@ -73,10 +73,8 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
         files.push(DiscoveryFile::write(file, &content)?);
     }
     let runtime = context.runtime.clone();
-    Ok(OpenBridge {
-        accepting: runtime.spawn(accept(listener, address, token, context)),
-        files,
-    })
+    let accepting = runtime.spawn(accept(listener, address, token, context));
+    Ok(OpenBridge::new(accepting, files))
 }
 
 /// Returns the folders of the lock files. opencode ignores `CLAUDE_CONFIG_DIR`.

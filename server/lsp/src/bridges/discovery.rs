@@ -16,31 +16,65 @@ pub(super) const IDE_NAME: &str = "Sightline";
 /// Maximum size of a file that may be ours, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// A file that is removed when it is dropped.
-pub(super) struct DiscoveryFile(PathBuf);
+/// A file or a socket that is removed when it is dropped.
+pub(super) struct DiscoveryFile {
+    path: PathBuf,
+    /// Device and inode of a socket, which another server may replace.
+    socket: Option<(u64, u64)>,
+}
 
 impl DiscoveryFile {
     /// Writes a file. Creates its folder for the user only.
     pub(super) fn write(path: PathBuf, content: &Value) -> Result<Self, Error> {
-        let failed = |why: &dyn std::fmt::Display| {
-            Error::storage(format!("cannot write {}: {why}", path.display()))
-        };
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        atomic_file::make_dir(folder)?;
-        if !is_private(folder).map_err(|error| failed(&error))? {
-            return Err(failed(
-                &"the folder belongs to another user, or others can write to it",
-            ));
-        }
+        make_private(path.parent().unwrap_or(Path::new("/")))?;
         atomic_file::write(&path, content.to_string().as_bytes())?;
-        Ok(Self(path))
+        Ok(Self { path, socket: None })
+    }
+
+    /// Returns the file of a socket that was just bound.
+    #[cfg(unix)]
+    pub(super) fn socket(path: PathBuf) -> io::Result<Self> {
+        let socket = Some(inode(&path)?);
+        Ok(Self { path, socket })
     }
 }
 
 impl Drop for DiscoveryFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        #[cfg(unix)]
+        if self.socket.is_some() && inode(&self.path).ok() != self.socket {
+            return;
+        }
+        let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Returns what identifies a file.
+#[cfg(unix)]
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// Creates a folder for the user only. Its parent must be the user's too, unless it is the
+/// temporary folder of all users.
+pub(super) fn make_private(folder: &Path) -> Result<(), Error> {
+    let failed = |why: &dyn std::fmt::Display| {
+        Error::storage(format!("cannot use {}: {why}", folder.display()))
+    };
+    atomic_file::make_dir(folder)?;
+    let parent = folder
+        .parent()
+        .filter(|parent| *parent != std::env::temp_dir());
+    for folder in parent.into_iter().chain([folder]) {
+        if !is_private(folder).map_err(|error| failed(&error))? {
+            return Err(failed(
+                &"it belongs to another user, or others can write to it",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether no other user can create or exchange files in a folder.
@@ -75,6 +109,10 @@ pub(super) fn remove_stale(folder: &Path, pid: &str) {
             .as_i64()
             .and_then(|pid| i32::try_from(pid).ok());
         if is_ours && pid.is_some_and(has_ended) {
+            let socket = content["socketPath"].as_str().map(Path::new);
+            if let Some(socket) = socket.filter(|socket| socket.parent() == Some(folder)) {
+                let _ = fs::remove_file(socket);
+            }
             let _ = fs::remove_file(path);
         }
     }

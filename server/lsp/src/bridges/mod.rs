@@ -5,11 +5,16 @@
 //! because rules change on disk. It is published as the newest value of a channel: a connection
 //! sends the newest state when it can, so a slow agent delays nothing.
 //!
-//! [`claude`] serves Claude Code and opencode. The formats are those of
+//! [`claude`] serves Claude Code and opencode, [`http`] gemini-cli, Qwen Code and Copilot CLI, and [`codex`] Codex. The formats are those of
 //! `sightline_agents::ide`. [`discovery`] writes the files by which agents find a socket.
 
 mod claude;
+#[cfg(unix)]
+mod codex;
 mod discovery;
+mod http;
+#[cfg(unix)]
+mod socket;
 mod token;
 mod view;
 
@@ -24,6 +29,8 @@ use std::{
 
 use parking_lot::Mutex;
 use sightline_agents::ide::view::EditorView;
+#[cfg(not(unix))]
+use sightline_protocol::error::ErrorKind;
 use sightline_workspace::access::AccessView;
 use tokio::{
     runtime::Handle,
@@ -44,12 +51,20 @@ const MAX_MENTIONS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Protocol {
     Claude,
+    Gemini,
+    Copilot,
+    Codex,
 }
 
 impl Protocol {
     /// Returns the protocols that the settings ask for.
     fn wanted(settings: settings::Bridges) -> Vec<Self> {
-        let all = [(Self::Claude, settings.claude_ide)];
+        let all = [
+            (Self::Claude, settings.claude_ide),
+            (Self::Gemini, settings.gemini_ide),
+            (Self::Copilot, settings.copilot_ide),
+            (Self::Codex, settings.codex_ide),
+        ];
         all.into_iter()
             .filter(|(_, is_on)| *is_on)
             .map(|(one, _)| one)
@@ -59,6 +74,16 @@ impl Protocol {
     fn start(self, context: BridgeContext) -> Result<OpenBridge, Error> {
         match self {
             Self::Claude => claude::start(context),
+            Self::Gemini => http::start_gemini(context),
+            #[cfg(unix)]
+            Self::Copilot => http::start_copilot(context),
+            #[cfg(unix)]
+            Self::Codex => codex::start(context),
+            #[cfg(not(unix))]
+            Self::Copilot | Self::Codex => {
+                let why = "this agent is served on Unix only";
+                Err(Error::new(ErrorKind::Unsupported, why))
+            }
         }
     }
 }
@@ -124,12 +149,20 @@ impl Drop for Connected {
 /// An open bridge. Dropping it closes its socket and its connections, and removes its files.
 struct OpenBridge {
     accepting: JoinHandle<()>,
-    files: Vec<DiscoveryFile>,
+    /// None once it is closed.
+    files: Arc<Mutex<Option<Vec<DiscoveryFile>>>>,
+}
+
+impl OpenBridge {
+    fn new(accepting: JoinHandle<()>, files: Vec<DiscoveryFile>) -> Self {
+        let files = Arc::new(Mutex::new(Some(files)));
+        Self { accepting, files }
+    }
 }
 
 impl Drop for OpenBridge {
     fn drop(&mut self) {
-        self.files.clear();
+        self.files.lock().take();
         self.accepting.abort();
     }
 }

@@ -27,15 +27,11 @@ pub(super) struct ViewBuilder {
 }
 
 impl ViewBuilder {
-    /// Returns the state that agents may see by the current rules. Without roots and files if
-    /// the bridges are paused.
+    /// Returns the state that agents may see by the current rules. It is empty if the bridges are
+    /// paused.
     pub(super) fn build(&mut self, access: &AccessView, snapshot: &Snapshot) -> EditorView {
-        let roots = root_paths(snapshot);
         if snapshot.settings.bridges.pause {
-            return EditorView {
-                roots,
-                ..EditorView::default()
-            };
+            return EditorView::default();
         }
         let editor = &snapshot.editor;
         let focused = editor.active();
@@ -61,7 +57,6 @@ impl ViewBuilder {
             })
         });
         EditorView {
-            roots,
             focus,
             open_files,
             diagnostics: diagnostics.collect(),

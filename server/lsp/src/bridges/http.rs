@@ -1,0 +1,274 @@
+//! gemini-cli, Qwen Code and Copilot CLI: HTTP on loopback or on a local socket, and files with its
+//! address and token.
+//!
+//! `hyper` is used directly, because it limits the time for headers; the number of connections is
+//! limited here.
+
+use std::{convert::Infallible, net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
+
+use futures_util::stream;
+use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Frame, Incoming},
+    header::{self, HeaderMap, HeaderValue},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::Value;
+use sightline_agents::ide::companion::{self, Dialect};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use super::{
+    BridgeContext, Connected, MAX_CONNECTIONS, OpenBridge,
+    discovery::{self, DiscoveryFile},
+    token::Token,
+};
+use crate::error::Error;
+
+/// Maximum size of a request, in bytes.
+const MAX_REQUEST: usize = 16 * 1024 * 1024;
+/// Time for the headers and for the body of a request.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Time after a change until it is sent.
+const SETTLE: Duration = Duration::from_millis(50);
+/// Time after a failed `accept`.
+const PAUSE: Duration = Duration::from_millis(100);
+
+type Body = BoxBody<Bytes, Infallible>;
+
+/// Who may send requests, and what they are answered.
+struct Endpoint {
+    context: BridgeContext,
+    dialect: Dialect,
+    token: Token,
+    /// Begins the value of `Authorization`.
+    scheme: &'static str,
+    /// The values of `Host` that are accepted. None for a local socket, which no browser reaches.
+    hosts: Option<Vec<String>>,
+}
+
+/// Opens the bridge to gemini-cli and Qwen Code.
+///
+/// # Errors
+/// If it cannot listen, or a file cannot be written.
+pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> {
+    let failed =
+        |error: std::io::Error| Error::storage(format!("cannot listen on 127.0.0.1: {error}"));
+    let temporary = std::env::temp_dir().join("gemini/ide");
+    let qwen = discovery::home()?.join(".qwen/ide");
+    for folder in [&temporary, &qwen] {
+        discovery::remove_stale(folder, "ppid");
+    }
+    let token = Token::new()?;
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let port = listener.local_addr().map_err(failed)?.port();
+    let listener = {
+        let _entered = context.runtime.enter();
+        TcpListener::from_std(listener).map_err(failed)?
+    };
+    let pid = std::process::id();
+    let content =
+        companion::gemini_file(port, &context.roots, &context.ide_name, token.as_str(), pid);
+    let files = vec![
+        DiscoveryFile::write(
+            temporary.join(format!("gemini-ide-server-{pid}-{port}.json")),
+            &content,
+        )?,
+        DiscoveryFile::write(qwen.join(format!("{port}.lock")), &content)?,
+    ];
+    let hosts = ["127.0.0.1", "localhost", "host.docker.internal"];
+    let endpoint = Arc::new(Endpoint {
+        dialect: Dialect::Gemini,
+        token,
+        scheme: "Bearer ",
+        hosts: Some(hosts.map(|host| format!("{host}:{port}")).to_vec()),
+        context,
+    });
+    let accepting = endpoint.context.runtime.clone().spawn(accept(
+        async move || Ok(listener.accept().await?.0),
+        endpoint,
+    ));
+    Ok(OpenBridge::new(accepting, files))
+}
+
+/// Opens the bridge to Copilot CLI.
+///
+/// # Errors
+/// If it cannot listen, or a file cannot be written.
+#[cfg(unix)]
+pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error> {
+    let home = match std::env::var_os("COPILOT_HOME").filter(|dir| !dir.is_empty()) {
+        Some(dir) => PathBuf::from(dir),
+        None => discovery::home()?.join(".copilot"),
+    };
+    let folder = home.join("ide");
+    discovery::remove_stale(&folder, "pid");
+    discovery::make_private(&folder)?;
+    let token = Token::new()?;
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let socket = folder.join(format!(
+        "sightline-{}.sock",
+        id.get(..8).unwrap_or_default()
+    ));
+    let (listener, file) = super::socket::bind(&context.runtime, socket.clone())?;
+    let content = companion::copilot_file(
+        &socket,
+        &context.roots,
+        &context.ide_name,
+        token.as_str(),
+        std::process::id(),
+        sightline_workspace::clock::now_millis(),
+    );
+    let files = vec![
+        DiscoveryFile::write(socket.with_extension("lock"), &content)?,
+        file,
+    ];
+    let endpoint = Arc::new(Endpoint {
+        dialect: Dialect::Copilot,
+        token,
+        scheme: "Nonce ",
+        hosts: None,
+        context,
+    });
+    let accepting = endpoint.context.runtime.clone().spawn(accept(
+        async move || super::socket::accept(&listener).await,
+        endpoint,
+    ));
+    Ok(OpenBridge::new(accepting, files))
+}
+
+/// Serves connections until it is dropped.
+async fn accept<S>(next: impl AsyncFn() -> std::io::Result<S>, endpoint: Arc<Endpoint>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    // Dropping the set ends the connections.
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = next() => match accepted {
+                Ok(stream) if connections.len() < MAX_CONNECTIONS => {
+                    let endpoint = endpoint.clone();
+                    connections.spawn(async move {
+                        let service = service_fn(|request| {
+                            let endpoint = endpoint.clone();
+                            async move { Ok::<_, Infallible>(answer(&endpoint, request).await) }
+                        });
+                        let served = http1::Builder::new()
+                            .timer(TokioTimer::new())
+                            .header_read_timeout(TIMEOUT)
+                            .serve_connection(TokioIo::new(stream), service)
+                            .await;
+                        if let Err(error) = served {
+                            tracing::debug!(%error, "an agent left");
+                        }
+                    });
+                }
+                Ok(_) => {}
+                // Probably out of file descriptors; retrying at once would spin.
+                Err(_) => sleep(PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn answer(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Body> {
+    if let Err(status) = check(endpoint, request.headers()) {
+        return empty(status);
+    }
+    if request.uri().path() != "/mcp" {
+        return empty(StatusCode::NOT_FOUND);
+    }
+    match *request.method() {
+        Method::POST => {
+            let body = Limited::new(request.into_body(), MAX_REQUEST).collect();
+            match timeout(TIMEOUT, body).await {
+                Ok(Ok(body)) => message(endpoint, &body.to_bytes()),
+                Ok(Err(_)) => empty(StatusCode::PAYLOAD_TOO_LARGE),
+                Err(_) => empty(StatusCode::REQUEST_TIMEOUT),
+            }
+        }
+        Method::GET => events(endpoint),
+        // There are no sessions: a connection has no state.
+        Method::DELETE => empty(StatusCode::OK),
+        _ => empty(StatusCode::METHOD_NOT_ALLOWED),
+    }
+}
+
+/// Accepts requests only of programs of the user, which know the token. Browsers send an origin,
+/// and another host if a page lets a name point to loopback.
+fn check(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), StatusCode> {
+    let is_host = |hosts: &Vec<String>| {
+        let host = headers.get(header::HOST);
+        host.is_some_and(|host| hosts.iter().any(|ours| host == ours.as_str()))
+    };
+    if headers.contains_key(header::ORIGIN) || !endpoint.hosts.as_ref().is_none_or(is_host) {
+        return Err(StatusCode::FORBIDDEN);
+    }
+    let given = headers.get(header::AUTHORIZATION);
+    let given = given.and_then(|given| given.as_bytes().strip_prefix(endpoint.scheme.as_bytes()));
+    match given {
+        Some(given) if endpoint.token.is(given) => Ok(()),
+        _ => Err(StatusCode::UNAUTHORIZED),
+    }
+}
+
+/// Answers a message.
+fn message(endpoint: &Endpoint, body: &[u8]) -> Response<Body> {
+    let message: Value = serde_json::from_slice(body).unwrap_or_default();
+    let view = endpoint.context.views.borrow().clone();
+    match companion::answer(endpoint.dialect, &message, &view) {
+        Some(reply) => {
+            let mut response = Response::new(Full::new(Bytes::from(reply.to_string())).boxed());
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            response
+        }
+        None => empty(StatusCode::ACCEPTED),
+    }
+}
+
+/// Streams the newest state, at once and after each change.
+fn events(endpoint: &Endpoint) -> Response<Body> {
+    let dialect = endpoint.dialect;
+    let connected: Connected = endpoint.context.connections.add();
+    connected.set_name(match dialect {
+        Dialect::Gemini => "gemini-cli or Qwen Code",
+        Dialect::Copilot => "Copilot CLI",
+    });
+    let views = endpoint.context.views.clone();
+    let start = (views, None::<Value>, connected);
+    let events = stream::unfold(start, move |(mut views, mut sent, connected)| async move {
+        loop {
+            if sent.is_some() {
+                views.changed().await.ok()?;
+                sleep(SETTLE).await;
+            }
+            let update = companion::update(dialect, &views.borrow_and_update());
+            if sent.as_ref() != Some(&update) {
+                let event = Bytes::from(format!("data: {update}\n\n"));
+                sent = Some(update);
+                return Some((Ok(Frame::data(event)), (views, sent, connected)));
+            }
+        }
+    });
+    let mut response = Response::new(BodyExt::boxed(StreamBody::new(events)));
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Full::default().boxed());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,162 @@
+//! Codex: a client of `/ide`.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::{
+        fs::PermissionsExt,
+        net::{UnixListener, UnixStream},
+    },
+    path::PathBuf,
+};
+
+use serde_json::{Value, json};
+
+use super::{Editor, NOTHING, SOON};
+
+const FOLDER: &str = "codex-ipc";
+
+fn codex() -> Value {
+    json!({ "codexIde": true })
+}
+
+fn connect(editor: &Editor) -> UnixStream {
+    let socket = editor.wait_for_files(FOLDER, 1).remove(0);
+    let stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
+}
+
+fn ask(stream: &mut UnixStream, folder: &str) -> Value {
+    let request = json!({
+        "type": "request", "requestId": "r1", "sourceClientId": "codex-tui", "version": 0,
+        "method": "ide-context", "params": { "workspaceRoot": folder },
+    });
+    let body = request.to_string();
+    let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+    // A frame may come in parts.
+    stream.write_all(&length[..2]).unwrap();
+    stream.write_all(&length[2..]).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut body = vec![0; usize::try_from(u32::from_le_bytes(length)).unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    let answer: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(answer["requestId"], "r1");
+    answer
+}
+
+#[test]
+fn codex_gets_the_context_of_its_folder() {
+    let mut editor = Editor::start(codex());
+    editor.open("a.txt", "one two\n");
+    editor.open("secret.txt", "DENIED\n");
+    editor.select("a.txt", 0, 3);
+    let mut stream = connect(&editor);
+    let root = editor.workspace.root();
+    let root = root.to_str().unwrap();
+    let mut context = |editor: &Editor, expected: &dyn Fn(&Value) -> bool| {
+        let end = std::time::Instant::now() + SOON;
+        loop {
+            let answer = ask(&mut stream, editor.workspace.root().to_str().unwrap());
+            assert_eq!(answer["resultType"], "success", "{answer}");
+            let context = answer["result"]["ideContext"].clone();
+            if expected(&context) {
+                return context;
+            }
+            assert!(std::time::Instant::now() < end, "{context}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let found = context(&editor, &|found| {
+        found["activeFile"]["activeSelectionContent"] == "one"
+    });
+    let full = editor.workspace.path("a.txt");
+    assert_eq!(found["activeFile"]["fsPath"], json!(full));
+    assert_eq!(found["activeFile"]["path"], "a.txt");
+    assert_eq!(
+        found["openTabs"],
+        json!([{ "label": "a.txt", "path": "a.txt", "fsPath": full }])
+    );
+    editor.select("secret.txt", 0, 3);
+    let found = context(&editor, &|found| found.get("activeFile").is_none());
+    assert!(!found.to_string().contains("secret"), "{found}");
+    // A Codex elsewhere learns nothing.
+    let mut other = connect(&editor);
+    for folder in ["/usr", "", "relative", &format!("{root}-2")] {
+        let answer = ask(&mut other, folder);
+        assert_eq!(answer["resultType"], "error", "{folder}: {answer}");
+        assert!(!answer.to_string().contains("a.txt"));
+    }
+}
+
+#[test]
+fn the_socket_is_private_and_removed() {
+    for way in 0..5 {
+        let mut editor = Editor::start(codex());
+        let socket = editor.wait_for_files(FOLDER, 1).remove(0);
+        let mode =
+            |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(
+            (mode(&socket), mode(socket.parent().unwrap())),
+            (0o600, 0o700)
+        );
+        match way {
+            4 => editor.set(&json!({ "codexIde": false })),
+            way => editor.end(way),
+        }
+        editor.wait_for_files(FOLDER, 0);
+    }
+}
+
+#[test]
+fn a_socket_that_answers_is_left_alone_and_a_dead_one_replaced() {
+    let mut editor = Editor::start(json!({}));
+    let folder = editor.home.path().join(FOLDER);
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    let uid = String::from_utf8(
+        std::process::Command::new("id")
+            .arg("-u")
+            .output()
+            .unwrap()
+            .stdout,
+    );
+    let socket = folder.join(format!("ipc-{}.sock", uid.unwrap().trim()));
+    let other = UnixListener::bind(&socket).unwrap();
+    editor.set(&codex());
+    std::thread::sleep(NOTHING);
+    assert_eq!(editor.files(FOLDER), std::slice::from_ref(&socket));
+    other.accept().unwrap();
+    editor.set(&json!({ "codexIde": false }));
+    editor
+        .client
+        .request("sightline/environmentDetails", json!({}))
+        .unwrap()
+        .unwrap();
+    std::thread::sleep(NOTHING);
+    assert_eq!(
+        editor.files(FOLDER),
+        std::slice::from_ref(&socket),
+        "it is not ours"
+    );
+    drop(other);
+    editor.set(&codex());
+    let end = std::time::Instant::now() + SOON;
+    while UnixStream::connect(&socket).is_err() {
+        assert!(std::time::Instant::now() < end);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    editor.end(0);
+    assert_eq!(editor.files(FOLDER), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn a_frame_that_is_too_large_ends_the_connection() {
+    let editor = Editor::start(codex());
+    let mut stream = connect(&editor);
+    stream.write_all(&u32::MAX.to_le_bytes()).unwrap();
+    let mut rest = Vec::new();
+    assert_eq!(stream.read_to_end(&mut rest).unwrap(), 0);
+}
