@@ -1,5 +1,6 @@
 //! `sightline mcp`, as a client of the Model Context Protocol sees it.
 
+mod nested_rules;
 mod pages;
 mod protocol;
 #[cfg(unix)]

@@ -1,6 +1,12 @@
 //! Runs the tools: in the running server of the workspace, or in this process.
 
-use std::{mem::ManuallyDrop, num::NonZeroU64, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    mem::ManuallyDrop,
+    num::NonZeroU64,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use rmcp::model::JsonObject;
@@ -11,7 +17,7 @@ use sightline_agents::mcp::{
     text,
 };
 use sightline_protocol::{
-    access::{AccessKind, CheckAccessParams},
+    access::{AccessKind, CheckAccessParams, CheckAccessResult, PathAccess},
     checkpoint::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
         RestoreCheckpointParams, UndoRestoreParams,
@@ -19,7 +25,7 @@ use sightline_protocol::{
     editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
     environment::{EnvironmentDetailsParams, ModelRef, SectionId},
     error::ErrorKind,
-    files::{ListFilesParams, ReadFileParams},
+    files::{ListFilesParams, ReadFileParams, ReadFileResult, TextSource},
     method::{
         CheckAccess, CountTokens, CreateCheckpoint, Diagnostics, DiffCheckpoints,
         EnvironmentDetails, ListCheckpoints, ListFiles, OpenFile, PreviewRestore, ReadFile,
@@ -58,6 +64,9 @@ pub(super) struct Backend {
     root: Root,
     /// Started by the first call that no running server answers.
     offline: Mutex<Option<Arc<ManuallyDrop<OfflineServer>>>>,
+    /// By folder with rules of its own. They are kept, because removed rules stay in force while
+    /// their file is saved.
+    nested: Mutex<HashMap<PathBuf, Arc<ManuallyDrop<OfflineServer>>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -110,6 +119,7 @@ impl Backend {
             root: offline::root(&workspace)?,
             workspace,
             offline: Mutex::default(),
+            nested: Mutex::default(),
         })
     }
 
@@ -168,7 +178,6 @@ impl Backend {
         let ReadArguments { path, end_line } = arguments;
         let end_line = end_line.map(NonZeroU64::get);
         let start_line = page.start_line();
-        self.check_rules_below([&self.absolute(&path)])?;
         let max_bytes = page.max_characters().saturating_mul(MAX_CHARACTER_BYTES);
         let params = ReadFileParams {
             path: self.absolute(&path),
@@ -177,7 +186,7 @@ impl Backend {
             max_bytes: Some(max_bytes as u64),
             ..ReadFileParams::default()
         };
-        let (result, from) = self.request::<ReadFile>(params)?;
+        let (result, from) = self.read(params)?;
         let total = result.total_lines;
         if start_line > total.max(1) {
             return Err(Error::invalid(format!(
@@ -203,8 +212,14 @@ impl Backend {
     fn check_access(&self, mut params: CheckAccessParams) -> Result<String, Error> {
         let asked = std::mem::take(&mut params.paths);
         params.paths = asked.iter().map(|path| self.absolute(path)).collect();
+        let paths = params.paths.clone();
         let mut result = self.request::<CheckAccess>(params)?.0;
-        for (verdict, asked) in result.paths.iter_mut().zip(asked) {
+        for ((verdict, asked), path) in result.paths.iter_mut().zip(asked).zip(paths) {
+            if verdict.access == AccessKind::Allowed
+                && let Some(denied) = self.denied_below(&path)?
+            {
+                *verdict = denied;
+            }
             verdict.path = asked;
         }
         Ok(text::access(&result))
@@ -242,24 +257,76 @@ impl Backend {
         paths: impl IntoIterator<Item = &'a String>,
     ) -> Result<(), Error> {
         for path in paths {
-            for root in rule_dirs::below(self.root.canonical.as_path(), path) {
-                let workspace = Workspace {
-                    root: Some(root),
-                    ..self.workspace.clone()
+            if let Some(denied) = self.denied_below(path)? {
+                let result = CheckAccessResult {
+                    paths: vec![denied],
+                    ..CheckAccessResult::default()
                 };
-                let params = CheckAccessParams {
-                    paths: vec![path.clone()],
-                    ..CheckAccessParams::default()
-                };
-                let result = offline::call::<CheckAccess>(&workspace, params)?;
-                let mut verdicts = result.paths.iter();
-                if verdicts.any(|verdict| verdict.access == AccessKind::Denied) {
-                    let message = format!("access to a file is denied\n{}", text::access(&result));
-                    return Err(Error::new(ErrorKind::AccessDenied, message));
-                }
+                let message = format!("access to a file is denied\n{}", text::access(&result));
+                return Err(Error::new(ErrorKind::AccessDenied, message));
             }
         }
         Ok(())
+    }
+
+    /// Returns the verdict on a path that a folder's own rules deny.
+    fn denied_below(&self, path: &str) -> Result<Option<PathAccess>, Error> {
+        for server in self.servers_below(path)? {
+            let params = CheckAccessParams {
+                paths: vec![path.to_owned()],
+                ..CheckAccessParams::default()
+            };
+            let mut verdicts = server.call::<CheckAccess>(params)?.paths.into_iter();
+            let denied = verdicts.find(|verdict| verdict.access == AccessKind::Denied);
+            if denied.is_some() {
+                return Ok(denied);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a server in this process for each folder with rules of its own that concern a path.
+    fn servers_below(&self, path: &str) -> Result<Vec<Arc<ManuallyDrop<OfflineServer>>>, Error> {
+        let mut nested = self.nested.lock();
+        let mut dirs = rule_dirs::below(self.root.canonical.as_path(), path);
+        // Their rules may be in the middle of being saved.
+        dirs.extend(
+            nested
+                .keys()
+                .filter(|dir| rule_dirs::is_below(path, dir))
+                .cloned(),
+        );
+        let mut servers = Vec::new();
+        for dir in dirs {
+            let server = match nested.get(&dir) {
+                Some(server) => server.clone(),
+                None => {
+                    let workspace = Workspace {
+                        root: Some(dir.clone()),
+                        ..self.workspace.clone()
+                    };
+                    let server = Arc::new(OfflineServer::start(&workspace)?);
+                    nested.insert(dir, server.clone());
+                    server
+                }
+            };
+            servers.push(server);
+        }
+        Ok(servers)
+    }
+
+    /// Reads a file by the rules of the workspace, and by those of folders between it and the
+    /// file. What is returned from disk was opened by all of them.
+    fn read(&self, params: ReadFileParams) -> Result<(ReadFileResult, AnsweredBy), Error> {
+        let mut opened = None;
+        for server in self.servers_below(&params.path)? {
+            opened = Some(server.call::<ReadFile>(params.clone())?);
+        }
+        let (result, from) = self.request::<ReadFile>(params)?;
+        match opened {
+            Some(opened) if result.source == TextSource::Disk => Ok((opened, from)),
+            _ => Ok((result, from)),
+        }
     }
 
     fn create_checkpoint(&self, arguments: CreateCheckpointParams) -> Result<String, Error> {
@@ -291,7 +358,28 @@ impl Backend {
             patch: true,
             ..DiffCheckpointsParams::default()
         };
-        let result = self.request::<DiffCheckpoints>(params)?.0;
+        let mut result = self.request::<DiffCheckpoints>(params.clone())?.0;
+        let mut allowed = Vec::new();
+        let mut is_any_denied = false;
+        for file in &result.files {
+            let paths = [Some(&file.path), file.old_path.as_ref()];
+            let paths = paths.into_iter().flatten().map(|path| self.absolute(path));
+            let paths: Vec<String> = paths.collect();
+            match self.check_rules_below(&paths) {
+                Ok(()) => allowed.extend(paths),
+                Err(_) => is_any_denied = true,
+            }
+        }
+        // The patch has the contents of all files.
+        if is_any_denied {
+            if allowed.is_empty() {
+                return Ok("No differences that may be shown.".to_owned());
+            }
+            let paths = Some(allowed);
+            result = self
+                .request::<DiffCheckpoints>(DiffCheckpointsParams { paths, ..params })?
+                .0;
+        }
         Ok(text::difference(&result))
     }
 
@@ -346,13 +434,12 @@ impl Backend {
         let text = match (arguments.text, arguments.path) {
             (Some(text), None) => text,
             (None, Some(path)) => {
-                self.check_rules_below([&self.absolute(&path)])?;
                 let params = ReadFileParams {
                     path: self.absolute(&path),
                     max_bytes: Some(u64::MAX),
                     ..ReadFileParams::default()
                 };
-                let file = self.request::<ReadFile>(params)?.0;
+                let file = self.read(params)?.0;
                 if file.truncated {
                     return Err(Error::new(
                         ErrorKind::TooLarge,
