@@ -84,7 +84,21 @@ fn codex_gets_the_context_of_its_folder() {
     assert!(!found.to_string().contains("secret"), "{found}");
     // A Codex elsewhere learns nothing.
     let mut other = connect(&editor);
-    for folder in ["/usr", "", "relative", &format!("{root}-2")] {
+    let link = format!("{root}-link");
+    std::os::unix::fs::symlink("/usr", &link).unwrap();
+    let sibling = format!("{root}-2");
+    fs::create_dir(&sibling).unwrap();
+    for folder in [
+        "/",
+        "/usr",
+        "",
+        "relative",
+        &link,
+        &sibling,
+        &format!("{root}/.."),
+        &format!("{root}/../shop-2"),
+        &format!("{root}/absent"),
+    ] {
         let answer = ask(&mut other, folder);
         assert_eq!(answer["resultType"], "error", "{folder}: {answer}");
         assert!(!answer.to_string().contains("a.txt"));
@@ -159,4 +173,92 @@ fn a_frame_that_is_too_large_ends_the_connection() {
     stream.write_all(&u32::MAX.to_le_bytes()).unwrap();
     let mut rest = Vec::new();
     assert_eq!(stream.read_to_end(&mut rest).unwrap(), 0);
+}
+
+#[test]
+fn malformed_messages_do_no_harm() {
+    let editor = Editor::start(codex());
+    let root = editor.workspace.root();
+    let root = root.to_str().unwrap();
+    let mut other = connect(&editor);
+    for bytes in [
+        vec![],
+        vec![0, 0],
+        vec![0, 0, 0, 0],
+        vec![2, 0, 0, 0, b'{', b'{'],
+        (1024 * 1024 + 1_u32).to_le_bytes().to_vec(),
+    ] {
+        let mut stream = connect(&editor);
+        stream.write_all(&bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert_eq!(answer, [] as [u8; 0], "{bytes:?}");
+    }
+    assert_eq!(ask(&mut other, root)["resultType"], "success");
+}
+
+#[test]
+fn of_two_servers_the_second_waits_for_the_socket() {
+    let mut first = Editor::start(codex());
+    let mut stream = connect(&first);
+    let second = Editor::start_with_home(&first, codex());
+    std::thread::sleep(NOTHING);
+    let folder = |editor: &Editor| editor.workspace.root().to_str().unwrap().to_owned();
+    let (ours, other) = (folder(&first), folder(&second));
+    assert_eq!(ask(&mut stream, &ours)["resultType"], "success");
+    let mut stream = connect(&first);
+    assert_eq!(ask(&mut stream, &ours)["resultType"], "success");
+    assert_eq!(ask(&mut stream, &other)["resultType"], "error");
+    first.end(2);
+    let mut stream = connect(&second);
+    assert_eq!(ask(&mut stream, &other)["resultType"], "success");
+    assert_eq!(ask(&mut stream, &ours)["resultType"], "error");
+}
+
+#[test]
+fn a_file_or_a_busy_socket_is_not_replaced() {
+    let mut editor = Editor::start(codex());
+    let socket = editor.wait_for_files(FOLDER, 1).remove(0);
+    editor.set(&json!({ "codexIde": false }));
+    editor.wait_for_files(FOLDER, 0);
+    fs::write(&socket, "a file").unwrap();
+    editor.set(&codex());
+    std::thread::sleep(NOTHING);
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "a file");
+    editor.set(&json!({ "codexIde": false }));
+    fs::remove_file(&socket).unwrap();
+    // A stopped program accepts nothing, and its queue is full.
+    let busy = UnixListener::bind(&socket).unwrap();
+    let waiting = std::thread::spawn({
+        let socket = socket.clone();
+        move || {
+            let end = std::time::Instant::now() + 2 * NOTHING;
+            let mut streams = Vec::new();
+            while std::time::Instant::now() < end {
+                let kind = rustix::net::SocketFlags::NONBLOCK;
+                let stream = rustix::net::socket_with(
+                    rustix::net::AddressFamily::UNIX,
+                    rustix::net::SocketType::STREAM,
+                    kind,
+                    None,
+                )
+                .unwrap();
+                let address = rustix::net::SocketAddrUnix::new(&socket).unwrap();
+                if rustix::net::connect(&stream, &address).is_ok() {
+                    streams.push(stream);
+                } else {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+            }
+        }
+    });
+    std::thread::sleep(NOTHING / 2);
+    editor.set(&codex());
+    waiting.join().unwrap();
+    busy.set_nonblocking(true).unwrap();
+    while busy.accept().is_ok() {}
+    busy.set_nonblocking(false).unwrap();
+    let _late = UnixStream::connect(&socket).unwrap();
+    busy.accept().unwrap();
 }

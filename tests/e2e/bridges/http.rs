@@ -292,7 +292,17 @@ fn strangers_are_refused() {
         (&gemini, "Origin: null\r\n".to_owned(), 403),
         (&gemini, "Host: evil.example\r\n".to_owned(), 403),
         (&gemini, "Host: 127.0.0.1:1\r\n".to_owned(), 403),
+        (
+            &gemini,
+            format!("Host: 127.0.0.1:{port}\r\nHost: evil.example\r\n"),
+            403,
+        ),
         (&gemini, format!("Host: localhost:{port}\r\n"), 202),
+        (
+            &gemini,
+            format!("Host: host.docker.internal:{port}\r\n"),
+            202,
+        ),
         (&copilot, "Authorization: Nonce wrong\r\n".to_owned(), 401),
         (&copilot, "Authorization: Bearer x\r\n".to_owned(), 401),
         (&copilot, "Origin: http://localhost\r\n".to_owned(), 403),
@@ -365,4 +375,82 @@ fn a_folder_of_another_kind_is_not_used() {
         .unwrap();
     std::thread::sleep(super::NOTHING);
     assert_eq!(editor.files("gemini/ide"), [] as [PathBuf; 0]);
+    // Qwen Code uses another folder.
+    editor.wait_for_files(".qwen/ide", 1);
+}
+
+#[test]
+fn files_of_killed_servers_are_removed_and_others_kept() {
+    let bridges = json!({ "geminiIde": true, "copilotIde": true });
+    let mut killed = Editor::start(bridges.clone());
+    Address::gemini(&killed);
+    Address::copilot(&killed);
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    let dead = 0x3fff_ffff;
+    let others = [
+        (
+            "gemini/ide/gemini-ide-server-1-1.json",
+            "ppid",
+            dead,
+            "VS Code",
+        ),
+        (
+            ".qwen/ide/1.lock",
+            "ppid",
+            std::process::id(),
+            "Sightline (a)",
+        ),
+        (".copilot/ide/x.lock", "pid", dead, "VS Code"),
+    ];
+    for (name, field, pid, ide) in others {
+        let content = json!({ "ideName": ide, field: pid }).to_string();
+        fs::write(killed.home.path().join(name), content).unwrap();
+    }
+    let next = Editor::start_with_home(&killed, bridges);
+    next.wait_for_files("gemini/ide", 2);
+    next.wait_for_files(".qwen/ide", 2);
+    // A lock file of another program, ours, and our socket.
+    next.wait_for_files(".copilot/ide", 3);
+    for (name, ..) in others {
+        assert!(killed.home.path().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn requests_are_bounded() {
+    let editor = Editor::start(gemini());
+    let address = Address::gemini(&editor);
+    let large = "x".repeat(1024 * 1024 + 1);
+    assert_eq!(address.request("POST", "", &large).0, 413);
+    let mut stream = address.connect();
+    let filler = format!("x: {}\r\n", "y".repeat(1000));
+    let mut sent = stream.write_all(b"GET /mcp HTTP/1.1\r\n");
+    for _ in 0..1000 {
+        sent = sent.and_then(|()| stream.write_all(filler.as_bytes()));
+    }
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(
+        sent.is_err() || answer.starts_with("HTTP/1.1 431"),
+        "{answer}"
+    );
+    // Connections leave room for others once they are closed.
+    for _ in 0..3 {
+        let streams: Vec<_> = (0..16).map(|_| address.connect()).collect();
+        drop(streams);
+    }
+    let end = std::time::Instant::now() + SOON;
+    loop {
+        let mut stream = address.connect();
+        let text = "GET /mcp HTTP/1.1\r\n\r\n";
+        let _ = stream.write_all(text.as_bytes());
+        let mut line = String::new();
+        let _ = BufReader::new(stream).read_line(&mut line);
+        if line.starts_with("HTTP/1.1 403") {
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{line}");
+    }
 }

@@ -56,7 +56,9 @@ pub fn answer(message: &Value, roots: &[PathBuf], view: &EditorView) -> Option<V
         "initialize" => Ok(json!({ "clientId": "sightline" })),
         "ide-context" => {
             let asked = message["params"]["workspaceRoot"].as_str();
-            let is_ours = asked.is_some_and(|asked| is_in(Path::new(asked), roots));
+            let is_ours = asked
+                .map(Path::new)
+                .is_some_and(|asked| asked.is_absolute() && is_in(asked, roots));
             if is_ours {
                 Ok(json!({ "ideContext": context(roots, view) }))
             } else {
@@ -82,12 +84,13 @@ pub fn answer(message: &Value, roots: &[PathBuf], view: &EditorView) -> Option<V
     Some(response)
 }
 
-/// Returns whether a folder is in a root, or is one.
+/// Returns whether a folder is in a root, or is one. Resolves links and `..`.
 fn is_in(folder: &Path, roots: &[PathBuf]) -> bool {
-    let real = folder.canonicalize();
-    let folders = [Some(folder), real.as_deref().ok()];
-    let mut folders = folders.into_iter().flatten();
-    folders.any(|folder| roots.iter().any(|root| folder.starts_with(root)))
+    let Ok(folder) = folder.canonicalize() else {
+        return false;
+    };
+    let mut roots = roots.iter().filter_map(|root| root.canonicalize().ok());
+    roots.any(|root| folder.starts_with(root))
 }
 
 fn context(roots: &[PathBuf], view: &EditorView) -> Value {
@@ -125,4 +128,46 @@ fn file_fields(path: &Path, roots: &[PathBuf]) -> Value {
         "path": relative.to_string_lossy(),
         "fsPath": path.to_string_lossy(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn frames_in_pieces_are_read(texts in prop::collection::vec(".{0,40}", 1..5), cut in 0..400_usize) {
+            let messages: Vec<Value> = texts.into_iter().map(Value::from).collect();
+            let bytes: Vec<u8> = messages.iter().flat_map(frame).collect();
+            let cut = cut.min(bytes.len());
+            let (mut buffer, mut found) = (Vec::new(), Vec::new());
+            for piece in [&bytes[..cut], &bytes[cut..]] {
+                buffer.extend_from_slice(piece);
+                while let Frame::Body(body, size) = first_frame(&buffer) {
+                    buffer.drain(..size);
+                    found.push(serde_json::from_slice::<Value>(&body).unwrap());
+                }
+            }
+            prop_assert_eq!(found, messages);
+            prop_assert!(buffer.is_empty());
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            match first_frame(&bytes) {
+                Frame::Body(body, size) => prop_assert_eq!(body.len() + 4, size),
+                Frame::Incomplete => prop_assert!(bytes.len() < 4 + MAX_FRAME),
+                Frame::TooLarge => prop_assert!(bytes.len() >= 4),
+            }
+        }
+    }
+
+    #[test]
+    fn the_size_of_a_frame_is_limited() {
+        let with_length = |length: usize| u32::try_from(length).unwrap().to_le_bytes();
+        assert_eq!(first_frame(&with_length(MAX_FRAME)), Frame::Incomplete);
+        assert_eq!(first_frame(&with_length(MAX_FRAME + 1)), Frame::TooLarge);
+    }
 }

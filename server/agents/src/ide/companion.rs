@@ -29,18 +29,27 @@ pub enum Dialect {
     Copilot,
 }
 
-/// Returns the discovery file of gemini-cli and Qwen Code. `workspacePath` has several roots with
-/// the separator of search paths.
-pub fn gemini_file(port: u16, roots: &[PathBuf], ide_name: &str, token: &str, pid: u32) -> Value {
-    let paths = env::join_paths(roots).unwrap_or_default();
-    json!({
+/// Returns the discovery file of gemini-cli and Qwen Code. `workspacePath` has the roots with the
+/// separator of search paths between them, without roots that contain it. `None` if no root is
+/// left: an empty path would match any folder.
+pub fn gemini_file(
+    port: u16,
+    roots: &[PathBuf],
+    ide_name: &str,
+    token: &str,
+    pid: u32,
+) -> Option<Value> {
+    let roots = roots.iter().filter(|root| env::join_paths([root]).is_ok());
+    let paths = env::join_paths(roots).ok()?;
+    let content = json!({
         "port": port,
         "workspacePath": paths.to_string_lossy(),
         "authToken": token,
         "ideInfo": { "name": "sightline", "displayName": ide_name },
         "ideName": ide_name,
         "ppid": pid,
-    })
+    });
+    (!paths.is_empty()).then_some(content)
 }
 
 /// Returns the lock file of Copilot CLI. `timestamp` is in milliseconds since the Unix epoch.
@@ -146,5 +155,124 @@ fn call_tool(dialect: Dialect, params: &Value, view: &EditorView) -> Value {
         // A name for the session is of no use here.
         (Dialect::Copilot, "update_session_name") => rpc::tool_text(&[""]),
         (_, name) => rpc::tool_error(&format!("unknown tool {name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ide::view::{Focus, Position, Selection};
+
+    fn view(count: i64, text: &str) -> EditorView {
+        let open_files = (0..count)
+            .map(|number| OpenFile {
+                path: format!("/w/{number}").into(),
+                focused_at: 100 - number,
+            })
+            .collect();
+        let selection = Selection {
+            start: Position {
+                line: 1,
+                character: 0,
+            },
+            end: Position {
+                line: 2,
+                character: 5,
+            },
+            text: text.to_owned(),
+        };
+        EditorView {
+            focus: Some(Focus {
+                path: "/w/0".into(),
+                uri: "file:///w/0".to_owned(),
+                selection,
+            }),
+            open_files,
+            ..EditorView::default()
+        }
+    }
+
+    #[test]
+    fn the_context_has_at_most_ten_files_and_16_kib_of_text() {
+        // Three bytes each, so the limit is inside a character.
+        let text = "\u{20ac}".repeat(10_000);
+        let update = update(Dialect::Gemini, &view(12, &text));
+        assert_eq!(update["method"], "ide/contextUpdate");
+        let state = &update["params"]["workspaceState"];
+        assert_eq!(state.get("isTrusted"), None);
+        let files = state["openFiles"].as_array().unwrap();
+        assert_eq!(files.len(), 10);
+        let selected = files[0]["selectedText"].as_str().unwrap();
+        assert_eq!(selected.len(), MAX_SELECTED - 1);
+        assert_eq!(files[0]["cursor"], json!({ "line": 3, "character": 6 }));
+        let other = json!({ "path": "/w/1", "timestamp": 99, "isActive": false });
+        assert_eq!(files[1], other);
+    }
+
+    #[test]
+    fn without_a_focus_the_selection_is_empty() {
+        let mut view = view(1, "text");
+        view.focus = None;
+        let cleared = update(Dialect::Copilot, &view);
+        assert_eq!(cleared["params"]["filePath"], "");
+        assert_eq!(cleared["params"]["text"], "");
+        let files = update(Dialect::Gemini, &view);
+        assert_eq!(
+            files["params"]["workspaceState"]["openFiles"][0]["isActive"],
+            false
+        );
+    }
+
+    #[test]
+    fn messages_are_answered() {
+        let view = view(1, "text");
+        let ask = |dialect, method: &str, params: Value| {
+            let message =
+                json!({ "jsonrpc": "2.0", "id": "1", "method": method, "params": params });
+            answer(dialect, &message, &view).unwrap()
+        };
+        for dialect in [Dialect::Gemini, Dialect::Copilot] {
+            let reply = ask(dialect, "initialize", json!({ "protocolVersion": "x" }));
+            assert_eq!(
+                (&reply["id"], &reply["result"]["protocolVersion"]),
+                (&json!("1"), &json!("x"))
+            );
+            assert_eq!(
+                ask(dialect, "server/discover", Value::Null)["error"]["code"],
+                -32601
+            );
+            assert_eq!(ask(dialect, "ping", Value::Null)["result"], json!({}));
+            let notification = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+            assert_eq!(answer(dialect, &notification, &view), None);
+        }
+        let call = |name: &str| {
+            ask(Dialect::Copilot, "tools/call", json!({ "name": name }))["result"].take()
+        };
+        let text = call("get_selection")["content"][0]["text"].take();
+        assert_eq!(
+            serde_json::from_str::<Value>(text.as_str().unwrap()).unwrap()["text"],
+            "text"
+        );
+        assert_eq!(call("get_diagnostics")["content"][0]["text"], "[]");
+        assert_eq!(call("other")["isError"], true);
+    }
+
+    #[test]
+    fn roots_with_the_separator_are_left_out() {
+        let file = |roots: &[&str]| {
+            let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+            gemini_file(1, &roots, "Sightline (a)", "t", 2)
+                .map(|mut file| file["workspacePath"].take())
+        };
+        assert_eq!(file(&["/a"]), Some(json!("/a")));
+        #[cfg(unix)]
+        for (roots, path) in [
+            (&["/a", "/b"][..], Some(json!("/a:/b"))),
+            (&["/a:b", "/c"], Some(json!("/c"))),
+            (&["/a:b"], None),
+            (&[], None),
+        ] {
+            assert_eq!(file(roots), path);
+        }
     }
 }

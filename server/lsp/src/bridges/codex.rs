@@ -1,6 +1,9 @@
 //! Codex: the socket of `/ide`, of which a user has one.
 
 use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -24,7 +27,7 @@ use super::{
 use crate::error::Error;
 
 /// Interval of attempts while another program serves the socket.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_secs(2);
 /// Time for an agent to take a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which a silent connection is closed.
@@ -51,27 +54,51 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
 type Files = Arc<Mutex<Option<Vec<DiscoveryFile>>>>;
 
 async fn serve(path: PathBuf, files: Files, context: BridgeContext) {
-    while is_served(&path).await {
+    loop {
+        match bind(&path, &files, &context).await {
+            Ok(Some(listener)) => return accept(&listener, &context).await,
+            Ok(None) => {}
+            Err(error) => tracing::debug!(%error, "cannot serve Codex yet"),
+        }
         sleep(RETRY).await;
     }
-    let listener = {
-        // Closing the bridge removes the socket, or prevents it.
-        let files = &mut *files.lock();
-        let Some(files) = files else { return };
-        match socket::bind(&context.runtime, path) {
-            Ok((listener, file)) => {
-                files.push(file);
-                listener
-            }
-            Err(error) => return tracing::warn!(%error, "cannot serve Codex"),
-        }
-    };
-    accept(&listener, &context).await;
 }
 
-/// Returns whether a program accepts connections at a socket.
-async fn is_served(path: &Path) -> bool {
-    UnixStream::connect(path).await.is_ok()
+/// Listens on the socket, unless another program does or the bridge is closed.
+async fn bind(
+    path: &Path,
+    files: &Files,
+    context: &BridgeContext,
+) -> Result<Option<UnixListener>, Error> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    // Another server could find the socket free at the same time. Closing the folder unlocks it.
+    let lock = File::open(folder).and_then(|folder| {
+        folder.try_lock()?;
+        Ok(folder)
+    });
+    if lock.is_err() || !is_free(path).await {
+        return Ok(None);
+    }
+    // Closing the bridge removes the socket, or prevents it.
+    let files = &mut *files.lock();
+    let Some(files) = files else { return Ok(None) };
+    let (listener, file) = socket::bind(&context.runtime, path.to_owned())?;
+    files.push(file);
+    Ok(Some(listener))
+}
+
+/// Returns whether there is nothing at the path of the socket, or a socket that no program listens
+/// on. The socket of a stopped program is not free.
+async fn is_free(path: &Path) -> bool {
+    match UnixStream::connect(path).await {
+        Ok(_) => false,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            let found = fs::symlink_metadata(path);
+            found.is_ok_and(|found| found.file_type().is_socket())
+        }
+        Err(_) => false,
+    }
 }
 
 async fn accept(listener: &UnixListener, context: &BridgeContext) {

@@ -33,11 +33,13 @@ use super::{
 use crate::error::Error;
 
 /// Maximum size of a request, in bytes.
-const MAX_REQUEST: usize = 16 * 1024 * 1024;
+const MAX_REQUEST: usize = 1024 * 1024;
 /// Time for the headers and for the body of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Time after a change until it is sent.
 const SETTLE: Duration = Duration::from_millis(50);
+/// Interval of comments in a quiet stream. Agents on Node end a stream after 5 quiet minutes.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Time after a failed `accept`.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -75,15 +77,28 @@ pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> 
         TcpListener::from_std(listener).map_err(failed)?
     };
     let pid = std::process::id();
-    let content =
-        companion::gemini_file(port, &context.roots, &context.ide_name, token.as_str(), pid);
-    let files = vec![
-        DiscoveryFile::write(
-            temporary.join(format!("gemini-ide-server-{pid}-{port}.json")),
-            &content,
-        )?,
-        DiscoveryFile::write(qwen.join(format!("{port}.lock")), &content)?,
-    ];
+    let (roots, name) = (&context.roots, &context.ide_name);
+    let content = companion::gemini_file(port, roots, name, token.as_str(), pid)
+        .ok_or_else(|| Error::storage("gemini-cli cannot find folders with `:` in their path"))?;
+    let written = [
+        temporary.join(format!("gemini-ide-server-{pid}-{port}.json")),
+        qwen.join(format!("{port}.lock")),
+    ]
+    .map(|file| DiscoveryFile::write(file, &content));
+    let mut files = Vec::new();
+    let mut failure = None;
+    for file in written {
+        match file {
+            Ok(file) => files.push(file),
+            Err(error) => failure = Some(error),
+        }
+    }
+    // One of the two agents can be served if the folder of the other is not private.
+    match failure {
+        Some(error) if files.is_empty() => return Err(error),
+        Some(error) => tracing::warn!(%error, "an agent cannot find this server"),
+        None => {}
+    }
     let hosts = ["127.0.0.1", "localhost", "host.docker.internal"];
     let endpoint = Arc::new(Endpoint {
         dialect: Dialect::Gemini,
@@ -208,8 +223,10 @@ async fn answer(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Bod
 /// and another host if a page lets a name point to loopback.
 fn check(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), StatusCode> {
     let is_host = |hosts: &Vec<String>| {
-        let host = headers.get(header::HOST);
-        host.is_some_and(|host| hosts.iter().any(|ours| host == ours.as_str()))
+        let mut given = headers.get_all(header::HOST).iter();
+        let first = given.next();
+        first.is_some_and(|host| hosts.iter().any(|ours| host == ours.as_str()))
+            && given.next().is_none()
     };
     if headers.contains_key(header::ORIGIN) || !endpoint.hosts.as_ref().is_none_or(is_host) {
         return Err(StatusCode::FORBIDDEN);
@@ -250,7 +267,13 @@ fn events(endpoint: &Endpoint) -> Response<Body> {
     let events = stream::unfold(start, move |(mut views, mut sent, connected)| async move {
         loop {
             if sent.is_some() {
-                views.changed().await.ok()?;
+                match timeout(KEEP_ALIVE, views.changed()).await {
+                    Ok(changed) => changed.ok()?,
+                    Err(_) => {
+                        let comment = Frame::data(Bytes::from_static(b":\n\n"));
+                        return Some((Ok(comment), (views, sent, connected)));
+                    }
+                }
                 sleep(SETTLE).await;
             }
             let update = companion::update(dialect, &views.borrow_and_update());
