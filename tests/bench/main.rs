@@ -8,7 +8,7 @@
 //! Rounds are interleaved. Figures are medians, with minimum and maximum. Earlier writes
 //! are synced before a measurement, and results are checked after the clock is stopped.
 //! Start reading with `report` (rows and verdicts), `session` (servers under test) and
-//! `tree` (work trees); then one file per part. `docs/benchmarks.md` explains the rows.
+//! `tree` (work trees); then one file per part. `docs/benchmarks/details.md` explains the rows.
 
 #![allow(
     clippy::unwrap_used,

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     /// Write plots to this folder.
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Write the table, figures and plots to `docs`.
+    /// Write the tables, figures and plots to `docs`.
     #[arg(long, conflicts_with = "quick")]
     docs: bool,
     /// Passed by `cargo bench`.
