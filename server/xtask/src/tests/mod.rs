@@ -4,3 +4,4 @@ mod dependencies;
 mod documents;
 mod generated_files;
 mod import_cycles;
+mod workflows;
