@@ -198,6 +198,37 @@ fn a_search_that_would_read_denied_files_is_refused() {
         ("Grep", json!({ "pattern": "x", "glob": "sec*" }), true),
         ("search_file_content", json!({ "pattern": "x" }), true),
         ("read_many_files", json!({ "paths": ["**/*.txt"] }), true),
+        ("Grep", json!({ "pattern": "x", "glob": "" }), true),
+        (
+            "Grep",
+            json!({ "pattern": "x", "glob": "*.rs secret*" }),
+            true,
+        ),
+        ("Grep", json!({ "pattern": "x", "path": " . " }), true),
+        ("Grep", json!({ "pattern": "x", "path": "nope/.." }), true),
+        ("Grep", json!({ "pattern": "x", "path": "x:/.." }), true),
+        ("Grep", json!({ "pattern": "x", "path": "%2E" }), true),
+        (
+            "grep",
+            json!({ "pattern": "x", "include": "secret.txt" }),
+            true,
+        ),
+        ("grep", json!({ "pattern": "x", "include": "!x" }), true),
+        ("rg", json!({ "pattern": "x" }), true),
+        (
+            "grep_search",
+            json!({ "pattern": "x", "exclude_pattern": "secret.txt" }),
+            true,
+        ),
+        ("Read", json!({ "file_path": "%73ecret.txt" }), true),
+        ("Bash", json!({ "command": "grep -r . x:/.." }), false),
+        ("mcp__github__search_code", json!({ "query": "x" }), false),
+        ("Grep", json!({ "pattern": "x", "path": "sub/" }), false),
+        (
+            "Grep",
+            json!({ "pattern": "x", "glob": "*.{rs,md}" }),
+            false,
+        ),
         ("Grep", json!({ "pattern": "x", "path": "sub" }), false),
         ("Grep", json!({ "pattern": "x", "glob": "*.rs" }), false),
         ("read_many_files", json!({ "paths": ["sub/*.txt"] }), false),
@@ -209,6 +240,31 @@ fn a_search_that_would_read_denied_files_is_refused() {
             refused,
             "{tool} {arguments}"
         );
+    }
+}
+
+#[test]
+fn a_session_in_a_removed_folder_is_checked() {
+    let workspace = Workspace::new(FILES);
+    let secret = json!({ "file_path": workspace.path("secret.txt") });
+    assert!(refuses_in(&workspace, "gone/deep", "Read", &secret));
+    let notes = json!({ "file_path": workspace.path("notes.txt") });
+    assert!(!refuses_in(&workspace, "gone/deep", "Read", &notes));
+}
+
+#[test]
+fn arguments_without_names_are_checked() {
+    let workspace = Workspace::new(&[(".env", "A=1\n"), ("notes.txt", "n\n")]);
+    for (tool, arguments, refused) in [
+        ("read_files", json!([".env"]), true),
+        ("read_files", json!(".env"), true),
+        ("read_files", json!([{ "path": ".env" }]), true),
+        ("run_commands", json!(["cat .env"]), true),
+        ("read_files", json!(["notes.txt"]), false),
+        ("run_commands", json!(["ls"]), false),
+    ] {
+        let found = refuses(&workspace, tool, &arguments);
+        assert_eq!(found, refused, "{tool} {arguments}");
     }
 }
 

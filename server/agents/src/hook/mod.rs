@@ -10,6 +10,7 @@ mod mentions;
 mod mutation;
 mod patches;
 mod refusal;
+mod search;
 mod tool_call;
 mod written_path;
 
@@ -20,6 +21,7 @@ use sha2::{Digest, Sha256};
 
 pub use block::{KnownSections, context_block};
 pub use refusal::{denied_mention, denied_search, denied_tool};
+pub use search::Search;
 pub use tool_call::ToolCall;
 pub use written_path::{glob_command, readings};
 

@@ -6,30 +6,13 @@ use serde_json::{Map, Value};
 use super::{
     arguments::{self, Kind},
     mutation, patches,
+    search::Search,
     written_path::quote,
 };
 use crate::{Agent, mcp};
 
 /// Maximum length of a text that can be a path, in bytes. Linux allows 4,096.
 const MAX_PATH: usize = 4096;
-/// Words of the names of arguments that select files by a pattern.
-const GLOB_WORDS: &[&str] = &["glob", "globs", "include", "includes"];
-/// Words that say, next to `search`, that a tool searches in the content of files.
-const CONTENT_WORDS: &[&str] = &[
-    "file",
-    "files",
-    "code",
-    "codebase",
-    "content",
-    "contents",
-    "text",
-    "workspace",
-    "project",
-    "repo",
-    "repository",
-    "pattern",
-];
-
 /// The paths and commands of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
@@ -41,8 +24,8 @@ pub struct ToolCall {
     pub folders: Vec<String>,
     /// Shell command lines.
     pub commands: Vec<String>,
-    /// A search in the content of files, as a command line.
-    pub search: Option<String>,
+    /// Searches in the content of files.
+    pub searches: Vec<Search>,
     /// Whether it may change files.
     pub edits: bool,
 }
@@ -65,7 +48,7 @@ impl ToolCall {
         let arguments = match arguments {
             Value::String(text) => {
                 parsed = serde_json::from_str(text).ok();
-                parsed.as_ref()?
+                parsed.as_ref().unwrap_or(arguments)
             }
             arguments => arguments,
         };
@@ -73,13 +56,29 @@ impl ToolCall {
             is_patch: tool.to_ascii_lowercase().contains("patch"),
             ..Collector::default()
         };
-        collector.add_fields(Kind::Other, arguments.as_object()?);
+        match arguments {
+            Value::Object(fields) => {
+                collector.add_fields(Kind::Other, fields);
+                collector
+                    .call
+                    .searches
+                    .extend(Search::new(agent, tool, fields));
+            }
+            // Without names: `[PATH]`, `[COMMAND]`, or one of them.
+            values @ (Value::Array(_) | Value::String(_)) => {
+                collector.add(Kind::Path, true, values);
+                if arguments::kind(tool) == Kind::Command {
+                    collector.add(Kind::Command, true, values);
+                }
+            }
+            _ => return None,
+        }
         let mut call = collector.call;
-        if searches_content(tool) {
-            let paths = call.paths.iter().filter(|path| !is_glob(path));
-            let globs = call.paths.iter().filter(|path| is_glob(path));
-            let globs = globs.chain(&collector.globs);
-            call.search = Some(search_command(paths, globs, &collector.excluded));
+        // `replace` of gemini-cli edits another file with the name if there is none at the path.
+        if agent == Agent::Gemini && tool == "replace" {
+            let names = call.paths.iter();
+            call.searches
+                .extend(names.filter_map(|path| Search::for_name(path)));
         }
         for list in [&mut call.paths, &mut call.possible_paths, &mut call.folders] {
             list.sort();
@@ -97,10 +96,6 @@ impl ToolCall {
 #[derive(Default)]
 struct Collector {
     call: ToolCall,
-    /// Patterns of files to search in.
-    globs: Vec<String>,
-    /// Patterns of files that are left out.
-    excluded: Vec<String>,
     /// The tool applies patches, and runs no commands.
     is_patch: bool,
 }
@@ -126,11 +121,6 @@ impl Collector {
         for (name, value) in fields {
             self.possible_path(name, &['/', '.']);
             let words = arguments::words(name);
-            if words.iter().any(|word| GLOB_WORDS.contains(&word.as_str()))
-                || words.ends_with(&["file".to_owned(), "pattern".to_owned()])
-            {
-                strings(value, &mut self.globs);
-            }
             let kind = match arguments::kind(name) {
                 // `files: [{ "name": PATH }]`
                 Kind::Other => above,
@@ -179,11 +169,7 @@ impl Collector {
     }
 
     fn add_text(&mut self, kind: Kind, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        if kind == Kind::Excluded {
-            self.excluded.push(text.to_owned());
+        if text.is_empty() || kind == Kind::Excluded {
             return;
         }
         if kind != Kind::Content || self.is_patch {
@@ -229,45 +215,6 @@ fn is_ours(agent: Agent, tool: &str) -> bool {
         .is_some_and(|name| mcp::tools().iter().any(|tool| tool.name == name))
 }
 
-/// Returns whether the name of a tool says that it searches in the content of files.
-fn searches_content(tool: &str) -> bool {
-    let name = tool.rsplit("__").next().unwrap_or(tool);
-    let words = arguments::words(name);
-    let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    let has_content = || {
-        words
-            .iter()
-            .any(|word| CONTENT_WORDS.contains(&word.as_str()))
-    };
-    name.to_ascii_lowercase().contains("grep")
-        || has("search") && has_content()
-        || has("find") && has("in")
-        || has("read") && has("many")
-}
-
-fn search_command<'a>(
-    paths: impl Iterator<Item = &'a String>,
-    globs: impl Iterator<Item = &'a String>,
-    excluded: &[String],
-) -> String {
-    let mut command = "rg -. -e x".to_owned();
-    for glob in globs {
-        command.push_str(&format!(" --glob {}", quote(glob)));
-    }
-    for glob in excluded {
-        command.push_str(&format!(" --glob {}", quote(&format!("!{glob}"))));
-    }
-    command.push_str(" --");
-    for path in paths {
-        command.push_str(&format!(" {}", quote(path)));
-    }
-    command
-}
-
-fn is_glob(path: &str) -> bool {
-    path.contains(['*', '?', '[', '{'])
-}
-
 /// Returns whether the text is a URL of another machine.
 fn is_remote(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
@@ -291,14 +238,6 @@ fn plain(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Array(_) | Value::Object(_) => None,
         value => Some(value.to_string()),
-    }
-}
-
-fn strings(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => found.push(text.clone()),
-        Value::Array(elements) => elements.iter().for_each(|value| strings(value, found)),
-        _ => {}
     }
 }
 
@@ -326,6 +265,32 @@ mod tests {
         );
         assert_eq!(found.paths, ["a", "b", "d"]);
         assert_eq!(found.commands, ["cat c", "ls"]);
+    }
+
+    #[test]
+    fn arguments_may_have_no_names() {
+        for arguments in [
+            json!("a"),
+            json!(["a"]),
+            json!([{ "path": "a" }]),
+            json!("[\"a\"]"),
+        ] {
+            assert_eq!(
+                call("read_files", arguments.clone()).paths,
+                ["a"],
+                "{arguments}"
+            );
+        }
+        let found = call("run_commands", json!(["cat a", { "command": "ls" }]));
+        for command in ["cat a", "ls"] {
+            assert!(found.commands.contains(&command.to_owned()), "{found:?}");
+        }
+        let patch = "*** Begin Patch\n*** Update File: a\n*** End Patch";
+        assert!(
+            call("apply_patch", json!(patch))
+                .paths
+                .contains(&"a".to_owned())
+        );
     }
 
     #[test]
@@ -383,36 +348,6 @@ mod tests {
     }
 
     #[test]
-    fn searches_are_command_lines() {
-        for (tool, arguments, expected) in [
-            (
-                "Grep",
-                json!({ "pattern": "x", "path": "a", "glob": "*.rs" }),
-                "rg -. -e x --glob '*.rs' -- 'a'",
-            ),
-            (
-                "search_file_content",
-                json!({ "pattern": "x" }),
-                "rg -. -e x --",
-            ),
-            (
-                "read_many_files",
-                json!({ "include": ["**/*.md"], "exclude": ["b"] }),
-                "rg -. -e x --glob '**/*.md' --glob '**/*.md' --glob '!b' --",
-            ),
-        ] {
-            assert_eq!(
-                call(tool, arguments).search.as_deref(),
-                Some(expected),
-                "{tool}"
-            );
-        }
-        for tool in ["web_search", "Read", "mcp__files__web_search", "Glob"] {
-            assert_eq!(call(tool, json!({ "query": "x" })).search, None, "{tool}");
-        }
-    }
-
-    #[test]
     fn only_our_own_tools_are_not_checked() {
         let path = json!({ "path": "a" });
         for (agent, tool) in [
@@ -445,12 +380,8 @@ mod tests {
     #[test]
     fn arguments_may_be_json_text() {
         assert_eq!(call("view", json!(r#"{"path":"a"}"#)).paths, ["a"]);
-        for arguments in [json!("a"), json!(["a"]), json!(null)] {
-            let input = json!({ "tool_name": "view", "tool_input": arguments });
-            assert_eq!(
-                ToolCall::new(Agent::Claude, &input, "tool_name", "tool_input"),
-                None
-            );
-        }
+        let input = json!({ "tool_name": "view", "tool_input": null });
+        let found = ToolCall::new(Agent::Claude, &input, "tool_name", "tool_input");
+        assert_eq!(found, None);
     }
 }

@@ -1,8 +1,9 @@
 //! The paths that a tool may read in a text.
 //!
-//! Tools disagree on quotes, line numbers, fragments and lists. A text therefore has several
+//! Tools disagree on quotes, percent-encoding, line numbers, fragments and lists. A text therefore has several
 //! readings, of which only those that exist matter.
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// Maximum length of a text that can be a path or a list of paths, in bytes.
@@ -15,6 +16,10 @@ pub fn readings(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if text.len() <= MAX_TEXT {
         add_readings(text, &mut found);
+        let decoded = percent_decode_str(text).decode_utf8_lossy();
+        if decoded != text {
+            add_readings(&decoded, &mut found);
+        }
         found.sort();
         found.dedup();
         found.retain(|reading| reading != text);
@@ -113,6 +118,8 @@ mod tests {
             "file:a/b",
             "a/b?x=1",
             "x://a/b",
+            "a%2Fb",
+            "x:%61/b",
         ] {
             assert!(readings(text).contains(&"a/b".to_owned()), "{text}");
         }

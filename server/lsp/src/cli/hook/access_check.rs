@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_agents::hook::{self, ToolCall};
+use sightline_agents::hook::{self, Search, ToolCall};
 use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
     method::CheckAccess,
@@ -92,7 +92,19 @@ impl AccessCheck {
             }
             let in_start = |command: &String| in_folder(start, command);
             request.commands.extend(call.commands.iter().map(in_start));
-            request.searches.extend(call.search.iter().map(in_start));
+            for search in &call.searches {
+                let is_needed = search
+                    .unless_exists
+                    .as_ref()
+                    .is_none_or(|path| !Path::new(&absolute(start, path)).exists());
+                if is_needed {
+                    let starts = search_starts(start, search);
+                    let starts = starts.iter().map(String::as_str);
+                    request
+                        .searches
+                        .push(in_folder(start, &search.command(starts)));
+                }
+            }
         }
         self.first_denial(&request, hook::denied_tool)
     }
@@ -188,6 +200,35 @@ impl Request {
     }
 }
 
+/// Returns the folders and files that a search starts from. One that does not exist may be read as
+/// the folder above it.
+fn search_starts(folder: &Path, search: &Search) -> BTreeSet<String> {
+    let mut starts = BTreeSet::new();
+    for text in &search.starts {
+        let readings = hook::readings(text);
+        let full = [text].into_iter().chain(&readings);
+        let full = full.flat_map(|text| {
+            let full = PathBuf::from(absolute(folder, text));
+            [without_parents(&full), full]
+        });
+        let mut existing: Vec<PathBuf> = full.filter(|path| path.exists()).collect();
+        if existing.is_empty() {
+            let full = without_parents(&PathBuf::from(absolute(folder, text.trim())));
+            existing.extend(
+                full.ancestors()
+                    .find(|path| path.exists())
+                    .map(Path::to_owned),
+            );
+        }
+        for path in existing {
+            let is_file = search.in_folder_of_file && !path.is_dir();
+            let start = path.parent().filter(|_| is_file).unwrap_or(&path);
+            starts.insert(start.to_string_lossy().into_owned());
+        }
+    }
+    starts
+}
+
 /// Removes each `..` with the name before it.
 fn without_parents(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
@@ -260,9 +301,9 @@ fn absolute(start: &Path, path: &str) -> String {
     if path.to_ascii_lowercase().starts_with("file:") {
         return path.to_owned();
     }
-    let in_home = path
-        .strip_prefix("~/")
-        .and_then(|rest| Some(directories::BaseDirs::new()?.home_dir().join(rest)));
+    let in_home = (path == "~").then_some("").or(path.strip_prefix("~/"));
+    let in_home =
+        in_home.and_then(|rest| Some(directories::BaseDirs::new()?.home_dir().join(rest)));
     let full = in_home.unwrap_or_else(|| start.join(path));
     full.to_string_lossy().into_owned()
 }

@@ -52,6 +52,12 @@ impl Session {
     pub(super) fn new(call: &Call, input: &HookInput) -> Result<Self, Error> {
         let cwd = input.cwd.as_deref().unwrap_or(Path::new("."));
         let cwd = offline::absolute_path(cwd)?;
+        // A folder that was removed has the rules of the one above it.
+        let mut existing = cwd.as_path().ancestors().filter(|folder| folder.is_dir());
+        let cwd = match existing.next() {
+            Some(existing) => offline::absolute_path(existing)?,
+            None => cwd,
+        };
         let root = match &call.root {
             Some(root) => root.clone(),
             None => offline::root_above(&cwd).canonical.as_path().to_owned(),

@@ -159,10 +159,9 @@ impl CommandChecker<'_> {
                     let path = shown(&place, dirs);
                     folders.push((place, path));
                 }
-            } else if let Some(text) = field.known()
-                && !is_remote(&text)
-            {
-                folders.extend(dirs.iter().map(|dir| (dir.join(&text), text.clone())));
+            } else if let Some(text) = field.known() {
+                let places = dirs.iter().map(|dir| (dir.join(&text), text.clone()));
+                folders.extend(places.filter(|(place, _)| !is_remote(&text) || place.exists()));
             }
         }
         (folders, !paths.is_empty())

@@ -1,0 +1,331 @@
+//! Searches in the content of files, as a command that reads the same files.
+//!
+//! Tools disagree on how they split and combine patterns. A restriction that is not certain is
+//! dropped, so that the command reads at least what the tool reads.
+
+use serde_json::{Map, Value};
+
+use super::{
+    arguments::{self, Kind},
+    written_path::quote,
+};
+use crate::Agent;
+
+/// Words of the names of arguments that select files by a pattern.
+const GLOB_WORDS: &[&str] = &["glob", "globs", "include", "includes"];
+/// Words that say, next to `search`, that a tool searches in the content of files.
+const CONTENT_WORDS: &[&str] = &[
+    "file",
+    "files",
+    "code",
+    "codebase",
+    "content",
+    "contents",
+    "text",
+    "workspace",
+    "project",
+    "repo",
+    "repository",
+    "pattern",
+    "start",
+];
+/// Words in the names of tools that search on other machines.
+const REMOTE_WORDS: &[&str] = &[
+    "github",
+    "gitlab",
+    "bitbucket",
+    "sourcegraph",
+    "gdrive",
+    "slack",
+    "sentry",
+    "linear",
+    "jira",
+    "confluence",
+    "atlassian",
+    "notion",
+    "web",
+];
+
+/// A search in the content of files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    /// Folders and files to search in, as written. Empty for the folder of the session.
+    pub starts: Vec<String>,
+    /// For a file, the tool searches in its folder.
+    pub in_folder_of_file: bool,
+    /// Only if this path does not exist: the tool then looks for a file with its name.
+    pub unless_exists: Option<String>,
+    /// Patterns of the files that are read. Empty for all.
+    globs: Vec<String>,
+    /// Patterns of files that are left out.
+    excluded: Vec<String>,
+    /// Ignored files are read too.
+    reads_ignored: bool,
+}
+
+impl Search {
+    /// Returns the search of a tool call. `None` if the tool does not search in contents.
+    pub(super) fn new(agent: Agent, tool: &str, fields: &Map<String, Value>) -> Option<Self> {
+        if !searches_content(tool) {
+            return None;
+        }
+        let mut search = Self {
+            in_folder_of_file: agent == Agent::Opencode,
+            ..Self::default()
+        };
+        let mut is_restricted = true;
+        for (name, value) in fields {
+            search.reads_ignored |= reads_ignored(name, value);
+            let mut texts = Vec::new();
+            strings(value, &mut texts);
+            // A query may be an option of the program that searches.
+            search.reads_ignored |= texts.iter().any(|text| text.starts_with('-'));
+            if is_glob_field(name) {
+                let patterns = patterns(&texts);
+                is_restricted &= patterns.is_some();
+                search.globs.extend(patterns.unwrap_or_default());
+                continue;
+            }
+            match arguments::kind(name) {
+                Kind::Path | Kind::Folder => {
+                    for text in texts {
+                        match text.contains(['*', '?', '[', '{']) {
+                            true => search.globs.push(text),
+                            false => search.starts.push(text),
+                        }
+                    }
+                }
+                // Other tools take a regular expression, or one pattern among others.
+                Kind::Excluded if value.is_array() && name == "exclude" => {
+                    search.excluded.extend(texts);
+                }
+                _ => {}
+            }
+        }
+        if !is_restricted || search.reads_ignored {
+            search.globs.clear();
+        }
+        Some(search)
+    }
+
+    /// Returns the search of a tool that looks for a file with a name, if there is none at a path.
+    pub(super) fn for_name(path: &str) -> Option<Self> {
+        let name = path
+            .rsplit(['/', '\\'])
+            .next()
+            .filter(|name| !name.is_empty())?;
+        Some(Self {
+            unless_exists: Some(path.to_owned()),
+            globs: patterns(&[name.to_owned()]).unwrap_or_default(),
+            reads_ignored: true,
+            ..Self::default()
+        })
+    }
+
+    /// Returns a command that reads what the search reads in these folders and files.
+    pub fn command<'a>(&self, starts: impl IntoIterator<Item = &'a str>) -> String {
+        let mut command = "rg -. -e x".to_owned();
+        if self.reads_ignored {
+            command.push_str(" --no-ignore");
+        }
+        for glob in &self.globs {
+            command.push_str(&format!(" --glob {}", quote(glob)));
+        }
+        for glob in &self.excluded {
+            command.push_str(&format!(" --glob {}", quote(&format!("!{glob}"))));
+        }
+        command.push_str(" --");
+        for start in starts {
+            command.push_str(&format!(" {}", quote(start)));
+        }
+        command
+    }
+}
+
+/// Returns the patterns in the values of an argument, which some tools split at spaces and commas.
+/// `None` if they do not restrict the search.
+fn patterns(texts: &[String]) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for text in texts {
+        let mut depth = 0_u32;
+        let parts = text.split(|c: char| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            c.is_whitespace() || c == ',' && depth == 0
+        });
+        found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
+    }
+    let is_unclear = |part: &String| part.starts_with('!') || part.contains('(');
+    let is_certain = !found.is_empty() && !found.iter().any(is_unclear);
+    is_certain.then_some(found)
+}
+
+/// Returns whether the values of an argument select files.
+fn is_glob_field(name: &str) -> bool {
+    let words = arguments::words(name);
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    arguments::kind(name) != Kind::Excluded
+        && (words.iter().any(|word| GLOB_WORDS.contains(&word.as_str()))
+            || has("file") && has("pattern"))
+}
+
+/// Returns whether an argument says that ignored files are read: `no_ignore: true`,
+/// `respect_git_ignore: false`, `include_ignored: true`.
+fn reads_ignored(name: &str, value: &Value) -> bool {
+    let name = name.to_ascii_lowercase();
+    let says_no =
+        name.contains("no_ignore") || name.contains("noignore") || name.contains("ignored");
+    match value {
+        Value::Bool(true) => says_no,
+        Value::Bool(false) => name.contains("respect"),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, value)| reads_ignored(name, value)),
+        _ => false,
+    }
+}
+
+/// Returns whether the name of a tool says that it searches in the content of files here.
+fn searches_content(tool: &str) -> bool {
+    let all = arguments::words(tool);
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    let words = arguments::words(name);
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    let has_one_of =
+        |words: &[String], list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let lower = tool.to_ascii_lowercase();
+    // The search of the file system server returns names.
+    if has_one_of(&all, REMOTE_WORDS) || lower.ends_with("filesystem__search_files") {
+        return false;
+    }
+    lower.contains("grep")
+        || words == ["rg"]
+        || has("search") && has_one_of(&words, CONTENT_WORDS)
+        || has("find") && has("in")
+        || has("read") && has("many")
+        || has("pack") && has("codebase")
+}
+
+fn strings(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(elements) => elements.iter().for_each(|value| strings(value, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Search;
+    use crate::Agent;
+
+    fn command(agent: Agent, tool: &str, arguments: serde_json::Value) -> Option<String> {
+        let search = Search::new(agent, tool, arguments.as_object().unwrap())?;
+        Some(search.command(search.starts.iter().map(String::as_str)))
+    }
+
+    #[test]
+    fn searches_are_command_lines() {
+        for (tool, arguments, expected) in [
+            (
+                "Grep",
+                json!({ "pattern": "x", "path": "a", "glob": "*.rs" }),
+                "rg -. -e x --glob '*.rs' -- 'a'",
+            ),
+            (
+                "search_file_content",
+                json!({ "pattern": "x" }),
+                "rg -. -e x --",
+            ),
+            ("rg", json!({ "pattern": "x" }), "rg -. -e x --"),
+            (
+                "mcp__ripgrep__search",
+                json!({ "pattern": "x" }),
+                "rg -. -e x --",
+            ),
+            ("start_search", json!({ "pattern": "x" }), "rg -. -e x --"),
+            (
+                "read_many_files",
+                json!({ "include": ["**/*.md"], "exclude": ["b"] }),
+                "rg -. -e x --glob '**/*.md' --glob '!b' --",
+            ),
+        ] {
+            let found = command(Agent::Claude, tool, arguments);
+            assert_eq!(found.as_deref(), Some(expected), "{tool}");
+        }
+        for tool in [
+            "web_search",
+            "Read",
+            "mcp__files__web_search",
+            "Glob",
+            "mcp__github__search_code",
+            "mcp__filesystem__search_files",
+        ] {
+            let found = command(Agent::Claude, tool, json!({ "query": "x" }));
+            assert_eq!(found, None, "{tool}");
+        }
+    }
+
+    #[test]
+    fn only_certain_restrictions_count() {
+        for (field, value, globs) in [
+            ("glob", json!(""), ""),
+            ("glob", json!(" "), ""),
+            ("glob", json!(","), ""),
+            ("glob", json!("*.rs .en*"), " --glob '*.rs' --glob '.en*'"),
+            ("glob", json!("*.rs,.en*"), " --glob '*.rs' --glob '.en*'"),
+            ("glob", json!("*.{rs,md}"), " --glob '*.{rs,md}'"),
+            ("include", json!("key.txt"), " --glob 'key.txt'"),
+            ("include", json!("!x"), ""),
+            ("include", json!(["README.md", "+(.)env"]), ""),
+            ("include_pattern", json!(""), ""),
+            ("exclude_pattern", json!("{.env}"), ""),
+            ("paths_exclude_glob", json!("*.md"), ""),
+            ("paths_include_glob", json!(""), ""),
+        ] {
+            let found = command(
+                Agent::Gemini,
+                "grep",
+                json!({ "pattern": "x", field: value }),
+            );
+            assert_eq!(
+                found,
+                Some(format!("rg -. -e x{globs} --")),
+                "{field} {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn ignored_files_are_read_on_request() {
+        for arguments in [
+            json!({ "no_ignore": true, "glob": "*.rs" }),
+            json!({ "file_filtering_options": { "respect_git_ignore": false } }),
+            json!({ "queries": ["-uue."] }),
+        ] {
+            let found = command(Agent::Cline, "search_codebase", arguments.clone());
+            assert_eq!(
+                found.as_deref(),
+                Some("rg -. -e x --no-ignore --"),
+                "{arguments}"
+            );
+        }
+        let found = command(Agent::Gemini, "grep_search", json!({ "no_ignore": false }));
+        assert_eq!(found.as_deref(), Some("rg -. -e x --"));
+    }
+
+    #[test]
+    fn a_name_is_searched_for() {
+        let search = Search::for_name("a/key.txt").unwrap();
+        assert_eq!(
+            search.command([]),
+            "rg -. -e x --no-ignore --glob 'key.txt' --"
+        );
+        assert_eq!(Search::for_name("a/"), None);
+    }
+}
