@@ -157,11 +157,12 @@ test('differences are in a tab page, old beside the file itself', function()
       end, vim.api.nvim_tabpage_list_wins(0))
     ]])
   end
-  same(sides(), { { 'one\ntwo', true, 'nofile' }, { 'one\nTWO', true, '' } })
+  local panel = { 'M src/a.txt  +1 -1\nA src/new.txt  +1 -0', false, 'nofile' }
+  same(sides(), { panel, { 'one\ntwo', true, 'nofile' }, { 'one\nTWO', true, '' } })
   has(editor:wait_screen('1/2 M src/a.txt'), 'now')
   editor:press(']f')
   editor:wait([[return _G.shown[2] == 'src/new.txt']])
-  same(sides(), { { '', true, 'nofile' }, { 'new', true, '' } })
+  same(sides(), { panel, { '', true, 'nofile' }, { 'new', true, '' } })
   editor:press('[f')
   editor:wait([[return _G.shown[3] == 'src/a.txt']])
   editor:command('tabclose')
@@ -170,6 +171,75 @@ test('differences are in a tab page, old beside the file itself', function()
   editor:lua('return vim.wait(200)')
   local block = editor:ask('environment_details', { consume = false }).text
   has_not(block, 'sightline://')
+  editor:quit()
+end)
+
+test('the panel of a diff lists the files and opens them', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  write(root .. '/src/b.txt', 'changed\n')
+  write(root .. '/src/c.txt', 'new\n')
+  editor:press(':Sightline diff last<CR>')
+  editor:wait_screen('1/2 M src/b.txt')
+  editor:press('<C-w>t')
+  editor:press('j<CR>')
+  editor:wait_screen('2/2 A src/c.txt')
+  editor:press('[f')
+  editor:wait_screen('1/2 M src/b.txt')
+  same(editor:lua('return vim.fn.line(".")'), 1)
+  editor:press('q')
+  editor:wait([[return #vim.api.nvim_list_tabpages() == 1]])
+  editor:quit()
+end)
+
+test('files that only a diff opened are not listed, not shared, and wiped', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  for name in ('bcd'):gmatch('.') do
+    write(('%s/src/%s.txt'):format(root, name), 'changed\n')
+  end
+  local function files()
+    return editor:lua(
+      [[
+      local folder = ...
+      return vim.tbl_map(function(info)
+        return vim.fs.basename(info.name) .. (info.listed == 1 and '' or ' unlisted')
+      end, vim.tbl_filter(function(info)
+        return vim.startswith(info.name, folder)
+      end, vim.fn.getbufinfo()))
+    ]],
+      root
+    )
+  end
+  local function block()
+    return editor:ask('environment_details', { consume = false }).text
+  end
+  editor:press(':Sightline diff last<CR>')
+  editor:wait_screen('1/3 M src/b.txt')
+  editor:press(']f')
+  editor:wait_screen('2/3 A src/c.txt')
+  same(files(), { 'a.txt', 'c.txt unlisted' })
+  has_not(block(), 'c.txt')
+  has(block(), 'a.txt')
+  -- A file that the user changes is open like any other.
+  editor:press('ccmine<Esc>')
+  editor:wait([[return vim.bo.modified and vim.bo.buflisted]])
+  has(block(), 'src/c.txt')
+  same(editor:ask('read_file', { path = 'src/c.txt' }).text, 'mine\n')
+  editor:press(']f')
+  editor:wait_screen('3/3 A src/d.txt')
+  editor:command('tabclose')
+  same(files(), { 'a.txt', 'c.txt' })
+  -- So is one that the user opens.
+  editor:command('Sightline diff last src/b.txt')
+  editor:wait_screen('1/1 M src/b.txt')
+  editor:command('tabedit src/b.txt')
+  editor:command('tabclose')
+  editor:command('tabclose')
+  same(files(), { 'a.txt', 'c.txt', 'b.txt' })
+  has(block(), 'src/b.txt')
   editor:quit()
 end)
 

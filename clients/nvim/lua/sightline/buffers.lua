@@ -5,12 +5,13 @@ local config = require('sightline.config')
 local M = {}
 
 --- Returns whether a buffer is a file that is shared with the server. Terminals,
---- lists, scratch buffers, folders and `scheme://` names are not, and neither are
---- buffers excluded by `vim.b.sightline = false` or the option `attach`.
+--- lists, scratch buffers, folders and `scheme://` names are not, and neither are files
+--- that only a diff opened, and buffers excluded by `vim.b.sightline = false` or the
+--- option `attach`.
 ---@param bufnr integer
 ---@return boolean
 function M.is_file(bufnr)
-  if not vim.api.nvim_buf_is_loaded(bufnr) or vim.bo[bufnr].buftype ~= '' then
+  if not vim.api.nvim_buf_is_loaded(bufnr) or vim.bo[bufnr].buftype ~= '' or vim.b[bufnr].sightline_diff then
     return false
   end
   local name = vim.api.nvim_buf_get_name(bufnr)

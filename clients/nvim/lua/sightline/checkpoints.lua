@@ -58,7 +58,7 @@ function M.create(label, confirmed, target)
 end
 
 --- Shows the changes since a checkpoint. Asks for one if none is given.
----@param spec? string `id`, or `id..id` to compare two
+---@param spec? string checkpoint, or two as `old..new`
 ---@param paths? string[]
 function M.diff(spec, paths)
   local target = current_target()
@@ -273,23 +273,34 @@ function M.restore(id, paths)
   end)
 end
 
---- Undoes a restore after a preview: the given one, otherwise the last one of this
---- session, otherwise the last one.
----@param id? string
-function M.undo(id)
-  local target = current_target()
+---@param id string
+---@param target sightline.Target
+local function preview_and_undo(id, target)
   review({
     title = 'undo restore',
     question = 'Undo the restore?',
     verb = 'Undo',
     done = 'undo restored',
     nothing = 'already up to date with the state before the restore',
-    preview = { id = id or undo[target.root or ''] or 'last', undo = true },
+    preview = { id = id, undo = true },
     send = function(preview, force, callback)
       local params = { undoId = preview.undoId, token = preview.token, force = force, workDoneToken = progress() }
       api.undo_restore(params, callback, target)
     end,
   }, target)
+end
+
+--- Undoes a restore after a preview: the given one, otherwise the last one of this
+--- session, otherwise the last one.
+---@param id? string
+function M.undo(id)
+  local target = current_target()
+  if id and id ~= 'last' then
+    return pickers.resolve(id, target, function(whole)
+      preview_and_undo(whole, target)
+    end)
+  end
+  preview_and_undo(undo[target.root or ''] or 'last', target)
 end
 
 return M

@@ -1,5 +1,6 @@
 --- Shows changes in a new tab page: the old text on the left, and the file itself or
---- a newer checkpoint on the right. `]f` and `[f` go through the files.
+--- a newer checkpoint on the right, below a panel with the changed files. `]f` and `[f`
+--- go through the files.
 
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
@@ -9,6 +10,9 @@ local show = require('sightline.show')
 local M = {}
 
 local LETTERS = { added = 'A', modified = 'M', deleted = 'D', renamed = 'R', typeChanged = 'T' }
+
+--- Maximum height of the panel, in lines.
+local PANEL_HEIGHT = 8
 
 --- Formats a changed file as one line.
 ---@param file sightline.FileDifference
@@ -26,6 +30,7 @@ end
 ---@field target? sightline.Target
 ---@field left integer Window.
 ---@field right integer
+---@field panel? integer Window with the files. Absent if there is one file.
 
 --- Returns the absolute path of a file in a result.
 ---@param file { path: string, uri?: string }
@@ -34,6 +39,34 @@ end
 function M.path(file, target)
   local root = server.root(target) or vim.fn.getcwd()
   return buffers.normalize(file.uri and vim.uri_to_fname(file.uri) or root .. '/' .. file.path)
+end
+
+--- Returns the buffer of a file. A file that was not open is unlisted, not shared with
+--- the server, and wiped when it is no longer shown, until the user opens or changes it.
+---@param path string
+---@return integer bufnr
+local function file_buffer(path)
+  local bufnr = vim.fn.bufadd(path)
+  if vim.bo[bufnr].buflisted or vim.api.nvim_buf_is_loaded(bufnr) then
+    return bufnr
+  end
+  vim.b[bufnr].sightline_diff = true
+  vim.bo[bufnr].bufhidden = 'wipe'
+  vim.fn.bufload(bufnr)
+  vim.api.nvim_create_autocmd({ 'BufAdd', 'BufModifiedSet' }, {
+    buffer = bufnr,
+    callback = function()
+      if not (vim.bo[bufnr].buflisted or vim.bo[bufnr].modified) then
+        return
+      end
+      vim.b[bufnr].sightline_diff = nil
+      vim.bo[bufnr].bufhidden = ''
+      vim.bo[bufnr].buflisted = true
+      server.attach(bufnr)
+      return true
+    end,
+  })
+  return bufnr
 end
 
 ---@param window integer
@@ -48,6 +81,7 @@ local function put(window, bufnr, title)
   vim.wo[window].winbar = title:gsub('%%', '%%%%')
 end
 
+--- Shows the file of an index.
 ---@param differences sightline.Differences
 ---@param index integer
 local function load(differences, index)
@@ -75,9 +109,7 @@ local function load(differences, index)
     if differences.to or now.binary or now.status == 'deleted' or now.omitted then
       right = side(now.after, differences.to or 'now')
     else
-      right = vim.fn.bufadd(M.path(now, differences.target))
-      vim.bo[right].buflisted = true
-      vim.fn.bufload(right)
+      right = file_buffer(M.path(now, differences.target))
     end
     vim.api.nvim_win_call(differences.left, function()
       vim.cmd('diffoff!')
@@ -85,7 +117,12 @@ local function load(differences, index)
     local place = ('%d/%d %s'):format(index, #differences.files, M.line(now))
     put(differences.left, left, ('%s  %s'):format(differences.from:sub(1, 8), place))
     put(differences.right, right, differences.to and differences.to:sub(1, 8) or 'now')
-    for _, bufnr in ipairs({ left, right }) do
+    local shown = { left, right }
+    if differences.panel and vim.api.nvim_win_is_valid(differences.panel) then
+      vim.api.nvim_win_set_cursor(differences.panel, { index, 0 })
+      table.insert(shown, vim.api.nvim_win_get_buf(differences.panel))
+    end
+    for _, bufnr in ipairs(shown) do
       local function go(step)
         return function()
           load(differences, (index - 1 + step) % #differences.files + 1)
@@ -96,6 +133,23 @@ local function load(differences, index)
     end
     vim.api.nvim_exec_autocmds('User', { pattern = 'SightlineDiff', modeline = false, data = { path = file.path } })
   end, differences.target)
+end
+
+--- Opens the panel. `<CR>` shows the file of the line, `q` closes the diff.
+---@param differences sightline.Differences
+---@return integer window
+local function open_panel(differences)
+  local height = math.min(#differences.files, PANEL_HEIGHT)
+  local panel = show.open('changed files', vim.tbl_map(M.line, differences.files), nil, height)
+  vim.wo[panel].cursorline = true
+  local function map(key, action, description)
+    vim.keymap.set('n', key, action, { buffer = vim.api.nvim_win_get_buf(panel), desc = description })
+  end
+  map('<CR>', function()
+    load(differences, vim.api.nvim_win_get_cursor(panel)[1])
+  end, 'Show the changed file')
+  map('q', '<Cmd>tabclose<CR>', 'Close the diff')
+  return panel
 end
 
 --- Opens the changes between a checkpoint and another, or the workspace.
@@ -116,11 +170,15 @@ function M.open(params, target)
     local right = vim.api.nvim_get_current_win()
     vim.cmd('leftabove vsplit')
     local left = vim.api.nvim_get_current_win()
-    vim.api.nvim_set_current_win(right)
-    load({ from = params.from, to = params.to, files = result.files, target = target, left = left, right = right }, 1)
+    ---@type sightline.Differences
+    local differences =
+      { from = params.from, to = params.to, files = result.files, target = target, left = left, right = right }
     if #result.files > 1 then
+      differences.panel = open_panel(differences)
       show.say(show.count(#result.files, 'changed file') .. '; next with ]f, previous with [f')
     end
+    vim.api.nvim_set_current_win(right)
+    load(differences, 1)
   end, target)
 end
 

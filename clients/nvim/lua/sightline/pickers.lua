@@ -55,27 +55,38 @@ function M.checkpoint(prompt, params, callback)
   end)
 end
 
---- Resolves the first digits of a checkpoint id. Does not call back unless exactly
---- one checkpoint matches.
----@param digits string
+--- Returns the ids of the checkpoints that `name` selects: `last`, a label, or the first
+--- digits of an id.
+---@param name string
+---@param checkpoints sightline.Checkpoint[] newest first
+---@return string[]
+local function matches(name, checkpoints)
+  local by_digits = {}
+  for _, checkpoint in ipairs(checkpoints) do
+    if checkpoint.label == name or (name == 'last' and checkpoint.purpose ~= 'undo') then
+      return { checkpoint.id }
+    elseif vim.startswith(checkpoint.id, name) then
+      table.insert(by_digits, checkpoint.id)
+    end
+  end
+  return by_digits
+end
+
+--- Resolves the name of a checkpoint. Does not call back unless it selects one.
+---@param name string `last`, a label, or the first digits of an id
 ---@param target sightline.Target
 ---@param callback fun(id: string)
-function M.resolve(digits, target, callback)
-  if #digits >= 40 then
-    return callback(digits)
-  end
+function M.resolve(name, target, callback)
   api.list_checkpoints({}, function(err, result)
     if not result then
       return show.failed(err)
     end
-    local found = vim.tbl_filter(function(checkpoint)
-      return vim.startswith(checkpoint.id, digits)
-    end, result.checkpoints)
+    local found = matches(name, result.checkpoints)
     if #found ~= 1 then
       local text = #found == 0 and 'no checkpoint matches %s' or 'several checkpoints match %s'
-      return show.say(text:format(digits), vim.log.levels.ERROR)
+      return show.say(text:format(name), vim.log.levels.ERROR)
     end
-    callback(found[1].id)
+    callback(found[1])
   end, target)
 end
 

@@ -40,15 +40,16 @@ end
 ---@param name string
 ---@param lines string[]
 ---@param filetype? string
+---@param height? integer defaults to the number of lines, at most 40% of the screen
 ---@return integer window
-function M.open(name, lines, filetype)
+function M.open(name, lines, filetype, height)
   for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     if vim.w[window].sightline == name then
       vim.api.nvim_win_close(window, true)
     end
   end
   local bufnr = M.scratch(name, lines, filetype)
-  local height = math.max(3, math.min(#lines, math.floor(vim.o.lines * 0.4)))
+  height = height or math.max(3, math.min(#lines, math.floor(vim.o.lines * 0.4)))
   vim.cmd(('topleft %dsplit'):format(height))
   local window = vim.api.nvim_get_current_win()
   vim.api.nvim_win_set_buf(window, bufnr)
