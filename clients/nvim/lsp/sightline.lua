@@ -5,7 +5,7 @@ local server = require('sightline.server')
 
 local config = server.client_config()
 config.root_dir = function(bufnr, on_dir)
-  if buffers.is_file(bufnr) then
+  if buffers.is_file(bufnr) and not buffers.is_large(bufnr) then
     on_dir(buffers.root_of(buffers.path(bufnr)))
   end
 end

@@ -5,7 +5,6 @@ local has, has_not, same, write = driver.has, driver.has_not, driver.same, drive
 local test = driver.test
 
 local shop = driver.sample()
-local scratch = vim.fs.dirname(shop)
 
 local function start(init, options)
   return driver.start(vim.tbl_extend('force', { cwd = shop, init = init }, options or {}))
@@ -364,15 +363,43 @@ test('each project has a server; an inner one is told to the outer one too', fun
   vim.fn.delete(inner, 'rf')
 end)
 
-test('a file without a project gets its folder, the home folder none', function()
-  local loose = scratch .. '/loose'
-  vim.fn.mkdir(loose, 'p')
+test('files outside of projects share one server without a folder', function()
   local editor = start(nil, { cwd = '/' })
-  local root = [[return require('sightline.buffers').root_of(...) or 'none']]
-  same(editor:lua(root, loose .. '/file.txt'), loose)
-  same(editor:lua(root .. '', editor:lua([[return vim.env.HOME]]) .. '/file.txt'), 'none')
-  editor:command('cd ' .. scratch)
-  same(editor:lua(root, loose .. '/file.txt'), scratch)
+  for index = 1, 6 do
+    local loose = driver.folder()
+    write(loose .. '/file.txt', 'on disk\n')
+    editor:command(('edit %s/file.txt'):format(loose))
+    if index == 1 then
+      editor:command('cd ' .. loose)
+      same(editor:lua([[return require('sightline.buffers').root_of(...)]], loose .. '/file.txt'), loose)
+      editor:command('cd /')
+    end
+  end
+  editor:press('ccunsaved<Esc>')
+  has(block(editor), '/file.txt')
+  editor:lua('vim.wait(200)')
+  same(
+    editor:lua([[
+      local client = require('sightline.server').clients()[1]
+      return { #require('sightline.server').clients(), #vim.tbl_keys(client.attached_buffers), client.workspace_folders == nil }
+    ]]),
+    { 1, 6, true }
+  )
+  editor:quit()
+end)
+
+test('of a large file only the path is known', function()
+  local editor = start('require("sightline").setup({ max_file_size = 1000 })')
+  write(shop .. '/small.txt', ('x'):rep(999) .. '\n')
+  write(shop .. '/large.txt', ('x'):rep(1000) .. '\n')
+  editor:command('edit small.txt')
+  editor:command('split large.txt')
+  has(block(editor), '# Neovim Visible Files\nlarge.txt\nsmall.txt\n')
+  local attached = [[return #vim.lsp.get_clients({ bufnr = vim.fn.bufnr(...) })]]
+  same({ editor:lua(attached, 'small.txt'), editor:lua(attached, 'large.txt') }, { 1, 0 })
+  editor:press('ccunsaved<Esc>')
+  editor:wait([[return vim.bo.modified]])
+  same(#editor:ask('read_file', { path = 'large.txt' }).text, 1001)
   editor:quit()
 end)
 

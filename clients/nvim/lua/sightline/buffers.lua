@@ -21,6 +21,13 @@ function M.is_file(bufnr)
   return M.is_wanted(bufnr)
 end
 
+--- Returns whether a file buffer is too large for its text to be sent.
+---@param bufnr integer
+---@return boolean
+function M.is_large(bufnr)
+  return vim.api.nvim_buf_get_offset(bufnr, vim.api.nvim_buf_line_count(bufnr)) > config.current.max_file_size
+end
+
 --- Returns whether a buffer is not excluded.
 ---@param bufnr integer
 ---@return boolean
@@ -58,8 +65,8 @@ local function is_too_broad(folder)
   return folder == vim.fs.normalize('~') or vim.fs.dirname(folder) == folder
 end
 
---- Returns the project of a path: by root markers, otherwise the working directory,
---- otherwise the folder of the file. Returns `nil` if that is the home folder.
+--- Returns the project of a path: by root markers, otherwise the working directory.
+--- Returns `nil` for a file outside of projects.
 ---@param path string
 ---@return string?
 function M.root_of(path)
@@ -72,10 +79,6 @@ function M.root_of(path)
   local cwd = M.normalize(vim.fn.getcwd())
   if M.is_below(path, cwd) and not is_too_broad(cwd) then
     return cwd
-  end
-  local folder = vim.fn.isdirectory(path) == 1 and path or vim.fs.dirname(path)
-  if vim.fn.isdirectory(folder) == 1 and not is_too_broad(folder) then
-    return folder
   end
 end
 

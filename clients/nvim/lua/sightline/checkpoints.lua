@@ -78,6 +78,27 @@ function M.diff(spec, paths)
   end)
 end
 
+--- Marks the windows of a buffer whose file was deleted, until the file exists again.
+---@param bufnr integer
+local function mark_deleted(bufnr)
+  local windows = vim.fn.win_findbuf(bufnr)
+  local function set_winbar(text)
+    for _, window in ipairs(windows) do
+      if vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window) == bufnr then
+        vim.wo[window][0].winbar = text
+      end
+    end
+  end
+  set_winbar('deleted by a restore; :write creates the file again')
+  vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost' }, {
+    buffer = bufnr,
+    once = true,
+    callback = function()
+      set_winbar('')
+    end,
+  })
+end
+
 --- Reloads the buffers of restored files, and deletes the hidden buffers of deleted
 --- files.
 ---@param outcomes sightline.RestoreOutcome[]
@@ -87,7 +108,9 @@ function M.restored(outcomes, target, force)
   for _, outcome in ipairs(outcomes) do
     local bufnr = outcome.ok and buffers.of_path(diff.path(outcome, target))
     if bufnr and outcome.action == 'delete' then
-      if not vim.bo[bufnr].modified and #vim.fn.win_findbuf(bufnr) == 0 then
+      if vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
+        mark_deleted(bufnr)
+      else
         vim.api.nvim_buf_delete(bufnr, {})
       end
     elseif bufnr and vim.bo[bufnr].modified then

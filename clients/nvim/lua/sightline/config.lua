@@ -8,6 +8,7 @@ local M = {}
 ---@field settings? sightline.Settings Settings of the server.
 ---@field attach? fun(bufnr: integer): boolean Returns false to exclude a buffer or terminal.
 ---@field terminals? boolean Send terminals and their output. Default: `true`.
+---@field max_file_size? integer Maximum size of a file whose text is sent, in bytes. Of larger files, only the path is sent. Default: 2 MB.
 ---@field debounce_ms? integer Minimum interval between updates of the editor state. Default: `100`.
 
 ---@class sightline.Config
@@ -16,6 +17,7 @@ local M = {}
 ---@field settings sightline.Settings
 ---@field attach fun(bufnr: integer): boolean
 ---@field terminals boolean
+---@field max_file_size integer
 ---@field debounce_ms integer
 
 ---@type sightline.Config
@@ -28,6 +30,7 @@ local defaults = {
     return true
   end,
   terminals = true,
+  max_file_size = 2 * 1024 * 1024,
   debounce_ms = 100,
 }
 
@@ -37,6 +40,7 @@ local types = {
   settings = { 'table' },
   attach = { 'function' },
   terminals = { 'boolean' },
+  max_file_size = { 'number' },
   debounce_ms = { 'number' },
 }
 

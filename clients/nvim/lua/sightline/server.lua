@@ -1,4 +1,5 @@
---- Servers: one per project folder, started on demand.
+--- Servers: one per project folder, and one without a folder for all other files,
+--- started on demand.
 ---
 --- Every LSP client whose server announces the capability `experimental.sightline` is
 --- used, regardless of its name and of who started it.
@@ -106,6 +107,9 @@ end
 --- outer folder also gets unsaved text of an inner one.
 ---@param bufnr integer
 local function attach_everywhere(bufnr)
+  if buffers.is_large(bufnr) then
+    return
+  end
   local path = buffers.path(bufnr)
   for _, client in ipairs(M.clients()) do
     for _, root in ipairs(M.roots(client)) do
@@ -238,7 +242,8 @@ function M.ensure(root)
   ---@type sightline.Server
   local server = { id = 0, root = root, ready = false, waiting = {}, pending = {}, by_command = {} }
   for _, client in ipairs(M.clients()) do
-    if vim.tbl_contains(M.roots(client), root) then
+    local roots = M.roots(client)
+    if vim.tbl_contains(roots, root) or (not root and #roots == 0) then
       server.id, server.ready = client.id, true
       servers[root or ''] = server
       return server
@@ -273,7 +278,9 @@ function M.attach(bufnr)
   end
   local server, err = M.ensure(buffers.root_of(buffers.path(bufnr)))
   if server then
-    vim.lsp.buf_attach_client(bufnr, server.id)
+    if not buffers.is_large(bufnr) then
+      vim.lsp.buf_attach_client(bufnr, server.id)
+    end
     attach_everywhere(bufnr)
     return
   end

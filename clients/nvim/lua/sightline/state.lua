@@ -192,11 +192,12 @@ function M.snapshot(encoding)
   for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     local bufnr = vim.api.nvim_win_get_buf(window)
     if buffers.is_file(bufnr) then
+      local large = buffers.is_large(bufnr)
       table.insert(editors, {
         uri = uri(bufnr),
         isActive = window == active,
-        visibleRanges = visible_ranges(window, bufnr, encoding),
-        selections = selections(window, bufnr, encoding),
+        visibleRanges = large and {} or visible_ranges(window, bufnr, encoding),
+        selections = large and {} or selections(window, bufnr, encoding),
       })
     end
   end
