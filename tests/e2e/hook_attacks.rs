@@ -221,6 +221,11 @@ fn a_search_that_would_read_denied_files_is_refused() {
             true,
         ),
         ("Read", json!({ "file_path": "%73ecret.txt" }), true),
+        (
+            "write_bash",
+            json!({ "input": "cat secret.txt{enter}" }),
+            true,
+        ),
         ("Bash", json!({ "command": "grep -r . x:/.." }), false),
         ("mcp__github__search_code", json!({ "query": "x" }), false),
         ("Grep", json!({ "pattern": "x", "path": "sub/" }), false),

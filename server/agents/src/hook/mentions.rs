@@ -13,25 +13,28 @@ const CONTENT_START: &str = "--- Content from referenced files ---";
 const CONTENT_OF: &str = "Content from @";
 /// Maximum length of a path, in bytes. Linux allows 4,096.
 const MAX_PATH: usize = 4096;
+/// Maximum length of a path as written, in bytes. Agents remove `.` and `..` before they open it.
+const MAX_WRITTEN: usize = 256 * 1024;
 /// Maximum total length of the texts of a prompt, in bytes. A pasted file can have many `@`.
 const MAX_TOTAL: usize = 64 * 1024 * 1024;
 
 /// Returns the texts of a prompt that may be paths. `None` if there are too many.
 /// `has_content` says that the agent has appended the content of mentioned files.
 pub(super) fn mentions(prompt: &str, has_content: bool) -> Option<Vec<String>> {
-    let (typed, content) = prompt
+    let (typed, _) = prompt
         .rsplit_once(CONTENT_START)
         .filter(|_| has_content)
         .unwrap_or((prompt, ""));
     let mut found = Found::default();
     for (at, _) in typed.match_indices('@') {
-        let end = typed.ceil_char_boundary(at + 1 + MAX_PATH);
+        let end = typed.ceil_char_boundary(at + 1 + MAX_WRITTEN);
         add_word(typed.get(at + 1..end).unwrap_or_default(), &mut found);
         if found.total > MAX_TOTAL {
             return None;
         }
     }
-    for line in content.lines() {
+    // The content may have the line at its start too.
+    for line in prompt.lines().filter(|_| has_content) {
         if let Some(path) = line.strip_prefix(CONTENT_OF) {
             found.add(path.trim_end().trim_end_matches(':'));
         }
@@ -65,6 +68,10 @@ fn add_word(text: &str, found: &mut Found) {
     }
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let word = text.get(..end).unwrap_or_default();
+    if word.len() > MAX_PATH {
+        add_prefixes(cut(&normalized(word)), found);
+    }
+    let word = cut(word);
     add_prefixes(word, found);
     // `@server:file:///path`
     for reading in readings(word) {
@@ -86,14 +93,42 @@ fn add_word(text: &str, found: &mut Found) {
     add_prefixes(&unescaped, found);
 }
 
-/// Adds the text, and what stands before each character that can end a path.
+/// Returns the beginning of a text that can be a path.
+fn cut(text: &str) -> &str {
+    text.get(..text.ceil_char_boundary(MAX_PATH))
+        .unwrap_or(text)
+}
+
+/// Returns a path without `.`, and without `..` and the names before it.
+fn normalized(path: &str) -> String {
+    let mut names = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "." => {}
+            ".." if names.last().is_some_and(|name| !matches!(*name, "" | "..")) => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    names.join("/")
+}
+
+/// Adds the text, and what stands before each character that can end a path. `.env.example` does
+/// not end at its second dot.
 fn add_prefixes(text: &str, found: &mut Found) {
     let mut previous = 'a';
     for (at, c) in text.char_indices() {
-        if !c.is_ascii_alphanumeric() || !previous.is_ascii_alphanumeric() {
+        let next = text
+            .get(at + c.len_utf8()..)
+            .and_then(|rest| rest.chars().next());
+        let is_in_name =
+            matches!(c, '.' | '-' | '_') && next.is_some_and(|next| next.is_ascii_alphanumeric());
+        let can_end = !c.is_ascii_alphanumeric() || !previous.is_ascii_alphanumeric();
+        if can_end && !is_in_name {
             found.add(text.get(..at).unwrap_or_default());
         }
-        previous = c;
+        previous = if is_in_name { 'a' } else { c };
     }
     found.add(text);
 }
@@ -129,6 +164,11 @@ mod tests {
         ] {
             assert!(finds(prompt, "a/b.rs"), "{prompt}");
         }
+        assert!(finds(&format!("@{}a/b.rs", "./".repeat(9000)), "a/b.rs"));
+        assert!(finds(&format!("@a/b.rs,{}", "x".repeat(9000)), "a/b.rs"));
+        for prompt in ["@a/b.rs.example", "joe@a/b.rs-x", "@a/b.rs_2"] {
+            assert!(!finds(prompt, "a/b.rs"), "{prompt}");
+        }
         assert!(finds(r"@my\ file, x", "my file"));
         assert!(finds(r"@a\b", r"a\b"));
         assert!(finds("@\"my file\" x", "my file"));
@@ -143,12 +183,18 @@ mod tests {
         assert!(finds(prompt, "d"));
         let twice = format!("--- Content from referenced files ---\n{prompt}");
         assert_eq!(mentions(&twice, true), found);
+        let content = format!("{prompt}--- Content from referenced files ---\nend");
+        assert!(
+            mentions(&content, true)
+                .unwrap()
+                .contains(&"dir/b c".to_owned())
+        );
     }
 
     #[test]
     fn too_many_mentions_are_reported() {
         let long = format!("@{}", "a,".repeat(2000));
-        assert_eq!(mentions(&long.repeat(40), false), None);
+        assert!(mentions(&long.repeat(40), false).is_none());
         assert!(mentions(&"@types/node, ".repeat(100_000), false).is_some());
     }
 }

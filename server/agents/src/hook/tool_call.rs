@@ -54,6 +54,7 @@ impl ToolCall {
         };
         let mut collector = Collector {
             is_patch: tool.to_ascii_lowercase().contains("patch"),
+            is_terminal: is_terminal(tool),
             ..Collector::default()
         };
         match arguments {
@@ -98,6 +99,8 @@ struct Collector {
     call: ToolCall,
     /// The tool applies patches, and runs no commands.
     is_patch: bool,
+    /// The tool writes to a terminal.
+    is_terminal: bool,
 }
 
 impl Collector {
@@ -122,6 +125,7 @@ impl Collector {
             self.possible_path(name, &['/', '.']);
             let words = arguments::words(name);
             let kind = match arguments::kind(name) {
+                Kind::Other if self.is_terminal && name == "input" => Kind::Command,
                 // `files: [{ "name": PATH }]`
                 Kind::Other => above,
                 kind => kind,
@@ -178,7 +182,8 @@ impl Collector {
         }
         match kind {
             Kind::Command if self.is_patch && text.trim_start().starts_with(patches::START) => {}
-            Kind::Command => self.call.commands.push(text.to_owned()),
+            // `cat a{enter}`
+            Kind::Command => self.call.commands.push(text.replace("{enter}", "\n")),
             Kind::Path | Kind::Folder => {
                 if !is_remote(text) {
                     self.call.paths.push(text.to_owned());
@@ -213,6 +218,14 @@ fn is_ours(agent: Agent, tool: &str) -> bool {
     };
     tool.strip_prefix(prefix)
         .is_some_and(|name| mcp::tools().iter().any(|tool| tool.name == name))
+}
+
+/// Returns whether the name of a tool says that it writes to a terminal.
+fn is_terminal(tool: &str) -> bool {
+    let words = arguments::words(tool);
+    ["bash", "shell", "terminal", "process", "stdin"]
+        .iter()
+        .any(|wanted| words.iter().any(|word| word == wanted))
 }
 
 /// Returns whether the text is a URL of another machine.
@@ -265,6 +278,16 @@ mod tests {
         );
         assert_eq!(found.paths, ["a", "b", "d"]);
         assert_eq!(found.commands, ["cat c", "ls"]);
+    }
+
+    #[test]
+    fn input_of_a_terminal_is_a_command() {
+        for tool in ["write_bash", "interact_with_process"] {
+            let found = call(tool, json!({ "input": "cat a{enter}" }));
+            assert_eq!(found.commands, ["cat a\n"], "{tool}");
+        }
+        let found = call("ask", json!({ "input": "cat a" }));
+        assert_eq!(found.commands, Vec::<String>::new());
     }
 
     #[test]

@@ -191,7 +191,9 @@ impl Request {
     /// kernel, so both count.
     fn add_existing(&mut self, start: &Path, text: &str) {
         let full = PathBuf::from(absolute(start, text));
-        for path in [without_parents(&full), full] {
+        // A folder may be named `file:`.
+        let plain = start.join(text);
+        for path in [without_parents(&full), full, without_parents(&plain), plain] {
             if path.symlink_metadata().is_ok() && self.existing.insert(path.clone()) {
                 let full = path.to_string_lossy().into_owned();
                 self.paths.push((text.to_owned(), full));

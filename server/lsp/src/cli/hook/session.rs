@@ -191,7 +191,9 @@ impl Session {
             .call::<EnvironmentDetails>(&self.workspace, params)?
             .0;
         let file = self.state_file();
-        let stored = file.as_deref().and_then(|file| fs::read(file).ok());
+        let stored = file
+            .as_deref()
+            .and_then(|file| atomic_file::read(file).ok()?);
         let mut known: KnownSections = stored
             .and_then(|stored| serde_json::from_slice(&stored).ok())
             .unwrap_or_default();

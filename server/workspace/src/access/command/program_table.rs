@@ -401,7 +401,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         numbers: "-U --unified -n --max-count --skip",
         values: "-O --output -L",
         reader: Some(FolderReader {
-            when: "-p -u -U --patch --patch-with-stat --unified",
+            when: "-p -u -U --patch --patch-with-stat --unified -c --cc --dd --remerge-diff --diff-merges",
             ..GIT
         }),
         ..PLAIN
