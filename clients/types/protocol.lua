@@ -236,6 +236,11 @@
 ---@class sightline.DidChangeAccessRulesParams
 ---@field root string URI of the workspace folder whose rules changed.
 
+--- Params of `sightline/didChangeBridges`, server to client.
+---@class sightline.DidChangeBridgesParams
+---@field agents string[] Names of the agents that are connected by their IDE protocol, oldest connection first.
+---@field isPaused boolean True if they get no editor state.
+
 --- Params of `sightline/didChangeContext`, server to client.
 ---@class sightline.DidChangeContextParams
 ---@field revision integer Latest revision of the editor state.
@@ -1107,6 +1112,8 @@ M.server_notifications = {
   didChangeContext = "sightline/didChangeContext",
   --- The access rules of a workspace folder changed. Takes `sightline.DidChangeAccessRulesParams`.
   didChangeAccessRules = "sightline/didChangeAccessRules",
+  --- The agents connected to the editor changed, or are paused or resumed. Takes `sightline.DidChangeBridgesParams`.
+  didChangeBridges = "sightline/didChangeBridges",
   --- A checkpoint was created. Takes `sightline.DidCreateCheckpointParams`.
   didCreateCheckpoint = "sightline/didCreateCheckpoint",
 }

@@ -90,6 +90,8 @@ export interface ServerNotifications {
   "sightline/didChangeContext": DidChangeContextParams;
   /** The access rules of a workspace folder changed. */
   "sightline/didChangeAccessRules": DidChangeAccessRulesParams;
+  /** The agents connected to the editor changed, or are paused or resumed. */
+  "sightline/didChangeBridges": DidChangeBridgesParams;
   /** A checkpoint was created. */
   "sightline/didCreateCheckpoint": DidCreateCheckpointParams;
 }
@@ -620,6 +622,14 @@ export interface DiagnosticsResult {
 export interface DidChangeAccessRulesParams {
   /** URI of the workspace folder whose rules changed. */
   root: string;
+}
+
+/** Params of `sightline/didChangeBridges`, server to client. */
+export interface DidChangeBridgesParams {
+  /** Names of the agents that are connected by their IDE protocol, oldest connection first. */
+  agents: string[];
+  /** True if they get no editor state. */
+  isPaused: boolean;
 }
 
 /** Params of `sightline/didChangeContext`, server to client. */

@@ -3,6 +3,7 @@
 mod claude;
 #[cfg(unix)]
 mod codex;
+mod commands;
 #[cfg(unix)]
 mod http;
 

@@ -20,7 +20,11 @@ use crate::{
         checkpoint_commands::{checkpoint_now, restore_file, show_changes, undo_last_restore},
         code_actions, completion, confirm,
         document_arg::DocumentArg,
-        explain_access, hover, rule_file, show_environment,
+        explain_access, hover,
+        pause_bridges::{self, PauseArg},
+        rule_file,
+        send_to_agent::{self, SendArg},
+        show_environment,
     },
     error::Error,
     handlers::{
@@ -169,6 +173,8 @@ pub const COMMANDS: &[Route] = &[
     other!("sightline/showChanges", DocumentArg::read, show_changes::run, |_, _| Pool),
     other!("sightline/restoreFile", DocumentArg::read, restore_file::run, |_, _| Pool),
     other!("sightline/undoLastRestore", DocumentArg::read, undo_last_restore::run, |_, _| Pool),
+    other!("sightline/sendToAgent", SendArg::read, send_to_agent::run, |_, _| Pool),
+    other!("sightline/pauseBridges", PauseArg::read, pause_bridges::run, |_, _| Pool),
     other!("sightline/allow", NoParams::read, confirm::allow, |_, _| Inline),
     other!("sightline/deny", NoParams::read, confirm::deny, |_, _| Inline),
 ];

@@ -224,6 +224,7 @@ fn settings_changed(
     services.jobs.refresh_diagnostics();
     tasks::prune::schedule(services, &settings);
     sockets.update(services);
+    services.bridges.configure(&settings);
     bridges::schedule_update(services);
     services.show_to_agents(&session.snapshot());
 }

@@ -76,8 +76,9 @@ pub struct Services {
 impl Services {
     /// Creates the services of a session.
     pub fn new(client: Client, jobs: JobSender, runtime: tokio::runtime::Handle) -> Self {
+        let client = Arc::new(client);
         Self {
-            client: Arc::new(client),
+            client: client.clone(),
             jobs,
             counter: Counter::default(),
             stores: Stores::default(),
@@ -85,7 +86,7 @@ impl Services {
             active_tasks: ActiveTasks::default(),
             tracked_files: TrackedFiles::default(),
             confirmations: Confirmations::default(),
-            bridges: Bridges::new(runtime.clone()),
+            bridges: Bridges::new(runtime.clone(), client.clone()),
             session_id: uuid::Uuid::new_v4().to_string(),
             progress_listener: None,
             fault: None,

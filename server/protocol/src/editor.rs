@@ -298,3 +298,13 @@ pub struct DidChangeAccessRulesParams {
     /// URI of the workspace folder whose rules changed.
     pub root: String,
 }
+
+/// Params of `sightline/didChangeBridges`, server to client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DidChangeBridgesParams {
+    /// Names of the agents that are connected by their IDE protocol, oldest connection first.
+    pub agents: Vec<String>,
+    /// True if they get no editor state.
+    pub is_paused: bool,
+}

@@ -477,6 +477,9 @@ methods! {
         /// The access rules of a workspace folder changed.
         DidChangeAccessRules = "sightline/didChangeAccessRules":
             editor::DidChangeAccessRulesParams, since "0.1.0";
+        /// The agents connected to the editor changed, or are paused or resumed.
+        DidChangeBridges = "sightline/didChangeBridges":
+            editor::DidChangeBridgesParams, since "0.1.0";
         /// A checkpoint was created.
         DidCreateCheckpoint = "sightline/didCreateCheckpoint":
             checkpoint::DidCreateCheckpointParams, since "0.1.0";

@@ -84,6 +84,7 @@ fn wires() -> Vec<Wire> {
         notification::<method::DidFocus>(),
         notification::<method::DidChangeContext>(),
         notification::<method::DidChangeAccessRules>(),
+        notification::<method::DidChangeBridges>(),
         notification::<method::DidCreateCheckpoint>(),
     ]
 }

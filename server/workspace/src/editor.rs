@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use sightline_protocol::editor::{Diagnostic, Tab, Terminal, VisibleEditor};
+use sightline_protocol::editor::{Diagnostic, Range, Tab, Terminal, VisibleEditor};
 
 use crate::{
     access::{AccessView, Origin},
@@ -349,6 +349,21 @@ impl EditorState {
         self.visible.as_deref().unwrap_or_default()
     }
 
+    /// Returns the primary selection in a document, in its active editor if several show it. Its
+    /// start is not after its end.
+    pub fn selection(&self, uri: &str) -> Option<Range> {
+        let shown = self
+            .visible_editors()
+            .iter()
+            .filter(|shown| shown.uri == uri);
+        let shown = shown.max_by_key(|shown| shown.is_active == Some(true))?;
+        let selection = shown.selections.first()?;
+        Some(Range {
+            start: selection.start.min(selection.end),
+            end: selection.start.max(selection.end),
+        })
+    }
+
     /// Returns whether the client reports the tab of this document as dirty.
     pub fn has_dirty_tab(&self, uri: &str) -> bool {
         let mut tabs = self.tabs.iter().flatten();
@@ -381,7 +396,7 @@ impl EditorState {
 
 #[cfg(test)]
 mod tests {
-    use sightline_protocol::editor::{Position, Range};
+    use sightline_protocol::editor::Position;
 
     use super::*;
 

@@ -31,7 +31,7 @@ impl Editor {
         )
     }
 
-    fn agent(&self) -> Agent {
+    pub(super) fn agent(&self) -> Agent {
         let (port, lock) = self.lock();
         let token = lock["authToken"].as_str().unwrap();
         let mut agent = Agent(connect(port, &[(TOKEN, token)]).unwrap());
@@ -70,7 +70,7 @@ fn connect(port: u16, headers: &[(&'static str, &str)]) -> Result<WebSocket<TcpS
     }
 }
 
-struct Agent(WebSocket<TcpStream>);
+pub(super) struct Agent(WebSocket<TcpStream>);
 
 impl Agent {
     fn send(&mut self, message: Value) {
@@ -78,7 +78,7 @@ impl Agent {
     }
 
     /// Returns the next message. `None` if none comes for a while.
-    fn receive(&mut self) -> Option<Value> {
+    pub(super) fn receive(&mut self) -> Option<Value> {
         loop {
             match self.0.read() {
                 Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
@@ -99,7 +99,7 @@ impl Agent {
     }
 
     /// Receives selections until one is of this file. Returns its text.
-    fn selection_in(&mut self, path: &str) -> String {
+    pub(super) fn selection_in(&mut self, path: &str) -> String {
         loop {
             let message = self.receive().expect("a selection");
             if message["method"] == "selection_changed" && message["params"]["filePath"] == path {
@@ -108,12 +108,12 @@ impl Agent {
         }
     }
 
-    fn initialized(&mut self) {
+    pub(super) fn initialized(&mut self) {
         self.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     }
 
     /// Returns what arrives within a while.
-    fn rest(&mut self) -> Vec<Value> {
+    pub(super) fn rest(&mut self) -> Vec<Value> {
         self.0.get_mut().set_read_timeout(Some(NOTHING)).unwrap();
         let rest = std::iter::from_fn(|| self.receive()).collect();
         self.0.get_mut().set_read_timeout(Some(SOON)).unwrap();
@@ -121,7 +121,7 @@ impl Agent {
     }
 }
 
-fn claude() -> Value {
+pub(super) fn claude() -> Value {
     json!({ "claudeIde": true, "selection": true, "pause": false })
 }
 

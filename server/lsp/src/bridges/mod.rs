@@ -31,6 +31,10 @@ use parking_lot::Mutex;
 use sightline_agents::ide::view::EditorView;
 #[cfg(not(unix))]
 use sightline_protocol::error::ErrorKind;
+use sightline_protocol::{
+    editor::{DidChangeBridgesParams, Range},
+    method::{DidChangeBridges, Notification},
+};
 use sightline_workspace::access::AccessView;
 use tokio::{
     runtime::Handle,
@@ -38,7 +42,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{error::Error, session::Snapshot, settings};
+use crate::{connection::client::Client, error::Error, session::Snapshot, settings};
 use discovery::DiscoveryFile;
 use view::ViewBuilder;
 
@@ -112,23 +116,60 @@ pub(super) struct BridgeContext {
     pub(super) ide_name: String,
 }
 
-/// The connected agents.
-#[derive(Clone, Default)]
-pub(super) struct Connections(Arc<Mutex<(u64, BTreeMap<u64, String>)>>);
+/// The connected agents. The client is notified of changes.
+#[derive(Clone)]
+pub(super) struct Connections(Arc<ConnectionList>);
+
+struct ConnectionList {
+    client: Arc<Client>,
+    state: Mutex<ConnectionState>,
+}
+
+#[derive(Default)]
+struct ConnectionState {
+    last: u64,
+    names: BTreeMap<u64, String>,
+    is_paused: bool,
+    notifies: bool,
+}
 
 /// A connected agent, until it is dropped.
 pub(super) struct Connected(Connections, u64);
 
 impl Connections {
+    fn new(client: Arc<Client>) -> Self {
+        Self(Arc::new(ConnectionList {
+            client,
+            state: Mutex::default(),
+        }))
+    }
+
     pub(super) fn add(&self) -> Connected {
-        let (last, names) = &mut *self.0.lock();
-        *last += 1;
-        names.insert(*last, "agent".to_owned());
-        Connected(self.clone(), *last)
+        let mut id = 0;
+        self.change(|state| {
+            state.last += 1;
+            id = state.last;
+            state.names.insert(id, "agent".to_owned())
+        });
+        Connected(self.clone(), id)
     }
 
     fn names(&self) -> Vec<String> {
-        self.0.lock().1.values().cloned().collect()
+        self.0.state.lock().names.values().cloned().collect()
+    }
+
+    /// Changes the state, and notifies the client in the order of changes.
+    fn change<T>(&self, change: impl FnOnce(&mut ConnectionState) -> T) {
+        let state = &mut *self.0.state.lock();
+        change(state);
+        if state.notifies {
+            let params = DidChangeBridgesParams {
+                agents: state.names.values().cloned().collect(),
+                is_paused: state.is_paused,
+            };
+            let client = &self.0.client;
+            client.notify_latest(DidChangeBridges::NAME, "", &params);
+        }
     }
 }
 
@@ -136,13 +177,13 @@ impl Connected {
     /// Sets the name that the agent gives itself.
     pub(super) fn set_name(&self, name: &str) {
         let name = name.chars().take(64).collect();
-        self.0.0.lock().1.insert(self.1, name);
+        self.0.change(|state| state.names.insert(self.1, name));
     }
 }
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.0.0.lock().1.remove(&self.1);
+        self.0.change(|state| state.names.remove(&self.1));
     }
 }
 
@@ -167,6 +208,16 @@ impl Drop for OpenBridge {
     }
 }
 
+/// A selection that is derived from a request, because the client does not send its selections.
+struct RequestedSelection {
+    uri: String,
+    /// Version of the document.
+    version: i32,
+    range: Range,
+    /// The active document as derived before the request.
+    active: Option<String>,
+}
+
 /// The bridges of a session.
 pub struct Bridges {
     runtime: Handle,
@@ -177,6 +228,9 @@ pub struct Bridges {
     /// The session at the last change.
     changed: Mutex<Option<Snapshot>>,
     builder: Mutex<ViewBuilder>,
+    requested: Mutex<Option<RequestedSelection>>,
+    is_paused: AtomicBool,
+    pause_setting: AtomicBool,
     is_any_open: AtomicBool,
     is_scheduled: AtomicBool,
 }
@@ -190,18 +244,75 @@ struct Open {
 
 impl Bridges {
     /// Creates the bridges of a session, all closed.
-    pub fn new(runtime: Handle) -> Self {
+    pub fn new(runtime: Handle, client: Arc<Client>) -> Self {
         Self {
             runtime,
             views: watch::Sender::default(),
             mentions: broadcast::Sender::new(MAX_MENTIONS),
-            connections: Connections::default(),
+            connections: Connections::new(client),
             open: Mutex::default(),
             changed: Mutex::default(),
             builder: Mutex::default(),
+            requested: Mutex::default(),
+            is_paused: AtomicBool::new(false),
+            pause_setting: AtomicBool::new(false),
             is_any_open: AtomicBool::new(false),
             is_scheduled: AtomicBool::new(false),
         }
+    }
+
+    /// Applies the settings that need no open bridge.
+    pub fn configure(&self, settings: &settings::Settings) {
+        self.connections.0.state.lock().notifies = settings.notifications;
+        let pause = settings.bridges.pause;
+        if self.pause_setting.swap(pause, Ordering::AcqRel) != pause {
+            self.set_paused(pause);
+        }
+    }
+
+    /// Returns whether agents get no editor state.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Acquire)
+    }
+
+    /// Pauses or resumes all bridges, until the setting changes. Agents forget the focus at once;
+    /// after resuming, [`Self::publish`] must be called.
+    pub fn set_paused(&self, is_paused: bool) {
+        // Before the view is cleared, so that no unfinished `publish` follows.
+        self.is_paused.store(is_paused, Ordering::Release);
+        if is_paused {
+            self.views.send_replace(Arc::default());
+        }
+        self.connections.change(|state| state.is_paused = is_paused);
+    }
+
+    /// Returns whether an agent is connected that can show mentions.
+    pub fn can_mention(&self) -> bool {
+        self.is_open() && self.mentions.receiver_count() > 0
+    }
+
+    /// Sends lines of a file to the agents. Returns the number of agents.
+    pub fn mention(&self, mention: Mention) -> usize {
+        self.mentions.send(mention).unwrap_or(0)
+    }
+
+    /// Derives the selection from a request of a client that does not send its selections.
+    /// Returns whether [`Self::publish`] must be called.
+    pub fn derive_selection(&self, snapshot: &Snapshot, uri: &str, range: Range) -> bool {
+        let editor = &snapshot.editor;
+        let Some(open) = editor.document(uri) else {
+            return false;
+        };
+        if !self.is_open() || !editor.visible().derived {
+            return false;
+        }
+        *self.requested.lock() = Some(RequestedSelection {
+            uri: uri.to_owned(),
+            version: open.document.version(),
+            range,
+            active: editor.active().map(str::to_owned),
+        });
+        true
     }
 
     /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns
@@ -283,13 +394,38 @@ impl Bridges {
         let Some(snapshot) = self.changed.lock().clone() else {
             return;
         };
-        let new = builder.build(&access(&snapshot), &snapshot);
+        let (active, selection) = self.focus(&snapshot);
+        let mut new = builder.build(&access(&snapshot), &snapshot, active, selection);
         self.views.send_if_modified(|view| {
+            if self.is_paused() {
+                new = EditorView::default();
+            }
             let is_changed = **view != new;
             if is_changed {
                 *view = Arc::new(new);
             }
             is_changed
         });
+    }
+
+    /// Returns the focused document and the selection in it.
+    fn focus<'s>(&self, snapshot: &'s Snapshot) -> (Option<&'s str>, Option<Range>) {
+        let editor = &snapshot.editor;
+        let active = editor.active();
+        let requested = self.requested.lock();
+        let requested = requested
+            .as_ref()
+            .filter(|requested| editor.visible().derived && requested.active.as_deref() == active);
+        let documents = requested.and_then(|requested| {
+            let documents = editor.documents().into_iter();
+            let mut same = documents.filter(|(uri, open)| {
+                *uri == requested.uri && open.document.version() == requested.version
+            });
+            Some((same.next()?.0, requested.range))
+        });
+        match documents {
+            Some((uri, range)) => (Some(uri), Some(range)),
+            None => (active, active.and_then(|uri| editor.selection(uri))),
+        }
     }
 }

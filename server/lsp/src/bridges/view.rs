@@ -27,20 +27,22 @@ pub(super) struct ViewBuilder {
 }
 
 impl ViewBuilder {
-    /// Returns the state that agents may see by the current rules. It is empty if the bridges are
-    /// paused.
-    pub(super) fn build(&mut self, access: &AccessView, snapshot: &Snapshot) -> EditorView {
-        if snapshot.settings.bridges.pause {
-            return EditorView::default();
-        }
+    /// Returns the state that agents may see by the current rules. `focused` is a document and
+    /// `range` the selection in it.
+    pub(super) fn build(
+        &mut self,
+        access: &AccessView,
+        snapshot: &Snapshot,
+        focused: Option<&str>,
+        range: Option<wire::Range>,
+    ) -> EditorView {
         let editor = &snapshot.editor;
-        let focused = editor.active();
         let open_files = self.open_files(access, snapshot, focused);
         let focus = focused.and_then(|uri| {
             Some(Focus {
                 path: allowed_path(access, snapshot, uri)?,
                 uri: uri.to_owned(),
-                selection: selection(snapshot, uri),
+                selection: selection(snapshot, uri, range),
             })
         });
         let mut diagnosed: Vec<&str> = editor.diagnosed().collect();
@@ -104,18 +106,10 @@ fn allowed_path(access: &AccessView, snapshot: &Snapshot, uri: &str) -> Option<P
     Some(access.roots().absolute(&location).as_path().to_owned())
 }
 
-/// Returns the first selection in a file, in its active editor if several show it.
-fn selection(snapshot: &Snapshot, uri: &str) -> Selection {
-    let editors = snapshot.editor.visible_editors().iter();
-    let shown = editors.filter(|shown| shown.uri == uri);
-    let shown = shown.max_by_key(|shown| shown.is_active == Some(true));
-    let Some(range) = shown.and_then(|shown| shown.selections.first()) else {
+/// Returns the text and the UTF-16 range of a selection.
+fn selection(snapshot: &Snapshot, uri: &str, range: Option<wire::Range>) -> Selection {
+    let Some(mut range) = range else {
         return Selection::default();
-    };
-    // A selection may end before it starts.
-    let mut range = wire::Range {
-        start: range.start.min(range.end),
-        end: range.start.max(range.end),
     };
     if !snapshot.settings.bridges.selection {
         range.end = range.start;

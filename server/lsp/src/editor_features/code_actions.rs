@@ -5,9 +5,13 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sightline_protocol::editor::Range;
 use sightline_workspace::{access::Verdict, path::Location};
 
-use crate::{connection::params_compat, error::Error, request_context::RequestContext};
+use crate::{
+    connection::params_compat, error::Error, request_context::RequestContext,
+    session::normalize_uri,
+};
 
 /// Kind of our code actions. Editors list this kind on request and show no light bulb for
 /// it.
@@ -18,6 +22,7 @@ pub const CODE_ACTION_KIND: &str = "source.sightline";
 /// Params of `textDocument/codeAction`.
 pub struct Params {
     text_document: Document,
+    range: Option<Range>,
     context: ActionContext,
 }
 
@@ -48,8 +53,15 @@ pub fn read(method: &str, params: &str) -> Result<Params, Error> {
 /// # Errors
 /// None.
 pub(crate) fn run(context: &RequestContext<'_>, params: Params) -> Result<Vec<Value>, Error> {
+    if let Some(range) = params.range {
+        let uri = normalize_uri(&params.text_document.uri);
+        let (services, snapshot) = (context.services, &context.snapshot);
+        if services.bridges.derive_selection(snapshot, &uri, range) {
+            services.publish_to_agents();
+        }
+    }
     let actions = if params.context.only.as_deref().is_none_or(accepts_kind) {
-        actions_for(context, &params.text_document.uri)
+        actions_for(context, &params)
     } else {
         Vec::new()
     };
@@ -83,7 +95,9 @@ fn accepts_kind(only: &[String]) -> bool {
 
 type Action = (String, &'static str, Option<Value>);
 
-fn actions_for(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
+fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
+    let uri = &params.text_document.uri;
+    let bridges = &context.services.bridges;
     let mut actions: Vec<Action> = Vec::new();
     if let Some(what) = context.services.confirmations.waiting() {
         actions.push((format!("Sightline: allow: {what}"), "sightline.allow", None));
@@ -97,6 +111,15 @@ fn actions_for(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
         "sightline.showEnvironment",
         None,
     );
+    if bridges.is_open() {
+        let title = if bridges.is_paused() {
+            "show the selection to agents again"
+        } else {
+            "stop showing the selection to agents"
+        };
+        let is_paused = json!({ "isPaused": !bridges.is_paused() });
+        offer(title, "sightline.pauseBridges", Some(is_paused));
+    }
     let view = context.view();
     if view.roots().is_empty() {
         return actions;
@@ -121,6 +144,17 @@ fn actions_for(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
             "sightline.restoreFile",
             about.clone(),
         );
+    }
+    if verdict == Some(Verdict::Allowed)
+        && matches!(place, Some(Location::Inside { .. }))
+        && bridges.can_mention()
+        && !bridges.is_paused()
+    {
+        let mut selected = json!({ "uri": uri });
+        if let Some(range) = params.range {
+            selected["range"] = json!(range);
+        }
+        offer("send to agent", "sightline.sendToAgent", Some(selected));
     }
     if matches!(verdict, Some(Verdict::Denied(_) | Verdict::Outside)) {
         offer(

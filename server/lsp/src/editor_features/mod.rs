@@ -15,7 +15,9 @@ pub mod diagnostics;
 pub mod document_arg;
 pub mod explain_access;
 pub mod hover;
+pub mod pause_bridges;
 pub mod rule_file;
+pub mod send_to_agent;
 pub mod show_environment;
 
 use serde_json::Value;

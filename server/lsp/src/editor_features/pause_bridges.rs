@@ -1,0 +1,41 @@
+//! `sightline.pauseBridges`.
+
+use serde::Deserialize;
+
+use super::command_result::{self, CommandResult};
+use crate::{connection::params_compat, error::Error, request_context::RequestContext};
+
+/// The argument of the command.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PauseArg {
+    /// The new state. Absent: the other one.
+    is_paused: Option<bool>,
+}
+
+impl PauseArg {
+    /// Parses the argument of the command.
+    ///
+    /// # Errors
+    /// `invalidParams`.
+    pub fn read(method: &str, params: &str) -> Result<Self, Error> {
+        let mut params = params_compat::parse_object(method, Some(params))?;
+        params_compat::drop_nulls(&mut params);
+        serde_json::from_value(params).map_err(|error| Error::invalid(format!("{method}: {error}")))
+    }
+}
+
+/// Pauses or resumes the IDE protocols of agents, including those that are opened later.
+///
+/// # Errors
+/// None.
+pub(crate) fn run(context: &RequestContext<'_>, arg: PauseArg) -> Result<CommandResult, Error> {
+    let services = context.services;
+    let is_paused = arg.is_paused.unwrap_or(!services.bridges.is_paused());
+    services.bridges.set_paused(is_paused);
+    if is_paused {
+        return command_result::message(context, "agents do not get the selection any more");
+    }
+    services.bridges.publish(|snapshot| services.view(snapshot));
+    command_result::message(context, "agents get the selection again")
+}
