@@ -52,7 +52,8 @@ pub fn gemini_file(
     (!paths.is_empty()).then_some(content)
 }
 
-/// Returns the lock file of Copilot CLI. `timestamp` is in milliseconds since the Unix epoch.
+/// Returns the lock file of Copilot CLI. `timestamp` is in milliseconds since the Unix epoch. Without
+/// `isTrusted`, Copilot CLI asks its user whether to trust the folder.
 pub fn copilot_file(
     socket: &Path,
     roots: &[PathBuf],
@@ -69,7 +70,6 @@ pub fn copilot_file(
         "ideName": ide_name,
         "timestamp": timestamp,
         "workspaceFolders": roots,
-        "isTrusted": true,
     })
 }
 
@@ -207,6 +207,15 @@ mod tests {
         assert_eq!(files[0]["cursor"], json!({ "line": 3, "character": 6 }));
         let other = json!({ "path": "/w/1", "timestamp": 99, "isActive": false });
         assert_eq!(files[1], other);
+    }
+
+    #[test]
+    fn copilot_asks_whether_to_trust_the_folder() {
+        let roots = [PathBuf::from("/w")];
+        let file = copilot_file(Path::new("/s"), &roots, "Sightline (w)", "t", 1, 2);
+        assert_eq!(file.get("isTrusted"), None);
+        assert_eq!(file["headers"]["Authorization"], "Nonce t");
+        assert_eq!(file["workspaceFolders"], json!(["/w"]));
     }
 
     #[test]
