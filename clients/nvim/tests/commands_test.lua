@@ -48,8 +48,13 @@ test('the commands show the block and verdicts, and complete', function()
     'checkpoint',
     'diff',
     'environment',
+    'list',
+    'log',
+    'prune',
     'restart',
     'restore',
+    'stats',
+    'stop',
     'tasks',
     'undo',
   })
@@ -92,12 +97,47 @@ test('stored conversations are listed, shown and deleted', function()
   editor:quit()
 end)
 
+test('stopped servers do not start until the restart', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:ask('list_files')
+  editor:command('Sightline log')
+  editor:wait_said('the log is empty')
+  editor:command('Sightline stop')
+  editor:wait_said('the servers are stopped')
+  editor:command('edit README.md')
+  editor:lua('vim.wait(100)')
+  same({ editor:lua('return #vim.lsp.get_clients()'), #editor:lua('return _G.said') }, { 0, 0 })
+  has(editor:ask('list_files').error.message, ':Sightline restart')
+  editor:command('Sightline restart')
+  editor:wait([[return #require('sightline.server').clients() == 1]])
+  editor:quit()
+end)
+
+test('the log shows the lines of the servers', function()
+  local editor = driver.start({
+    cwd = shop,
+    init = [[
+      require('sightline').setup({ cmd = { 'sh', '-c', 'echo "sightline: it says why" >&2; exec sightline' } })
+    ]],
+  })
+  editor:command('edit src/cart.py')
+  editor:ask('list_files')
+  editor:lua([[vim.lsp.log.error('of another server')]])
+  editor:command('Sightline log')
+  editor:wait([[return vim.fn.getline('$'):find('it says why', 1, true)]])
+  same(editor:lua([[return vim.fn.search('another')]]), 0)
+  editor:quit()
+end)
+
 test('the statusline tells what is out of the ordinary', function()
   local editor = start()
   same(editor:lua([[return require('sightline').statusline()]]), '')
   editor:command('edit src/cart.py')
   editor:wait([[return require('sightline').statusline() == 'Sightline']])
+  editor:wait([[return vim.b.sightline_status == 'Sightline']])
   editor:command('edit .env')
+  editor:wait([[return vim.b.sightline_status == 'Sightline hidden']])
   editor:wait([[return require('sightline').statusline() == 'Sightline hidden']])
   -- Rules that come later are noticed by themselves.
   editor:command('edit src/prices.py')
@@ -106,6 +146,11 @@ test('the statusline tells what is out of the ordinary', function()
   rules:write('src/prices.py\n')
   rules:close()
   editor:wait([[return require('sightline').statusline() == 'Sightline hidden']])
+  editor:wait([[return vim.b.sightline_status == 'Sightline hidden']])
+  editor:ask('create_checkpoint', {})
+  editor:wait([[return vim.b.sightline_status:match('^Sightline hidden %d%d:%d%d$')]])
+  editor:command('Sightline stop')
+  editor:wait([[return vim.b.sightline_status == '']])
   editor:quit()
 end)
 

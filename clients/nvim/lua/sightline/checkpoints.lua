@@ -73,7 +73,7 @@ function M.diff(spec, paths)
       end)
     end)
   end
-  pickers.checkpoint('Changes since', {}, function(checkpoint)
+  pickers.checkpoint('Changes since', {}, target, function(checkpoint)
     diff.open({ from = checkpoint.id, paths = paths }, target)
   end)
 end
@@ -291,7 +291,7 @@ function M.restore(id, paths)
       preview_and_restore(whole, paths, target)
     end)
   end
-  pickers.checkpoint('Restore checkpoint', {}, function(checkpoint)
+  pickers.checkpoint('Restore checkpoint', {}, target, function(checkpoint)
     preview_and_restore(checkpoint.id, paths, target)
   end)
 end
@@ -324,6 +324,79 @@ function M.undo(id)
     end)
   end
   preview_and_undo(undo[target.root or ''] or 'last', target)
+end
+
+--- Lists the checkpoints and asks for an action on one.
+function M.list()
+  local target = current_target()
+  pickers.checkpoint('Checkpoint', {}, target, function(checkpoint)
+    pickers.action(pickers.line(checkpoint), {
+      {
+        label = 'Show changes since',
+        run = function()
+          diff.open({ from = checkpoint.id }, target)
+        end,
+      },
+      {
+        label = 'Restore',
+        run = function()
+          preview_and_restore(checkpoint.id, nil, target)
+        end,
+      },
+      { label = 'Cancel', run = function() end },
+    })
+  end)
+end
+
+--- Shows the number and disk usage of the checkpoints.
+function M.stats()
+  api.checkpoint_stats({}, function(err, stats)
+    if not stats then
+      return show.failed(err)
+    end
+    local text = ('%s, %s'):format(show.count(stats.count, 'checkpoint'), show.size(stats.bytes))
+    if stats.oldest then
+      text = ('%s, oldest %s'):format(text, show.time(stats.oldest))
+    end
+    show.say(text)
+  end, current_target())
+end
+
+--- Removes all checkpoints but the newest, after a confirmation.
+---@param number? string number of checkpoints to keep; asks if absent
+function M.prune(number)
+  local target = current_target()
+  if not number then
+    return vim.ui.input({ prompt = 'Checkpoints to keep: ' }, function(typed)
+      if typed and typed ~= '' then
+        M.prune(typed)
+      end
+    end)
+  end
+  local keep = number:match('^%d+$') and tonumber(number)
+  if not keep then
+    return show.say(('not a number: %s'):format(number), vim.log.levels.ERROR)
+  end
+  local function remove()
+    api.prune_checkpoints({ keep = keep, workDoneToken = progress() }, function(err, result)
+      if not result then
+        return show.failed(err)
+      end
+      show.say(('removed %s, %s'):format(show.count(result.removed, 'checkpoint'), show.size(result.freedBytes)))
+    end, target)
+  end
+  api.prune_checkpoints({ keep = keep, dryRun = true }, function(err, result)
+    if not result then
+      return show.failed(err)
+    elseif result.removed == 0 then
+      return show.say('no checkpoints to remove')
+    end
+    local text = 'Remove %s, about %s? This cannot be undone.'
+    pickers.action(text:format(show.count(result.removed, 'checkpoint'), show.size(result.freedBytes)), {
+      { label = 'Remove', run = remove },
+      { label = 'Cancel', run = function() end },
+    })
+  end, target)
 end
 
 return M

@@ -17,13 +17,18 @@ local M = {}
 --- Maximum time completion waits for the server, in milliseconds.
 local COMPLETION_TIMEOUT = 500
 
+--- Returns `last`, ids and labels.
 ---@return string[]
 local function checkpoint_ids()
   local ids
   api.list_checkpoints({}, function(_, result)
-    ids = vim.tbl_map(function(checkpoint)
-      return checkpoint.id:sub(1, 8)
-    end, result and result.checkpoints or {})
+    ids = { 'last' }
+    for _, checkpoint in ipairs(result and result.checkpoints or {}) do
+      table.insert(ids, checkpoint.id:sub(1, 8))
+      if checkpoint.label then
+        table.insert(ids, (checkpoint.label:gsub('[ \\]', '\\%0')))
+      end
+    end
   end)
   vim.wait(COMPLETION_TIMEOUT, function()
     return ids ~= nil
@@ -120,7 +125,6 @@ local function environment(words)
   end)
 end
 
----@type table<string, sightline.Subcommand>
 --- Shows which agents are connected.
 local function agents()
   local cmd = config.current.cmd
@@ -136,6 +140,31 @@ local function agents()
   end
 end
 
+--- Maximum size of the end of the log that is read, in bytes.
+local MAX_LOG = 1024 * 1024
+
+--- Shows what the servers logged: their lines in the LSP log of Neovim, newest last.
+local function log()
+  local file = io.open(vim.lsp.get_log_path(), 'rb')
+  if not file then
+    return show.say('the log is empty')
+  end
+  file:seek('set', math.max(0, file:seek('end') - MAX_LOG))
+  local lines = {}
+  for line in file:lines() do
+    if line:find('sightline', 1, true) then
+      table.insert(lines, line)
+    end
+  end
+  file:close()
+  if #lines == 0 then
+    return show.say('the log is empty')
+  end
+  local window = show.open('log', lines)
+  vim.api.nvim_win_set_cursor(window, { #lines, 0 })
+end
+
+---@type table<string, sightline.Subcommand>
 M.subcommands = {
   agents = { run = agents },
   environment = {
@@ -165,6 +194,7 @@ M.subcommands = {
     run = function(words)
       checkpoints.undo(words[1])
     end,
+    complete = checkpoint_ids,
   },
   access = {
     run = access,
@@ -173,12 +203,19 @@ M.subcommands = {
     end,
   },
   tasks = { run = tasks.pick },
-  restart = {
+  list = { run = checkpoints.list },
+  stats = { run = checkpoints.stats },
+  prune = {
+    run = function(words)
+      checkpoints.prune(words[1])
+    end,
+  },
+  log = { run = log },
+  restart = { run = server.restart },
+  stop = {
     run = function()
       server.stop(function()
-        for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-          server.attach(bufnr)
-        end
+        show.say('the servers are stopped; :Sightline restart starts them')
       end)
     end,
   },
@@ -216,7 +253,8 @@ end
 ---@param position integer
 ---@return string[]
 function M.complete(lead, line, position)
-  local words = vim.split(line:sub(1, position), '%s+', { trimempty = true })
+  -- A word may contain escaped spaces.
+  local words = vim.split(line:sub(1, position):gsub('\\.', '_'), '%s+', { trimempty = true })
   table.remove(words, 1)
   if lead ~= '' then
     table.remove(words)

@@ -104,10 +104,13 @@ function M.setup(options)
   end
   server.on_ready = function(client)
     state.send(client)
+    statusline.publish()
     statusline.refresh_all()
-    vim.cmd('redrawstatus!')
   end
-  server.on_exit = state.forget
+  server.on_exit = function(id)
+    state.forget(id)
+    vim.schedule(statusline.publish)
+  end
   server.before_request = state.send
   terminals.on_change = state.changed
   listen()

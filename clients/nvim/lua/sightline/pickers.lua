@@ -34,8 +34,9 @@ end
 --- Asks for a checkpoint. Does not call back if none is selected.
 ---@param prompt string
 ---@param params sightline.ListCheckpointsParams
+---@param target sightline.Target
 ---@param callback fun(checkpoint: sightline.Checkpoint)
-function M.checkpoint(prompt, params, callback)
+function M.checkpoint(prompt, params, target, callback)
   api.list_checkpoints(params, function(err, result)
     if not result then
       return show.failed(err)
@@ -52,7 +53,7 @@ function M.checkpoint(prompt, params, callback)
         callback(chosen)
       end
     end)
-  end)
+  end, target)
 end
 
 --- Returns the ids of the checkpoints that `name` selects: `last`, a label, or the first

@@ -32,6 +32,9 @@ local M = {}
 ---@type table<string, sightline.Server> by root, `''` without one
 local servers = {}
 
+--- Whether the user stopped the servers.
+local stopped = false
+
 ---@type integer[] times of crashes, in seconds
 local crashes = {}
 
@@ -188,6 +191,9 @@ end
 --- Returns the reason why no server can be started, if any.
 ---@return string?
 function M.start_problem()
+  if stopped then
+    return 'the servers are stopped; run `:Sightline restart` to start them'
+  end
   local cmd = config.current.cmd
   if type(cmd) == 'table' and vim.fn.executable(cmd[1] or '') == 0 then
     return ('`%s` is not on the PATH; install it with `cargo install --path server/lsp`'):format(cmd[1] or '')
@@ -285,7 +291,7 @@ function M.attach(bufnr)
     return
   end
   -- Report the problem once, not for every file.
-  if err and not reported[err.message] then
+  if err and not stopped and not reported[err.message] then
     reported[err.message] = true
     -- Keep it short: a message longer than a line requires a key press.
     vim.notify('sightline: cannot start the server; see :checkhealth sightline', vim.log.levels.WARN)
@@ -427,10 +433,10 @@ function M.request(method, params, callback, target)
   end
 end
 
---- Stops every server started by the plugin. Calls `callback` when all have exited.
----@param callback? fun()
+--- Stops every server started by the plugin. No server starts until `restart`.
+---@param callback? fun() called when all have exited
 function M.stop(callback)
-  crashes, reported = {}, {}
+  stopped, crashes, reported = true, {}, {}
   local left = {}
   for _, server in pairs(servers) do
     server.stopping = true
@@ -457,6 +463,16 @@ function M.stop(callback)
         callback()
       end
     end)
+  end)
+end
+
+--- Restarts the servers of all loaded files.
+function M.restart()
+  M.stop(function()
+    stopped = false
+    for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+      M.attach(bufnr)
+    end
   end)
 end
 

@@ -81,6 +81,16 @@ function M.count(number, thing)
   return ('%d %s%s'):format(number, thing, number == 1 and '' or 's')
 end
 
+--- Formats a size: `12 kB`, `3.4 MB`.
+---@param bytes integer
+---@return string
+function M.size(bytes)
+  if bytes < 1000 * 1000 then
+    return ('%d kB'):format(math.ceil(bytes / 1000))
+  end
+  return ('%.1f MB'):format(bytes / 1000 / 1000)
+end
+
 --- Formats a time of the protocol.
 ---@param milliseconds integer
 ---@return string

@@ -11,12 +11,22 @@ local M = {}
 ---@field access? 'allowed'|'denied'|'outside' Access of agents to the file.
 ---@field checkpoint? sightline.Checkpoint Latest checkpoint of the project.
 
----@type table<integer, 'allowed'|'denied'|'outside'>
-local access = {}
----@type table<integer, string?> roots, cached because they require disk access
-local roots = {}
+--- Roots are cached because they require disk access.
+---@type table<integer, { root?: string, access?: 'allowed'|'denied'|'outside' }> by buffer
+local files = {}
 ---@type table<string, sightline.Checkpoint> by root
 local newest = {}
+
+--- Sets `b:sightline_status` of all known files.
+function M.publish()
+  for bufnr in pairs(files) do
+    local text = M.component(bufnr)
+    if vim.api.nvim_buf_is_valid(bufnr) and vim.b[bufnr].sightline_status ~= text then
+      vim.b[bufnr].sightline_status = text
+      vim.cmd('redrawstatus!')
+    end
+  end
+end
 
 --- Updates the status of the file of a buffer.
 ---@param bufnr integer
@@ -25,16 +35,15 @@ function M.refresh(bufnr)
     return
   end
   local path = buffers.path(bufnr)
-  roots[bufnr] = buffers.root_of(path)
-  if server.state(roots[bufnr]) ~= 'ready' then
+  local file = files[bufnr] or {}
+  files[bufnr], file.root = file, buffers.root_of(path)
+  M.publish()
+  if server.state(file.root) ~= 'ready' then
     return
   end
   api.check_access({ paths = { path } }, function(_, result)
-    local verdict = result and result.paths[1]
-    if verdict and vim.api.nvim_buf_is_valid(bufnr) and access[bufnr] ~= verdict.access then
-      access[bufnr] = verdict.access
-      vim.cmd('redrawstatus!')
-    end
+    file.access = result and result.paths[1] and result.paths[1].access or file.access
+    M.publish()
   end, { bufnr = bufnr })
 end
 
@@ -47,7 +56,7 @@ end
 
 ---@param bufnr integer
 function M.forget(bufnr)
-  access[bufnr], roots[bufnr] = nil, nil
+  files[bufnr] = nil
 end
 
 --- Handles a new checkpoint.
@@ -55,7 +64,7 @@ end
 function M.created(checkpoint)
   if checkpoint.purpose ~= 'undo' then
     newest[buffers.normalize(vim.uri_to_fname(checkpoint.root))] = checkpoint
-    vim.cmd('redrawstatus!')
+    M.publish()
   end
 end
 
@@ -64,8 +73,8 @@ end
 ---@return sightline.Status
 function M.status(bufnr)
   bufnr = (bufnr or 0) == 0 and vim.api.nvim_get_current_buf() or bufnr
-  local root = roots[bufnr]
-  return { server = server.state(root), access = access[bufnr], checkpoint = root and newest[root] }
+  local file = files[bufnr] or {}
+  return { server = server.state(file.root), access = file.access, checkpoint = file.root and newest[file.root] }
 end
 
 --- Returns a statusline component: `Sightline` and notable states.

@@ -83,7 +83,7 @@ function M.pick()
         return
       end
       local function restore()
-        pickers.checkpoint('Restore checkpoint', { taskId = task.taskId }, function(checkpoint)
+        pickers.checkpoint('Restore checkpoint', { taskId = task.taskId }, target, function(checkpoint)
           checkpoints.restore(checkpoint.id)
         end)
       end
