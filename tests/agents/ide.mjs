@@ -17,6 +17,26 @@ function set(workspace, path, name, value) {
  * program takes a prompt, and `prepare` types what connects it.
  */
 const IDE = {
+  claude: {
+    setting: "claudeIde",
+    files: ["home/.claude/ide"],
+    // What its first start asks the user.
+    configure(workspace) {
+      set(workspace, ".claude.json", "autoConnectIde", true);
+      set(workspace, ".claude.json", "theme", "dark");
+      set(workspace, ".claude.json", "customApiKeyResponses", { approved: ["none"], rejected: [] });
+      set(workspace, ".claude.json", "projects", { [workspace.project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } });
+    },
+    command: (program) => [program, "--model", "claude-sonnet-4-5"],
+    ready: "? for shortcuts",
+  },
+  opencode: {
+    setting: "claudeIde",
+    files: ["home/.claude/ide"],
+    configure: () => {},
+    command: (program) => [program],
+    ready: "Ask anything",
+  },
   gemini: {
     setting: "geminiIde",
     files: ["run/gemini/ide"],
