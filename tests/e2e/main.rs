@@ -22,6 +22,7 @@ mod cli_checkpoints;
 mod conversation;
 mod diagnostics;
 mod dirty_tracking;
+mod documented_commands;
 mod documents;
 mod editor_features;
 mod editors;
