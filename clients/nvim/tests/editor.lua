@@ -41,7 +41,7 @@ local Editor = {}
 Editor.__index = Editor
 
 --- Starts an editor in a folder.
----@param options { cwd: string, path?: string, init?: string }
+---@param options { cwd: string, path?: string, init?: string, plugins?: string[] } plugins: folders
 ---@return Editor
 function M.start(options)
   local home = M.folder()
@@ -50,7 +50,9 @@ function M.start(options)
   vim.fn.mkdir(config, 'p')
   vim.fn.mkdir(pack, 'p')
   vim.fn.writefile(vim.split(options.init or 'require("sightline").setup({})', '\n'), config .. '/init.lua')
-  assert(vim.uv.fs_symlink(M.plugin, pack .. '/sightline'))
+  for _, plugin in ipairs({ M.plugin, unpack(options.plugins or {}) }) do
+    assert(vim.uv.fs_symlink(plugin, pack .. '/' .. vim.fs.basename(plugin)))
+  end
   local environment = {
     HOME = home,
     PATH = options.path or M.path,

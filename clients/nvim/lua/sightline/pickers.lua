@@ -1,6 +1,8 @@
---- Selection with `vim.ui.select`, so that the picker of the user shows it.
+--- Selection with the picker of the user: a plugin with a preview for checkpoints,
+--- otherwise `vim.ui.select`.
 
 local api = require('sightline.api')
+local preview_pickers = require('sightline.preview_pickers')
 local show = require('sightline.show')
 
 local M = {}
@@ -31,6 +33,23 @@ function M.line(checkpoint)
   )
 end
 
+--- Maximum number of lines of a preview.
+local MAX_PREVIEW = 1000
+
+--- Shows the changes since a checkpoint.
+---@param checkpoint sightline.Checkpoint
+---@param target sightline.Target
+---@param callback fun(lines: string[])
+local function preview(checkpoint, target, callback)
+  api.diff_checkpoints({ from = checkpoint.id, patch = true }, function(err, result)
+    if not result then
+      return callback(show.lines(err.message))
+    end
+    local lines = #result.files > 0 and show.lines(result.text or '') or { 'no changes since' }
+    callback(vim.list_slice(lines, 1, MAX_PREVIEW))
+  end, target)
+end
+
 --- Asks for a checkpoint. Does not call back if none is selected.
 ---@param prompt string
 ---@param params sightline.ListCheckpointsParams
@@ -43,6 +62,16 @@ function M.checkpoint(prompt, params, target, callback)
     end
     if #result.checkpoints == 0 then
       return show.say('no checkpoints; create one with :Sightline checkpoint')
+    end
+    local pick = preview_pickers.find()
+    if pick then
+      return pick(result.checkpoints, {
+        prompt = prompt,
+        format = M.line,
+        preview = function(checkpoint, show_lines)
+          preview(checkpoint, target, show_lines)
+        end,
+      }, callback)
     end
     vim.ui.select(result.checkpoints, {
       prompt = prompt,
