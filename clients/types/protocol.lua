@@ -64,7 +64,7 @@
 ---@field codexIde? boolean Serve `/ide` of Codex: a local socket in the temporary folder. Default: `false`.
 ---@field copilotIde? boolean Serve Copilot CLI: a local socket, and a lock file in `~/.copilot/ide`. Default: `false`.
 ---@field geminiIde? boolean Serve gemini-cli and Qwen Code: HTTP on loopback, and files in the temporary folder and in `~/.qwen/ide`. Default: `false`.
----@field pause? boolean Send nothing until it is false again. Agents stay connected. Default: `false`.
+---@field pause? boolean Send nothing until it is false again. Agents stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes. Default: `false`.
 ---@field selection? boolean Send selected text, not only the file and the position. Default: `true`.
 
 --- Params of `sightline/checkAccess`.

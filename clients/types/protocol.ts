@@ -245,7 +245,7 @@ export interface BridgeSettings {
    */
   geminiIde?: boolean;
   /**
-   * Send nothing until it is false again. Agents stay connected.
+   * Send nothing until it is false again. Agents stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes.
    * Default: `false`.
    */
   pause?: boolean;

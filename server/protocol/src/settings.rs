@@ -343,7 +343,7 @@ pub struct BridgeSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = true))]
     pub selection: Option<bool>,
-    /// Send nothing until it is false again. Agents stay connected.
+    /// Send nothing until it is false again. Agents stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub pause: Option<bool>,

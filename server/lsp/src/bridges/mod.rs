@@ -343,6 +343,10 @@ impl Bridges {
             }
         }
         let is_any_open = !open.bridges.is_empty();
+        if !is_any_open {
+            // The rules may be others when a bridge is opened again.
+            self.views.send_replace(Arc::default());
+        }
         let was_any_open = self.is_any_open.swap(is_any_open, Ordering::AcqRel);
         (is_any_open && !was_any_open, errors)
     }
