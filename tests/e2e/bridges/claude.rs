@@ -255,6 +255,24 @@ fn settings_pause_and_leave_out_text() {
 }
 
 #[test]
+fn rules_that_changed_while_no_agent_was_connected_apply_at_once() {
+    let mut editor = Editor::start(claude());
+    editor.open("a.txt", "one\n");
+    editor.select("a.txt", 0, 3);
+    let path = editor.workspace.path("a.txt");
+    let mut agent = editor.agent();
+    agent.initialized();
+    assert_eq!(agent.selection_in(path.to_str().unwrap()), "one");
+    drop(agent);
+    std::thread::sleep(NOTHING);
+    editor.workspace.write(".clineignore", "*.txt\n");
+    let mut agent = editor.agent();
+    agent.initialized();
+    let first = agent.receive().unwrap();
+    assert_eq!(first["params"]["filePath"], "", "{first}");
+}
+
+#[test]
 fn strangers_are_refused() {
     let editor = Editor::start(claude());
     let (port, lock) = editor.lock();

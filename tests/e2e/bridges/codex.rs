@@ -262,3 +262,32 @@ fn a_file_or_a_busy_socket_is_not_replaced() {
     let _late = UnixStream::connect(&socket).unwrap();
     busy.accept().unwrap();
 }
+
+#[test]
+fn rules_that_changed_while_no_agent_was_connected_apply_at_once() {
+    let mut editor = Editor::start(codex());
+    editor.open("a.txt", "one\n");
+    editor.select("a.txt", 0, 3);
+    let root = editor.workspace.root();
+    let root = root.to_str().unwrap();
+    let end = std::time::Instant::now() + SOON;
+    while !ask(&mut connect(&editor), root).to_string().contains("one") {
+        assert!(std::time::Instant::now() < end);
+    }
+    for round in 0..10 {
+        std::thread::sleep(std::time::Duration::from_millis(100 * round));
+        // The rule is new in each round; the file was allowed before.
+        let name = format!("{round}.txt");
+        editor.workspace.write(&name, "");
+        editor.open(&name, "one\n");
+        editor.select(&name, 0, 3);
+        let end = std::time::Instant::now() + SOON;
+        while !ask(&mut connect(&editor), root).to_string().contains(&name) {
+            assert!(std::time::Instant::now() < end);
+        }
+        let rules: String = (0..=round).map(|round| format!("{round}.txt\n")).collect();
+        editor.workspace.write(".clineignore", &rules);
+        let answer = ask(&mut connect(&editor), root).to_string();
+        assert!(!answer.contains(&name), "{answer}");
+    }
+}

@@ -271,6 +271,26 @@ fn copilot_gets_the_selection_over_a_socket() {
 }
 
 #[test]
+fn rules_that_changed_while_no_agent_was_connected_apply_at_once() {
+    let mut editor = Editor::start(copilot());
+    editor.open("a.txt", "one two\n");
+    editor.select("a.txt", 4, 7);
+    let address = Address::copilot(&editor);
+    address
+        .events()
+        .until(|update| update["params"]["text"] == "two");
+    editor.workspace.write(".clineignore", "*.txt\n");
+    let update = address.events().next();
+    assert_eq!(update["params"]["filePath"], "");
+    editor.workspace.write(".clineignore", "*.txt\n*.md\n");
+    let call = json!({
+        "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "get_selection" },
+    });
+    let answer = address.post(call).unwrap();
+    assert!(!answer.to_string().contains("a.txt"), "{answer}");
+}
+
+#[test]
 fn strangers_are_refused() {
     let editor = Editor::start(json!({ "geminiIde": true, "copilotIde": true }));
     let gemini = Address::gemini(&editor);

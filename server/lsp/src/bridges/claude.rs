@@ -182,7 +182,7 @@ async fn talk(
                 if let Some(name) = message["params"]["clientInfo"]["name"].as_str() {
                     connected.set_name(name);
                 }
-                let view = context.views.borrow().clone();
+                let view = context.current_view().await;
                 let (reply, after) = claude::answer(&message, &view);
                 if let Some(reply) = reply {
                     send(&mut socket, &reply).await?;

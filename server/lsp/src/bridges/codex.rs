@@ -140,7 +140,7 @@ async fn talk(mut stream: UnixStream, context: BridgeContext) -> std::io::Result
             Frame::Body(body, size) => {
                 buffer.drain(..size);
                 let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-                let view = context.views.borrow().clone();
+                let view = context.current_view().await;
                 if let Some(response) = codex::answer(&message, &context.roots, &view) {
                     timeout(TIMEOUT, stream.write_all(&codex::frame(&response))).await??;
                 }

@@ -207,12 +207,12 @@ async fn answer(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Bod
         Method::POST => {
             let body = Limited::new(request.into_body(), MAX_REQUEST).collect();
             match timeout(TIMEOUT, body).await {
-                Ok(Ok(body)) => message(endpoint, &body.to_bytes()),
+                Ok(Ok(body)) => message(endpoint, &body.to_bytes()).await,
                 Ok(Err(_)) => empty(StatusCode::PAYLOAD_TOO_LARGE),
                 Err(_) => empty(StatusCode::REQUEST_TIMEOUT),
             }
         }
-        Method::GET => events(endpoint),
+        Method::GET => events(endpoint).await,
         // There are no sessions: a connection has no state.
         Method::DELETE => empty(StatusCode::OK),
         _ => empty(StatusCode::METHOD_NOT_ALLOWED),
@@ -240,9 +240,9 @@ fn check(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), StatusCode> {
 }
 
 /// Answers a message.
-fn message(endpoint: &Endpoint, body: &[u8]) -> Response<Body> {
+async fn message(endpoint: &Endpoint, body: &[u8]) -> Response<Body> {
     let message: Value = serde_json::from_slice(body).unwrap_or_default();
-    let view = endpoint.context.views.borrow().clone();
+    let view = endpoint.context.current_view().await;
     match companion::answer(endpoint.dialect, &message, &view) {
         Some(reply) => {
             let mut response = Response::new(Full::new(Bytes::from(reply.to_string())).boxed());
@@ -255,13 +255,15 @@ fn message(endpoint: &Endpoint, body: &[u8]) -> Response<Body> {
 }
 
 /// Streams the newest state, at once and after each change.
-fn events(endpoint: &Endpoint) -> Response<Body> {
+async fn events(endpoint: &Endpoint) -> Response<Body> {
     let dialect = endpoint.dialect;
     let connected: Connected = endpoint.context.connections.add();
     connected.set_name(match dialect {
         Dialect::Gemini => "gemini-cli or Qwen Code",
         Dialect::Copilot => "Copilot CLI",
     });
+    // Publishes it, so the first event has it.
+    endpoint.context.current_view().await;
     let views = endpoint.context.views.clone();
     let start = (views, None::<Value>, connected);
     let events = stream::unfold(start, move |(mut views, mut sent, connected)| async move {

@@ -2,11 +2,13 @@
 //!
 //! A bridge is open while its setting is true and the workspace has a folder. [`view`] builds the
 //! state that agents may see, after each change and once a second while an agent is connected,
-//! because rules change on disk. It is published as the newest value of a channel: a connection
-//! sends the newest state when it can, so a slow agent delays nothing.
+//! because rules change on disk. Each request of an agent checks them too. The state is published
+//! as the newest value of a channel: a connection sends the newest state when it can, so a slow
+//! agent delays nothing.
 //!
-//! [`claude`] serves Claude Code and opencode, [`http`] gemini-cli, Qwen Code and Copilot CLI, and [`codex`] Codex. The formats are those of
-//! `sightline_agents::ide`. [`discovery`] writes the files by which agents find a socket.
+//! [`claude`] serves Claude Code and opencode, [`http`] gemini-cli, Qwen Code and Copilot CLI, and
+//! [`codex`] Codex. The formats are those of `sightline_agents::ide`. [`discovery`] writes the
+//! files by which agents find a socket.
 
 mod claude;
 #[cfg(unix)]
@@ -101,12 +103,16 @@ pub struct Mention {
     pub lines: Option<(u32, u32)>,
 }
 
+/// Publishes the state that agents may see by the current rules. Reads the disk.
+pub type Refresh = Arc<dyn Fn() + Send + Sync>;
+
 /// What a bridge needs.
 #[derive(Clone)]
 pub(super) struct BridgeContext {
     pub(super) runtime: Handle,
     /// The newest state that agents may see.
     pub(super) views: watch::Receiver<Arc<EditorView>>,
+    refresh: Refresh,
     /// Mentions by the user.
     pub(super) mentions: broadcast::Sender<Mention>,
     pub(super) connections: Connections,
@@ -114,6 +120,18 @@ pub(super) struct BridgeContext {
     pub(super) roots: Vec<PathBuf>,
     /// Name for the user of an agent.
     pub(super) ide_name: String,
+}
+
+impl BridgeContext {
+    /// Returns the state that agents may see by the current rules, which may have changed since the
+    /// newest state was published.
+    pub(super) async fn current_view(&self) -> Arc<EditorView> {
+        let refresh = self.refresh.clone();
+        match self.runtime.spawn_blocking(move || refresh()).await {
+            Ok(()) => self.views.borrow().clone(),
+            Err(_) => Arc::default(),
+        }
+    }
 }
 
 /// The connected agents. The client is notified of changes.
@@ -317,7 +335,7 @@ impl Bridges {
 
     /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns
     /// whether the first bridge was opened, and why others cannot be opened.
-    pub fn update(&self, snapshot: &Snapshot) -> (bool, Vec<Error>) {
+    pub fn update(&self, snapshot: &Snapshot, refresh: &Refresh) -> (bool, Vec<Error>) {
         let mut errors = Vec::new();
         let roots = view::root_paths(snapshot);
         let wanted = match roots.is_empty() {
@@ -337,7 +355,7 @@ impl Bridges {
             if open.bridges.contains_key(&protocol) {
                 continue;
             }
-            match protocol.start(self.context(open.roots.clone())) {
+            match protocol.start(self.context(open.roots.clone(), refresh.clone())) {
                 Ok(bridge) => drop(open.bridges.insert(protocol, bridge)),
                 Err(error) => errors.push(error),
             }
@@ -351,12 +369,13 @@ impl Bridges {
         (is_any_open && !was_any_open, errors)
     }
 
-    fn context(&self, roots: Vec<PathBuf>) -> BridgeContext {
+    fn context(&self, roots: Vec<PathBuf>, refresh: Refresh) -> BridgeContext {
         let folder = roots.first().and_then(|root| root.file_name());
         let folder = folder.unwrap_or_default().to_string_lossy();
         BridgeContext {
             runtime: self.runtime.clone(),
             views: self.views.subscribe(),
+            refresh,
             mentions: self.mentions.clone(),
             connections: self.connections.clone(),
             ide_name: format!("{} ({folder})", discovery::IDE_NAME),

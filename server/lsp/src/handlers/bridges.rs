@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tower_lsp::lsp_types::MessageType;
 
-use crate::{scheduler::bridge_keys, services::Services, watch::file_watcher};
+use crate::{bridges::Refresh, scheduler::bridge_keys, services::Services, watch::file_watcher};
 
 /// Interval of checks of the rules while an agent is connected.
 const RECHECK: Duration = Duration::from_secs(1);
@@ -12,10 +12,16 @@ const RECHECK: Duration = Duration::from_secs(1);
 /// Schedules an update to changed settings or roots. Updates run in order, so the last one wins.
 pub fn schedule_update(services: &Arc<Services>) {
     let worker = services.clone();
+    let weak = Arc::downgrade(services);
+    let refresh: Refresh = Arc::new(move || {
+        if let Some(services) = weak.upgrade() {
+            services.bridges.publish(|snapshot| services.view(snapshot));
+        }
+    });
     services
         .jobs
         .run(bridge_keys(), "bridges", move |snapshot| {
-            let (is_first, errors) = worker.bridges.update(&snapshot);
+            let (is_first, errors) = worker.bridges.update(&snapshot, &refresh);
             for error in errors {
                 worker.show_message(MessageType::WARNING, &format!("sightline: {error}"));
             }
