@@ -20,6 +20,7 @@ if (target) {
   await chmod(program, 0o755);
 }
 await copyFile("../../LICENSE", "LICENSE.txt");
+await copyFile("../../CHANGELOG.md", "CHANGELOG.md");
 try {
   await createVSIX({
     packagePath,
@@ -30,5 +31,6 @@ try {
   });
 } finally {
   await rm("LICENSE.txt");
+  await rm("CHANGELOG.md");
   await rm("server", { recursive: true, force: true });
 }

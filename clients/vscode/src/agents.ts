@@ -15,10 +15,11 @@ type McpServerDefinition = new (label: string, command: string, args: string[]) 
 
 /** Shows the changes in a terminal. The command that writes them is prepared, not run. */
 export function connectAgents(): void {
-  const program = findProgram();
-  if (program === undefined) {
-    throw new Error("the program `sightline` was not found; set `sightline.server.path`");
+  const found = findProgram();
+  if (found.program === undefined) {
+    throw new Error(`cannot connect agents: ${found.reason}`);
   }
+  const { program } = found;
   const windows = process.platform === "win32";
   // A POSIX shell needs quotes for spaces, PowerShell also the operator.
   const quoted = windows ? `& "${program}"` : `'${program.replaceAll("'", `'\\''`)}'`;
@@ -39,7 +40,7 @@ export function registerMcpServer(): vscode.Disposable {
   }
   return lm.registerMcpServerDefinitionProvider("sightline.mcp", {
     provideMcpServerDefinitions: () => {
-      const program = findProgram();
+      const { program } = findProgram();
       const folders = vscode.workspace.workspaceFolders ?? [];
       const local = folders.filter(({ uri }) => uri.scheme === "file");
       if (program === undefined) {

@@ -7,6 +7,8 @@ import * as vscode from "vscode";
 
 import type { Checkpoint, FileDifference } from "../../types/protocol";
 import type { Client } from "./client";
+import { CHANGED_FILE_SCHEME } from "./decorations";
+import { relativeTime } from "./format";
 
 /** URI scheme of a file in a checkpoint. */
 export const SCHEME = "sightline-checkpoint";
@@ -16,6 +18,12 @@ const PAGE = 50;
 
 /** Debounce time of a refresh, in milliseconds. */
 const DEBOUNCE_MS = 50;
+
+/** Delay of a refresh after files changed, in milliseconds. Later changes do not postpone it. */
+const FILES_DELAY_MS = 1_000;
+
+/** Interval of refreshes that update relative times, in milliseconds. */
+const TIMES_INTERVAL_MS = 60_000;
 
 /** A row of the view. */
 export type Node =
@@ -27,21 +35,76 @@ export type Node =
 /** Data of the checkpoint view. */
 export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
+  private readonly view: vscode.TreeView<Node>;
+  private readonly listening: vscode.Disposable;
+  private readonly clock: NodeJS.Timeout;
+  /** Ids of the checkpoints that show their files. */
+  private readonly expanded = new Set<string>();
   private limit = PAGE;
   private timer: NodeJS.Timeout | undefined;
+  private filesTimer: NodeJS.Timeout | undefined;
+  private hasUndo = false;
 
   readonly onDidChangeTreeData = this.changed.event;
 
-  constructor(private readonly client: Client) {}
+  constructor(private readonly client: Client) {
+    this.view = vscode.window.createTreeView("sightline.checkpoints", { treeDataProvider: this });
+    // VS Code watches the workspace folders anyway.
+    const files = vscode.workspace.createFileSystemWatcher("**/*");
+    this.listening = vscode.Disposable.from(
+      this.view,
+      this.view.onDidCollapseElement(({ element }) => {
+        if (element.kind === "checkpoint") {
+          this.expanded.delete(element.checkpoint.id);
+        }
+      }),
+      // Changes are not followed while the view is hidden.
+      this.view.onDidChangeVisibility(({ visible }) => visible && this.refresh()),
+      files,
+      files.onDidCreate(() => this.filesChanged()),
+      files.onDidChange(() => this.filesChanged()),
+      files.onDidDelete(() => this.filesChanged()),
+    );
+    this.clock = setInterval(() => this.view.visible && this.refresh(), TIMES_INTERVAL_MS);
+  }
+
+  /** Returns whether there is a restore to undo. */
+  get canUndo(): boolean {
+    return this.hasUndo;
+  }
 
   /** Refreshes the view. Several calls in a row refresh it once. */
   refresh(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.changed.fire(), DEBOUNCE_MS);
+    this.timer = setTimeout(() => {
+      this.changed.fire();
+      void this.updateCanUndo();
+    }, DEBOUNCE_MS);
+  }
+
+  /** Compares expanded checkpoints with the workspace again. */
+  private filesChanged(): void {
+    if (this.view.visible && this.expanded.size > 0) {
+      this.filesTimer ??= setTimeout(() => {
+        this.filesTimer = undefined;
+        this.changed.fire();
+      }, FILES_DELAY_MS);
+    }
+  }
+
+  private async updateCanUndo(): Promise<void> {
+    const result = this.client.supports("sightline/listCheckpoints")
+      ? await this.client.request("sightline/listCheckpoints", {}).catch(() => undefined)
+      : undefined;
+    this.hasUndo = result?.checkpoints.some(({ purpose }) => purpose === "undo") ?? false;
+    void vscode.commands.executeCommand("setContext", "sightline.canUndo", this.hasUndo);
   }
 
   dispose(): void {
     clearTimeout(this.timer);
+    clearTimeout(this.filesTimer);
+    clearInterval(this.clock);
+    this.listening.dispose();
     this.changed.dispose();
   }
 
@@ -71,6 +134,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
   }
 
   private async files(checkpoint: Checkpoint): Promise<Node[]> {
+    this.expanded.add(checkpoint.id);
     const { files } = await this.client.request("sightline/diffCheckpoints", { from: checkpoint.id });
     if (files.length === 0) {
       return [{ kind: "note", text: "No changes" }];
@@ -102,7 +166,7 @@ function checkpointItem(checkpoint: Checkpoint): vscode.TreeItem {
   item.iconPath = new vscode.ThemeIcon(checkpoint.purpose === "undo" ? "discard" : "history");
   item.description = [
     folderName(checkpoint),
-    checkpoint.label === undefined ? undefined : when(checkpoint.createdAt),
+    relativeTime(checkpoint.createdAt, Date.now()),
     counts(checkpoint),
   ]
     .filter((part) => part !== undefined && part !== "")
@@ -163,15 +227,14 @@ function tooltip(checkpoint: Checkpoint): string {
 function fileItem(node: Node & { kind: "file" }): vscode.TreeItem {
   const { file } = node;
   const uri = vscode.Uri.parse(file.uri);
-  const item = new vscode.TreeItem(uri);
+  const item = new vscode.TreeItem(file.path);
   // A stable id, so that a click during a refresh finds its row.
   item.id = `${node.checkpoint.id} ${file.uri}`;
-  item.label = file.path;
+  // The path determines the icon, the query the letter and color.
+  item.resourceUri = vscode.Uri.from({ scheme: CHANGED_FILE_SCHEME, path: uri.path, query: file.status });
+  item.iconPath = vscode.ThemeIcon.File;
   item.contextValue = "file";
-  item.description = [
-    file.status === "typeChanged" ? "type changed" : file.status,
-    file.binary ? "binary" : `+${file.additions} −${file.deletions}`,
-  ].join(" ");
+  item.description = file.binary ? "binary" : `+${file.additions} −${file.deletions}`;
   item.tooltip = file.oldPath === undefined ? file.path : `${file.oldPath} → ${file.path}`;
   item.command = { title: "Compare", command: "sightline.checkpoint.compareFile", arguments: [node] };
   return item;

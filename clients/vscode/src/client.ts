@@ -6,7 +6,6 @@
  * A method that fails with MethodNotFound counts as missing from then on.
  */
 
-import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 
@@ -22,6 +21,7 @@ import {
 } from "vscode-languageclient/node";
 
 import type { ErrorKind, Methods, Notifications, ServerNotifications } from "../../types/protocol";
+import { type Search, search } from "./program";
 import { startupSettings, settings } from "./settings";
 
 /**
@@ -36,8 +36,8 @@ const NOT_CANCELLED = new vscode.CancellationTokenSource().token;
 
 /** The server does not support the method. */
 export class Unsupported extends Error {
-  constructor(method: string) {
-    super(`This Sightline server does not support this command (${method}). Install a newer one.`);
+  constructor() {
+    super("This Sightline server is too old for this command. Install a newer one.");
   }
 }
 
@@ -58,7 +58,7 @@ export class Client implements vscode.Disposable {
   private language: LanguageClient | undefined;
   private readonly missing = new Set<string>();
   private readonly changed = new vscode.EventEmitter<void>();
-  private readonly handlers: { method: string; handle: (params: unknown) => void }[] = [];
+  private readonly handlers = new Map<string, ((params: unknown) => void)[]>();
   private progressTokens = 0;
 
   /** Fires if the server starts or stops, or if its supported methods change. */
@@ -82,20 +82,28 @@ export class Client implements vscode.Disposable {
     method: M,
     handle: (params: ServerNotifications[M]) => void,
   ): void {
-    const handler = { method, handle: handle as (params: unknown) => void };
-    this.handlers.push(handler);
-    this.language?.onNotification(method, handler.handle);
+    const handlers = this.handlers.get(method) ?? [];
+    this.handlers.set(method, [...handlers, handle as (params: unknown) => void]);
+    if (this.language) {
+      this.listen(this.language, method);
+    }
+  }
+
+  /** Passes a notification to its handlers. The language client keeps only one handler per method. */
+  private listen(language: LanguageClient, method: string): void {
+    language.onNotification(method, (params: unknown) => this.handlers.get(method)?.forEach((handle) => handle(params)));
   }
 
   /**
    * Starts the server. Shows an error if the program is not found.
    */
   async start(): Promise<void> {
-    const command = findProgram();
-    if (command === undefined) {
-      await this.askForProgram();
+    const found = findProgram();
+    if (found.program === undefined) {
+      await this.askForProgram(found);
       return;
     }
+    const command = found.program;
     this.missing.clear();
     const language = new LanguageClient(
       "sightline",
@@ -105,8 +113,8 @@ export class Client implements vscode.Disposable {
     );
     language.registerFeature(editorStateFeature);
     language.onDidChangeState(() => this.changed.fire());
-    for (const { method, handle } of this.handlers) {
-      language.onNotification(method, handle);
+    for (const method of this.handlers.keys()) {
+      this.listen(language, method);
     }
     this.language = language;
     try {
@@ -180,7 +188,8 @@ export class Client implements vscode.Disposable {
       if (error instanceof ResponseError && error.code === ErrorCodes.MethodNotFound) {
         this.missing.add(method);
         this.changed.fire();
-        throw new Unsupported(method);
+        this.output.warn(`the server does not support ${method}`);
+        throw new Unsupported();
       }
       throw error;
     }
@@ -239,11 +248,11 @@ export class Client implements vscode.Disposable {
     };
   }
 
-  private async askForProgram(): Promise<void> {
+  private async askForProgram({ reason, folders }: Search & { program: undefined }): Promise<void> {
     const settingName = "sightline.server.path";
-    this.output.error(`cannot find the program sightline: it is neither in ${settingName}, in the extension nor on the PATH`);
+    this.output.error([`cannot find the server: ${reason}`, ...folders.map((folder) => `  ${folder}`)].join("\n"));
     const choice = await vscode.window.showErrorMessage(
-      "Cannot find the Sightline server, the program “sightline”.",
+      `Cannot find the Sightline server: ${reason}.`,
       "Show Installation Guide",
       "Set Path",
     );
@@ -300,36 +309,13 @@ const editorStateFeature: StaticFeature = {
   clear() {},
 };
 
-/**
- * Returns the server program: the one in the settings, otherwise the one in the
- * extension, otherwise the first on the PATH.
- */
-export function findProgram(): string | undefined {
-  const set = vscode.workspace.getConfiguration("sightline").get<string>("server.path", "").trim();
-  if (set !== "") {
-    const file = set.startsWith("~/") ? path.join(os.homedir(), set.slice(2)) : set;
-    return path.isAbsolute(file) && isFile(file) ? file : undefined;
-  }
-  const name = process.platform === "win32" ? "sightline.exe" : "sightline";
-  const packaged = path.join(__dirname, "..", "server", name);
-  if (isFile(packaged)) {
-    return packaged;
-  }
-  const cargo = path.join(os.homedir(), ".cargo", "bin");
-  // The PATH of a desktop session often lacks folders of the shell.
-  const folders = [...(process.env["PATH"] ?? "").split(path.delimiter), cargo];
-  // A relative folder could contain a program of the workspace.
-  return folders
-    .filter((folder) => path.isAbsolute(folder))
-    .map((folder) => path.join(folder, name))
-    .find(isFile);
-}
-
-function isFile(file: string): boolean {
-  try {
-    fs.accessSync(file, fs.constants.X_OK);
-    return fs.statSync(file).isFile();
-  } catch {
-    return false;
-  }
+/** Searches the server program. */
+export function findProgram(): Search {
+  return search({
+    configured: vscode.workspace.getConfiguration("sightline").get<string>("server.path", "").trim(),
+    packaged: path.join(__dirname, "..", "server"),
+    path: (process.env["PATH"] ?? "").split(path.delimiter),
+    home: os.homedir(),
+    isWindows: process.platform === "win32",
+  });
 }

@@ -13,6 +13,7 @@ import { connectAgents } from "./agents";
 import { type CheckpointTree, checkpointName, type Node, diffUris } from "./checkpointTree";
 import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
+import { relativeTime } from "./format";
 import { restore, undo } from "./restore";
 import type { StatusBar } from "./statusBar";
 
@@ -61,8 +62,7 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
     "sightline.agents.connect": () => connectAgents(),
     "sightline.server.restart": () => client.restart(),
     "sightline.output": () => output.show(),
-    "sightline.help": () =>
-      vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.joinPath(context.extensionUri, "README.md")),
+    "sightline.help": () => showHelp(context.extensionUri),
     "sightline.menu": () => context.status.menu(),
   };
   return vscode.Disposable.from(
@@ -85,6 +85,17 @@ function showError(error: unknown, output: vscode.LogOutputChannel): void {
   const message = error instanceof Error ? error.message : String(error);
   output.error(error instanceof ResponseError ? `${message} (${errorKind(error) ?? error.code})` : message);
   void vscode.window.showErrorMessage(`Sightline: ${message}`);
+}
+
+async function showHelp(extension: vscode.Uri): Promise<void> {
+  // Packages contain the file with a lowercase name.
+  const packed = vscode.Uri.joinPath(extension, "readme.md");
+  const isPacked = await vscode.workspace.fs.stat(packed).then(
+    () => true,
+    () => false,
+  );
+  const file = isPacked ? packed : vscode.Uri.joinPath(extension, "README.md");
+  await vscode.commands.executeCommand("markdown.showPreview", file);
 }
 
 async function explainAccess(client: Client, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
@@ -161,7 +172,7 @@ async function pick(client: Client, title: string): Promise<Checkpoint | undefin
   const { checkpoints } = await client.request("sightline/listCheckpoints", { limit: 500 });
   const items = checkpoints.map((checkpoint) => ({
     label: checkpointName(checkpoint),
-    description: new Date(checkpoint.createdAt).toLocaleString(),
+    description: `${relativeTime(checkpoint.createdAt, Date.now())}, ${new Date(checkpoint.createdAt).toLocaleString()}`,
     checkpoint,
   }));
   const placeHolder = items.length === 0 ? "No checkpoints" : "Checkpoints, newest first";

@@ -10,6 +10,7 @@ import { CheckpointContents, CheckpointTree, SCHEME } from "./checkpointTree";
 import { Client } from "./client";
 import { registerCommands } from "./commands";
 import { trackEditorState } from "./editorState";
+import { AccessDecorations, changeDecorations } from "./decorations";
 import { ENVIRONMENT_SCHEME, EnvironmentContents } from "./environment";
 import { readManifest } from "./settings";
 import { StatusBar } from "./statusBar";
@@ -28,7 +29,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   client = connection;
   const tree = new CheckpointTree(connection);
   const environment = new EnvironmentContents(connection);
-  const status = new StatusBar(connection);
+  const status = new StatusBar(connection, tree);
+  const decorations = new AccessDecorations(connection);
 
   const updateContext = (): void => {
     void vscode.commands.executeCommand("setContext", "sightline.running", connection.isRunning);
@@ -42,7 +44,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     connection.onDidChange(updateContext),
     status,
     tree,
-    vscode.window.registerTreeDataProvider("sightline.checkpoints", tree),
+    decorations,
+    vscode.window.registerFileDecorationProvider(changeDecorations),
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, new CheckpointContents(connection)),
     environment,
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
@@ -55,6 +58,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         void connection.restart();
       } else if (change.affectsConfiguration("sightline")) {
         connection.sendSettings();
+        decorations.refresh();
       }
     }),
   );

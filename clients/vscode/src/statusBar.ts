@@ -5,23 +5,25 @@
 
 import * as vscode from "vscode";
 
+import type { CheckpointTree } from "./checkpointTree";
 import type { Client } from "./client";
 
 /** Debounce time of access checks, in milliseconds. */
 const DEBOUNCE_MS = 100;
 
-/** Menu entries. Entries marked `checkpoints` need a server with checkpoints. */
-const MENU: readonly (vscode.QuickPickItem & { command: string; checkpoints?: true })[] = [
+/** Menu entries. Some need a server with checkpoints, or a restore to undo. */
+const MENU: readonly (vscode.QuickPickItem & { command: string; needs?: "checkpoints" | "undo" })[] = [
   { label: "$(copy) Copy Environment Details", command: "sightline.environment.copy" },
   { label: "$(go-to-file) Open Environment Details", command: "sightline.environment.open" },
   { label: "$(eye) Check Agent Access", command: "sightline.access.explain" },
-  { label: "$(add) Create Checkpoint", command: "sightline.checkpoint.create", checkpoints: true },
-  { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", checkpoints: true },
-  { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", checkpoints: true },
-  { label: "$(discard) Undo Last Restore", command: "sightline.checkpoint.undoRestore", checkpoints: true },
+  { label: "$(add) Create Checkpoint…", command: "sightline.checkpoint.create", needs: "checkpoints" },
+  { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", needs: "checkpoints" },
+  { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", needs: "checkpoints" },
+  { label: "$(discard) Undo Last Restore…", command: "sightline.checkpoint.undoRestore", needs: "undo" },
   { label: "$(plug) Connect Agents…", command: "sightline.agents.connect" },
   { label: "$(refresh) Restart Server", command: "sightline.server.restart" },
   { label: "$(output) Show Output", command: "sightline.output" },
+  { label: "$(question) Show Help", command: "sightline.help" },
 ];
 
 /** The status bar item. */
@@ -31,7 +33,10 @@ export class StatusBar implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   private lastSequence = 0;
 
-  constructor(private readonly client: Client) {
+  constructor(
+    private readonly client: Client,
+    private readonly tree: CheckpointTree,
+  ) {
     this.item.name = "Sightline";
     this.item.command = "sightline.menu";
     this.item.show();
@@ -45,8 +50,8 @@ export class StatusBar implements vscode.Disposable {
 
   /** Opens the menu. */
   async menu(): Promise<void> {
-    const checkpoints = this.client.supports("sightline/listCheckpoints");
-    const items = MENU.filter((item) => checkpoints || item.checkpoints === undefined);
+    const has = { checkpoints: this.client.supports("sightline/listCheckpoints"), undo: this.tree.canUndo };
+    const items = MENU.filter(({ needs }) => needs === undefined || has[needs]);
     const picked = await vscode.window.showQuickPick(items, { title: "Sightline" });
     if (picked) {
       await vscode.commands.executeCommand(picked.command);

@@ -1,0 +1,22 @@
+// Tests relative times and the marks of changed files.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { source } from "../scripts/source.mjs";
+
+const { relativeTime, statusMark } = await source("format.ts");
+
+test("times are relative, in the largest unit that fits", () => {
+  const seconds = { "just now": 59, "1 minute ago": 60, "59 minutes ago": 3599, "2 hours ago": 7300, "1 day ago": 86_400, "3 weeks ago": 22 * 86_400, "1 year ago": 400 * 86_400 };
+  for (const [text, age] of Object.entries(seconds)) {
+    assert.equal(relativeTime(1_000, 1_000 + age * 1000), text);
+  }
+  assert.equal(relativeTime(5_000, 1_000), "just now", "the clock of the server may be ahead");
+});
+
+test("changed files have the letter and color of source control", () => {
+  assert.deepEqual(["modified", "added", "deleted", "renamed", "typeChanged"].map((status) => statusMark(status).letter).join(""), "MADRT");
+  assert.equal(statusMark("added").color, "gitDecoration.addedResourceForeground");
+  assert.equal(statusMark("toString"), undefined, "a kind that a newer server sends");
+});

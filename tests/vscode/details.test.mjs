@@ -1,0 +1,76 @@
+// Tests what the extension shows about files and checkpoints: badges, marks of
+// changes, the undo button, and the help.
+
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before } from "node:test";
+
+import { scenario, startEditor, until } from "./harness.mjs";
+
+let editor;
+
+before(async () => {
+  editor = await startEditor({
+    files: { "cart.py": "apples = 1\n", "prices.py": "apple = 2\n", ".env": "TOKEN=secret\n", ".clineignore": ".env\n" },
+  });
+});
+
+after(async () => {
+  await editor?.stop();
+});
+
+const file = (name) => path.join(editor.workspace, name);
+
+/** Returns the badge of a row, which VS Code draws with CSS. */
+async function badge(row) {
+  return await row.evaluate((element) =>
+    [element, ...element.querySelectorAll("*")]
+      .map((one) => getComputedStyle(one, "::after").content)
+      .filter((content) => content.startsWith('"'))
+      .map((content) => JSON.parse(content))
+      .join(""),
+  );
+}
+
+const explorerRow = (name) =>
+  editor.page.locator(".explorer-folders-view .monaco-list-row").filter({ has: editor.page.getByText(name, { exact: true }) });
+
+scenario("the explorer marks files that agents may not see, as soon as the rules change", () => editor, async () => {
+  await until("a badge on .env", async () => (await badge(explorerRow(".env"))) === "⊘");
+  assert.equal(await badge(explorerRow("prices.py")), "");
+
+  await writeFile(file(".clineignore"), "prices.py\n");
+
+  await until("a badge on prices.py", async () => (await badge(explorerRow("prices.py"))) === "⊘");
+  assert.equal(await badge(explorerRow("cart.py")), "");
+});
+
+scenario("the help opens", () => editor, async () => {
+  await editor.command("Sightline: Show Help");
+  await editor.tab(/Preview readme\.md/).waitFor();
+});
+
+scenario("an expanded checkpoint follows the workspace, and undo appears after a restore", () => editor, async ({ page }) => {
+  await editor.showCheckpoints();
+  await page.getByRole("button", { name: "Create Checkpoint…" }).first().click();
+  await editor.answer("before the sale");
+  await editor.row("before the sale").filter({ hasText: "just now" }).waitFor();
+  const undo = page.locator(".pane-header, .composite.title").getByRole("button", { name: "Undo Last Restore…" });
+  await editor.rowToggle("before the sale");
+  await editor.row("No changes").waitFor();
+  assert.equal(await undo.count(), 0, "there is no restore to undo");
+
+  // No action in the editor follows.
+  await writeFile(file("cart.py"), "apples = 100\n");
+  await until("M on cart.py", async () => (await editor.row("cart.py").count()) > 0 && (await badge(editor.row("cart.py"))) === "M");
+  await writeFile(file("sale.py"), "sale = True\n");
+  await until("A on sale.py", async () => (await editor.row("sale.py").count()) > 0 && (await badge(editor.row("sale.py"))) === "A");
+
+  await editor.rowAction("before the sale", "Restore Checkpoint");
+  await editor.accept();
+  await editor.toast("2 files restored").waitFor();
+  await page.mouse.move(0, 0);
+  await editor.row("before the sale").hover();
+  await undo.first().waitFor();
+});
