@@ -643,6 +643,7 @@
 --- Params of `sightline/pruneCheckpoints`. Without a limit, nothing is removed.
 ---@class sightline.PruneCheckpointsParams
 ---@field dryRun? boolean Report what would be removed without removing it. Default: `false`.
+---@field ids? string[] Remove these checkpoints.
 ---@field keep? integer Number of newest checkpoints to keep per workspace folder. Undo points are not counted.
 ---@field maxBytes? integer Remove the oldest checkpoints until each workspace folder uses at most this many bytes.
 ---@field olderThan? integer Remove checkpoints created before this time, in milliseconds since the Unix epoch.

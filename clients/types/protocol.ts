@@ -1401,6 +1401,8 @@ export interface PruneCheckpointsParams {
    * Default: `false`.
    */
   dryRun?: boolean;
+  /** Remove these checkpoints. */
+  ids?: string[];
   /**
    * Number of newest checkpoints to keep per workspace folder. Undo points are not
    * counted.

@@ -74,7 +74,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 fn a_session_at_the_command_line() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("src/b", "b\n")]);
     let (code, text, error) = run(&workspace, &["list"]);
-    assert_eq!((code, &*text), (1, ""));
+    assert_eq!((code, &*text), (0, ""));
     assert!(error.contains("no checkpoints yet"), "{error}");
     let first = json_of(
         &workspace,
@@ -123,7 +123,7 @@ fn a_session_at_the_command_line() {
     );
     assert!(workspace.path("new.txt").exists());
     let (code, _, error) = run(&workspace, &["preview", short, "a.txt"]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 0);
     assert!(error.contains("nothing to change"), "{error}");
     let (code, text, _) = run(&workspace, &["undo", "--dry-run"]);
     assert_eq!((code, &text[..14]), (0, "write   a.txt "), "{text}");
@@ -162,7 +162,13 @@ fn exit_codes_and_results_are_those_of_the_protocol() {
     let taken = json_of(&workspace, &["create"]);
     let unknown = "0123456789012345678901234567890123456789";
     for (arguments, code) in [
-        (vec!["diff", "last"], 1),
+        (vec!["diff", "last"], 0),
+        (vec!["diff", "--exit-code", "last"], 0),
+        (vec!["show", "last"], 0),
+        (vec!["show", unknown], 3),
+        (vec!["delete", unknown, "--yes"], 3),
+        (vec!["delete", "last"], 2),
+        (vec!["list", "--color", "loud"], 2),
         (vec!["diff"], 2),
         (vec!["diff", unknown], 3),
         (vec!["diff", "abcdef"], 3),
@@ -393,18 +399,110 @@ fn skipped_files_are_printed() {
 }
 
 #[test]
-fn nothing_to_undo_and_nothing_to_list_are_negative_results() {
+fn nothing_to_undo_is_a_negative_result_and_an_empty_list_is_not() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
-    let nothing = |arguments: &[&str], expected: &str| {
+    let nothing = |arguments: &[&str], expected_code: i32, expected: &str| {
         let (code, text, error) = run(&workspace, arguments);
-        assert_eq!((code, &*text), (1, ""), "{error}");
+        assert_eq!((code, &*text), (expected_code, ""), "{error}");
         assert!(error.contains(expected), "{error}");
     };
-    nothing(&["undo", "--dry-run"], "no restore to undo");
-    nothing(&["list", "--task", "nope"], "no checkpoints yet");
+    nothing(&["undo", "--dry-run"], 1, "no restore to undo");
+    nothing(&["list", "--task", "nope"], 0, "no checkpoints yet");
     json_of(&workspace, &["create", "--task", "t"]);
-    nothing(&["undo", "--yes"], "no restore to undo");
-    nothing(&["list", "--task", "nope"], "no checkpoints of task nope");
+    nothing(&["undo", "--yes"], 1, "no restore to undo");
+    nothing(
+        &["list", "--task", "nope"],
+        0,
+        "no checkpoints of task nope",
+    );
+}
+
+#[test]
+fn a_checkpoint_is_shown_and_deleted() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let first = json_of(&workspace, &["create", "--label", "start"]);
+    workspace.write("a.txt", "two\n");
+    workspace.write("b.txt", "new\n");
+    let second = json_of(&workspace, &["create", "--label", "mine"]);
+    let (code, text, _) = run(&workspace, &["show", &id(&second)[..8]]);
+    assert_eq!(code, 0);
+    for expected in [
+        id(&second),
+        "label    mine",
+        "M        +1 -1  a.txt",
+        "A        +1 -0  b.txt",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let (_, text, _) = run(&workspace, &["show", id(&first)]);
+    assert!(
+        text.contains("label    start") && !text.contains("a.txt"),
+        "{text}"
+    );
+    let shown = json_of(&workspace, &["show", "last"]);
+    assert_eq!(shown["checkpoint"]["id"], second["id"]);
+    assert_eq!(shown["changes"]["files"].as_array().unwrap().len(), 2);
+
+    let (code, _, _) = run(&workspace, &["delete", "--yes", id(&first), "0123456789"]);
+    assert_eq!(code, 3, "one is unknown");
+    let (code, text, _) = run(&workspace, &["delete", "--dry-run", id(&first)]);
+    assert!(
+        code == 0 && text.contains("1 checkpoint would be removed"),
+        "{text}"
+    );
+    let (code, text, _) = run(&workspace, &["delete", "--yes", id(&first)]);
+    assert!(code == 0 && text.contains("1 checkpoint removed"), "{text}");
+    let listed = json_of(&workspace, &["list"]);
+    assert_eq!(
+        each(listed["checkpoints"].as_array().unwrap(), "id"),
+        [id(&second)]
+    );
+    assert_eq!(json_of(&workspace, &["verify"])["ok"], true);
+    let (code, _, error) = run(&workspace, &["diff", "--exit-code", "last"]);
+    assert_eq!((code, &*error), (0, ""));
+    workspace.write("a.txt", "three\n");
+    assert_eq!(run(&workspace, &["diff", "last"]).0, 0);
+    assert_eq!(run(&workspace, &["diff", "--exit-code", "last"]).0, 1);
+}
+
+#[test]
+fn a_long_preview_begins_with_a_summary() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    workspace.write("a.txt", "two\n");
+    for at in 0..30 {
+        workspace.write(&format!("new/{at}.txt"), "x\n");
+    }
+    let (code, text, _) = run(&workspace, &["preview", "last"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        (code, lines[0]),
+        (0, "1 path to write, 30 to delete"),
+        "{text}"
+    );
+    assert_eq!(lines.len(), 22, "{text}");
+    assert_eq!(lines[21], "... and 11 more; --all shows them");
+    let (_, text, _) = run(&workspace, &["preview", "--all", "last"]);
+    assert_eq!(text.lines().count(), 32, "{text}");
+}
+
+#[test]
+fn errors_are_json_and_colors_are_optional() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    let (code, text, error) = run(&workspace, &["show", "--json", "abcdef"]);
+    assert_eq!((code, &*text), (3, ""));
+    let error: Value = serde_json::from_str(&error).unwrap();
+    assert_eq!(error["error"]["kind"], "notFound");
+    assert!(
+        error["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("abcdef")
+    );
+    let colored = |arguments: &[&str]| run(&workspace, arguments).1.contains('\u{1b}');
+    assert!(!colored(&["list"]) && !colored(&["list", "--color", "never"]));
+    assert!(colored(&["list", "--color", "always"]));
 }
 
 #[test]
@@ -414,9 +512,9 @@ fn an_interrupted_restore_is_completed_first() {
     let taken = id(&taken);
     // Each with its exit code: there is no difference once the restore is completed.
     let commands: [(&[&str], i32); 13] = [
-        (&["diff", taken], 1),
-        (&["diff", "--patch", taken], 1),
-        (&["preview", taken], 1),
+        (&["diff", "--exit-code", taken], 0),
+        (&["diff", "--patch", "--exit-code", taken], 0),
+        (&["preview", taken], 0),
         (&["list"], 0),
         (&["stats"], 0),
         (&["verify"], 0),

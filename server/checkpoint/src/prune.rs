@@ -39,8 +39,8 @@ pub struct Keep {
     pub max_bytes: Option<u64>,
     /// Removes the checkpoints of this task.
     pub without_task: Option<TaskId>,
-    /// Removes this checkpoint.
-    pub without: Option<Oid>,
+    /// Removes these checkpoints.
+    pub without: Vec<Oid>,
 }
 
 /// Result of a prune.
@@ -266,7 +266,7 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
             .is_some_and(|since| checkpoint.metadata.created < since);
         let task = keep.without_task.as_ref().map(TaskId::as_str);
         let of_task = task.is_some() && task == checkpoint.metadata.task.as_deref();
-        let is_named = keep.without == Some(checkpoint.id);
+        let is_named = keep.without.contains(&checkpoint.id);
         let is_surplus = surplus.contains(&checkpoint.id);
         (too_many || too_old || of_task || is_named || is_surplus)
             && !needed.contains(&checkpoint.id)

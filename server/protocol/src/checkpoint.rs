@@ -486,6 +486,9 @@ pub struct PruneCheckpointsParams {
     /// bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
+    /// Remove these checkpoints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
     /// Report what would be removed without removing it.
     pub dry_run: bool,
     /// Limits the operation to this workspace folder, given by path, URI or name.

@@ -45,7 +45,7 @@ fn while_pruned<T>(
     let progress = |_: Progress| {
         if !is_pruned.swap(true, Ordering::SeqCst) {
             let keep = Keep {
-                without: Some(id),
+                without: vec![id],
                 ..Keep::default()
             };
             let pruned = other.checkpoints.prune(&keep, &Cancel::default());

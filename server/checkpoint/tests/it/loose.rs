@@ -158,7 +158,7 @@ fn an_unpacked_store_is_read_and_restored() {
         .checkpoints
         .prune(
             &Keep {
-                without: Some(first),
+                without: vec![first],
                 ..Keep::default()
             },
             &Cancel::default(),

@@ -189,7 +189,7 @@ fn an_old_store_is_pruned_and_extended() {
         pruned.removed
     };
     let without = |removed| Keep {
-        without: Some(id(removed)),
+        without: vec![id(removed)],
         ..Keep::default()
     };
     assert_eq!(prune(&without(FIRST)), [id(FIRST)]);

@@ -85,7 +85,7 @@ const WORK: &[Change] = &[
     |ground, _| drop(ground.job(|job| ground.checkpoints.recover(job))),
     |ground, first| {
         let keep = Keep {
-            without: Some(first),
+            without: vec![first],
             ..Keep::default()
         };
         drop(ground.checkpoints.prune(&keep, &Cancel::default()));

@@ -3,7 +3,9 @@
 mod arguments;
 mod confirm;
 mod format;
+mod remove;
 mod restore;
+mod show;
 
 use std::{
     io,
@@ -16,15 +18,14 @@ use sightline_protocol::{
     checkpoint::{
         AgentTurn, Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams,
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams,
-        PruneCheckpointsParams, PruneCheckpointsResult, VerifyCheckpointsParams,
+        VerifyCheckpointsParams,
     },
     error::ErrorKind,
     method::{
-        CheckpointStats, CreateCheckpoint, DiffCheckpoints, ListCheckpoints, PruneCheckpoints,
-        VerifyCheckpoints,
+        CheckpointStats, CreateCheckpoint, DiffCheckpoints, ListCheckpoints, VerifyCheckpoints,
     },
 };
-use sightline_workspace::{clock::now_millis, escape::one_line};
+use sightline_workspace::escape::one_line;
 
 use super::{
     DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,
@@ -41,7 +42,6 @@ use crate::{
 };
 
 pub(super) use arguments::Checkpoint;
-use arguments::Prune;
 pub(super) use confirm::{ConfirmArgs, Proceed, ask};
 pub(super) use format::size;
 use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id};
@@ -91,20 +91,29 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             from,
             to,
             patch,
+            exit_code,
             paths,
         } => {
             let requests = Requests::new(&workspace, attached);
-            diff(&requests, &from, to.as_deref(), patch, &paths)
+            let differs = diff(&requests, &from, to.as_deref(), patch, &paths)?;
+            Ok(if exit_code && differs { NEGATIVE } else { DONE })
         }
+        Checkpoint::Show {
+            workspace,
+            attached,
+            id,
+        } => show::show(&Requests::new(&workspace, attached), &id),
         Checkpoint::Preview {
             workspace,
             attached,
             id,
+            all,
             paths,
-        } => restore::preview(&Requests::new(&workspace, attached), &id, &paths),
+        } => restore::preview(&Requests::new(&workspace, attached), &id, &paths, all),
         Checkpoint::Restore(arguments) => restore::restore(&arguments),
         Checkpoint::Undo(arguments) => restore::undo(&arguments),
-        Checkpoint::Prune(arguments) => prune(&arguments),
+        Checkpoint::Prune(arguments) => remove::prune(&arguments),
+        Checkpoint::Delete(arguments) => remove::delete(&arguments),
         Checkpoint::Stats { workspace } => {
             let params = CheckpointStatsParams::default();
             let stats = offline::call::<CheckpointStats>(&workspace, params)?;
@@ -248,7 +257,7 @@ fn list(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result
     print_as(workspace, &listed, |listed| {
         grouped_lines(&listed.checkpoints, &all)
     })?;
-    Ok(if is_empty { NEGATIVE } else { DONE })
+    Ok(DONE)
 }
 
 /// Formats a list. The checkpoints of a session stand together below its name, where its
@@ -302,13 +311,14 @@ fn listed_line(one: &Listed) -> String {
     line + "\n"
 }
 
+/// Prints the differences. Returns whether there are any.
 fn diff(
     requests: &Requests,
     from: &str,
     to: Option<&str>,
     patch_wanted: bool,
     paths: &[String],
-) -> Result<i32, Error> {
+) -> Result<bool, Error> {
     let workspace = requests.workspace;
     let params = DiffCheckpointsParams {
         from: resolve_id(requests, from)?,
@@ -327,89 +337,13 @@ fn diff(
         } else {
             print_to(io::stdout().lock(), &colorize(&text))?;
         }
-        return Ok(if text.is_empty() { NEGATIVE } else { DONE });
+        return Ok(!text.is_empty());
     }
     let compared = requests.call::<DiffCheckpoints>(params)?;
     print_as(workspace, &compared, |compared| {
         compared.files.iter().map(difference).collect()
     })?;
-    let is_empty = compared.files.is_empty();
-    Ok(if is_empty { NEGATIVE } else { DONE })
-}
-
-/// `sightline checkpoint prune`.
-fn prune(arguments: &Prune) -> Result<i32, Error> {
-    let older_than = arguments
-        .older_than
-        .map(|age| now_millis().saturating_sub(age));
-    if arguments.keep.is_none() && older_than.is_none() && arguments.max_bytes.is_none() {
-        return Err(Error::invalid(
-            "no limit given; use --keep, --older-than or --max-bytes",
-        ));
-    }
-    let proceed = arguments.confirm.proceed()?;
-    let workspace = &arguments.workspace;
-    let requests = Requests::new(workspace, OFFLINE);
-    let prune = |dry_run: bool| {
-        requests.call::<PruneCheckpoints>(PruneCheckpointsParams {
-            keep: arguments.keep,
-            older_than,
-            max_bytes: arguments.max_bytes,
-            dry_run,
-            ..PruneCheckpointsParams::default()
-        })
-    };
-    let see = || {
-        let pruned = prune(true)?;
-        Ok::<_, Error>((removal_lines(&pruned, &list_all(&requests)?), pruned))
-    };
-    if proceed == Proceed::DryRun {
-        let (lines, pruned) = see()?;
-        print_as(workspace, &pruned, |_| lines)?;
-        return Ok(DONE);
-    }
-    let pruned = requests.with_maintenance(|_| {
-        if proceed == Proceed::Ask {
-            let (lines, seen) = see()?;
-            if workspace.json {
-                print_to(anstream::stderr().lock(), lines.as_bytes())?;
-            } else {
-                print(&lines)?;
-            }
-            if seen.removed != 0 && !ask("This cannot be undone. ")? {
-                return Ok(None);
-            }
-        }
-        prune(false).map(Some)
-    })?;
-    let Some(pruned) = pruned else {
-        return Ok(NEGATIVE);
-    };
-    print_as(workspace, &pruned, |pruned| {
-        let freed = size(pruned.freed_bytes);
-        format!(
-            "{} removed, {freed} freed\n",
-            plural(pruned.removed, "checkpoint")
-        )
-    })?;
-    Ok(DONE)
-}
-
-/// Lists the checkpoints that would be removed.
-fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed]) -> String {
-    let removed = listed
-        .iter()
-        .filter(|one| pruned.checkpoints.contains(&one.id));
-    let mut lines: String = removed.map(listed_line).collect();
-    lines.push_str(&match pruned.checkpoints.len() {
-        0 => "nothing to remove\n".to_owned(),
-        count => {
-            let count = plural(count as u64, "checkpoint");
-            let freed = size(pruned.freed_bytes);
-            format!("{count} would be removed, about {freed} freed\n")
-        }
-    });
-    lines
+    Ok(!compared.files.is_empty())
 }
 
 /// The output of `sightline checkpoint import --json`.

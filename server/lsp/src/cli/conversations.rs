@@ -329,14 +329,9 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
 
 fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
     let listed = offline::call::<ListTasks>(workspace, ListTasksParams { limit })?;
-    let code = if listed.tasks.is_empty() {
-        NEGATIVE
-    } else {
-        DONE
-    };
     if workspace.json {
         print_json(&listed)?;
-        return Ok(code);
+        return Ok(DONE);
     }
     if listed.tasks.is_empty() {
         print_message("no stored tasks");
@@ -352,7 +347,7 @@ fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
         ));
     }
     print(&lines)?;
-    Ok(code)
+    Ok(DONE)
 }
 
 /// Formats a time in the local time zone, to the minute.

@@ -31,6 +31,7 @@ use std::{
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use requests::{AnsweredBy, Attached};
 use serde::Serialize;
+use serde_json::json;
 use sightline_protocol::{
     environment::{EnvironmentDetailsParams, Mode},
     error::ErrorKind,
@@ -46,7 +47,7 @@ use crate::{
 
 /// Success.
 pub const DONE: i32 = 0;
-/// Negative result: denied, or nothing found.
+/// Negative result: denied, or nothing to undo.
 pub const NEGATIVE: i32 = 1;
 /// Usage error.
 pub const BAD_USE: i32 = 2;
@@ -72,12 +73,15 @@ struct Arguments {
     #[arg(long)]
     #[allow(dead_code, reason = "checked before the arguments are parsed")]
     stdio: bool,
+    /// When to use colors.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    color: Color,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 success, 1 negative result (denied, nothing found), 2 usage error, 3 failure.
+Exit codes: 0 success, 1 negative result (denied, nothing to undo), 2 usage error, 3 failure.
 The workspace is the nearest parent folder with a .clineignore or a .git, else the
 current folder; --root selects another one.
 
@@ -218,6 +222,14 @@ enum Command {
     Man(man::Man),
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Color {
+    /// At a terminal.
+    Auto,
+    Always,
+    Never,
+}
+
 #[derive(clap::Args, Clone)]
 struct Workspace {
     /// Workspace folder.
@@ -270,14 +282,39 @@ pub fn main() -> i32 {
         }
         return serve();
     };
+    match arguments.color {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    let is_json = std::env::args_os().any(|argument| argument == "--json");
     run(command).unwrap_or_else(|error| {
-        print_message(without_method(&error.message));
+        if is_json {
+            let _ = writeln!(io::stderr(), "{}", error_object(&error));
+        } else {
+            print_message(without_method(&error.message));
+        }
         match error.kind {
             ErrorKind::AccessDenied => NEGATIVE,
             ErrorKind::InvalidParams => BAD_USE,
             _ => FAILURE,
         }
     })
+}
+
+/// Returns an error as the output of a command with `--json`.
+fn error_object(error: &Error) -> serde_json::Value {
+    let mut fields = json!({
+        "kind": error.kind,
+        "message": without_method(&error.message),
+    });
+    if let Some(path) = &error.path {
+        fields["path"] = json!(path);
+    }
+    if let Some(rule) = &error.rule {
+        fields["rule"] = json!(rule);
+    }
+    json!({ "error": fields })
 }
 
 /// Removes the method from the front of an error message: the user ran a command.

@@ -55,9 +55,23 @@ pub(in crate::cli) enum Checkpoint {
         /// Show the changed lines as a patch.
         #[arg(long, short)]
         patch: bool,
+        /// Exit with 1 if there are differences.
+        #[arg(long)]
+        exit_code: bool,
         /// Only these paths and everything below them.
         #[arg(value_name = "PATH", last = true)]
         paths: Vec<String>,
+    },
+    /// Show a checkpoint and what changed since the one before it.
+    Show {
+        #[command(flatten)]
+        workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
+        /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
+        /// third of the newest session of an agent.
+        #[arg(value_name = "ID")]
+        id: String,
     },
     /// Show what a restore would change.
     Preview {
@@ -69,6 +83,9 @@ pub(in crate::cli) enum Checkpoint {
         /// third of the newest session of an agent.
         #[arg(value_name = "ID")]
         id: String,
+        /// Show all changes, not only the first 20.
+        #[arg(long)]
+        all: bool,
         /// Only these paths and everything below them.
         #[arg(value_name = "PATH")]
         paths: Vec<String>,
@@ -79,6 +96,8 @@ pub(in crate::cli) enum Checkpoint {
     Undo(Undo),
     /// Remove old checkpoints. Shows them and asks first.
     Prune(Prune),
+    /// Remove checkpoints. Shows them and asks first.
+    Delete(Delete),
     /// Show the number and disk usage of checkpoints.
     Stats {
         #[command(flatten)]
@@ -144,6 +163,9 @@ pub(in crate::cli) struct Restore {
     /// Also restore files that have unsaved changes in an editor.
     #[arg(long)]
     pub(super) force: bool,
+    /// Show all changes, not only the first 20.
+    #[arg(long)]
+    pub(super) all: bool,
 }
 
 #[derive(Args)]
@@ -157,6 +179,21 @@ pub(in crate::cli) struct Undo {
     /// Undo point printed by the restore; by default, the latest.
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
+    /// Show all changes, not only the first 20.
+    #[arg(long)]
+    pub(super) all: bool,
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Delete {
+    #[command(flatten)]
+    pub(super) workspace: Workspace,
+    #[command(flatten)]
+    pub(super) confirm: ConfirmArgs,
+    /// Checkpoints: ids, beginnings of ids, `last`, or `#3` for the third of the newest
+    /// session of an agent.
+    #[arg(value_name = "ID", required = true)]
+    pub(super) ids: Vec<String>,
 }
 
 #[derive(Args)]

@@ -26,17 +26,24 @@ use crate::{
 };
 
 const UP_TO_DATE: &str = "already up to date";
+/// Changes in a preview without `--all`.
+const SHOWN_CHANGES: usize = 20;
 
 /// `sightline checkpoint preview`.
-pub(super) fn preview(requests: &Requests, id: &str, paths: &[String]) -> Result<i32, Error> {
+pub(super) fn preview(
+    requests: &Requests,
+    id: &str,
+    paths: &[String],
+    all: bool,
+) -> Result<i32, Error> {
     let workspace = requests.workspace;
-    let plan = Plan::new(preview_request(requests, id, paths)?, None);
+    let plan = Plan::new(preview_request(requests, id, paths)?, None, all);
     plan.show(workspace)?;
     let is_empty = plan.preview.changes.is_empty();
     if is_empty && !workspace.json {
         print_message("nothing to change");
     }
-    Ok(if is_empty { NEGATIVE } else { DONE })
+    Ok(DONE)
 }
 
 /// `sightline checkpoint restore`.
@@ -50,7 +57,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
             ModeArgument::Task => PreviewRestoreResult::default(),
             _ => preview_request(&requests, &arguments.id, &arguments.paths)?,
         };
-        Ok::<_, Error>(Plan::new(preview, conversation))
+        Ok::<_, Error>(Plan::new(preview, conversation, arguments.all))
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
@@ -112,7 +119,7 @@ fn run_undo(arguments: &Undo) -> Result<i32, Error> {
             let task = one_line(task);
             format!("the conversation of task {task} is reset to its state before the restore")
         });
-        Ok::<_, Error>(Plan::new(preview, conversation))
+        Ok::<_, Error>(Plan::new(preview, conversation, arguments.all))
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
@@ -147,6 +154,23 @@ fn preview_request(
     })
 }
 
+/// Returns a line with the number of changes. Empty if there are few.
+fn summary(preview: &PreviewRestoreResult) -> String {
+    let count = |action| {
+        let changes = preview.changes.iter();
+        changes.filter(|change| change.action == action).count() as u64
+    };
+    let (written, deleted) = (count(RestoreAction::Write), count(RestoreAction::Delete));
+    if written + deleted < 2 {
+        return String::new();
+    }
+    let mut line = format!("{} to write, {deleted} to delete", plural(written, "path"));
+    if !preview.conflicts.is_empty() {
+        line.push_str(&format!(", {} skipped", preview.conflicts.len()));
+    }
+    line + "\n"
+}
+
 /// A previewed restore.
 struct Plan {
     preview: PreviewRestoreResult,
@@ -156,9 +180,11 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(preview: PreviewRestoreResult, conversation: Option<String>) -> Self {
-        let mut lines = String::new();
-        for change in &preview.changes {
+    /// `all`: the text has all changes, not only the first ones.
+    fn new(preview: PreviewRestoreResult, conversation: Option<String>, all: bool) -> Self {
+        let mut lines = summary(&preview);
+        let limit = if all { usize::MAX } else { SHOWN_CHANGES };
+        for change in preview.changes.iter().take(limit) {
             let (style, action) = match change.action {
                 RestoreAction::Delete => (REMOVED, "delete"),
                 RestoreAction::Write => (CHANGED, "write "),
@@ -166,6 +192,12 @@ impl Plan {
             let (path, reason) = (one_line(&change.path), one_line(&change.reason));
             lines.push_str(&format!(
                 "{style}{action}{style:#}  {path}  {DIM}{reason}{DIM:#}\n"
+            ));
+        }
+        let more = preview.changes.len().saturating_sub(limit);
+        if more > 0 {
+            lines.push_str(&format!(
+                "{DIM}... and {more} more; --all shows them{DIM:#}\n"
             ));
         }
         lines.extend(preview.conflicts.iter().map(format_skipped));

@@ -125,7 +125,7 @@ fn create_in_root(
 fn remove_created(cx: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpoint>)]) {
     for (root, stored) in taken {
         let keep = Keep {
-            without: Some(stored.id),
+            without: vec![stored.id],
             ..Keep::default()
         };
         let pruned = cx

@@ -31,6 +31,11 @@ pub(crate) fn run(
             .older_than
             .map(|time| u64::try_from(time).unwrap_or(0)),
         max_bytes: params.max_bytes,
+        without: params
+            .ids
+            .iter()
+            .map(|id| id.parse::<Oid>())
+            .collect::<Result<_, _>>()?,
         ..Keep::default()
     };
     let mut total = PruneCheckpointsResult::default();

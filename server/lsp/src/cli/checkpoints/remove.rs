@@ -1,0 +1,128 @@
+//! `sightline checkpoint prune` and `delete`.
+
+use sightline_protocol::{
+    checkpoint::{Checkpoint as Listed, PruneCheckpointsParams, PruneCheckpointsResult},
+    error::ErrorKind,
+    method::PruneCheckpoints,
+};
+use sightline_workspace::clock::now_millis;
+
+use super::{
+    OFFLINE,
+    arguments::{Delete, Prune},
+    confirm::{ConfirmArgs, Proceed, ask},
+    format::{print, size},
+    list_all, listed_line, print_as, resolve_id,
+};
+use crate::{
+    cli::{DONE, NEGATIVE, Workspace, print_to, requests::Requests},
+    error::Error,
+    plural::plural,
+};
+
+/// `sightline checkpoint prune`.
+pub(super) fn prune(arguments: &Prune) -> Result<i32, Error> {
+    let older_than = arguments
+        .older_than
+        .map(|age| now_millis().saturating_sub(age));
+    if arguments.keep.is_none() && older_than.is_none() && arguments.max_bytes.is_none() {
+        return Err(Error::invalid(
+            "no limit given; use --keep, --older-than or --max-bytes",
+        ));
+    }
+    let params = PruneCheckpointsParams {
+        keep: arguments.keep,
+        older_than,
+        max_bytes: arguments.max_bytes,
+        ..PruneCheckpointsParams::default()
+    };
+    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    remove(&requests, &arguments.confirm, &params)
+}
+
+/// `sightline checkpoint delete`.
+pub(super) fn delete(arguments: &Delete) -> Result<i32, Error> {
+    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let listed = list_all(&requests)?;
+    let mut ids = Vec::new();
+    for written in &arguments.ids {
+        let id = resolve_id(&requests, written)?;
+        if !listed.iter().any(|one| one.id == id) {
+            let why = format!("no checkpoint matches {written:?}; nothing was removed");
+            return Err(Error::new(ErrorKind::NotFound, why));
+        }
+        ids.push(id);
+    }
+    let params = PruneCheckpointsParams {
+        ids,
+        ..PruneCheckpointsParams::default()
+    };
+    remove(&requests, &arguments.confirm, &params)
+}
+
+/// Shows what would be removed, asks, and removes it.
+fn remove(
+    requests: &Requests,
+    confirm: &ConfirmArgs,
+    params: &PruneCheckpointsParams,
+) -> Result<i32, Error> {
+    let proceed = confirm.proceed()?;
+    let workspace: &Workspace = requests.workspace;
+    let prune = |dry_run: bool| {
+        requests.call::<PruneCheckpoints>(PruneCheckpointsParams {
+            dry_run,
+            ..params.clone()
+        })
+    };
+    let see = || {
+        let pruned = prune(true)?;
+        Ok::<_, Error>((removal_lines(&pruned, &list_all(requests)?), pruned))
+    };
+    if proceed == Proceed::DryRun {
+        let (lines, pruned) = see()?;
+        print_as(workspace, &pruned, |_| lines)?;
+        return Ok(DONE);
+    }
+    let pruned = requests.with_maintenance(|_| {
+        if proceed == Proceed::Ask {
+            let (lines, seen) = see()?;
+            if workspace.json {
+                print_to(anstream::stderr().lock(), lines.as_bytes())?;
+            } else {
+                print(&lines)?;
+            }
+            if seen.removed != 0 && !ask("This cannot be undone. ")? {
+                return Ok(None);
+            }
+        }
+        prune(false).map(Some)
+    })?;
+    let Some(pruned) = pruned else {
+        return Ok(NEGATIVE);
+    };
+    print_as(workspace, &pruned, |pruned| {
+        let freed = size(pruned.freed_bytes);
+        format!(
+            "{} removed, {freed} freed\n",
+            plural(pruned.removed, "checkpoint")
+        )
+    })?;
+    Ok(DONE)
+}
+
+/// Lists the checkpoints that would be removed.
+fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed]) -> String {
+    let removed = listed
+        .iter()
+        .filter(|one| pruned.checkpoints.contains(&one.id));
+    let mut lines: String = removed.map(listed_line).collect();
+    lines.push_str(&match pruned.checkpoints.len() {
+        0 => "nothing to remove\n".to_owned(),
+        count => {
+            let count = plural(count as u64, "checkpoint");
+            let freed = size(pruned.freed_bytes);
+            format!("{count} would be removed, about {freed} freed\n")
+        }
+    });
+    lines
+}

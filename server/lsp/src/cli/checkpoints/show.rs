@@ -1,0 +1,85 @@
+//! `sightline checkpoint show`.
+
+use serde::Serialize;
+use sightline_protocol::{
+    checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult},
+    error::ErrorKind,
+    method::DiffCheckpoints,
+};
+use sightline_workspace::escape::one_line;
+
+use super::{
+    format::{BOLD, DIM, counts, difference, relative_time},
+    list_all, print_as, resolve_id,
+};
+use crate::{
+    cli::{DONE, requests::Requests},
+    error::Error,
+};
+
+/// The output with `--json`.
+#[derive(Serialize)]
+struct Shown {
+    checkpoint: Checkpoint,
+    /// What changed since the checkpoint before it.
+    changes: DiffCheckpointsResult,
+}
+
+pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
+    let id = resolve_id(requests, written)?;
+    let mut listed = list_all(requests)?.into_iter();
+    let missing = || {
+        Error::new(
+            ErrorKind::NotFound,
+            format!("no checkpoint matches {written:?}"),
+        )
+    };
+    let checkpoint = listed.find(|one| one.id == id).ok_or_else(missing)?;
+    let changes = match listed.find(|one| one.root == checkpoint.root) {
+        Some(before) => requests.call::<DiffCheckpoints>(DiffCheckpointsParams {
+            from: before.id,
+            to: Some(id),
+            ..DiffCheckpointsParams::default()
+        })?,
+        None => DiffCheckpointsResult::default(),
+    };
+    print_as(
+        requests.workspace,
+        &Shown {
+            checkpoint,
+            changes,
+        },
+        text,
+    )?;
+    Ok(DONE)
+}
+
+fn text(shown: &Shown) -> String {
+    let one = &shown.checkpoint;
+    let mut lines = format!(
+        "{BOLD}{}{BOLD:#}\ncreated  {}\n",
+        one.id,
+        relative_time(one.created_at)
+    );
+    let turn = one.turn.as_ref();
+    let turn = turn.map(|turn| format!("{} {} turn {}", turn.agent, turn.session, turn.turn));
+    for (name, value) in [
+        ("label", &one.label),
+        ("task", &one.task_id),
+        ("agent", &turn),
+    ] {
+        if let Some(value) = value {
+            lines.push_str(&format!("{name:<7}  {}\n", one_line(value)));
+        }
+    }
+    lines.push_str(&format!("changes  {}\n", counts(one)));
+    for skipped in &one.skipped {
+        let (path, reason) = (one_line(&skipped.path), one_line(&skipped.reason));
+        lines.push_str(&format!("skipped  {path}  {DIM}{reason}{DIM:#}\n"));
+    }
+    if !shown.changes.files.is_empty() {
+        lines.push('\n');
+        lines.extend(shown.changes.files.iter().map(difference));
+    }
+    lines
+}
