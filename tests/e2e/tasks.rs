@@ -394,7 +394,7 @@ fn the_command_line_works_on_stored_tasks() {
     let loaded: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(loaded["messages"], json!(turns(12)));
     assert_eq!(run(&["task", "delete", "t", "copy"], "").0, 0);
-    assert_eq!(run(&["task", "list"], "").0, 1);
+    assert_eq!(run(&["task", "list"], "").0, 0);
     assert_eq!(run(&["task", "show", "t"], "").0, 3);
     assert_eq!(run(&["task", "show", "../t"], "").0, 2);
 }

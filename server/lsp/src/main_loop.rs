@@ -49,7 +49,7 @@ use crate::{
     execute_command::Origin,
     handlers::notifications,
     ipc::{IpcServer, SocketRequest},
-    process::{parent_watch, signals},
+    process::parent_watch,
     scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
     services::{FaultHook, Services},
     session::{Phase, Snapshot},
@@ -69,7 +69,7 @@ const STORING_GRACE: Duration = Duration::from_secs(2);
 pub struct Options {
     /// Called before each handler. Tests use it to inject panics.
     pub fault: Option<FaultHook>,
-    /// End when the parent process does, and on a termination signal.
+    /// End when the parent process does, and on a termination signal while a bridge is open.
     pub watch_parent: bool,
 }
 
@@ -79,7 +79,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
-        .enable_all()
+        .enable_time()
         .build()
     {
         Ok(runtime) => runtime,
@@ -104,7 +104,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
         parent_watch::watch_parent(move || {
             let _ = of_parent.send(End::ParentGone);
         });
-        signals::on_termination(runtime.handle(), move || {
+        services.bridges.end_on_signal(move || {
             let _ = ends.send(End::Signal);
         });
     }

@@ -86,7 +86,7 @@ impl Services {
             active_tasks: ActiveTasks::default(),
             tracked_files: TrackedFiles::default(),
             confirmations: Confirmations::default(),
-            bridges: Bridges::new(runtime.clone(), client.clone()),
+            bridges: Bridges::new(client.clone()),
             session_id: uuid::Uuid::new_v4().to_string(),
             progress_listener: None,
             fault: None,

@@ -24,7 +24,7 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -39,12 +39,14 @@ use sightline_protocol::{
 };
 use sightline_workspace::access::AccessView;
 use tokio::{
-    runtime::Handle,
+    runtime::{Builder, Handle, Runtime},
     sync::{broadcast, watch},
     task::JoinHandle,
 };
 
-use crate::{connection::client::Client, error::Error, session::Snapshot, settings};
+use crate::{
+    connection::client::Client, error::Error, process::signals, session::Snapshot, settings,
+};
 use discovery::DiscoveryFile;
 use view::ViewBuilder;
 
@@ -238,7 +240,8 @@ struct RequestedSelection {
 
 /// The bridges of a session.
 pub struct Bridges {
-    runtime: Handle,
+    /// Ends the server on a termination signal, so that the files are removed.
+    end: OnceLock<Arc<dyn Fn() + Send + Sync>>,
     views: watch::Sender<Arc<EditorView>>,
     mentions: broadcast::Sender<Mention>,
     connections: Connections,
@@ -258,13 +261,25 @@ struct Open {
     is_closed: bool,
     roots: Vec<PathBuf>,
     bridges: BTreeMap<Protocol, OpenBridge>,
+    /// Started with the first bridge. The server needs no asynchronous sockets without them, and
+    /// their driver aborts the process if the system fails to wake it.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.bridges.clear();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Bridges {
     /// Creates the bridges of a session, all closed.
-    pub fn new(runtime: Handle, client: Arc<Client>) -> Self {
+    pub fn new(client: Arc<Client>) -> Self {
         Self {
-            runtime,
+            end: OnceLock::new(),
             views: watch::Sender::default(),
             mentions: broadcast::Sender::new(MAX_MENTIONS),
             connections: Connections::new(client),
@@ -277,6 +292,11 @@ impl Bridges {
             is_any_open: AtomicBool::new(false),
             is_scheduled: AtomicBool::new(false),
         }
+    }
+
+    /// Sets what ends the server when a termination signal arrives while a bridge is open.
+    pub fn end_on_signal(&self, end: impl Fn() + Send + Sync + 'static) {
+        let _ = self.end.set(Arc::new(end));
     }
 
     /// Applies the settings that need no open bridge.
@@ -355,7 +375,11 @@ impl Bridges {
             if open.bridges.contains_key(&protocol) {
                 continue;
             }
-            match protocol.start(self.context(open.roots.clone(), refresh.clone())) {
+            let opened = self
+                .start_runtime(&mut open.runtime)
+                .map(|runtime| self.context(runtime, open.roots.clone(), refresh.clone()))
+                .and_then(|context| protocol.start(context));
+            match opened {
                 Ok(bridge) => drop(open.bridges.insert(protocol, bridge)),
                 Err(error) => errors.push(error),
             }
@@ -369,11 +393,30 @@ impl Bridges {
         (is_any_open && !was_any_open, errors)
     }
 
-    fn context(&self, roots: Vec<PathBuf>, refresh: Refresh) -> BridgeContext {
+    /// Returns the threads of the bridges. Starts them for the first one.
+    fn start_runtime(&self, runtime: &mut Option<Runtime>) -> Result<Handle, Error> {
+        if let Some(runtime) = runtime {
+            return Ok(runtime.handle().clone());
+        }
+        let started = Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(4)
+            .enable_all()
+            .build()
+            .map_err(|error| Error::storage(format!("cannot start threads: {error}")))?;
+        let handle = started.handle().clone();
+        if let Some(end) = self.end.get().cloned() {
+            signals::on_termination(&handle, move || end());
+        }
+        *runtime = Some(started);
+        Ok(handle)
+    }
+
+    fn context(&self, runtime: Handle, roots: Vec<PathBuf>, refresh: Refresh) -> BridgeContext {
         let folder = roots.first().and_then(|root| root.file_name());
         let folder = folder.unwrap_or_default().to_string_lossy();
         BridgeContext {
-            runtime: self.runtime.clone(),
+            runtime,
             views: self.views.subscribe(),
             refresh,
             mentions: self.mentions.clone(),
