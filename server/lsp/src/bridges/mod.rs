@@ -1,13 +1,13 @@
 //! The IDE protocols of agents: local sockets that tell an agent what the user selects.
 //!
-//! A bridge is open while its setting is true and the workspace has a folder. [`view`] builds the
+//! A bridge is open while its setting is true and the workspace has a folder. `view` builds the
 //! state that agents may see, after each change and once a second while an agent is connected,
 //! because rules change on disk. Each request of an agent checks them too. The state is published
 //! as the newest value of a channel: a connection sends the newest state when it can, so a slow
 //! agent delays nothing.
 //!
-//! [`claude`] serves Claude Code and opencode, [`http`] gemini-cli, Qwen Code and Copilot CLI, and
-//! [`codex`] Codex. The formats are those of `sightline_agents::ide`. [`discovery`] writes the
+//! `claude` serves Claude Code and opencode, `http` gemini-cli, Qwen Code and Copilot CLI, and
+//! `codex` Codex. The formats are those of `sightline_agents::ide`. `discovery` writes the
 //! files by which agents find a socket.
 
 mod claude;
