@@ -192,6 +192,7 @@ fn a_command_is_checked_in_any_form() {
 #[test]
 fn a_search_that_would_read_denied_files_is_refused() {
     let workspace = Workspace::new(FILES);
+    workspace.write("app/[id]/secret.txt", "S\n");
     for (tool, arguments, refused) in [
         ("Grep", json!({ "pattern": "x" }), true),
         ("Grep", json!({ "pattern": "x", "path": "." }), true),
@@ -199,6 +200,32 @@ fn a_search_that_would_read_denied_files_is_refused() {
         ("search_file_content", json!({ "pattern": "x" }), true),
         ("read_many_files", json!({ "paths": ["**/*.txt"] }), true),
         ("Grep", json!({ "pattern": "x", "glob": "" }), true),
+        ("Grep", json!({ "pattern": "x", "path": "app/[id]" }), true),
+        ("Grep", json!({ "pattern": "x", "glob": "SEC*" }), true),
+        ("read_many_files", json!({ "paths": ["SEC*"] }), true),
+        ("read_many_files", json!({ "paths": ["app", "*.rs"] }), true),
+        (
+            "mcp__linear-notes__search_files",
+            json!({ "query": "x" }),
+            true,
+        ),
+        (
+            "mcp__slack__grep",
+            json!({ "path": ".", "pattern": "x" }),
+            true,
+        ),
+        ("mcp__grep__searchGitHub", json!({ "query": "x" }), false),
+        ("Bash", json!({ "command": "rg --iglob 'SEC*' x" }), true),
+        (
+            "Bash",
+            json!({ "command": "rg --glob-case-insensitive -g 'SEC*' x" }),
+            true,
+        ),
+        (
+            "Bash",
+            json!({ "command": "rg --iglob '!SECRET.TXT' x sub" }),
+            false,
+        ),
         (
             "Grep",
             json!({ "pattern": "x", "glob": "*.rs secret*" }),

@@ -3,6 +3,8 @@
 //! Tools disagree on how they split and combine patterns. A restriction that is not certain is
 //! dropped, so that the command reads at least what the tool reads.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -29,12 +31,10 @@ const CONTENT_WORDS: &[&str] = &[
     "pattern",
     "start",
 ];
-/// Words in the names of tools that search on other machines.
-const REMOTE_WORDS: &[&str] = &[
-    "github",
-    "gitlab",
-    "bitbucket",
-    "sourcegraph",
+/// Hosts of code, in the names of tools that search there.
+const CODE_HOSTS: &[&str] = &["github", "gitlab", "bitbucket", "sourcegraph"];
+/// Servers whose tools search on other machines.
+const REMOTE_SERVERS: &[&str] = &[
     "gdrive",
     "slack",
     "sentry",
@@ -43,14 +43,14 @@ const REMOTE_WORDS: &[&str] = &[
     "confluence",
     "atlassian",
     "notion",
-    "web",
 ];
 
 /// A search in the content of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// Folders and files to search in, as written. Empty for the folder of the session.
-    pub starts: Vec<String>,
+    /// Folders and files to search in, and patterns of files, as written. Empty for the folder of the
+    /// session.
+    pub paths: Vec<String>,
     /// For a file, the tool searches in its folder.
     pub in_folder_of_file: bool,
     /// Only if this path does not exist: the tool then looks for a file with its name.
@@ -66,7 +66,11 @@ pub struct Search {
 impl Search {
     /// Returns the search of a tool call. `None` if the tool does not search in contents.
     pub(super) fn new(agent: Agent, tool: &str, fields: &Map<String, Value>) -> Option<Self> {
-        if !searches_content(tool) {
+        let names_path = || {
+            let mut names = fields.keys().map(|name| arguments::kind(name));
+            names.any(|kind| matches!(kind, Kind::Path | Kind::Folder))
+        };
+        if !searches_content(tool) || is_remote(tool) && !names_path() {
             return None;
         }
         let mut search = Self {
@@ -87,14 +91,7 @@ impl Search {
                 continue;
             }
             match arguments::kind(name) {
-                Kind::Path | Kind::Folder => {
-                    for text in texts {
-                        match text.contains(['*', '?', '[', '{']) {
-                            true => search.globs.push(text),
-                            false => search.starts.push(text),
-                        }
-                    }
-                }
+                Kind::Path | Kind::Folder => search.paths.extend(texts),
                 // Other tools take a regular expression, or one pattern among others.
                 Kind::Excluded if value.is_array() && name == "exclude" => {
                     search.excluded.extend(texts);
@@ -122,14 +119,27 @@ impl Search {
         })
     }
 
-    /// Returns a command that reads what the search reads in these folders and files.
-    pub fn command<'a>(&self, starts: impl IntoIterator<Item = &'a str>) -> String {
+    /// Returns commands that read what the search reads in these folders and files, and in files
+    /// that match these patterns. Without any, in the folder where the commands run.
+    pub fn commands(&self, starts: &BTreeSet<String>, patterns: &[String]) -> Vec<String> {
+        let mut commands = Vec::new();
+        if !starts.is_empty() || patterns.is_empty() {
+            commands.push(self.command(&self.globs, starts));
+        }
+        if !patterns.is_empty() {
+            commands.push(self.command(patterns, &BTreeSet::new()));
+        }
+        commands
+    }
+
+    /// Some tools match patterns in any case.
+    fn command(&self, globs: &[String], starts: &BTreeSet<String>) -> String {
         let mut command = "rg -. -e x".to_owned();
         if self.reads_ignored {
             command.push_str(" --no-ignore");
         }
-        for glob in &self.globs {
-            command.push_str(&format!(" --glob {}", quote(glob)));
+        for glob in globs {
+            command.push_str(&format!(" --iglob {}", quote(glob)));
         }
         for glob in &self.excluded {
             command.push_str(&format!(" --glob {}", quote(&format!("!{glob}"))));
@@ -188,25 +198,36 @@ fn reads_ignored(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns whether the name of a tool says that it searches in the content of files here.
+/// Returns whether the name of a tool says that it searches in the content of files.
 fn searches_content(tool: &str) -> bool {
-    let all = arguments::words(tool);
     let name = tool.rsplit("__").next().unwrap_or(tool);
     let words = arguments::words(name);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    let has_one_of =
-        |words: &[String], list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let has_content = || {
+        words
+            .iter()
+            .any(|word| CONTENT_WORDS.contains(&word.as_str()))
+    };
     let lower = tool.to_ascii_lowercase();
     // The search of the file system server returns names.
-    if has_one_of(&all, REMOTE_WORDS) || lower.ends_with("filesystem__search_files") {
+    if lower.ends_with("filesystem__search_files") {
         return false;
     }
     lower.contains("grep")
         || words == ["rg"]
-        || has("search") && has_one_of(&words, CONTENT_WORDS)
+        || has("search") && has_content()
         || has("find") && has("in")
         || has("read") && has("many")
         || has("pack") && has("codebase")
+}
+
+/// Returns whether the name of a tool says that it searches on other machines. A tool that is given
+/// a path does not.
+fn is_remote(tool: &str) -> bool {
+    let lower = tool.to_ascii_lowercase();
+    let server = lower.rsplit_once("__").map_or("", |(server, _)| server);
+    let server = server.strip_prefix("mcp__").unwrap_or(server);
+    REMOTE_SERVERS.contains(&server) || CODE_HOSTS.iter().any(|host| lower.contains(host))
 }
 
 fn strings(value: &Value, found: &mut Vec<String>) {
@@ -219,6 +240,8 @@ fn strings(value: &Value, found: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
 
     use super::Search;
@@ -226,7 +249,8 @@ mod tests {
 
     fn command(agent: Agent, tool: &str, arguments: serde_json::Value) -> Option<String> {
         let search = Search::new(agent, tool, arguments.as_object().unwrap())?;
-        Some(search.command(search.starts.iter().map(String::as_str)))
+        let starts = search.paths.iter().cloned().collect();
+        Some(search.commands(&starts, &[]).join("; "))
     }
 
     #[test]
@@ -235,7 +259,7 @@ mod tests {
             (
                 "Grep",
                 json!({ "pattern": "x", "path": "a", "glob": "*.rs" }),
-                "rg -. -e x --glob '*.rs' -- 'a'",
+                "rg -. -e x --iglob '*.rs' -- 'a'",
             ),
             (
                 "search_file_content",
@@ -252,7 +276,7 @@ mod tests {
             (
                 "read_many_files",
                 json!({ "include": ["**/*.md"], "exclude": ["b"] }),
-                "rg -. -e x --glob '**/*.md' --glob '!b' --",
+                "rg -. -e x --iglob '**/*.md' --glob '!b' --",
             ),
         ] {
             let found = command(Agent::Claude, tool, arguments);
@@ -264,6 +288,10 @@ mod tests {
             "mcp__files__web_search",
             "Glob",
             "mcp__github__search_code",
+            "mcp__gitHub__search_code",
+            "mcp__grep__searchGitHub",
+            "github-mcp-server-search_code",
+            "mcp__slack__search_text",
             "mcp__filesystem__search_files",
         ] {
             let found = command(Agent::Claude, tool, json!({ "query": "x" }));
@@ -272,15 +300,43 @@ mod tests {
     }
 
     #[test]
+    fn a_search_in_a_path_is_local() {
+        for (tool, arguments) in [
+            ("mcp__linear-notes__search_files", json!({ "query": "x" })),
+            ("mcp__web__search_files", json!({ "query": "x" })),
+            ("mcp__slack__grep", json!({ "path": ".", "pattern": "x" })),
+            ("mcp__github__search_code", json!({ "directory": "." })),
+        ] {
+            let found = command(Agent::Claude, tool, arguments);
+            assert!(found.is_some(), "{tool}");
+        }
+    }
+
+    #[test]
+    fn patterns_do_not_restrict_what_is_named_next_to_them() {
+        let fields = json!({ "paths": ["a", "*.md"] });
+        let search = Search::new(
+            Agent::Gemini,
+            "read_many_files",
+            fields.as_object().unwrap(),
+        );
+        let starts = BTreeSet::from(["a".to_owned()]);
+        assert_eq!(
+            search.unwrap().commands(&starts, &["*.md".to_owned()]),
+            ["rg -. -e x -- 'a'", "rg -. -e x --iglob '*.md' --"]
+        );
+    }
+
+    #[test]
     fn only_certain_restrictions_count() {
         for (field, value, globs) in [
             ("glob", json!(""), ""),
             ("glob", json!(" "), ""),
             ("glob", json!(","), ""),
-            ("glob", json!("*.rs .en*"), " --glob '*.rs' --glob '.en*'"),
-            ("glob", json!("*.rs,.en*"), " --glob '*.rs' --glob '.en*'"),
-            ("glob", json!("*.{rs,md}"), " --glob '*.{rs,md}'"),
-            ("include", json!("key.txt"), " --glob 'key.txt'"),
+            ("glob", json!("*.rs .en*"), " --iglob '*.rs' --iglob '.en*'"),
+            ("glob", json!("*.rs,.en*"), " --iglob '*.rs' --iglob '.en*'"),
+            ("glob", json!("*.{rs,md}"), " --iglob '*.{rs,md}'"),
+            ("include", json!("key.txt"), " --iglob 'key.txt'"),
             ("include", json!("!x"), ""),
             ("include", json!(["README.md", "+(.)env"]), ""),
             ("include_pattern", json!(""), ""),
@@ -322,10 +378,8 @@ mod tests {
     #[test]
     fn a_name_is_searched_for() {
         let search = Search::for_name("a/key.txt").unwrap();
-        assert_eq!(
-            search.command([]),
-            "rg -. -e x --no-ignore --glob 'key.txt' --"
-        );
+        let commands = search.commands(&BTreeSet::new(), &[]);
+        assert_eq!(commands, ["rg -. -e x --no-ignore --iglob 'key.txt' --"]);
         assert_eq!(Search::for_name("a/"), None);
     }
 }

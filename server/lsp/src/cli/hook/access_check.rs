@@ -98,11 +98,8 @@ impl AccessCheck {
                     .as_ref()
                     .is_none_or(|path| !Path::new(&absolute(start, path)).exists());
                 if is_needed {
-                    let starts = search_starts(start, search);
-                    let starts = starts.iter().map(String::as_str);
-                    request
-                        .searches
-                        .push(in_folder(start, &search.command(starts)));
+                    let commands = search_commands(start, search);
+                    request.searches.extend(commands.iter().map(in_start));
                 }
             }
         }
@@ -202,11 +199,12 @@ impl Request {
     }
 }
 
-/// Returns the folders and files that a search starts from. One that does not exist may be read as
-/// the folder above it.
-fn search_starts(folder: &Path, search: &Search) -> BTreeSet<String> {
+/// Returns commands that read what a search reads. A path that does not exist is a pattern, or may
+/// be read as the folder above it.
+fn search_commands(folder: &Path, search: &Search) -> Vec<String> {
     let mut starts = BTreeSet::new();
-    for text in &search.starts {
+    let mut patterns = Vec::new();
+    for text in &search.paths {
         let readings = hook::readings(text);
         let full = [text].into_iter().chain(&readings);
         let full = full.flat_map(|text| {
@@ -214,13 +212,14 @@ fn search_starts(folder: &Path, search: &Search) -> BTreeSet<String> {
             [without_parents(&full), full]
         });
         let mut existing: Vec<PathBuf> = full.filter(|path| path.exists()).collect();
+        if existing.is_empty() && hook::glob_command(text).is_some() {
+            patterns.push(text.clone());
+            continue;
+        }
         if existing.is_empty() {
             let full = without_parents(&PathBuf::from(absolute(folder, text.trim())));
-            existing.extend(
-                full.ancestors()
-                    .find(|path| path.exists())
-                    .map(Path::to_owned),
-            );
+            let mut above = full.ancestors();
+            existing.extend(above.find(|path| path.exists()).map(Path::to_owned));
         }
         for path in existing {
             let is_file = search.in_folder_of_file && !path.is_dir();
@@ -228,7 +227,7 @@ fn search_starts(folder: &Path, search: &Search) -> BTreeSet<String> {
             starts.insert(start.to_string_lossy().into_owned());
         }
     }
-    starts
+    search.commands(&starts, &patterns)
 }
 
 /// Removes each `..` with the name before it.

@@ -163,8 +163,15 @@ impl NameFilter {
                 PatternStyle::Gitignore => expand_braces(text).unwrap_or_default(),
                 _ => vec![text.to_owned()],
             };
+            // An exclusion counts in any case only if that is certain.
+            let ignores_case = has(reader.ignores_case, &set.name)
+                || !excludes && used.is_set(reader.ignores_case);
+            let pattern = match ignores_case {
+                true => NamePattern::ignoring_case,
+                false => NamePattern::new,
+            };
             rules.extend(texts.iter().map(|text| FilterRule {
-                pattern: NamePattern::new(text, reader.style),
+                pattern: pattern(text, reader.style),
                 excludes,
                 files: files && !text.ends_with('/'),
                 folders,

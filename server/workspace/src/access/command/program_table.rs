@@ -61,6 +61,8 @@ pub(super) struct FolderReader {
     pub(super) include_files: NameList,
     /// Options with a pattern that excludes if it starts with `!`.
     pub(super) globs: NameList,
+    /// Options with which patterns match in any case.
+    pub(super) ignores_case: NameList,
     pub(super) precedence: Precedence,
     pub(super) style: PatternStyle,
     pub(super) visibility: Visibility,
@@ -151,6 +153,7 @@ const READER: FolderReader = FolderReader {
     exclude_folders: "",
     include_files: "",
     globs: "",
+    ignores_case: "",
     precedence: Precedence::Exclusion,
     style: PatternStyle::Name,
     visibility: Visibility::Everything,
@@ -210,6 +213,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             lists: "--files",
             default: DefaultOperand::InputOrFolder,
             globs: "-g --glob --iglob",
+            ignores_case: "--iglob --glob-case-insensitive",
             precedence: Precedence::Last,
             style: PatternStyle::Gitignore,
             visibility: Visibility::Visible,
