@@ -10,13 +10,13 @@ mod http;
 use std::{
     fs,
     path::PathBuf,
-    process::{Child, Stdio},
+    process::Child,
     sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use crate::harness::{Workspace, program, wait};
+use crate::harness::{Workspace, program, spawn_with, wait};
 use serde_json::{Value, json};
 use sightline::connection::lsp_client::LspClient;
 
@@ -24,7 +24,7 @@ use sightline::connection::lsp_client::LspClient;
 const SOON: Duration = Duration::from_secs(10);
 const NOTHING: Duration = Duration::from_millis(700);
 
-/// A server as an editor starts it, with a home of its own.
+/// A server that an editor started, and its temporary home.
 struct Editor {
     workspace: Workspace,
     home: Arc<tempfile::TempDir>,
@@ -45,18 +45,13 @@ impl Editor {
     }
 
     fn start_at(home: Arc<tempfile::TempDir>, workspace: Workspace, bridges: Value) -> Self {
-        let mut child = program()
-            .arg("--stdio")
-            .env("HOME", home.path())
-            .env("TMPDIR", home.path())
-            .env_remove("CLAUDE_CONFIG_DIR")
-            .env_remove("COPILOT_HOME")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let client = LspClient::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        let (child, client) = spawn_with(
+            program()
+                .env("HOME", home.path())
+                .env("TMPDIR", home.path())
+                .env_remove("CLAUDE_CONFIG_DIR")
+                .env_remove("COPILOT_HOME"),
+        );
         let mut editor = Self {
             workspace,
             home,

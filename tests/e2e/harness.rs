@@ -230,7 +230,12 @@ pub(crate) fn program() -> Command {
 
 /// Starts the built program as a server.
 pub(crate) fn spawn() -> (Child, LspClient) {
-    let mut child = program()
+    spawn_with(&mut program())
+}
+
+/// Starts a prepared program as a server.
+pub(crate) fn spawn_with(program: &mut Command) -> (Child, LspClient) {
+    let mut child = program
         .arg("--stdio")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

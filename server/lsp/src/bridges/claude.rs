@@ -1,11 +1,6 @@
 //! Claude Code and opencode: a WebSocket on loopback, and a lock file with its port and token.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
@@ -14,9 +9,8 @@ use sightline_agents::ide::{
     view::EditorView,
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::broadcast::error::RecvError,
-    task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
 use tokio_tungstenite::{
@@ -24,15 +18,16 @@ use tokio_tungstenite::{
     tungstenite::{
         self, Message,
         handshake::server::{ErrorResponse, Request, Response},
-        http::{HeaderValue, StatusCode},
+        http::HeaderValue,
         protocol::WebSocketConfig,
     },
 };
 
 use super::{
-    BridgeContext, MAX_CONNECTIONS, OpenBridge,
+    BridgeContext, OpenBridge,
     discovery::{self, DiscoveryFile},
-    token::Token,
+    listener,
+    token::{RequestCheck, Token},
 };
 use crate::error::Error;
 
@@ -50,16 +45,8 @@ const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// # Errors
 /// If it cannot listen, or the lock file cannot be written.
 pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
-    let failed =
-        |error: std::io::Error| Error::storage(format!("cannot listen on 127.0.0.1: {error}"));
     let token = Token::new()?;
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    let listener = {
-        let _entered = context.runtime.enter();
-        TcpListener::from_std(listener).map_err(failed)?
-    };
+    let (listener, port) = listener::on_loopback(&context.runtime)?;
     let content = claude::lock_file(
         std::process::id(),
         &context.roots,
@@ -69,11 +56,20 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
     let mut files = Vec::new();
     for folder in lock_folders()? {
         discovery::remove_stale(&folder, "pid");
-        let file = folder.join(format!("{}.lock", address.port()));
+        let file = folder.join(format!("{port}.lock"));
         files.push(DiscoveryFile::write(file, &content)?);
     }
     let runtime = context.runtime.clone();
-    let accepting = runtime.spawn(accept(listener, address, token, context));
+    let check = RequestCheck {
+        token,
+        header: TOKEN_HEADER,
+        scheme: "",
+        hosts: RequestCheck::hosts(&["127.0.0.1", "localhost"], port),
+    };
+    let accepting = runtime.spawn(listener::serve(
+        async move || Ok(listener.accept().await?.0),
+        move |stream| talk(stream, check.clone(), context.clone()),
+    ));
     Ok(OpenBridge::new(accepting, files))
 }
 
@@ -86,62 +82,33 @@ fn lock_folders() -> Result<Vec<PathBuf>, Error> {
     Ok(folders.map(|folder| folder.join("ide")).collect())
 }
 
-async fn accept(listener: TcpListener, address: SocketAddr, token: Token, context: BridgeContext) {
-    // Dropping the set ends the connections.
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
-                    connections.spawn(serve(stream, address, token.clone(), context.clone()));
-                }
-                Ok(_) => {}
-                // Probably out of file descriptors; retrying at once would spin.
-                Err(_) => tokio::time::sleep(INTERVAL).await,
-            },
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
-async fn serve(stream: TcpStream, address: SocketAddr, token: Token, context: BridgeContext) {
+async fn talk(stream: TcpStream, check: RequestCheck, context: BridgeContext) {
     let limits = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
     #[expect(clippy::result_large_err, reason = "the callback's type")]
-    let check = |request: &Request, response| check_upgrade(request, response, address, &token);
-    let handshake = accept_hdr_async_with_config(stream, check, Some(limits));
+    let upgrade = |request: &Request, response| upgrade(request, response, &check);
+    let handshake = accept_hdr_async_with_config(stream, upgrade, Some(limits));
     let Ok(Ok(socket)) = timeout(TIMEOUT, handshake).await else {
         return;
     };
-    if let Err(error) = talk(socket, context).await {
+    if let Err(error) = serve_agent(socket, context).await {
         tracing::debug!(%error, "an agent left");
     }
 }
 
-/// Accepts an upgrade only from a program of the user, which knows the token. Browsers send an
-/// origin, and another host if a page lets a name point to loopback.
+/// Answers the request for a WebSocket.
 #[expect(clippy::result_large_err, reason = "the callback's type")]
-fn check_upgrade(
+fn upgrade(
     request: &Request,
     mut response: Response,
-    address: SocketAddr,
-    token: &Token,
+    check: &RequestCheck,
 ) -> Result<Response, ErrorResponse> {
     let headers = request.headers();
-    let refuse = |status| {
+    if let Err(status) = check.check(headers) {
         let mut refused = ErrorResponse::new(None);
         *refused.status_mut() = status;
-        Err(refused)
-    };
-    let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", address.port()));
-    let is_host = |host: &HeaderValue| hosts.iter().any(|ours| host == ours.as_str());
-    if headers.contains_key("origin") || !headers.get("host").is_some_and(is_host) {
-        return refuse(StatusCode::FORBIDDEN);
-    }
-    let given = headers.get(TOKEN_HEADER);
-    if !given.is_some_and(|given| token.is(given.as_bytes())) {
-        return refuse(StatusCode::UNAUTHORIZED);
+        return Err(refused);
     }
     let protocols = headers.get("sec-websocket-protocol");
     let protocols = protocols
@@ -157,7 +124,7 @@ fn check_upgrade(
 }
 
 /// Answers an agent and sends it selections, until it leaves.
-async fn talk(
+async fn serve_agent(
     mut socket: WebSocketStream<TcpStream>,
     mut context: BridgeContext,
 ) -> Result<(), tungstenite::Error> {

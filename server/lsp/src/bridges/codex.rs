@@ -15,14 +15,13 @@ use sightline_agents::ide::codex::{self, Frame};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{UnixListener, UnixStream},
-    task::JoinSet,
     time::{sleep, timeout},
 };
 
 use super::{
-    BridgeContext, MAX_CONNECTIONS, OpenBridge,
+    BridgeContext, OpenBridge,
     discovery::{self, DiscoveryFile},
-    socket,
+    listener, socket,
 };
 use crate::error::Error;
 
@@ -56,7 +55,10 @@ type Files = Arc<Mutex<Option<Vec<DiscoveryFile>>>>;
 async fn serve(path: PathBuf, files: Files, context: BridgeContext) {
     loop {
         match bind(&path, &files, &context).await {
-            Ok(Some(listener)) => return accept(&listener, &context).await,
+            Ok(Some(listener)) => {
+                let accept = async move || socket::accept(&listener).await;
+                return listener::serve(accept, move |stream| talk(stream, context.clone())).await;
+            }
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "cannot serve Codex yet"),
         }
@@ -101,31 +103,14 @@ async fn is_free(path: &Path) -> bool {
     }
 }
 
-async fn accept(listener: &UnixListener, context: &BridgeContext) {
-    // Dropping the set ends the connections.
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = socket::accept(listener) => match accepted {
-                Ok(stream) if connections.len() < MAX_CONNECTIONS => {
-                    let context = context.clone();
-                    connections.spawn(async move {
-                        if let Err(error) = talk(stream, context).await {
-                            tracing::debug!(%error, "an agent left");
-                        }
-                    });
-                }
-                Ok(_) => {}
-                // Probably out of file descriptors; retrying at once would spin.
-                Err(_) => sleep(Duration::from_millis(100)).await,
-            },
-            Some(_) = connections.join_next() => {}
-        }
+async fn talk(stream: UnixStream, context: BridgeContext) {
+    if let Err(error) = answer_requests(stream, context).await {
+        tracing::debug!(%error, "an agent left");
     }
 }
 
 /// Answers the requests of a connection.
-async fn talk(mut stream: UnixStream, context: BridgeContext) -> std::io::Result<()> {
+async fn answer_requests(mut stream: UnixStream, context: BridgeContext) -> io::Result<()> {
     let connected = context.connections.add();
     connected.set_name("Codex");
     let mut buffer = Vec::new();
@@ -136,7 +121,7 @@ async fn talk(mut stream: UnixStream, context: BridgeContext) -> std::io::Result
                     return Ok(());
                 }
             }
-            Frame::TooLarge => return Err(std::io::Error::other("a frame is too large")),
+            Frame::TooLarge => return Err(io::Error::other("a frame is too large")),
             Frame::Body(body, size) => {
                 buffer.drain(..size);
                 let message: Value = serde_json::from_slice(&body).unwrap_or_default();

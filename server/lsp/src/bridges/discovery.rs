@@ -93,6 +93,10 @@ fn is_private(folder: &Path) -> io::Result<bool> {
 /// Removes files that a server left behind which was killed: those that name Sightline and a
 /// process that has ended. `pid` is the field with its id.
 pub(super) fn remove_stale(folder: &Path, pid: &str) {
+    // Others could exchange a file while it is read.
+    if !is_private(folder).unwrap_or(false) {
+        return;
+    }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_small = entry

@@ -1,17 +1,16 @@
 //! gemini-cli, Qwen Code and Copilot CLI: HTTP on loopback or on a local socket, and files with its
 //! address and token.
 //!
-//! `hyper` is used directly, because it limits the time for headers; the number of connections is
-//! limited here.
+//! `hyper` is used directly, because it limits the time for headers.
 
-use std::{convert::Infallible, net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
+use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::stream;
 use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Frame, Incoming},
-    header::{self, HeaderMap, HeaderValue},
+    header::{self, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -20,15 +19,14 @@ use serde_json::Value;
 use sightline_agents::ide::companion::{self, Dialect};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
-    task::JoinSet,
     time::{sleep, timeout},
 };
 
 use super::{
-    BridgeContext, Connected, MAX_CONNECTIONS, OpenBridge,
+    BridgeContext, OpenBridge,
     discovery::{self, DiscoveryFile},
-    token::Token,
+    listener,
+    token::{RequestCheck, Token},
 };
 use crate::error::Error;
 
@@ -40,20 +38,14 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_millis(50);
 /// Interval of comments in a quiet stream. Agents on Node end a stream after 5 quiet minutes.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// Time after a failed `accept`.
-const PAUSE: Duration = Duration::from_millis(100);
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// Who may send requests, and what they are answered.
+/// What answers the requests of a dialect.
 struct Endpoint {
     context: BridgeContext,
     dialect: Dialect,
-    token: Token,
-    /// Begins the value of `Authorization`.
-    scheme: &'static str,
-    /// The values of `Host` that are accepted. None for a local socket, which no browser reaches.
-    hosts: Option<Vec<String>>,
+    check: RequestCheck,
 }
 
 /// Opens the bridge to gemini-cli and Qwen Code.
@@ -61,21 +53,13 @@ struct Endpoint {
 /// # Errors
 /// If it cannot listen, or a file cannot be written.
 pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> {
-    let failed =
-        |error: std::io::Error| Error::storage(format!("cannot listen on 127.0.0.1: {error}"));
     let temporary = std::env::temp_dir().join("gemini/ide");
     let qwen = discovery::home()?.join(".qwen/ide");
     for folder in [&temporary, &qwen] {
         discovery::remove_stale(folder, "ppid");
     }
     let token = Token::new()?;
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    let port = listener.local_addr().map_err(failed)?.port();
-    let listener = {
-        let _entered = context.runtime.enter();
-        TcpListener::from_std(listener).map_err(failed)?
-    };
+    let (listener, port) = listener::on_loopback(&context.runtime)?;
     let pid = std::process::id();
     let (roots, name) = (&context.roots, &context.ide_name);
     let content = companion::gemini_file(port, roots, name, token.as_str(), pid)
@@ -100,16 +84,21 @@ pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> 
         None => {}
     }
     let hosts = ["127.0.0.1", "localhost", "host.docker.internal"];
-    let endpoint = Arc::new(Endpoint {
-        dialect: Dialect::Gemini,
+    let check = RequestCheck {
         token,
+        header: "authorization",
         scheme: "Bearer ",
-        hosts: Some(hosts.map(|host| format!("{host}:{port}")).to_vec()),
+        hosts: RequestCheck::hosts(&hosts, port),
+    };
+    let runtime = context.runtime.clone();
+    let endpoint = Arc::new(Endpoint {
         context,
+        dialect: Dialect::Gemini,
+        check,
     });
-    let accepting = endpoint.context.runtime.clone().spawn(accept(
+    let accepting = runtime.spawn(listener::serve(
         async move || Ok(listener.accept().await?.0),
-        endpoint,
+        move |stream| talk(stream, endpoint.clone()),
     ));
     Ok(OpenBridge::new(accepting, files))
 }
@@ -146,58 +135,46 @@ pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error>
         DiscoveryFile::write(socket.with_extension("lock"), &content)?,
         file,
     ];
-    let endpoint = Arc::new(Endpoint {
-        dialect: Dialect::Copilot,
+    let check = RequestCheck {
         token,
+        header: "authorization",
         scheme: "Nonce ",
         hosts: None,
+    };
+    let runtime = context.runtime.clone();
+    let endpoint = Arc::new(Endpoint {
         context,
+        dialect: Dialect::Copilot,
+        check,
     });
-    let accepting = endpoint.context.runtime.clone().spawn(accept(
+    let accepting = runtime.spawn(listener::serve(
         async move || super::socket::accept(&listener).await,
-        endpoint,
+        move |stream| talk(stream, endpoint.clone()),
     ));
     Ok(OpenBridge::new(accepting, files))
 }
 
-/// Serves connections until it is dropped.
-async fn accept<S>(next: impl AsyncFn() -> std::io::Result<S>, endpoint: Arc<Endpoint>)
+/// Answers the requests of a connection.
+async fn talk<S>(stream: S, endpoint: Arc<Endpoint>)
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + Unpin,
 {
-    // Dropping the set ends the connections.
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = next() => match accepted {
-                Ok(stream) if connections.len() < MAX_CONNECTIONS => {
-                    let endpoint = endpoint.clone();
-                    connections.spawn(async move {
-                        let service = service_fn(|request| {
-                            let endpoint = endpoint.clone();
-                            async move { Ok::<_, Infallible>(answer(&endpoint, request).await) }
-                        });
-                        let served = http1::Builder::new()
-                            .timer(TokioTimer::new())
-                            .header_read_timeout(TIMEOUT)
-                            .serve_connection(TokioIo::new(stream), service)
-                            .await;
-                        if let Err(error) = served {
-                            tracing::debug!(%error, "an agent left");
-                        }
-                    });
-                }
-                Ok(_) => {}
-                // Probably out of file descriptors; retrying at once would spin.
-                Err(_) => sleep(PAUSE).await,
-            },
-            Some(_) = connections.join_next() => {}
-        }
+    let service = service_fn(|request| {
+        let endpoint = endpoint.clone();
+        async move { Ok::<_, Infallible>(answer(&endpoint, request).await) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "an agent left");
     }
 }
 
 async fn answer(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Body> {
-    if let Err(status) = check(endpoint, request.headers()) {
+    if let Err(status) = endpoint.check.check(request.headers()) {
         return empty(status);
     }
     if request.uri().path() != "/mcp" {
@@ -219,26 +196,6 @@ async fn answer(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Bod
     }
 }
 
-/// Accepts requests only of programs of the user, which know the token. Browsers send an origin,
-/// and another host if a page lets a name point to loopback.
-fn check(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), StatusCode> {
-    let is_host = |hosts: &Vec<String>| {
-        let mut given = headers.get_all(header::HOST).iter();
-        let first = given.next();
-        first.is_some_and(|host| hosts.iter().any(|ours| host == ours.as_str()))
-            && given.next().is_none()
-    };
-    if headers.contains_key(header::ORIGIN) || !endpoint.hosts.as_ref().is_none_or(is_host) {
-        return Err(StatusCode::FORBIDDEN);
-    }
-    let given = headers.get(header::AUTHORIZATION);
-    let given = given.and_then(|given| given.as_bytes().strip_prefix(endpoint.scheme.as_bytes()));
-    match given {
-        Some(given) if endpoint.token.is(given) => Ok(()),
-        _ => Err(StatusCode::UNAUTHORIZED),
-    }
-}
-
 /// Answers a message.
 async fn message(endpoint: &Endpoint, body: &[u8]) -> Response<Body> {
     let message: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -257,7 +214,7 @@ async fn message(endpoint: &Endpoint, body: &[u8]) -> Response<Body> {
 /// Streams the newest state, at once and after each change.
 async fn events(endpoint: &Endpoint) -> Response<Body> {
     let dialect = endpoint.dialect;
-    let connected: Connected = endpoint.context.connections.add();
+    let connected = endpoint.context.connections.add();
     connected.set_name(match dialect {
         Dialect::Gemini => "gemini-cli or Qwen Code",
         Dialect::Copilot => "Copilot CLI",

@@ -8,13 +8,16 @@
 //!
 //! `claude` serves Claude Code and opencode, `http` gemini-cli, Qwen Code and Copilot CLI, and
 //! `codex` Codex. The formats are those of `sightline_agents::ide`. `discovery` writes the
-//! files by which agents find a socket.
+//! files by which agents find a socket, `listener` accepts their connections, and `token` checks
+//! who they are.
 
 mod claude;
 #[cfg(unix)]
 mod codex;
+mod connections;
 mod discovery;
 mod http;
+mod listener;
 #[cfg(unix)]
 mod socket;
 mod token;
@@ -31,12 +34,9 @@ use std::{
 
 use parking_lot::Mutex;
 use sightline_agents::ide::view::EditorView;
+use sightline_protocol::editor::Range;
 #[cfg(not(unix))]
 use sightline_protocol::error::ErrorKind;
-use sightline_protocol::{
-    editor::{DidChangeBridgesParams, Range},
-    method::{DidChangeBridges, Notification},
-};
 use sightline_workspace::access::AccessView;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
@@ -47,11 +47,10 @@ use tokio::{
 use crate::{
     connection::client::Client, error::Error, process::signals, session::Snapshot, settings,
 };
+use connections::Connections;
 use discovery::DiscoveryFile;
 use view::ViewBuilder;
 
-/// Maximum number of connections to a bridge.
-const MAX_CONNECTIONS: usize = 16;
 /// Maximum number of mentions that wait for an agent.
 const MAX_MENTIONS: usize = 16;
 
@@ -110,100 +109,29 @@ pub type Refresh = Arc<dyn Fn() + Send + Sync>;
 
 /// What a bridge needs.
 #[derive(Clone)]
-pub(super) struct BridgeContext {
-    pub(super) runtime: Handle,
+struct BridgeContext {
+    runtime: Handle,
     /// The newest state that agents may see.
-    pub(super) views: watch::Receiver<Arc<EditorView>>,
+    views: watch::Receiver<Arc<EditorView>>,
     refresh: Refresh,
     /// Mentions by the user.
-    pub(super) mentions: broadcast::Sender<Mention>,
-    pub(super) connections: Connections,
+    mentions: broadcast::Sender<Mention>,
+    connections: Connections,
     /// The roots, which agents compare with their folder.
-    pub(super) roots: Vec<PathBuf>,
+    roots: Vec<PathBuf>,
     /// Name for the user of an agent.
-    pub(super) ide_name: String,
+    ide_name: String,
 }
 
 impl BridgeContext {
     /// Returns the state that agents may see by the current rules, which may have changed since the
     /// newest state was published.
-    pub(super) async fn current_view(&self) -> Arc<EditorView> {
+    async fn current_view(&self) -> Arc<EditorView> {
         let refresh = self.refresh.clone();
         match self.runtime.spawn_blocking(move || refresh()).await {
             Ok(()) => self.views.borrow().clone(),
             Err(_) => Arc::default(),
         }
-    }
-}
-
-/// The connected agents. The client is notified of changes.
-#[derive(Clone)]
-pub(super) struct Connections(Arc<ConnectionList>);
-
-struct ConnectionList {
-    client: Arc<Client>,
-    state: Mutex<ConnectionState>,
-}
-
-#[derive(Default)]
-struct ConnectionState {
-    last: u64,
-    names: BTreeMap<u64, String>,
-    is_paused: bool,
-    notifies: bool,
-}
-
-/// A connected agent, until it is dropped.
-pub(super) struct Connected(Connections, u64);
-
-impl Connections {
-    fn new(client: Arc<Client>) -> Self {
-        Self(Arc::new(ConnectionList {
-            client,
-            state: Mutex::default(),
-        }))
-    }
-
-    pub(super) fn add(&self) -> Connected {
-        let mut id = 0;
-        self.change(|state| {
-            state.last += 1;
-            id = state.last;
-            state.names.insert(id, "agent".to_owned())
-        });
-        Connected(self.clone(), id)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.state.lock().names.values().cloned().collect()
-    }
-
-    /// Changes the state, and notifies the client in the order of changes.
-    fn change<T>(&self, change: impl FnOnce(&mut ConnectionState) -> T) {
-        let state = &mut *self.0.state.lock();
-        change(state);
-        if state.notifies {
-            let params = DidChangeBridgesParams {
-                agents: state.names.values().cloned().collect(),
-                is_paused: state.is_paused,
-            };
-            let client = &self.0.client;
-            client.notify_latest(DidChangeBridges::NAME, "", &params);
-        }
-    }
-}
-
-impl Connected {
-    /// Sets the name that the agent gives itself.
-    pub(super) fn set_name(&self, name: &str) {
-        let name = name.chars().take(64).collect();
-        self.0.change(|state| state.names.insert(self.1, name));
-    }
-}
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.0.change(|state| state.names.remove(&self.1));
     }
 }
 
@@ -301,7 +229,7 @@ impl Bridges {
 
     /// Applies the settings that need no open bridge.
     pub fn configure(&self, settings: &settings::Settings) {
-        self.connections.0.state.lock().notifies = settings.notifications;
+        self.connections.set_notifies(settings.notifications);
         let pause = settings.bridges.pause;
         if self.pause_setting.swap(pause, Ordering::AcqRel) != pause {
             self.set_paused(pause);
@@ -321,7 +249,7 @@ impl Bridges {
         if is_paused {
             self.views.send_replace(Arc::default());
         }
-        self.connections.change(|state| state.is_paused = is_paused);
+        self.connections.set_paused(is_paused);
     }
 
     /// Returns whether an agent is connected that can show mentions.

@@ -1,6 +1,10 @@
-//! The secret of a bridge.
+//! The secret of a bridge, and the check of requests that must have it.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hyper::{
+    StatusCode,
+    header::{HOST, HeaderMap, ORIGIN},
+};
 use sightline_protocol::error::ErrorKind;
 use subtle::ConstantTimeEq;
 
@@ -24,7 +28,47 @@ impl Token {
     }
 
     /// Compares in a time that does not depend on the content.
-    pub(super) fn is(&self, given: &[u8]) -> bool {
+    fn is(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
+    }
+}
+
+/// Which requests a bridge accepts: those of programs of the user, which know the token. Browsers
+/// send an origin, and another host if a page lets a name point to loopback.
+#[derive(Clone)]
+pub(super) struct RequestCheck {
+    pub(super) token: Token,
+    /// Name of the header with the token.
+    pub(super) header: &'static str,
+    /// Stands before the token.
+    pub(super) scheme: &'static str,
+    /// The values of `Host` that are accepted. `None` for a local socket, which no browser reaches.
+    pub(super) hosts: Option<Vec<String>>,
+}
+
+impl RequestCheck {
+    /// Returns the values of `Host` for a port on loopback.
+    pub(super) fn hosts(names: &[&str], port: u16) -> Option<Vec<String>> {
+        let hosts = names.iter().map(|name| format!("{name}:{port}"));
+        Some(hosts.collect())
+    }
+
+    /// Checks the headers of a request. Returns the status of a refusal.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), StatusCode> {
+        let is_host = |hosts: &Vec<String>| {
+            let mut given = headers.get_all(HOST).iter();
+            let first = given.next();
+            first.is_some_and(|host| hosts.iter().any(|ours| host == ours.as_str()))
+                && given.next().is_none()
+        };
+        if headers.contains_key(ORIGIN) || !self.hosts.as_ref().is_none_or(is_host) {
+            return Err(StatusCode::FORBIDDEN);
+        }
+        let given = headers.get(self.header);
+        let given = given.and_then(|given| given.as_bytes().strip_prefix(self.scheme.as_bytes()));
+        match given {
+            Some(given) if self.token.is(given) => Ok(()),
+            _ => Err(StatusCode::UNAUTHORIZED),
+        }
     }
 }
