@@ -83,9 +83,8 @@ pub(in crate::cli) enum Checkpoint {
         /// third of the newest session of an agent.
         #[arg(value_name = "ID")]
         id: String,
-        /// Show all changes, not only the first 20.
-        #[arg(long)]
-        all: bool,
+        #[command(flatten)]
+        length: Length,
         /// Only these paths and everything below them.
         #[arg(value_name = "PATH")]
         paths: Vec<String>,
@@ -136,6 +135,14 @@ pub(in crate::cli) enum Checkpoint {
     },
 }
 
+/// How much of a preview to show.
+#[derive(Args, Clone, Copy)]
+pub(in crate::cli) struct Length {
+    /// Show all changes, not only the first 20.
+    #[arg(long)]
+    pub(super) all: bool,
+}
+
 #[derive(Args)]
 pub(in crate::cli) struct Restore {
     #[command(flatten)]
@@ -163,9 +170,8 @@ pub(in crate::cli) struct Restore {
     /// Also restore files that have unsaved changes in an editor.
     #[arg(long)]
     pub(super) force: bool,
-    /// Show all changes, not only the first 20.
-    #[arg(long)]
-    pub(super) all: bool,
+    #[command(flatten)]
+    pub(super) length: Length,
 }
 
 #[derive(Args)]
@@ -179,9 +185,8 @@ pub(in crate::cli) struct Undo {
     /// Undo point printed by the restore; by default, the latest.
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
-    /// Show all changes, not only the first 20.
-    #[arg(long)]
-    pub(super) all: bool,
+    #[command(flatten)]
+    pub(super) length: Length,
 }
 
 #[derive(Args)]

@@ -12,7 +12,7 @@ use sightline_workspace::escape::one_line;
 
 use super::{
     absolute_paths,
-    arguments::{ModeArgument, Restore, Undo},
+    arguments::{Length, ModeArgument, Restore, Undo},
     confirm::{Proceed, ask},
     format::{CHANGED, DIM, REMOVED, format_skipped, print},
     print_as, resolve_id,
@@ -34,10 +34,10 @@ pub(super) fn preview(
     requests: &Requests,
     id: &str,
     paths: &[String],
-    all: bool,
+    length: Length,
 ) -> Result<i32, Error> {
     let workspace = requests.workspace;
-    let plan = Plan::new(preview_request(requests, id, paths)?, None, all);
+    let plan = Plan::new(preview_request(requests, id, paths)?, None, length);
     plan.show(workspace)?;
     let is_empty = plan.preview.changes.is_empty();
     if is_empty && !workspace.json {
@@ -57,7 +57,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
             ModeArgument::Task => PreviewRestoreResult::default(),
             _ => preview_request(&requests, &arguments.id, &arguments.paths)?,
         };
-        Ok::<_, Error>(Plan::new(preview, conversation, arguments.all))
+        Ok::<_, Error>(Plan::new(preview, conversation, arguments.length))
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
@@ -119,7 +119,7 @@ fn run_undo(arguments: &Undo) -> Result<i32, Error> {
             let task = one_line(task);
             format!("the conversation of task {task} is reset to its state before the restore")
         });
-        Ok::<_, Error>(Plan::new(preview, conversation, arguments.all))
+        Ok::<_, Error>(Plan::new(preview, conversation, arguments.length))
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
@@ -180,10 +180,13 @@ struct Plan {
 }
 
 impl Plan {
-    /// `all`: the text has all changes, not only the first ones.
-    fn new(preview: PreviewRestoreResult, conversation: Option<String>, all: bool) -> Self {
+    fn new(preview: PreviewRestoreResult, conversation: Option<String>, length: Length) -> Self {
         let mut lines = summary(&preview);
-        let limit = if all { usize::MAX } else { SHOWN_CHANGES };
+        let limit = if length.all {
+            usize::MAX
+        } else {
+            SHOWN_CHANGES
+        };
         for change in preview.changes.iter().take(limit) {
             let (style, action) = match change.action {
                 RestoreAction::Delete => (REMOVED, "delete"),

@@ -64,8 +64,8 @@ pub(super) struct Backend {
     root: Root,
     /// Started by the first call that no running server answers.
     offline: Mutex<Option<Arc<ManuallyDrop<OfflineServer>>>>,
-    /// By folder with rules of its own. They are kept, because removed rules stay in force while
-    /// their file is saved.
+    /// Servers in this process, by folder below the root that has rules. They are kept, because removed
+    /// rules stay in force while their file is saved.
     nested: Mutex<HashMap<PathBuf, Arc<ManuallyDrop<OfflineServer>>>>,
 }
 
@@ -285,7 +285,7 @@ impl Backend {
         Ok(None)
     }
 
-    /// Returns a server in this process for each folder with rules of its own that concern a path.
+    /// Returns the servers of the folders with rules between the root and a path.
     fn servers_below(&self, path: &str) -> Result<Vec<Arc<ManuallyDrop<OfflineServer>>>, Error> {
         let mut nested = self.nested.lock();
         let mut dirs = rule_dirs::below(self.root.canonical.as_path(), path);

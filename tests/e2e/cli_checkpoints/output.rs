@@ -1,0 +1,97 @@
+//! What the commands print, and checkpoints that are shown and deleted by id.
+
+use serde_json::Value;
+
+use super::{json_of, run};
+use crate::{
+    checkpoints::{each, id},
+    harness::Workspace,
+};
+
+#[test]
+fn a_checkpoint_is_shown_and_deleted() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let first = json_of(&workspace, &["create", "--label", "start"]);
+    workspace.write("a.txt", "two\n");
+    workspace.write("b.txt", "new\n");
+    let second = json_of(&workspace, &["create", "--label", "mine"]);
+    let (code, text, _) = run(&workspace, &["show", &id(&second)[..8]]);
+    assert_eq!(code, 0);
+    for expected in [
+        id(&second),
+        "label    mine",
+        "M        +1 -1  a.txt",
+        "A        +1 -0  b.txt",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let (_, text, _) = run(&workspace, &["show", id(&first)]);
+    assert!(
+        text.contains("label    start") && !text.contains("a.txt"),
+        "{text}"
+    );
+    let shown = json_of(&workspace, &["show", "last"]);
+    assert_eq!(shown["checkpoint"]["id"], second["id"]);
+    assert_eq!(shown["changes"]["files"].as_array().unwrap().len(), 2);
+
+    let (code, _, _) = run(&workspace, &["delete", "--yes", id(&first), "0123456789"]);
+    assert_eq!(code, 3, "one is unknown");
+    let (code, text, _) = run(&workspace, &["delete", "--dry-run", id(&first)]);
+    assert!(
+        code == 0 && text.contains("1 checkpoint would be removed"),
+        "{text}"
+    );
+    let (code, text, _) = run(&workspace, &["delete", "--yes", id(&first)]);
+    assert!(code == 0 && text.contains("1 checkpoint removed"), "{text}");
+    let listed = json_of(&workspace, &["list"]);
+    assert_eq!(
+        each(listed["checkpoints"].as_array().unwrap(), "id"),
+        [id(&second)]
+    );
+    assert_eq!(json_of(&workspace, &["verify"])["ok"], true);
+    let (code, _, error) = run(&workspace, &["diff", "--exit-code", "last"]);
+    assert_eq!((code, &*error), (0, ""));
+    workspace.write("a.txt", "three\n");
+    assert_eq!(run(&workspace, &["diff", "last"]).0, 0);
+    assert_eq!(run(&workspace, &["diff", "--exit-code", "last"]).0, 1);
+}
+
+#[test]
+fn a_long_preview_begins_with_a_summary() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    workspace.write("a.txt", "two\n");
+    for at in 0..30 {
+        workspace.write(&format!("new/{at}.txt"), "x\n");
+    }
+    let (code, text, _) = run(&workspace, &["preview", "last"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        (code, lines[0]),
+        (0, "1 path to write, 30 to delete"),
+        "{text}"
+    );
+    assert_eq!(lines.len(), 22, "{text}");
+    assert_eq!(lines[21], "... and 11 more; --all shows them");
+    let (_, text, _) = run(&workspace, &["preview", "--all", "last"]);
+    assert_eq!(text.lines().count(), 32, "{text}");
+}
+
+#[test]
+fn errors_are_json_and_colors_are_optional() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    let (code, text, error) = run(&workspace, &["show", "--json", "abcdef"]);
+    assert_eq!((code, &*text), (3, ""));
+    let error: Value = serde_json::from_str(&error).unwrap();
+    assert_eq!(error["error"]["kind"], "notFound");
+    assert!(
+        error["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("abcdef")
+    );
+    let colored = |arguments: &[&str]| run(&workspace, arguments).1.contains('\u{1b}');
+    assert!(!colored(&["list"]) && !colored(&["list", "--color", "never"]));
+    assert!(colored(&["list", "--color", "always"]));
+}
