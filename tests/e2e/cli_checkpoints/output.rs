@@ -66,11 +66,7 @@ fn a_long_preview_begins_with_a_summary() {
     }
     let (code, text, _) = run(&workspace, &["preview", "last"]);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(
-        (code, lines[0]),
-        (0, "1 path to write, 30 to delete"),
-        "{text}"
-    );
+    assert_eq!((code, lines[0]), (0, "1 to write, 30 to delete"), "{text}");
     assert_eq!(lines.len(), 22, "{text}");
     assert_eq!(lines[21], "... and 11 more; --all shows them");
     let (_, text, _) = run(&workspace, &["preview", "--all", "last"]);

@@ -31,8 +31,8 @@ pub fn denied_search(result: &CheckAccessResult) -> Option<String> {
     let command = result.command.as_ref().filter(|command| !command.allowed)?;
     let denied = command.denied.first()?;
     Some(format!(
-        "This search would read {}, which is hidden from agents{}. Search in folders or for file \
-         names without hidden files, or exclude them.",
+        "This search would read {}, which is hidden from agents{}. Search in a folder, or in \
+         files by a pattern, without hidden files.",
         denied.path,
         cause(denied.rule.as_ref(), Some(&denied.reason))
     ))

@@ -164,11 +164,17 @@ fn summary(preview: &PreviewRestoreResult) -> String {
     if written + deleted < 2 {
         return String::new();
     }
-    let mut line = format!("{} to write, {deleted} to delete", plural(written, "path"));
-    if !preview.conflicts.is_empty() {
-        line.push_str(&format!(", {} skipped", preview.conflicts.len()));
-    }
-    line + "\n"
+    let skipped = preview.conflicts.len() as u64;
+    let counts = [
+        (written, "to write"),
+        (deleted, "to delete"),
+        (skipped, "skipped"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    format!("{}\n", counts.join(", "))
 }
 
 /// A previewed restore.
