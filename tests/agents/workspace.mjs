@@ -50,6 +50,7 @@ export class Workspace {
       XDG_DATA_HOME: join(this.folder, "data"),
       XDG_STATE_HOME: join(this.folder, "state"),
       XDG_CACHE_HOME: join(this.folder, "cache"),
+      NVIM_LOG_FILE: join(this.folder, "nvim.log"),
       HTTP_PROXY: proxy,
       HTTPS_PROXY: proxy,
       NO_PROXY: "127.0.0.1,localhost",
