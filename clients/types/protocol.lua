@@ -132,6 +132,10 @@
 ---@field contextWindowExceeded boolean True if the request is too long for the model. Truncate it and send it again.
 ---@field retryable boolean True if the same request may succeed later. Wait and send it again.
 
+--- Params of `sightline/closeDiff`, server to client.
+---@class sightline.CloseDiffParams
+---@field diffId string The diff. A later result of its `sightline/openDiff` is ignored.
+
 --- Access of a command line.
 ---@class sightline.CommandAccess
 ---@field allowed boolean False if any operand is denied.
@@ -304,6 +308,7 @@
 ---@field sinceRevision? integer Return only the current time and the sections that changed since this revision of an earlier result.
 ---@field taskId? string Id of the task, for its recently modified files.
 ---@field timeZone? string IANA name of the time zone to print, for reproducible output. Defaults to the time zone of the server.
+---@field unsavedFiles? string[] URIs of further files with unsaved changes, such as those of another editor.
 ---@field usage? sightline.Usage Token usage of the last request to the model.
 
 --- Result of `sightline/environmentDetails`.
@@ -435,6 +440,11 @@
 ---| "mentioned" # The file is mentioned several times.
 ---| "recent" # The file was read recently.
 
+--- Params of `sightline/labelCheckpoint`.
+---@class sightline.LabelCheckpointParams
+---@field id string Id of the checkpoint. A leading `HEAD ` is ignored.
+---@field label? string The new label. If absent or empty, the label is removed.
+
 --- Params of `sightline/listCheckpoints`.
 ---@class sightline.ListCheckpointsParams
 ---@field limit? integer Maximum number of checkpoints to return, newest first.
@@ -561,6 +571,19 @@
 ---@field duplicateFileRead? string Notice that replaces an older read of a file that was read again.
 ---@field missingToolResult? string Result inserted for a tool call that has none.
 ---@field truncation? string Notice inserted into an assistant message when messages are left out.
+
+--- Params of `sightline/openDiff`, server to client.
+---@class sightline.OpenDiffParams
+---@field contents string Proposed text of the whole file.
+---@field diffId string Identifies the diff in `sightline/closeDiff`.
+---@field path string Path of the file, as results of requests name it.
+---@field title string Title for the user, on one line.
+---@field uri string URI of the file. It may not exist yet.
+
+--- Result of `sightline/openDiff`.
+---@class sightline.OpenDiffResult
+---@field accepted boolean True if the user accepted the change. The agent writes the file, not the editor.
+---@field contents? string The text that the user accepted, if it differs from the proposed one.
 
 --- Params of `sightline/openFile`.
 ---@class sightline.OpenFileParams
@@ -998,6 +1021,14 @@
 ---@field undoId? string `undoId` of the restore to undo. Defaults to the last restore.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
+--- Params of `sightline/unsavedFiles`.
+---@class sightline.UnsavedFilesParams
+---@field folder? string Only files below this folder: a `file:` URI, an absolute path, or a path relative to a workspace root.
+
+--- Result of `sightline/unsavedFiles`.
+---@class sightline.UnsavedFilesResult
+---@field uris string[] Their `file:` URIs, without those of files that agents may not see.
+
 --- Token usage of a request to a model, as reported by the provider.
 ---@class sightline.Usage
 ---@field cacheReads? number Tokens read from the prompt cache.
@@ -1041,6 +1072,8 @@ M.methods = {
   diagnostics = "sightline/diagnostics",
   --- Returns the active file, and the text that the user selected in it. Takes `sightline.SelectionParams`, answers `sightline.SelectionResult`.
   selection = "sightline/selection",
+  --- Returns the files with unsaved changes. Takes `sightline.UnsavedFilesParams`, answers `sightline.UnsavedFilesResult`.
+  unsavedFiles = "sightline/unsavedFiles",
   --- Shows a file in the editor, with `window/showDocument`. Takes `sightline.OpenFileParams`, answers `sightline.OpenFileResult`.
   openFile = "sightline/openFile",
   --- Records that a task read, edited or mentioned a file. Takes `sightline.TrackFileParams`, answers `sightline.TrackFileResult`.
@@ -1087,6 +1120,8 @@ M.methods = {
   undoRestore = "sightline/undoRestore",
   --- Returns the number of checkpoints and their disk usage. Takes `sightline.CheckpointStatsParams`, answers `sightline.CheckpointStatsResult`.
   checkpointStats = "sightline/checkpointStats",
+  --- Sets or removes the label of a checkpoint. Automatic checkpoints with a label are not counted by `checkpoints.keepAutomatic`. Takes `sightline.LabelCheckpointParams`, answers `sightline.Checkpoint`.
+  labelCheckpoint = "sightline/labelCheckpoint",
   --- Removes old checkpoints. Takes `sightline.PruneCheckpointsParams`, answers `sightline.PruneCheckpointsResult`.
   pruneCheckpoints = "sightline/pruneCheckpoints",
   --- Checks the integrity of every checkpoint. Takes `sightline.VerifyCheckpointsParams`, answers `sightline.VerifyCheckpointsResult`.
@@ -1107,8 +1142,16 @@ M.notifications = {
   didFocus = "textDocument/didFocus",
 }
 
---- Server notifications, sent only if the setting `notifications` is true.
+--- Server requests.
+M.server_requests = {
+  --- Shows a change that an agent proposes, for the user to accept or reject. Takes `sightline.OpenDiffParams`, answers `sightline.OpenDiffResult`.
+  openDiff = "sightline/openDiff",
+}
+
+--- Server notifications. Those named `didChange...` and `didCreate...` are sent only if the setting `notifications` is true.
 M.server_notifications = {
+  --- Closes a diff that was opened with `sightline/openDiff`, because it needs no decision any more. Takes `sightline.CloseDiffParams`.
+  closeDiff = "sightline/closeDiff",
   --- The editor state has a new revision. Takes `sightline.DidChangeContextParams`.
   didChangeContext = "sightline/didChangeContext",
   --- The access rules of a workspace folder changed. Takes `sightline.DidChangeAccessRulesParams`.

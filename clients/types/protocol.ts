@@ -18,6 +18,8 @@ export interface Methods {
   "sightline/diagnostics": { params: DiagnosticsParams; result: DiagnosticsResult };
   /** Returns the active file, and the text that the user selected in it. */
   "sightline/selection": { params: SelectionParams; result: SelectionResult };
+  /** Returns the files with unsaved changes. */
+  "sightline/unsavedFiles": { params: UnsavedFilesParams; result: UnsavedFilesResult };
   /** Shows a file in the editor, with `window/showDocument`. */
   "sightline/openFile": { params: OpenFileParams; result: OpenFileResult };
   /** Records that a task read, edited or mentioned a file. */
@@ -64,6 +66,8 @@ export interface Methods {
   "sightline/undoRestore": { params: UndoRestoreParams; result: RestoreCheckpointResult };
   /** Returns the number of checkpoints and their disk usage. */
   "sightline/checkpointStats": { params: CheckpointStatsParams; result: CheckpointStatsResult };
+  /** Sets or removes the label of a checkpoint. Automatic checkpoints with a label are not counted by `checkpoints.keepAutomatic`. */
+  "sightline/labelCheckpoint": { params: LabelCheckpointParams; result: Checkpoint };
   /** Removes old checkpoints. */
   "sightline/pruneCheckpoints": { params: PruneCheckpointsParams; result: PruneCheckpointsResult };
   /** Checks the integrity of every checkpoint. */
@@ -84,8 +88,16 @@ export interface Notifications {
   "textDocument/didFocus": DidFocusParams;
 }
 
-/** Server notifications, with their params. Sent only if the setting `notifications` is true. */
+/** Server requests, with their params and results. */
+export interface ServerRequests {
+  /** Shows a change that an agent proposes, for the user to accept or reject. */
+  "sightline/openDiff": { params: OpenDiffParams; result: OpenDiffResult };
+}
+
+/** Server notifications, with their params. Those named `didChange...` and `didCreate...` are sent only if the setting `notifications` is true. */
 export interface ServerNotifications {
+  /** Closes a diff that was opened with `sightline/openDiff`, because it needs no decision any more. */
+  "sightline/closeDiff": CloseDiffParams;
   /** The editor state has a new revision. */
   "sightline/didChangeContext": DidChangeContextParams;
   /** The access rules of a workspace folder changed. */
@@ -403,6 +415,12 @@ export interface ClassifyErrorResult {
   contextWindowExceeded: boolean;
   /** True if the same request may succeed later. Wait and send it again. */
   retryable: boolean;
+}
+
+/** Params of `sightline/closeDiff`, server to client. */
+export interface CloseDiffParams {
+  /** The diff. A later result of its `sightline/openDiff` is ignored. */
+  diffId: string;
 }
 
 /** Access of a command line. */
@@ -766,6 +784,8 @@ export interface EnvironmentDetailsParams {
    * time zone of the server.
    */
   timeZone?: string;
+  /** URIs of further files with unsaved changes, such as those of another editor. */
+  unsavedFiles?: string[];
   /** Token usage of the last request to the model. */
   usage?: Usage;
 }
@@ -995,6 +1015,14 @@ export type KeyFileReason =
   | "mentioned"
   /** The file was read recently. */
   | "recent";
+
+/** Params of `sightline/labelCheckpoint`. */
+export interface LabelCheckpointParams {
+  /** Id of the checkpoint. A leading `HEAD ` is ignored. */
+  id: string;
+  /** The new label. If absent or empty, the label is removed. */
+  label?: string;
+}
 
 /** Params of `sightline/listCheckpoints`. */
 export interface ListCheckpointsParams {
@@ -1226,6 +1254,28 @@ export interface NoticeSettings {
   missingToolResult?: string;
   /** Notice inserted into an assistant message when messages are left out. */
   truncation?: string;
+}
+
+/** Params of `sightline/openDiff`, server to client. */
+export interface OpenDiffParams {
+  /** Proposed text of the whole file. */
+  contents: string;
+  /** Identifies the diff in `sightline/closeDiff`. */
+  diffId: string;
+  /** Path of the file, as results of requests name it. */
+  path: string;
+  /** Title for the user, on one line. */
+  title: string;
+  /** URI of the file. It may not exist yet. */
+  uri: string;
+}
+
+/** Result of `sightline/openDiff`. */
+export interface OpenDiffResult {
+  /** True if the user accepted the change. The agent writes the file, not the editor. */
+  accepted: boolean;
+  /** The text that the user accepted, if it differs from the proposed one. */
+  contents?: string;
 }
 
 /** Params of `sightline/openFile`. */
@@ -2130,6 +2180,21 @@ export interface UndoRestoreParams {
   undoId?: string;
   /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
+}
+
+/** Params of `sightline/unsavedFiles`. */
+export interface UnsavedFilesParams {
+  /**
+   * Only files below this folder: a `file:` URI, an absolute path, or a path relative to a
+   * workspace root.
+   */
+  folder?: string;
+}
+
+/** Result of `sightline/unsavedFiles`. */
+export interface UnsavedFilesResult {
+  /** Their `file:` URIs, without those of files that agents may not see. */
+  uris: string[];
 }
 
 /** Token usage of a request to a model, as reported by the provider. */

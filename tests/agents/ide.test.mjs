@@ -1,15 +1,17 @@
 // Runs each agent in a terminal next to a real Neovim: what is selected there reaches the model.
+// With `SIGHTLINE_RECORD=1`, the transcripts in `tests/transcripts/bridges` are recorded again.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { IDE_AGENTS } from "./ide.mjs";
-import { startModel } from "./mock_model.mjs";
+import { call, startModel } from "./mock_model.mjs";
 import { Neovim, neovimProgram } from "./neovim.mjs";
+import { Recorder } from "./recorder.mjs";
 import { Terminal } from "./terminal.mjs";
-import { SECRET, Workspace, agentProgram } from "./workspace.mjs";
+import { SECRET, Workspace, agentProgram, agentVersion } from "./workspace.mjs";
 
 /** Text that only the buffer of the editor has. */
 const PICKED = "PICKED-IN-NEOVIM-4412";
@@ -30,7 +32,7 @@ for (const agent of IDE_AGENTS) {
     continue;
   }
   describe(`${name}, connected to Neovim`, () => {
-    let workspace, model, neovim, terminal;
+    let workspace, model, neovim, terminal, recorder;
     let prompts = 0;
     before(async () => {
       workspace = new Workspace(name);
@@ -40,6 +42,7 @@ for (const agent of IDE_AGENTS) {
       neovim = await Neovim.start(workspace, { bridges: { [ide.setting]: true } }, "notes.txt");
       neovim.keys(`:call setline(1, '${PICKED} ${OTHER}')<CR>`);
       await eventually(() => files().length > 0, "the editor writes its files");
+      if (process.env.SIGHTLINE_RECORD) recorder = await Recorder.start(workspace, join(workspace.folder, ide.files[0]));
       const words = [...(agent.interpreter ? [agent.interpreter] : []), ...ide.command(program)];
       terminal = new Terminal(words, { cwd: workspace.project, env: { ...workspace.env, ...agent.env(model.url) } });
       await terminal.expect(ide.ready);
@@ -61,7 +64,7 @@ for (const agent of IDE_AGENTS) {
     async function eventually(isTrue, what) {
       const end = Date.now() + 20_000;
       while (!isTrue()) {
-        assert.ok(Date.now() < end, `${what}\n${terminal?.text.slice(-2000) ?? ""}`);
+        assert.ok(Date.now() < end, `${what}\n${terminal?.text.slice(-2000) ?? ""}\n${neovim?.text.slice(-1000) ?? ""}`);
         await sleep(100);
       }
     }
@@ -108,9 +111,36 @@ for (const agent of IDE_AGENTS) {
       assert.ok(!text.includes(SECRET), text.slice(-4000));
     });
 
+    // Transcripts are replayed to a client that shows no changes.
+    const showsChanges = name === "claude" && !process.env.SIGHTLINE_RECORD;
+    test("a proposed change is accepted and rejected in Neovim", { skip: !showsChanges && "no diffs in the editor" }, async () => {
+      const made = join(workspace.project, "made.txt");
+      const tabs = (count) => eventually(() => neovim.evaluate("tabpagenr('$')") === count, `${count} tab pages in Neovim`);
+      neovim.keys("<C-\\><C-n>:edit notes.txt<CR>");
+      const write = call("Write", { file_path: made, content: "proposed\n" });
+      model.plan = [write, write];
+      await ask();
+      await tabs("2");
+      assert.ok(!existsSync(made), "the file is not written before the decision");
+      neovim.keys(":call setline(1, 'edited by the user')<CR>:Sightline accept<CR>");
+      await eventually(() => existsSync(made), "the agent writes the file");
+      assert.equal(readFileSync(made, "utf8"), "edited by the user\n");
+      const { output } = await workspace.sightline("checkpoint", "list");
+      assert.match(output, /claude-code/);
+
+      // The same tool is called again, now for a file that exists.
+      await tabs("2");
+      neovim.keys(":Sightline reject<CR>");
+      await tabs("1");
+      assert.equal(readFileSync(made, "utf8"), "edited by the user\n");
+      model.plan = [];
+    });
+
     test("the files of the editor are gone when it quits", async () => {
       assert.ok(files().length > 0);
       await neovim.quit();
+      recorder?.save(name, agentVersion(program), ide.setting);
+      recorder?.close();
       await eventually(() => files().length === 0, "the files are removed");
     });
   });

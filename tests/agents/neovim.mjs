@@ -60,13 +60,18 @@ require("sightline").setup({ settings = vim.json.decode([[${json}]]) })
     await this.#terminal.exited;
   }
 
+  /** What the terminal has shown. */
+  get text() {
+    return this.#terminal.text;
+  }
+
   async close() {
     await this.#terminal?.close();
   }
 
   #remote(...args) {
     try {
-      return execFileSync(neovimProgram(), ["--server", this.#socket, ...args], { env: this.#workspace.env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+      return execFileSync(neovimProgram(), ["--server", this.#socket, ...args], { env: this.#workspace.env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 10_000 });
     } catch {
       // Neovim does not listen yet, or has exited.
       return undefined;

@@ -20,6 +20,17 @@ export function agentProgram(name, path) {
   return existsSync(program) ? program : undefined;
 }
 
+/** The version of an agent: that of the npm package with its program. */
+export function agentVersion(program) {
+  let folder = dirname(program);
+  while (!existsSync(join(folder, "package.json")) || !packageVersion(folder)) folder = dirname(folder);
+  return packageVersion(folder);
+}
+
+function packageVersion(folder) {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version;
+}
+
 /** Text of the file that the access rules deny. */
 export const SECRET = "DENIED-CONTENT-7731";
 

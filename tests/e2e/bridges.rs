@@ -4,8 +4,13 @@ mod claude;
 #[cfg(unix)]
 mod codex;
 mod commands;
+mod diffs;
 #[cfg(unix)]
 mod http;
+#[cfg(target_os = "linux")]
+mod soak;
+#[cfg(unix)]
+mod transcripts;
 
 use std::{
     fs,
@@ -34,17 +39,28 @@ struct Editor {
 
 impl Editor {
     fn start(bridges: Value) -> Self {
+        Self::start_with(bridges, json!({}))
+    }
+
+    /// Starts a server with a client that announces capabilities of ours.
+    fn start_with(bridges: Value, announced: Value) -> Self {
         let workspace = Workspace::new(&[(".clineignore", "secret.txt\n"), ("a.txt", "one\n")]);
         workspace.write("secret.txt", "DENIED\n");
-        Self::start_at(Arc::new(tempfile::tempdir().unwrap()), workspace, bridges)
+        let home = Arc::new(tempfile::tempdir().unwrap());
+        Self::start_at(home, workspace, bridges, announced)
     }
 
     /// Starts another server of the same user.
     fn start_with_home(other: &Self, bridges: Value) -> Self {
-        Self::start_at(other.home.clone(), Workspace::new(&[]), bridges)
+        Self::start_at(other.home.clone(), Workspace::new(&[]), bridges, json!({}))
     }
 
-    fn start_at(home: Arc<tempfile::TempDir>, workspace: Workspace, bridges: Value) -> Self {
+    fn start_at(
+        home: Arc<tempfile::TempDir>,
+        workspace: Workspace,
+        bridges: Value,
+        announced: Value,
+    ) -> Self {
         let (child, client) = spawn_with(
             program()
                 .env("HOME", home.path())
@@ -60,6 +76,9 @@ impl Editor {
         };
         let mut params = editor.workspace.initialize();
         params["initializationOptions"]["bridges"] = bridges;
+        if announced != json!({}) {
+            params["capabilities"]["experimental"] = json!({ "sightline": announced });
+        }
         editor
             .client
             .request("initialize", params)

@@ -187,7 +187,53 @@ fn completions_know_the_commands() {
         let (code, script, _) = run(&workspace, &["completions", shell]);
         assert_eq!(code, 0);
         assert!(script.contains("environment"), "{shell}");
+        let has_ids = ["bash", "zsh", "fish"].contains(&shell);
+        assert_eq!(
+            script.contains("sightline checkpoint list --ids"),
+            has_ids,
+            "{shell}"
+        );
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn completions_of_bash_know_the_ids() {
+    let workspace = sample();
+    let (_, created, _) = run(&workspace, &["checkpoint", "create"]);
+    let id = created.split(' ').next().unwrap();
+    let (_, script, _) = run(&workspace, &["completions", "bash"]);
+    workspace.write("completions", &script);
+    let complete = |words: &str| {
+        let line = format!(
+            "source ./completions; COMP_WORDS=(sightline {words} ''); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _sightline_with_ids sightline '' {}; printf '%s\n' \"${{COMPREPLY[@]}}\"",
+            words.rsplit(' ').next().unwrap()
+        );
+        let programs = std::path::Path::new(env!("CARGO_BIN_EXE_sightline"));
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", programs.parent().unwrap().display());
+        let output = std::process::Command::new("bash")
+            .args(["-c", &line])
+            .current_dir(workspace.root())
+            .env("XDG_DATA_HOME", workspace.data())
+            .env("PATH", path)
+            .output();
+        let (code, text, error) = finished(output.unwrap());
+        assert_eq!(code, 0, "{error}");
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for words in ["checkpoint diff", "checkpoint restore", "checkpoint label"] {
+        let offered = complete(words);
+        assert!(
+            offered.iter().any(|word| word == id),
+            "{words}: {offered:?}"
+        );
+        assert!(offered.iter().any(|word| word == "last"), "{words}");
+    }
+    let offered = complete("checkpoint list");
+    assert!(!offered.iter().any(|word| word == id), "{offered:?}");
+    assert!(complete("checkpoint").iter().any(|word| word == "restore"));
 }
 
 #[test]
@@ -293,33 +339,53 @@ fn the_program_prints_its_version() {
 #[test]
 fn the_demo_shows_every_step() {
     let workspace = sample();
-    let (code, text, complaint) = run(&workspace, &["demo"]);
-    assert_eq!(code, 0, "{text}{complaint}");
+    let temporary = tempfile::tempdir().unwrap();
+    let output = program()
+        .arg("demo")
+        .current_dir(workspace.root())
+        .env("TMPDIR", temporary.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}{complaint}");
+    let mut rest = text.as_str();
     for part in [
-        "<environment_details>",
-        "# demo editor Open Tabs",
-        "denied: ",
-        "# Recently Modified Files",
-        "src/prices.py",
-        "exited with code 0",
+        "1. The agent learns",
+        "# demo editor Open Tabs\nsrc/cart.py\nREADME.md\n\n",
+        "# Unsaved Files\nsrc/cart.py",
+        "</environment_details>",
+        "2. It wants a denied file",
+        ".clineignore line 2 denies it",
+        "`sudo cat .env | head -1`: ",
+        "3. A checkpoint",
+        "4. The agent edits",
+        "deleted docs/ideas.md",
+        "5. What changed",
+        "D        +0 -2  docs/ideas.md",
+        "A        +1 -0  src/discounts.py",
+        "M        +1 -1  src/prices.py",
+        "6. What a restore would do",
+        "write   docs/ideas.md",
+        "delete  src/discounts.py",
+        "write   src/prices.py",
+        "7. The restore",
+        "3 paths changed; src/prices.py has `\"bread\": 250,`",
+        "8. The restore is undone",
+        "3 paths changed; src/prices.py has `\"bread\": 270,`",
+        "9. A conversation",
+        "are left out",
+        "Next",
+        "sightline agents install",
     ] {
-        assert!(
-            text.to_lowercase().contains(&part.to_lowercase()),
-            "{part} is missing in\n{text}"
-        );
+        let at = rest.find(part);
+        rest = &rest[at.unwrap_or_else(|| panic!("{part} is missing in\n{text}"))..];
     }
-    let before = std::fs::read_to_string(workspace.path("src/prices.py")).unwrap();
-    let folder = workspace.root().display().to_string();
-    let (code, text, complaint) = run(&workspace, &["demo", &folder]);
-    assert_eq!(code, 0, "{text}{complaint}");
-    let after = std::fs::read_to_string(workspace.path("src/prices.py")).unwrap();
-    assert_eq!(before, after, "a given folder is only read");
-    let (code, _, complaint) = run(&workspace, &["demo", "nowhere"]);
-    assert_eq!(
-        (code, complaint.contains("nowhere")),
-        (2, true),
-        "{complaint}"
+    assert!(
+        !text.contains('\u{1b}') && !text.contains(".env\n"),
+        "{text}"
     );
+    assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
 }
 
 /// A folder with its own `.git`, even an empty one, ends the workspace but not the rules

@@ -1,6 +1,7 @@
 //! `sightline checkpoint`: checkpoints without an editor.
 
 mod confirmation;
+mod labels;
 mod output;
 
 use std::{

@@ -16,7 +16,9 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline::connection::lsp_client::LspClient;
-use sightline_protocol::method::{Direction, METHODS, Method};
+use sightline_protocol::method::{
+    CloseDiff, Direction, METHODS, Method, Notification, OpenDiff, Request,
+};
 
 use crate::{
     harness::{Workspace, spawn, wait},
@@ -35,8 +37,16 @@ const FOLDER: &str = "/home/me/shop";
 const A_TIME: i64 = 1_749_308_700_000;
 
 fn file_of(method: &Method) -> PathBuf {
-    let verb = method.name.rsplit('/').next().unwrap();
+    file(method.name.rsplit('/').next().unwrap())
+}
+
+fn file(verb: &str) -> PathBuf {
     repository().join(format!("docs/examples/{verb}.json"))
+}
+
+/// Returns the example of a method, by the last component of its name.
+pub(crate) fn example(verb: &str) -> Value {
+    serde_json::from_slice(&fs::read(file(verb)).unwrap()).unwrap()
 }
 
 fn milliseconds() -> i64 {
@@ -153,6 +163,10 @@ fn run(client: &mut LspClient, workspace: &Workspace, names: &mut Names, method:
         fields: varies.as_array().map_or(&[], Vec::as_slice),
         here: false,
     };
+    if method.name == OpenDiff::NAME || method.name == CloseDiff::NAME {
+        // They need an agent: `bridges::diffs` compares them.
+        return example;
+    }
     let params = names.as_run(&example["params"]);
     match method.direction {
         Direction::ClientNotification => client.notify(method.name, params).unwrap(),
@@ -160,7 +174,7 @@ fn run(client: &mut LspClient, workspace: &Workspace, names: &mut Names, method:
             let params = client.notified(method.name).unwrap();
             example["params"] = names.as_example(&params, &example["params"], &varying);
         }
-        Direction::Request => {
+        Direction::Request | Direction::ServerRequest => {
             let result = client.request(method.name, params).unwrap();
             let result = result.unwrap_or_else(|error| panic!("{}: {error}", method.name));
             example["result"] = names.as_example(&result, &example["result"], &varying);
@@ -197,6 +211,7 @@ fn the_examples_of_the_protocol_are_true() {
     for direction in [
         Direction::ClientNotification,
         Direction::Request,
+        Direction::ServerRequest,
         Direction::ServerNotification,
     ] {
         for method in METHODS.iter().filter(|m| m.direction == direction) {

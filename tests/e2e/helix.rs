@@ -270,6 +270,10 @@ fn makes_checkpoints(editor: &Editor) {
     editor.wait("Sightline: create checkpoint");
     editor.press(&["Down", "Enter"]);
     editor.wait("0 added, 0 modified, 0 deleted");
+    editor.press(&["O", "# More.", "Escape"]);
+    editor.type_command("write");
+    editor.wait("NOR   src/cart.py  ");
+    editor.until("modified: src/cart.py, +1 -0", || press_ours(editor, "d"));
 }
 
 fn press_ours(editor: &Editor, key: &str) {
@@ -323,6 +327,17 @@ fn helix_config_finds_the_folder_of_the_user_and_adds_nothing_twice() {
     assert_eq!(code, 0, "{text}");
     assert_eq!(text.matches("nothing to add").count(), 2, "{text}");
     assert_eq!(read(".config/helix/languages.toml"), languages);
+
+    let (code, text) = merge(&workspace, &["--remove"]);
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(read(".config/helix/config.toml"), "theme = \"onedark\"\n");
+    assert_eq!(read(".config/helix/languages.toml").trim(), "");
+    let (code, text) = merge(&workspace, &["--remove"]);
+    assert_eq!(
+        (code, text.matches("nothing to remove").count()),
+        (0, 2),
+        "{text}"
+    );
 }
 
 #[test]

@@ -396,6 +396,41 @@ fn odd_json_is_understood() {
     }
 }
 
+#[test]
+fn calls_that_exceed_a_limit_are_refused_without_rules() {
+    let workspace = Workspace::new(&[]);
+    let deep = format!("{}{}", "[".repeat(130), "]".repeat(130));
+    let call = |more: &str| {
+        let input = format!(
+            r#"{{"cwd":"{}","tool_input":{{"path":".env","x":{more}}}}}"#,
+            workspace.root().display()
+        );
+        hook_with(&workspace, "PreToolUse", "claude", &input, &[])
+    };
+    let said = call(&deep);
+    assert!(said.contains("could not check"), "{said}");
+    assert_eq!(call("unfinished"), "");
+    let prompt = format!(r#"{{"prompt":"@.env","x":{deep}}}"#);
+    assert_eq!(
+        hook_with(&workspace, "UserPromptSubmit", "claude", &prompt, &[]),
+        ""
+    );
+}
+
+#[test]
+fn a_search_that_another_tool_calls_is_refused() {
+    let workspace = Workspace::new(FILES);
+    let inner = json!({ "tool": "grep", "parameters": { "pattern": "x" } });
+    assert!(refuses(
+        &workspace,
+        "batch",
+        &json!({ "tool_calls": [inner] })
+    ));
+    let inner = json!({ "tool": "grep", "parameters": { "pattern": "x", "path": "notes.txt" } });
+    let calls = json!({ "tool_calls": [inner] });
+    assert!(!refuses(&workspace, "batch", &calls));
+}
+
 #[cfg(unix)]
 mod processes {
     use std::{fs, os::unix::fs::symlink};

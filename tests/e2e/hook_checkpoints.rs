@@ -195,6 +195,34 @@ fn a_running_server_creates_them_and_keeps_the_newest() {
     assert_eq!(kept, [&json!("4"), &json!("3"), &Value::Null]);
 }
 
+/// A label keeps an automatic checkpoint, also if it is set later, by the running server.
+#[test]
+fn labelled_ones_are_not_counted() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut params = workspace.initialize();
+    params["initializationOptions"]["checkpoints"] = json!({ "keepAutomatic": 2 });
+    let mut server = Server::initialized(params);
+    server.call("sightline/listTasks", json!({}));
+    let turn = || {
+        prompt(&workspace, "s1");
+        edit(&workspace, "s1", "a.txt");
+    };
+    turn();
+    let (code, _, error) = run(&workspace, &["checkpoint", "label", "last", "keep"]);
+    assert_eq!(code, 0, "{error}");
+    for _ in 0..5 {
+        turn();
+    }
+    let kept = turns(&workspace).into_iter().map(|(_, turn)| turn);
+    assert_eq!(kept.collect::<Vec<_>>(), ["1", "5", "6"]);
+    // Without its label, it is counted again.
+    let (code, ..) = run(&workspace, &["checkpoint", "label", "#1", "--remove"]);
+    assert_eq!(code, 0);
+    turn();
+    let kept = turns(&workspace).into_iter().map(|(_, turn)| turn);
+    assert_eq!(kept.collect::<Vec<_>>(), ["6", "7"]);
+}
+
 /// A folder that cannot have checkpoints does not stop the agent.
 #[cfg(unix)]
 #[test]

@@ -27,7 +27,7 @@ const FILES: &[(&str, &str)] = &[
 /// Time to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-struct Client {
+pub(crate) struct Client {
     process: Child,
     input: ChildStdin,
     lines: mpsc::Receiver<String>,
@@ -39,7 +39,7 @@ impl Client {
         Self::spawn(program().arg("mcp").args(arguments), workspace)
     }
 
-    fn spawn(command: &mut Command, workspace: &Workspace) -> Self {
+    pub(crate) fn spawn(command: &mut Command, workspace: &Workspace) -> Self {
         let mut process = command
             .arg("--storage")
             .arg(workspace.data())
@@ -92,7 +92,7 @@ impl Client {
         answer
     }
 
-    fn initialize(&mut self, version: &str) -> Value {
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
         let client = json!({ "name": "test", "version": "1" });
         let params =
             json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
@@ -102,7 +102,7 @@ impl Client {
     }
 
     /// Calls a tool. Returns its text, and whether it is an error.
-    fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.request("tools/call", &params);
         let result = &answer["result"];
@@ -114,7 +114,7 @@ impl Client {
     }
 
     /// Calls a tool that must succeed.
-    fn text(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn text(&mut self, tool: &str, arguments: Value) -> String {
         let (text, is_error) = self.call(tool, arguments);
         assert!(!is_error, "{tool}: {text}");
         text

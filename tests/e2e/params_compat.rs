@@ -57,6 +57,7 @@ fn t8_every_spelling_of_nothing_is_accepted() {
             "sightline/listTasks",
             "sightline/pruneCheckpoints",
             "sightline/selection",
+            "sightline/unsavedFiles",
             "sightline/verifyCheckpoints",
         ]
     );

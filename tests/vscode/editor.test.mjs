@@ -17,8 +17,10 @@ before(async () => {
       "README.md": "# Shop\n",
       ".env": "TOKEN=secret\n",
       ".clineignore": ".env\n",
+      "server.pem": "a private key\n",
       "data.json": '{\n  "price": 1,,\n}\n',
     },
+    config: 'access.secrets = "allow"\n',
     settings: { "sightline.environment.sections": { diagnostics: { enabled: true } } },
   });
 });
@@ -47,6 +49,15 @@ scenario("the block contains tabs and visible files of a split, without denied f
   await editor.command("View: Close All Editor Groups");
   const closed = await editor.environment((text) => text.includes("(No open tabs)"));
   assert.deepEqual(section(closed, "Visible Files"), ["(No visible files)"], closed);
+});
+
+scenario("defaults of VS Code do not precede the configuration file", () => editor, async () => {
+  await editor.open("server.pem", { keep: true });
+
+  const block = await editor.environment((text) => section(text, "Visible Files").includes("server.pem"));
+
+  assert.ok(section(block, "Open Tabs").includes("server.pem"), block);
+  await editor.command("View: Close All Editor Groups");
 });
 
 scenario("unsaved changes are in the block until they are saved", () => editor, async () => {

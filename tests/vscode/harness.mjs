@@ -48,19 +48,22 @@ function given(name) {
 
 /**
  * Starts a VS Code with the workspace `files` (name to text, or a folder to
- * copy) and opens it in a browser.
+ * copy) and opens it in a browser. `machine` are settings that a folder cannot change,
+ * `config` is the configuration file of the server.
  */
-export async function startEditor({ files, settings = {}, viewport = { width: 1280, height: 800 } }) {
+export async function startEditor({ files, settings = {}, machine = {}, config = "", viewport = { width: 1280, height: 800 } }) {
   const tools = given("SIGHTLINE_VSCODE_TOOLS");
   const home = await mkdtemp(path.join(tmpdir(), "sightline-vscode-"));
   const workspace = path.join(home, "shop");
   await fill(workspace, files);
+  await fill(path.join(home, ".config/sightline"), { "config.toml": config });
   await fill(path.join(home, "user"), {
     "User/settings.json": JSON.stringify({ ...SETTINGS, ...settings }),
     // Machine settings of a remote editor.
     "Machine/settings.json": JSON.stringify({
       "sightline.server.path": given("SIGHTLINE_SERVER"),
       "sightline.storage.path": path.join(home, "data"),
+      ...machine,
     }),
     "config.yaml": "",
   });

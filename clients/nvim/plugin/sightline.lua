@@ -5,9 +5,11 @@ end
 vim.g.loaded_sightline = true
 
 vim.api.nvim_create_user_command('Sightline', function(command)
-  require('sightline.commands').run(command.args, command.fargs)
+  local range = command.range > 0 and { command.line1, command.line2 } or nil
+  require('sightline.commands').run(command.args, command.fargs, range)
 end, {
   nargs = '*',
+  range = true,
   desc = 'Environment block, checkpoints, access checks and tasks',
   complete = function(lead, line, position)
     return require('sightline.commands').complete(lead, line, position)

@@ -43,6 +43,7 @@ test('the commands show the block and verdicts, and complete', function()
   editor:wait_said('no stored conversations')
   local complete = [[return vim.fn.getcompletion(..., 'cmdline')]]
   same(editor:lua(complete, 'Sightline '), {
+    'accept',
     'access',
     'agents',
     'checkpoint',
@@ -50,9 +51,12 @@ test('the commands show the block and verdicts, and complete', function()
     'environment',
     'list',
     'log',
+    'pause',
     'prune',
+    'reject',
     'restart',
     'restore',
+    'send',
     'stats',
     'stop',
     'tasks',

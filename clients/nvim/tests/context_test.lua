@@ -247,21 +247,25 @@ test('nothing is sent when nothing changed', function()
   editor:command('edit src/cart.py')
   block(editor)
   local sent = editor:lua([[
-    local compat, methods = require('sightline.compat'), {}
+    local compat = require('sightline.compat')
+    _G.methods = {}
     local notify = compat.notify
     compat.notify = function(client, method, params)
-      table.insert(methods, method)
+      table.insert(_G.methods, method)
       return notify(client, method, params)
     end
     require('sightline.state').flush()
-    _G.methods = methods
-    return #methods
+    return #_G.methods
   ]])
   same(sent, 0)
   -- A burst of events is one message, with the last state.
   editor:press('jjjkjk')
   editor:wait([[return #_G.methods > 0]])
   same(editor:lua([[vim.wait(300); return _G.methods]]), { 'sightline/didChangeVisibleEditors' })
+  -- Agents ask the editor that had the focus last.
+  editor:lua([[_G.methods = {}; require('sightline.state').flush()]])
+  editor:command('doautocmd FocusGained')
+  same(editor:lua([[vim.wait(300); return _G.methods]]), { 'textDocument/didFocus' })
   editor:quit()
 end)
 
@@ -439,7 +443,7 @@ test('a server that only knows commands is asked by commands', function()
   ]])
   editor:command('edit src/cart.py')
   editor:wait([[return #require('sightline.server').clients() == 1]])
-  same(editor:lua('return _G.announced'), { protocolVersion = 1 })
+  same(editor:lua('return _G.announced'), { openDiff = true, protocolVersion = 1 })
   editor:wait([[return vim.tbl_contains(_G.asked, 'sightline.checkAccess')]])
   editor:lua('for key in pairs(_G.asked) do _G.asked[key] = nil end')
   same(editor:ask('check_access', { paths = { 'x' } }).echo, { paths = { 'x' } })

@@ -37,6 +37,7 @@ end
 ---@class Editor
 ---@field channel integer
 ---@field process integer
+---@field home string
 local Editor = {}
 Editor.__index = Editor
 
@@ -73,7 +74,7 @@ function M.start(options)
     stderr_buffered = false,
   })
   assert(channel > 0, 'the editor does not start')
-  local editor = setmetatable({ channel = channel, process = vim.fn.jobpid(channel) }, Editor)
+  local editor = setmetatable({ channel = channel, process = vim.fn.jobpid(channel), home = home }, Editor)
   -- With a UI the editor does what it does for people: it draws, scrolls, asks.
   editor:call('nvim_ui_attach', 100, 30, vim.empty_dict())
   editor:lua([[

@@ -3,12 +3,15 @@
 //
 // With SIGHTLINE_VSIX_TARGET (such as `linux-x64`), the extension contains the
 // server SIGHTLINE_VSIX_PROGRAM and is written to SIGHTLINE_VSIX_FILE.
+// SIGHTLINE_VSIX_REPOSITORY is the address of the repository.
 
-import { chmod, copyFile, mkdir, readFile, rm } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 
 import { createVSIX } from "@vscode/vsce";
 
-const { version } = JSON.parse(await readFile("package.json", "utf8"));
+const manifest = await readFile("package.json", "utf8");
+const { version, ...rest } = JSON.parse(manifest);
+const repository = process.env.SIGHTLINE_VSIX_REPOSITORY;
 const target = process.env.SIGHTLINE_VSIX_TARGET;
 const packagePath = process.env.SIGHTLINE_VSIX_FILE ?? `sightline-${version}.vsix`;
 
@@ -22,6 +25,11 @@ if (target) {
 await copyFile("../../LICENSE", "LICENSE.txt");
 await copyFile("../../CHANGELOG.md", "CHANGELOG.md");
 try {
+  if (repository) {
+    // vsce reads the address only from this file.
+    const filled = { version, ...rest, repository: { type: "git", url: repository } };
+    await writeFile("package.json", JSON.stringify(filled, null, 2));
+  }
   await createVSIX({
     packagePath,
     target,
@@ -30,6 +38,7 @@ try {
     rewriteRelativeLinks: false,
   });
 } finally {
+  await writeFile("package.json", manifest);
   await rm("LICENSE.txt");
   await rm("CHANGELOG.md");
   await rm("server", { recursive: true, force: true });

@@ -12,6 +12,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import {
   ErrorCodes,
+  ExecuteCommandRequest,
   LanguageClient,
   type LanguageClientOptions,
   ResponseError,
@@ -20,7 +21,7 @@ import {
   WorkDoneProgress,
 } from "vscode-languageclient/node";
 
-import type { ErrorKind, Methods, Notifications, ServerNotifications } from "../../types/protocol";
+import type { ErrorKind, Methods, Notifications, ServerNotifications, ServerRequests } from "../../types/protocol";
 import { type Search, search } from "./program";
 import { startupSettings, settings } from "./settings";
 
@@ -59,6 +60,7 @@ export class Client implements vscode.Disposable {
   private readonly missing = new Set<string>();
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly handlers = new Map<string, ((params: unknown) => void)[]>();
+  private readonly answers = new Map<string, (params: unknown) => Promise<unknown>>();
   private progressTokens = 0;
 
   /** Fires if the server starts or stops, or if its supported methods change. */
@@ -89,6 +91,14 @@ export class Client implements vscode.Disposable {
     }
   }
 
+  /** Registers the handler of a request of the server, which is kept across restarts. */
+  onRequest<M extends keyof ServerRequests>(
+    method: M,
+    answer: (params: ServerRequests[M]["params"]) => Promise<ServerRequests[M]["result"]>,
+  ): void {
+    this.answers.set(method, answer as (params: unknown) => Promise<unknown>);
+  }
+
   /** Passes a notification to its handlers. The language client keeps only one handler per method. */
   private listen(language: LanguageClient, method: string): void {
     language.onNotification(method, (params: unknown) => this.handlers.get(method)?.forEach((handle) => handle(params)));
@@ -115,6 +125,9 @@ export class Client implements vscode.Disposable {
     language.onDidChangeState(() => this.changed.fire());
     for (const method of this.handlers.keys()) {
       this.listen(language, method);
+    }
+    for (const [method, answer] of this.answers) {
+      language.onRequest(method, answer);
     }
     this.language = language;
     try {
@@ -178,10 +191,7 @@ export class Client implements vscode.Disposable {
     params: Methods[M]["params"],
     token: vscode.CancellationToken = NOT_CANCELLED,
   ): Promise<Methods[M]["result"]> {
-    const language = this.language;
-    if (!language || !this.isRunning) {
-      throw new NotRunning();
-    }
+    const language = this.running();
     try {
       return await language.sendRequest<Methods[M]["result"]>(method, params, token);
     } catch (error) {
@@ -193,6 +203,22 @@ export class Client implements vscode.Disposable {
       }
       throw error;
     }
+  }
+
+  /**
+   * Runs a command of the server, which shows what it did.
+   *
+   * @throws as {@link request}
+   */
+  async execute(command: "sightline.pauseBridges" | "sightline.sendToAgent", argument: object): Promise<void> {
+    await this.running().sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] });
+  }
+
+  private running(): LanguageClient {
+    if (!this.language || !this.isRunning) {
+      throw new NotRunning();
+    }
+    return this.language;
   }
 
   /** Sends a request that may take long, with progress and cancellation. */
@@ -301,7 +327,7 @@ const editorStateFeature: StaticFeature = {
   fillClientCapabilities(capabilities) {
     capabilities.experimental = {
       ...capabilities.experimental,
-      sightline: { tabs: true, visibleEditors: true, terminals: true, focus: true },
+      sightline: { tabs: true, visibleEditors: true, terminals: true, focus: true, openDiff: true },
     };
   },
   initialize() {},

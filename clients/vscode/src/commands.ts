@@ -14,6 +14,7 @@ import { type CheckpointTree, checkpointName, type Node, diffUris } from "./chec
 import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
 import { relativeTime } from "./format";
+import type { Proposals } from "./proposals";
 import { restore, undo } from "./restore";
 import type { StatusBar } from "./statusBar";
 
@@ -28,11 +29,12 @@ export interface CommandContext {
   status: StatusBar;
   output: vscode.LogOutputChannel;
   extensionUri: vscode.Uri;
+  proposals: Proposals;
 }
 
 /** Registers all commands. */
 export function registerCommands(context: CommandContext): vscode.Disposable {
-  const { client, environment, tree, output } = context;
+  const { client, environment, proposals, tree, output } = context;
   const commands: Record<string, (...args: never[]) => unknown> = {
     "sightline.environment.copy": () => environment.copy(),
     "sightline.environment.open": () => environment.open(),
@@ -60,6 +62,10 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
     "sightline.checkpoints.refresh": () => tree.refresh(),
     "sightline.checkpoints.more": () => tree.showMore(),
     "sightline.agents.connect": () => connectAgents(),
+    "sightline.agents.send": () => sendSelection(client),
+    "sightline.bridges.pause": () => client.execute("sightline.pauseBridges", {}),
+    "sightline.change.accept": (uri?: vscode.Uri) => proposals.accept(uri),
+    "sightline.change.reject": (uri?: vscode.Uri) => proposals.reject(uri),
     "sightline.server.restart": () => client.restart(),
     "sightline.output": () => output.show(),
     "sightline.help": () => showHelp(context.extensionUri),
@@ -135,6 +141,18 @@ async function showRule(uri: vscode.Uri, source: string, line: number): Promise<
   }
   const at = new vscode.Position(Math.max(line - 1, 0), 0);
   await vscode.window.showTextDocument(vscode.Uri.joinPath(folder.uri, source), { selection: new vscode.Range(at, at) });
+}
+
+/** Sends the selected lines of the active editor to the connected agents, or the file without a selection. */
+async function sendSelection(client: Client): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor) {
+    void vscode.window.showInformationMessage("Open a file to send it to an agent.");
+    return;
+  }
+  const { document, selection } = editor;
+  const range = { start: selection.start, end: selection.end };
+  await client.execute("sightline.sendToAgent", { uri: document.uri.toString(), ...(!selection.isEmpty && { range }) });
 }
 
 async function createCheckpoint(client: Client, tree: CheckpointTree): Promise<void> {

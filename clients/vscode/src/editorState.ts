@@ -80,6 +80,13 @@ export function trackEditorState(client: Client): vscode.Disposable {
       noteDiagnostics(uris);
       schedule();
     }),
+    vscode.window.onDidChangeWindowState(({ focused }) => {
+      if (focused) {
+        // Another editor of the folder had the focus.
+        sent.delete("textDocument/didFocus");
+        schedule();
+      }
+    }),
     vscode.window.tabGroups.onDidChangeTabs(schedule),
     vscode.window.tabGroups.onDidChangeTabGroups(schedule),
     vscode.window.onDidChangeVisibleTextEditors(schedule),

@@ -12,6 +12,7 @@ import { registerCommands } from "./commands";
 import { trackEditorState } from "./editorState";
 import { AccessDecorations, changeDecorations } from "./decorations";
 import { ENVIRONMENT_SCHEME, EnvironmentContents } from "./environment";
+import { Proposals } from "./proposals";
 import { readManifest } from "./settings";
 import { StatusBar } from "./statusBar";
 import { trackTerminals } from "./terminals";
@@ -29,6 +30,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   client = connection;
   const tree = new CheckpointTree(connection);
   const environment = new EnvironmentContents(connection);
+  const proposals = new Proposals(connection);
   const status = new StatusBar(connection, tree);
   const decorations = new AccessDecorations(connection);
 
@@ -49,7 +51,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, new CheckpointContents(connection)),
     environment,
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
-    registerCommands({ client: connection, environment, tree, status, output, extensionUri: context.extensionUri }),
+    registerCommands({ client: connection, environment, proposals, tree, status, output, extensionUri: context.extensionUri }),
+    proposals,
     registerMcpServer(),
     trackEditorState(connection),
     trackTerminals(connection),

@@ -1,6 +1,6 @@
-/** Formats checkpoints and changed files. Does not use the API of VS Code. */
+/** Formats checkpoints, changed files and connected agents. Does not use the API of VS Code. */
 
-import type { DifferenceStatus } from "../../types/protocol";
+import type { DidChangeBridgesParams, DifferenceStatus } from "../../types/protocol";
 
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 365 * 24 * 3600],
@@ -40,4 +40,10 @@ const MARKS: { [status in DifferenceStatus]: StatusMark } = {
 /** Returns the mark of a kind of change; none if the server is newer and the kind unknown. */
 export function statusMark(status: string): StatusMark | undefined {
   return Object.hasOwn(MARKS, status) ? MARKS[status as DifferenceStatus] : undefined;
+}
+
+/** Describes the agents that are connected by their IDE protocol, in lines. */
+export function describeAgents({ agents, isPaused }: DidChangeBridgesParams): string[] {
+  const names = agents.length === 0 ? [] : [`Connected agents: ${agents.join(", ")}`];
+  return isPaused ? [...names, "The selection is not shown to agents"] : names;
 }

@@ -24,7 +24,7 @@ export function readManifest(manifest: { contributes: { configuration: { propert
   );
 }
 
-/** Returns all settings of the server. */
+/** Returns the settings of the server that the user has set. */
 export function settings(): Tree {
   return tree(names);
 }
@@ -39,6 +39,10 @@ function tree(wanted: readonly string[]): Tree {
   // The tree view and the status bar need notifications.
   const result: Tree = { notifications: true };
   for (const name of wanted) {
+    // Defaults would precede the user's configuration file.
+    if (!isSet(configuration.inspect(name))) {
+      continue;
+    }
     const value = configuration.get(name);
     // The manifest uses null for "not set".
     if (value !== null && value !== undefined) {
@@ -46,6 +50,11 @@ function tree(wanted: readonly string[]): Tree {
     }
   }
   return result;
+}
+
+function isSet(setting: { globalValue?: unknown; workspaceValue?: unknown; workspaceFolderValue?: unknown } | undefined): boolean {
+  const values = [setting?.globalValue, setting?.workspaceValue, setting?.workspaceFolderValue];
+  return values.some((value) => value !== undefined);
 }
 
 function place(into: Tree, keys: readonly string[], value: unknown): void {

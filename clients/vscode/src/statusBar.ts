@@ -1,12 +1,14 @@
 /**
- * The status bar item: shows the state of the server and whether agents may see
- * the active file. A click opens a menu.
+ * The status bar item: shows the state of the server, whether agents may see the
+ * active file, and the connected agents. A click opens a menu.
  */
 
 import * as vscode from "vscode";
 
+import type { DidChangeBridgesParams } from "../../types/protocol";
 import type { CheckpointTree } from "./checkpointTree";
 import type { Client } from "./client";
+import { describeAgents } from "./format";
 
 /** Debounce time of access checks, in milliseconds. */
 const DEBOUNCE_MS = 100;
@@ -21,10 +23,14 @@ const MENU: readonly (vscode.QuickPickItem & { command: string; needs?: "checkpo
   { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", needs: "checkpoints" },
   { label: "$(discard) Undo Last Restore…", command: "sightline.checkpoint.undoRestore", needs: "undo" },
   { label: "$(plug) Connect Agents…", command: "sightline.agents.connect" },
+  { label: "$(debug-pause) Pause/Resume Bridges", command: "sightline.bridges.pause" },
   { label: "$(refresh) Restart Server", command: "sightline.server.restart" },
   { label: "$(output) Show Output", command: "sightline.output" },
   { label: "$(question) Show Help", command: "sightline.help" },
 ];
+
+/** No agent is connected by its IDE protocol. */
+const NO_AGENTS: DidChangeBridgesParams = { agents: [], isPaused: false };
 
 /** The status bar item. */
 export class StatusBar implements vscode.Disposable {
@@ -32,6 +38,7 @@ export class StatusBar implements vscode.Disposable {
   private readonly listening: vscode.Disposable;
   private timer: NodeJS.Timeout | undefined;
   private lastSequence = 0;
+  private bridges = NO_AGENTS;
 
   constructor(
     private readonly client: Client,
@@ -45,6 +52,10 @@ export class StatusBar implements vscode.Disposable {
       vscode.window.onDidChangeActiveTextEditor(() => this.schedule()),
     );
     client.onNotification("sightline/didChangeAccessRules", () => this.schedule());
+    client.onNotification("sightline/didChangeBridges", (bridges) => {
+      this.bridges = bridges;
+      this.schedule();
+    });
     this.schedule();
   }
 
@@ -72,12 +83,13 @@ export class StatusBar implements vscode.Disposable {
   private async update(): Promise<void> {
     const sequence = ++this.lastSequence;
     if (!this.client.isRunning) {
-      this.show("$(circle-slash) Sightline", "The Sightline server is not running");
+      this.bridges = NO_AGENTS;
+      this.show("$(circle-slash) Sightline", ["The Sightline server is not running"]);
       return;
     }
     const uri = vscode.window.activeTextEditor?.document.uri;
     if (uri?.scheme !== "file" || !this.client.supports("sightline/checkAccess")) {
-      this.show("$(eye) Sightline", "Sightline is running");
+      this.show("$(eye) Sightline", ["Sightline is running", ...describeAgents(this.bridges)]);
       return;
     }
     const response = await this.client
@@ -88,20 +100,21 @@ export class StatusBar implements vscode.Disposable {
       return;
     }
     const name = vscode.workspace.asRelativePath(uri);
+    const agents = describeAgents(this.bridges);
     const result = response?.paths[0];
     if (result?.access === "denied") {
       const why = result.rule ? `${result.rule.source}, line ${result.rule.line}` : (result.reason ?? "no reason given");
-      this.show("$(eye-closed) Sightline", `${name} is hidden from agents: ${why}`);
+      this.show("$(eye-closed) Sightline", [`${name} is hidden from agents: ${why}`, ...agents]);
     } else if (result?.access === "outside") {
-      this.show("$(eye-closed) Sightline", `${name} is outside the workspace`);
+      this.show("$(eye-closed) Sightline", [`${name} is outside the workspace`, ...agents]);
     } else {
-      this.show("$(eye) Sightline", `${name} is visible to agents`);
+      this.show("$(eye) Sightline", [`${name} is visible to agents`, ...agents]);
     }
   }
 
-  private show(text: string, tooltip: string): void {
+  private show(text: string, lines: string[]): void {
     this.item.text = text;
-    this.item.tooltip = tooltip;
-    this.item.accessibilityInformation = { label: `Sightline: ${tooltip}` };
+    this.item.tooltip = lines.join("\n");
+    this.item.accessibilityInformation = { label: `Sightline: ${lines.join(". ")}` };
   }
 }

@@ -1,11 +1,11 @@
-// Tests relative times and the marks of changed files.
+// Tests relative times, the marks of changed files, and the list of connected agents.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { source } from "../scripts/source.mjs";
 
-const { relativeTime, statusMark } = await source("format.ts");
+const { describeAgents, relativeTime, statusMark } = await source("format.ts");
 
 test("times are relative, in the largest unit that fits", () => {
   const seconds = { "just now": 59, "1 minute ago": 60, "59 minutes ago": 3599, "2 hours ago": 7300, "1 day ago": 86_400, "3 weeks ago": 22 * 86_400, "1 year ago": 400 * 86_400 };
@@ -19,4 +19,11 @@ test("changed files have the letter and color of source control", () => {
   assert.deepEqual(["modified", "added", "deleted", "renamed", "typeChanged"].map((status) => statusMark(status).letter).join(""), "MADRT");
   assert.equal(statusMark("added").color, "gitDecoration.addedResourceForeground");
   assert.equal(statusMark("toString"), undefined, "a kind that a newer server sends");
+});
+
+test("the connected agents are listed, and that they are paused", () => {
+  const [names, paused] = ["Connected agents: claude-code, Codex", "The selection is not shown to agents"];
+  assert.deepEqual(describeAgents({ agents: [], isPaused: false }), []);
+  assert.deepEqual(describeAgents({ agents: ["claude-code", "Codex"], isPaused: false }), [names]);
+  assert.deepEqual(describeAgents({ agents: ["claude-code", "Codex"], isPaused: true }), [names, paused]);
 });

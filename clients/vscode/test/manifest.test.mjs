@@ -52,6 +52,15 @@ test("undo is offered only if there is a restore to undo", () => {
   }
 });
 
+test("the palette and the context menu of the editor send to agents and pause them, while the server runs", () => {
+  for (const menu of ["commandPalette", "editor/context"]) {
+    for (const name of ["sightline.agents.send", "sightline.bridges.pause"]) {
+      const entry = contributes.menus[menu].find(({ command }) => command === name);
+      assert.match(entry.when, /^sightline\.running/, `${name} in ${menu}`);
+    }
+  }
+});
+
 test("the walkthrough runs declared commands and shows packed images", async () => {
   const [{ steps }] = contributes.walkthroughs;
   const commands = steps.flatMap(({ description }) => [...description.matchAll(/\(command:([\w.]+)\)/g)].map(([, name]) => name));

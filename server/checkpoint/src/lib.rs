@@ -17,7 +17,7 @@
 //!   with a checkpoint, and what can fail.
 //! - `store`: the repository: objects, packs, refs, lock, fsck and repair.
 //! - `worktree`: scanning the work tree, and the rules that select the captured files.
-//! - `create`, `list`, `prune` and `verify`: creating, finding, removing and verifying checkpoints.
+//! - `create`, `list`, `prune` and `verify`: creating, finding and labelling, removing and verifying checkpoints.
 //! - `tree_diff` and [`diff`]: comparing checkpoints and the work tree.
 //! - [`restore`], [`cline_import`] and `remote`.
 

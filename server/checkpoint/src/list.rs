@@ -1,13 +1,13 @@
-//! Looks up and lists checkpoints.
+//! Looks up, lists and labels checkpoints.
 
 use std::sync::Arc;
 
-use sightline_workspace::storage::TaskId;
+use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use super::{
     checkpoints::Checkpoints,
     metadata::Checkpoint,
-    store::{object::Oid, refs},
+    store::{labels, lock, object::Oid, refs, repository::Repository},
 };
 use crate::error::Error;
 
@@ -26,13 +26,15 @@ impl Checkpoints {
     /// # Errors
     /// `notFound` if it does not exist; `storage`.
     pub fn get(&self, id: Oid) -> Result<Arc<Checkpoint>, Error> {
-        let found = match self.repository()? {
+        let mut found = match self.repository()? {
             Some(repository) if refs::exists(repository.dir(), id)? => {
-                self.metadata_cache.of(&[id], &repository)?.pop()
+                let mut found = self.metadata_cache.of(&[id], &repository)?;
+                apply_labels(&repository, &mut found)?;
+                found
             }
-            _ => None,
+            _ => Vec::new(),
         };
-        found.ok_or_else(|| self.not_found(id))
+        found.pop().ok_or_else(|| self.not_found(id))
     }
 
     pub(crate) fn not_found(&self, id: Oid) -> Error {
@@ -61,8 +63,47 @@ impl Checkpoints {
         }
         sort(&mut checkpoints);
         checkpoints.truncate(filter.limit.unwrap_or(usize::MAX));
+        apply_labels(&repository, &mut checkpoints)?;
         Ok(checkpoints)
     }
+
+    /// Sets or removes the label of a checkpoint. Returns the checkpoint.
+    ///
+    /// # Errors
+    /// `notFound` if it does not exist; `busy`; `cancelled`; `storage`. Nothing is changed then.
+    pub fn set_label(
+        &self,
+        id: Oid,
+        label: Option<String>,
+        cancel: &Cancel,
+    ) -> Result<Arc<Checkpoint>, Error> {
+        if self.repository()?.is_none() {
+            return Err(self.not_found(id));
+        }
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+        let repository = self.open_or_create()?;
+        // It may have been removed before the lock was taken.
+        self.get(id)?;
+        let mut labels = labels::all(repository.dir())?;
+        labels.insert(id, label);
+        cancel.commit()?;
+        labels::write_all(repository.dir(), &labels)?;
+        self.get(id)
+    }
+}
+
+/// Replaces the labels that changed since the checkpoints were created.
+fn apply_labels(repository: &Repository, checkpoints: &mut [Arc<Checkpoint>]) -> Result<(), Error> {
+    let mut labels = labels::all(repository.dir())?;
+    if labels.is_empty() {
+        return Ok(());
+    }
+    for checkpoint in checkpoints {
+        if let Some(label) = labels.remove(&checkpoint.id) {
+            Arc::make_mut(checkpoint).metadata.label = label;
+        }
+    }
+    Ok(())
 }
 
 /// Sorts newest first.

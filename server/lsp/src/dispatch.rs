@@ -30,14 +30,14 @@ use crate::{
     handlers::{
         check_access,
         checkpoint::{
-            checkpoint_stats, create_checkpoint, diff_checkpoints, list_checkpoints,
-            prune_checkpoints,
+            checkpoint_stats, create_checkpoint, diff_checkpoints, label_checkpoint,
+            list_checkpoints, prune_checkpoints,
             restore::{preview_restore, restore_checkpoint, undo_restore},
             verify_checkpoints,
         },
         compaction::{apply_compaction, plan_compaction},
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
-        editor::{diagnostics, open_file, selection},
+        editor::{diagnostics, open_file, selection, unsaved_files},
         environment_details, list_files, read_file,
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
@@ -137,6 +137,7 @@ requests! {
     ReadFile, read_file::run, |p, _| any_task(&p.task_id);
     Diagnostics, diagnostics::run, |_, _| Pool;
     Selection, selection::run, |_, _| Pool;
+    UnsavedFiles, unsaved_files::run, |_, _| Pool;
     OpenFile, open_file::run, |_, _| Pool;
     TrackFile, track_file::run, |p, _| task(&p.task_id);
     RecordModel, record_model::run, |p, _| task(&p.task_id);
@@ -160,6 +161,7 @@ requests! {
     RestoreCheckpoint, restore_checkpoint::run, restored_roots, with_token;
     UndoRestore, undo_restore::run, |_, scope| all_roots_and_tasks(scope), with_token;
     CheckpointStats, checkpoint_stats::run, |_, _| Pool;
+    LabelCheckpoint, label_checkpoint::run, |p, scope| Queue(keys_of_checkpoint(&p.id, scope));
     PruneCheckpoints, prune_checkpoints::run, |p, scope| roots(&p.root, &None, scope), with_token;
     VerifyCheckpoints, verify_checkpoints::run, |_, _| Pool, with_token;
 }
@@ -251,22 +253,31 @@ fn roots(root: &Option<String>, task: &Option<String>, scope: &Scope<'_>) -> Pla
 /// The root of the checkpoint, or all. A restore that rewinds a conversation uses all
 /// tasks, because the checkpoint may name it.
 fn restored_roots(params: &RestoreCheckpointParams, scope: &Scope<'_>) -> Place {
-    let id = params.id.parse::<Oid>().ok();
-    let known = id.and_then(|id| scope.checkpoints.known_root(&id));
-    let open = scope.snapshot.access.roots().as_slice();
-    let is_open = |path: &std::path::PathBuf| {
-        let mut open = open.iter();
-        open.any(|root| root.canonical.as_path() == path)
-    };
-    let mut keys = match known.filter(is_open) {
-        Some(root) if !params.all_roots => root_keys([root]),
-        _ => all_roots(scope),
+    let mut keys = if params.all_roots {
+        all_roots(scope)
+    } else {
+        keys_of_checkpoint(&params.id, scope)
     };
     keys.extend(match params.mode {
         RestoreMode::Files => after_task(&params.task_id),
         RestoreMode::Task | RestoreMode::FilesAndTask => all_task_keys(),
     });
     Queue(keys)
+}
+
+/// The root of the checkpoint if it is known, else all.
+fn keys_of_checkpoint(id: &str, scope: &Scope<'_>) -> Keys {
+    let id = id.parse::<Oid>().ok();
+    let known = id.and_then(|id| scope.checkpoints.known_root(&id));
+    let open = scope.snapshot.access.roots().as_slice();
+    let is_open = |path: &std::path::PathBuf| {
+        let mut open = open.iter();
+        open.any(|root| root.canonical.as_path() == path)
+    };
+    match known.filter(is_open) {
+        Some(root) => root_keys([root]),
+        None => all_roots(scope),
+    }
 }
 
 /// The restore to undo may have rewound any conversation.

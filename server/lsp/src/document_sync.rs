@@ -42,7 +42,7 @@ use crate::{
         client_info::folder,
         normalize_uri,
     },
-    settings::{Problem, Source},
+    settings::{Problem, config_file::ConfigFiles, sources::Source},
     watch::file_watcher,
 };
 
@@ -54,9 +54,14 @@ pub struct StandardMethods {
 
 impl StandardMethods {
     /// Creates the service, with a new session.
-    pub fn new(services: &Arc<Services>, sockets: &Arc<IpcServer>, runtime: Handle) -> Self {
+    pub fn new(
+        services: &Arc<Services>,
+        sockets: &Arc<IpcServer>,
+        session: Session,
+        runtime: Handle,
+    ) -> Self {
         let (service, _socket) = LspService::new(|_| LspHandlers {
-            session: Mutex::default(),
+            session: Mutex::new(session),
             initialize: Mutex::default(),
             services: services.clone(),
             sockets: sockets.clone(),
@@ -67,6 +72,17 @@ impl StandardMethods {
     /// Returns the session.
     pub fn session(&self) -> MutexGuard<'_, Session> {
         self.service.inner().session()
+    }
+
+    /// Applies changed configuration files.
+    pub fn set_config_files(&self, files: Arc<ConfigFiles>) {
+        let handlers = self.service.inner();
+        handlers.set_config_files(&mut handlers.session(), files);
+    }
+
+    /// Records that the client reported the focus.
+    pub fn focused(&self) {
+        self.service.inner().sockets.focused();
     }
 
     /// Calls a method. Returns the response, if it is a request.
@@ -174,6 +190,15 @@ impl LspHandlers {
         );
     }
 
+    fn set_config_files(&self, session: &mut Session, files: Arc<ConfigFiles>) {
+        if *session.config_files() == files {
+            return;
+        }
+        let problems = session.set_config_files(files);
+        settings_changed(&self.services, &self.sockets, session, &problems);
+        self.services.context_changed(&session.snapshot());
+    }
+
     /// Marks a file as changed on disk.
     fn changed(&self, uri: &str) {
         if let Some(path) = uri_to_path(uri).ok().flatten() {
@@ -181,7 +206,16 @@ impl LspHandlers {
         }
     }
 
+    /// Records that the user edits a document. Clients that report the focus are asked for it only,
+    /// because editors also change documents that were changed on disk.
+    fn used(&self, session: &Session) {
+        if !session.reports_focus() {
+            self.sockets.focused();
+        }
+    }
+
     fn edited(&self, session: &mut Session, known: bool) {
+        self.used(session);
         if !known {
             tracing::warn!("change of a document that is not open");
         }
@@ -208,12 +242,9 @@ fn settings_changed(
         );
     }
     if !problems.is_empty() {
-        let listed: Vec<String> = problems
-            .iter()
-            .map(|problem| format!("`{}` {}", problem.path, problem.message))
-            .collect();
+        let listed: Vec<String> = problems.iter().map(Problem::to_string).collect();
         let message = format!(
-            "sightline: invalid settings, using defaults: {}",
+            "sightline: invalid settings are ignored: {}",
             listed.join("; ")
         );
         services.show_message(MessageType::WARNING, &message);
@@ -281,6 +312,7 @@ impl LanguageServer for LspHandlers {
             editor.open(uri, language, version, &document.text, origin);
         });
         session.open_files_changed();
+        self.used(&session);
         self.services.jobs.refresh_diagnostics();
         self.services.context_changed(&session.snapshot());
     }
@@ -303,6 +335,12 @@ impl LanguageServer for LspHandlers {
         let mut session = self.session();
         let known = session.edit(|editor| editor.save(&uri));
         tracking::saved::schedule(&self.services, &session.snapshot(), &uri);
+        if let Some(path) = uri_to_path(&uri).ok().flatten()
+            && session.config_files().contains(path.as_path())
+        {
+            let files = session.read_config_files();
+            self.set_config_files(&mut session, files);
+        }
         self.changed(&uri);
         self.services.jobs.refresh_diagnostics();
         self.edited(&mut session, known);
@@ -337,6 +375,8 @@ impl LanguageServer for LspHandlers {
         let (removed, added) = (roots(params.event.removed), roots(params.event.added));
         let mut session = self.session();
         session.change_roots(&removed, added);
+        let files = session.read_config_files();
+        self.set_config_files(&mut session, files);
         let snapshot = session.snapshot();
         self.services.checkpoints.retain(snapshot.access.roots());
         recovery::schedule(&self.services, &snapshot);

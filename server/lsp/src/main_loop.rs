@@ -27,7 +27,10 @@ use std::{
 use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
-use sightline_protocol::error::ErrorKind;
+use sightline_protocol::{
+    error::ErrorKind,
+    method::{DidFocus, Notification},
+};
 use sightline_workspace::{cancel::Cancel, limits};
 
 use crate::{
@@ -52,7 +55,8 @@ use crate::{
     process::parent_watch,
     scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
     services::{FaultHook, Services},
-    session::{Phase, Snapshot},
+    session::{Phase, Session, Snapshot},
+    settings::config_file,
 };
 
 use events::{End, Event, Events, TaskDone};
@@ -71,6 +75,8 @@ pub struct Options {
     pub fault: Option<FaultHook>,
     /// End when the parent process does, and on a termination signal while a bridge is open.
     pub watch_parent: bool,
+    /// Use the user's configuration file.
+    pub user_config: bool,
 }
 
 /// Serves one client until `exit` or the end of input. Returns the exit code: 0 after
@@ -108,8 +114,10 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
             let _ = ends.send(End::Signal);
         });
     }
+    let user_config = options.user_config.then(config_file::user_file).flatten();
+    let session = Session::new(user_config);
     let mut main_loop = MainLoop {
-        standard: StandardMethods::new(&services, &ipc_server, runtime.handle().clone()),
+        standard: StandardMethods::new(&services, &ipc_server, session, runtime.handle().clone()),
         services,
         diagnostics: Arc::default(),
         runtime: runtime.handle().clone(),
@@ -194,6 +202,7 @@ impl MainLoop {
             Event::Job(JobMessage::RefreshDiagnostics) => {
                 self.diagnostics.schedule(&self.services);
             }
+            Event::Job(JobMessage::ConfigFiles(files)) => self.standard.set_config_files(files),
             Event::Socket(request) => self.handle_socket_request(request),
             Event::End(end) => return Some(end),
         }
@@ -443,6 +452,8 @@ impl MainLoop {
                 });
                 if handled.is_err() {
                     tracing::warn!(method, "dropped: malformed params");
+                } else if method == DidFocus::NAME {
+                    self.standard.focused();
                 }
             }
             _ => self.handle_standard(method, None, params),

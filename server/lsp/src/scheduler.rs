@@ -9,12 +9,13 @@ use std::{
     collections::{HashMap, VecDeque},
     hash::Hash,
     path::PathBuf,
+    sync::Arc,
 };
 
 use crossbeam_channel::{Sender, unbounded};
 use sightline_workspace::{cancel::Cancel, path::Root};
 
-use crate::session::Snapshot;
+use crate::{session::Snapshot, settings::config_file::ConfigFiles};
 
 /// Something that jobs use one at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -216,6 +217,8 @@ pub enum JobMessage {
     Run(Job),
     /// Diagnostics may have changed.
     RefreshDiagnostics,
+    /// Apply changed configuration files.
+    ConfigFiles(Arc<ConfigFiles>),
 }
 
 /// Sends jobs to the main loop.
@@ -266,6 +269,11 @@ impl JobSender {
     /// Schedules a check of the open documents.
     pub fn refresh_diagnostics(&self) {
         self.send(JobMessage::RefreshDiagnostics);
+    }
+
+    /// Applies changed configuration files.
+    pub fn set_config_files(&self, files: ConfigFiles) {
+        self.send(JobMessage::ConfigFiles(Arc::new(files)));
     }
 
     fn send(&self, message: JobMessage) {

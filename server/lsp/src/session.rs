@@ -7,7 +7,10 @@
 pub mod capabilities;
 pub mod client_info;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -22,7 +25,11 @@ use sightline_workspace::{
 use crate::{
     error::Error,
     session::client_info::ClientInfo,
-    settings::{Problem, Settings, SettingsSources, Source},
+    settings::{
+        Problem, Settings,
+        config_file::ConfigFiles,
+        sources::{SettingsSources, Source},
+    },
 };
 
 /// Phase of LSP's life cycle.
@@ -43,6 +50,8 @@ pub struct Session {
     /// The current phase.
     pub phase: Phase,
     client_info: Arc<ClientInfo>,
+    /// The user's configuration file, if it is used.
+    user_config: Option<PathBuf>,
     sources: SettingsSources,
     settings: Arc<Settings>,
     roots: Arc<Roots>,
@@ -63,6 +72,8 @@ pub struct Snapshot {
     pub client_info: Arc<ClientInfo>,
     /// The settings.
     pub settings: Arc<Settings>,
+    /// The configuration files with settings.
+    pub config_files: Arc<ConfigFiles>,
     /// The access rules and roots.
     pub access: Arc<LazyAccess>,
     /// The editor state.
@@ -137,6 +148,14 @@ impl LazyAccess {
 }
 
 impl Session {
+    /// Creates a session that has received nothing. `user_config` is the user's configuration file.
+    pub fn new(user_config: Option<PathBuf>) -> Self {
+        Self {
+            user_config,
+            ..Self::default()
+        }
+    }
+
     /// Creates a session without a client, on one root.
     pub fn offline(root: Root) -> Self {
         let mut session = Self {
@@ -157,20 +176,44 @@ impl Session {
     pub fn initialize(&mut self, params: &Value) -> Vec<Problem> {
         self.client_info = Arc::new(ClientInfo::new(params));
         self.set_roots(client_info::initial_roots(params));
+        let (_, mut problems) = self.sources.set_files(self.read_config_files());
         let options = params.get("initializationOptions").unwrap_or(&Value::Null);
-        self.configure(Source::InitializationOptions, options)
+        problems.extend(self.configure(Source::InitializationOptions, options));
+        problems
+    }
+
+    /// Reads the configuration files of the user and the workspace folders.
+    pub fn read_config_files(&self) -> Arc<ConfigFiles> {
+        let user = self.user_config.clone();
+        Arc::new(ConfigFiles::read(user, self.roots.as_slice()))
+    }
+
+    /// Returns the configuration files in use.
+    pub fn config_files(&self) -> &Arc<ConfigFiles> {
+        self.sources.files()
+    }
+
+    /// Applies the settings of configuration files. Returns the invalid ones.
+    pub fn set_config_files(&mut self, files: Arc<ConfigFiles>) -> Vec<Problem> {
+        let (settings, problems) = self.sources.set_files(files);
+        self.apply(settings);
+        problems
     }
 
     /// Applies settings from one source. Returns the invalid ones.
     pub fn configure(&mut self, source: Source, value: &Value) -> Vec<Problem> {
         let (settings, problems) = self.sources.update(source, value);
+        self.apply(settings);
+        problems
+    }
+
+    fn apply(&mut self, settings: Settings) {
         let changes_rules = settings.secrets != self.settings.secrets;
         self.settings = Arc::new(settings);
         if changes_rules {
             self.invalidate_access();
         }
         self.touch();
-        problems
     }
 
     /// Returns the client's description.
@@ -196,6 +239,11 @@ impl Session {
         let outcome = change(Arc::make_mut(&mut self.editor));
         self.touch();
         outcome
+    }
+
+    /// Returns whether the client reports the focus.
+    pub fn reports_focus(&self) -> bool {
+        self.editor.reports_focus()
     }
 
     /// Marks terminal output as delivered, up to these byte counts.
@@ -228,6 +276,7 @@ impl Session {
             phase: self.phase,
             client_info: self.client_info.clone(),
             settings: self.settings.clone(),
+            config_files: self.sources.files().clone(),
             access: self.access(),
             editor: self.editor.clone(),
             revisions: self.revisions.clone(),

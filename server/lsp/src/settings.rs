@@ -1,21 +1,28 @@
-//! Settings: merges the client's settings and resolves defaults.
+//! Settings: merges the settings of configuration files and of the client, and resolves defaults.
 //!
-//! Three sources carry the same object, later ones win: `initializationOptions`, the
-//! response to `workspace/configuration`, `workspace/didChangeConfiguration`. An invalid
-//! value is reported and replaced by its default; the server always starts.
+//! [`config_file`] reads the files, `project` says what the file of a project may set, and
+//! [`sources`] merges. An invalid value is reported and replaced by its default; the server always
+//! starts.
 
 mod checkpoints;
+pub mod config_file;
 mod conversation;
 #[cfg(test)]
+mod file_tests;
+mod project;
+pub mod sources;
+#[cfg(test)]
 mod tests;
+mod values;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
+    fmt::{self, Display, Formatter},
     path::PathBuf,
 };
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sightline_checkpoint as checkpoint;
 use sightline_protocol::{
     environment::SectionId,
@@ -123,179 +130,47 @@ impl Default for Diagnostics {
     }
 }
 
-/// An invalid setting.
+/// An invalid setting, or an invalid configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// Path of the setting, such as `environment.ignoredFiles`.
+    /// Path of the setting, such as `environment.ignoredFiles`. Empty for a whole file.
     pub path: String,
     /// The problem, with the value.
     pub message: String,
+    /// The configuration file, unless the client sent the setting.
+    pub file: Option<PathBuf>,
+    /// Line in the file.
+    pub line: Option<usize>,
 }
 
-/// The settings of each source, and the problems already reported.
-#[derive(Clone, Debug, Default)]
-pub struct SettingsSources {
-    initialization_options: Value,
-    configuration: Value,
-    did_change: Value,
-    reported: BTreeSet<Problem>,
-}
-
-/// A source of settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// `initialize`.
-    InitializationOptions,
-    /// The response to `workspace/configuration`.
-    Configuration,
-    /// `workspace/didChangeConfiguration`.
-    DidChange,
-}
-
-impl SettingsSources {
-    /// Replaces the value of one source and resolves all of them. Each problem is
-    /// reported once per process. `null` changes nothing.
-    pub fn update(&mut self, source: Source, value: &Value) -> (Settings, Vec<Problem>) {
-        // Some clients nest the settings under the section's name.
-        let value = value.get("sightline").unwrap_or(value);
-        let mut layer = expand_dotted_keys(value, 0);
-        // Others prefix every key with it.
-        if let Some(prefixed) = layer
-            .as_object_mut()
-            .and_then(|all| all.remove("sightline"))
-        {
-            merge(&mut layer, prefixed);
-        }
-        let mut problems = Vec::new();
-        match (source, layer) {
-            (_, Value::Null) => {}
-            (Source::InitializationOptions, layer @ Value::Object(_)) => {
-                self.initialization_options = layer;
+impl Display for Problem {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(formatter, "{}:", file.display())?;
+            if let Some(line) = self.line {
+                write!(formatter, "{line}:")?;
             }
-            (Source::Configuration, layer @ Value::Object(_)) => {
-                self.configuration = layer;
-                // Requested after the last change notification, so it is newer.
-                self.did_change = Value::Null;
-            }
-            (Source::DidChange, layer @ Value::Object(_)) => self.did_change = layer,
-            (_, other) => problems.push(Problem {
-                path: "sightline".to_owned(),
-                message: format!("must be an object (is {})", format_value(&other)),
-            }),
+            write!(formatter, " ")?;
         }
-        let mut merged = Value::Object(Map::new());
-        for layer in [
-            &self.initialization_options,
-            &self.configuration,
-            &self.did_change,
-        ] {
-            merge(&mut merged, layer.clone());
+        if !self.path.is_empty() {
+            write!(formatter, "`{}` ", self.path)?;
         }
-        let (settings, more) = resolve(&merged);
-        problems.extend(more);
-        let fresh = problems
-            .into_iter()
-            .filter(|problem| self.reported.insert(problem.clone()))
-            .collect();
-        (settings, fresh)
+        write!(formatter, "{}", self.message)
     }
 }
 
-/// Depth of the deepest setting: `environment.sections.openTabs.maxTokens`.
-const MAX_DEPTH: usize = 4;
-
-/// Expands dotted keys: `{"a.b": 1}` becomes `{"a": {"b": 1}}`. `[]` becomes `{}`,
-/// because Lua encodes an empty table as an array.
-fn expand_dotted_keys(value: &Value, depth: usize) -> Value {
-    match value {
-        Value::Object(fields) if depth < MAX_DEPTH => {
-            let mut result = Value::Object(Map::new());
-            for (key, value) in fields {
-                let mut value = match key.rsplit('.').next() {
-                    Some("exclude") => value.clone(),
-                    // Keys are model ids, which may contain dots.
-                    Some("models") => expand_dotted_keys(value, MAX_DEPTH),
-                    _ => expand_dotted_keys(value, depth + 1),
-                };
-                let mut parts: Vec<&str> = key.splitn(MAX_DEPTH + 1, '.').collect();
-                if let Some((before, id)) = key.split_once("conversation.models.") {
-                    parts = before.split_terminator('.').collect();
-                    parts.extend(["conversation", "models", id]);
-                }
-                while let Some(part) = parts.pop() {
-                    value = Value::Object(Map::from_iter([(part.to_owned(), value)]));
-                }
-                merge(&mut result, value);
-            }
-            result
-        }
-        Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
-        other => other.clone(),
-    }
-}
-
-fn merge(base: &mut Value, layer: Value) {
-    match (base, layer) {
-        (Value::Object(base), Value::Object(layer)) => {
-            for (key, value) in layer {
-                merge(base.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (_, Value::Null) => {}
-        (base, layer) => *base = layer,
-    }
-}
-
-/// Resolves merged settings. Returns the invalid ones as well.
+/// Resolves merged settings. Returns the invalid ones as well. Unknown top-level keys of a client may
+/// belong to other tools; they are only reported if they look like a typo.
 pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
-    let mut reader = Reader {
-        root: merged,
-        problems: Vec::new(),
-    };
-    reader.report_unknown_keys("", &TOP_LEVEL_KEYS);
-    for (section, keys) in SECTIONS {
-        reader.report_unknown_keys(section, keys);
-    }
-    let environment = wire::EnvironmentSettings {
-        ignored_files: reader.read("environment.ignoredFiles"),
-        outside_files: reader.read("environment.outsideFiles"),
-        sections: Some(reader.sections()),
-    };
-    let conversation = ConversationSettings::read(&mut reader);
-    let tasks = wire::TaskSettings {
-        max_age_days: reader.read("tasks.maxAgeDays"),
-        max_count: reader.read("tasks.maxCount"),
-        max_bytes: reader.read("tasks.maxBytes"),
-    };
-    let checkpoints = checkpoints::read(&mut reader);
-    let marked = Diagnostics::default();
-    let diagnostics = Diagnostics {
-        rules: reader.read("diagnostics.rules").unwrap_or(marked.rules),
-        changed_files: reader
-            .read("diagnostics.changedFiles")
-            .unwrap_or(marked.changed_files),
-    };
-    let bridges = Bridges::read(&mut reader);
-    let settings = Settings {
-        storage_path: reader.absolute("storage.path"),
-        show_results: reader.read("commands.showResults"),
-        block: BlockSettings::resolve(Some(&environment)),
-        secrets: reader.read("access.secrets").unwrap_or_default(),
-        outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
-        recursive_readers: reader.read("access.recursiveReaders").unwrap_or_default(),
-        mentions: reader.read("access.mentions").unwrap_or_default(),
-        bridges,
-        conversation,
-        checkpoints,
-        diagnostics,
-        tasks,
-        log_level: reader.read("log.level").unwrap_or_default(),
-        log_file: reader.absolute("log.file"),
-        notifications: reader.read("notifications").unwrap_or(false),
-    };
-    (settings, reader.problems)
+    Reader::new(merged).settings()
 }
 
+/// Returns the invalid settings of a configuration file.
+fn problems_in_file(values: &Value) -> Vec<Problem> {
+    let mut reader = Reader::new(values);
+    reader.is_own_file = true;
+    reader.settings().1
+}
 const TOP_LEVEL_KEYS: [&str; 11] = [
     "storage",
     "commands",
@@ -363,10 +238,66 @@ fn section_name(id: SectionId) -> String {
 
 struct Reader<'a> {
     root: &'a Value,
+    /// The settings are those of a configuration file of Sightline.
+    is_own_file: bool,
     problems: Vec<Problem>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(root: &'a Value) -> Self {
+        Self {
+            root,
+            is_own_file: false,
+            problems: Vec::new(),
+        }
+    }
+
+    fn settings(mut self) -> (Settings, Vec<Problem>) {
+        let reader = &mut self;
+        reader.report_unknown_keys("", &TOP_LEVEL_KEYS);
+        for (section, keys) in SECTIONS {
+            reader.report_unknown_keys(section, keys);
+        }
+        let environment = wire::EnvironmentSettings {
+            ignored_files: reader.read("environment.ignoredFiles"),
+            outside_files: reader.read("environment.outsideFiles"),
+            sections: Some(reader.sections()),
+        };
+        let conversation = ConversationSettings::read(reader);
+        let tasks = wire::TaskSettings {
+            max_age_days: reader.read("tasks.maxAgeDays"),
+            max_count: reader.read("tasks.maxCount"),
+            max_bytes: reader.read("tasks.maxBytes"),
+        };
+        let checkpoints = checkpoints::read(reader);
+        let marked = Diagnostics::default();
+        let diagnostics = Diagnostics {
+            rules: reader.read("diagnostics.rules").unwrap_or(marked.rules),
+            changed_files: reader
+                .read("diagnostics.changedFiles")
+                .unwrap_or(marked.changed_files),
+        };
+        let bridges = Bridges::read(reader);
+        let settings = Settings {
+            storage_path: reader.absolute("storage.path"),
+            show_results: reader.read("commands.showResults"),
+            block: BlockSettings::resolve(Some(&environment)),
+            secrets: reader.read("access.secrets").unwrap_or_default(),
+            outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
+            recursive_readers: reader.read("access.recursiveReaders").unwrap_or_default(),
+            mentions: reader.read("access.mentions").unwrap_or_default(),
+            bridges,
+            conversation,
+            checkpoints,
+            diagnostics,
+            tasks,
+            log_level: reader.read("log.level").unwrap_or_default(),
+            log_file: reader.absolute("log.file"),
+            notifications: reader.read("notifications").unwrap_or(false),
+        };
+        (settings, self.problems)
+    }
+
     fn at(&self, path: &str) -> Option<&Value> {
         path.split('.')
             .filter(|part| !part.is_empty())
@@ -428,8 +359,6 @@ impl Reader<'_> {
             .cloned()
             .collect();
         for key in unknown {
-            // Unknown top-level keys may belong to other tools; they are only reported if
-            // they look like a typo.
             let near = known.iter().find(|name| is_similar(name, &key));
             let full = if path.is_empty() {
                 key
@@ -438,7 +367,7 @@ impl Reader<'_> {
             };
             match near {
                 Some(near) => self.problem(&full, format!("is unknown; did you mean `{near}`?")),
-                None if path.is_empty() => {
+                None if path.is_empty() && !self.is_own_file => {
                     tracing::info!(setting = full, "unknown setting ignored");
                 }
                 None => self.problem(&full, "is unknown".to_owned()),
@@ -450,6 +379,8 @@ impl Reader<'_> {
         self.problems.push(Problem {
             path: path.to_owned(),
             message,
+            file: None,
+            line: None,
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Checkpoints of the workspace: `sightline/createCheckpoint`,
 //! `listCheckpoints`, `diffCheckpoints`, `previewRestore`, `restoreCheckpoint`,
-//! `undoRestore`, `checkpointStats`, `pruneCheckpoints` and
+//! `undoRestore`, `checkpointStats`, `labelCheckpoint`, `pruneCheckpoints` and
 //! `verifyCheckpoints`.
 
 use schemars::JsonSchema;
@@ -57,6 +57,14 @@ pub struct Checkpoint {
     /// Turn of an agent before which the checkpoint was created automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<AgentTurn>,
+}
+
+/// Length of an abbreviated checkpoint id.
+const SHORT_ID_DIGITS: usize = 8;
+
+/// Returns an abbreviated checkpoint id, as all output for people shows it.
+pub fn short_id(id: &str) -> &str {
+    id.get(..SHORT_ID_DIGITS).unwrap_or(id)
 }
 
 /// One turn of an agent: a prompt and the edits that follow.
@@ -510,6 +518,17 @@ pub struct PruneCheckpointsResult {
     /// With `dryRun`, the ids of the checkpoints that would be removed, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<String>,
+}
+
+/// Params of `sightline/labelCheckpoint`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelCheckpointParams {
+    /// Id of the checkpoint. A leading `HEAD ` is ignored.
+    pub id: String,
+    /// The new label. If absent or empty, the label is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 /// Params of `sightline/verifyCheckpoints`.

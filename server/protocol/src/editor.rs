@@ -243,6 +243,24 @@ pub struct Selection {
     pub text: String,
 }
 
+/// Params of `sightline/unsavedFiles`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct UnsavedFilesParams {
+    /// Only files below this folder: a `file:` URI, an absolute path, or a path relative to a
+    /// workspace root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+}
+
+/// Result of `sightline/unsavedFiles`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnsavedFilesResult {
+    /// Their `file:` URIs, without those of files that agents may not see.
+    pub uris: Vec<String>,
+}
+
 /// Params of `sightline/openFile`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -297,6 +315,41 @@ pub struct DidChangeContextParams {
 pub struct DidChangeAccessRulesParams {
     /// URI of the workspace folder whose rules changed.
     pub root: String,
+}
+
+/// Params of `sightline/openDiff`, server to client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenDiffParams {
+    /// Identifies the diff in `sightline/closeDiff`.
+    pub diff_id: String,
+    /// URI of the file. It may not exist yet.
+    pub uri: String,
+    /// Path of the file, as results of requests name it.
+    pub path: String,
+    /// Proposed text of the whole file.
+    pub contents: String,
+    /// Title for the user, on one line.
+    pub title: String,
+}
+
+/// Result of `sightline/openDiff`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenDiffResult {
+    /// True if the user accepted the change. The agent writes the file, not the editor.
+    pub accepted: bool,
+    /// The text that the user accepted, if it differs from the proposed one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<String>,
+}
+
+/// Params of `sightline/closeDiff`, server to client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CloseDiffParams {
+    /// The diff. A later result of its `sightline/openDiff` is ignored.
+    pub diff_id: String,
 }
 
 /// Params of `sightline/didChangeBridges`, server to client.

@@ -30,6 +30,9 @@ pub struct EnvironmentDetailsParams {
     /// of an earlier result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_revision: Option<u64>,
+    /// URIs of further files with unsaved changes, such as those of another editor.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsaved_files: Vec<String>,
     /// Mark terminal output and recently modified files as delivered. If false, the
     /// request has no side effects.
     pub consume: bool,
@@ -54,6 +57,7 @@ impl Default for EnvironmentDetailsParams {
             max_files: 200,
             sections: None,
             since_revision: None,
+            unsaved_files: Vec::new(),
             consume: true,
             now: None,
             time_zone: None,

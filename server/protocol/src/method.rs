@@ -18,11 +18,20 @@ pub enum Direction {
     Request,
     /// Notification from client to server.
     ClientNotification,
+    /// Request from server to client.
+    ServerRequest,
     /// Notification from server to client.
     ServerNotification,
 }
 
-/// A client request.
+impl Direction {
+    /// Returns whether the client sends messages of this direction.
+    pub fn is_from_client(self) -> bool {
+        matches!(self, Self::Request | Self::ClientNotification)
+    }
+}
+
+/// A request, in either direction.
 pub trait Request {
     /// Method name on the wire.
     const NAME: &'static str;
@@ -102,6 +111,10 @@ macro_rules! methods {
             $(#[doc = $cdoc:literal])+
             $client:ident = $cname:literal: $cparams:ty, since $csince:literal;
         )* }
+        server_requests { $(
+            $(#[doc = $qdoc:literal])+
+            $question:ident = $qname:literal: $qparams:ty => $qresult:ty, since $qsince:literal;
+        )* }
         server_notifications { $(
             $(#[doc = $sdoc:literal])+
             $server:ident = $sname:literal: $sparams:ty, since $ssince:literal;
@@ -124,6 +137,16 @@ macro_rules! methods {
             impl Notification for $client {
                 const NAME: &'static str = $cname;
                 type Params = $cparams;
+            }
+        )*
+        $(
+            $(#[doc = $qdoc])+
+            #[derive(Clone, Copy, Debug)]
+            pub enum $question {}
+            impl Request for $question {
+                const NAME: &'static str = $qname;
+                type Params = $qparams;
+                type Result = $qresult;
             }
         )*
         $(
@@ -159,6 +182,17 @@ macro_rules! methods {
                 errors: &[],
                 params_schema: |generator| generator.subschema_for::<$cparams>(),
                 result_schema: None,
+            },)*
+            $(Method {
+                name: $qname,
+                direction: Direction::ServerRequest,
+                params: type_name(stringify!($qparams)),
+                result: Some(type_name(stringify!($qresult))),
+                summary: concat!($($qdoc),+).trim_ascii(),
+                since: $qsince,
+                errors: &[],
+                params_schema: |generator| generator.subschema_for::<$qparams>(),
+                result_schema: Some(|generator| generator.subschema_for::<$qresult>()),
             },)*
             $(Method {
                 name: $sname,
@@ -241,6 +275,10 @@ methods! {
         /// Returns the active file, and the text that the user selected in it.
         Selection = "sightline/selection":
             editor::SelectionParams => editor::SelectionResult,
+            since "0.1.0", fails {};
+        /// Returns the files with unsaved changes.
+        UnsavedFiles = "sightline/unsavedFiles":
+            editor::UnsavedFilesParams => editor::UnsavedFilesResult,
             since "0.1.0", fails {};
         /// Shows a file in the editor, with `window/showDocument`.
         OpenFile = "sightline/openFile":
@@ -438,6 +476,15 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
+        /// Sets or removes the label of a checkpoint. Automatic checkpoints with a label are
+        /// not counted by `checkpoints.keepAutomatic`.
+        LabelCheckpoint = "sightline/labelCheckpoint":
+            checkpoint::LabelCheckpointParams => checkpoint::Checkpoint,
+            since "0.1.0", fails {
+                NotFound: NO_CHECKPOINT,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Removes old checkpoints.
         PruneCheckpoints = "sightline/pruneCheckpoints":
             checkpoint::PruneCheckpointsParams => checkpoint::PruneCheckpointsResult,
@@ -470,7 +517,15 @@ methods! {
         /// Reports the focused editor.
         DidFocus = "textDocument/didFocus": editor::DidFocusParams, since "0.1.0";
     }
+    server_requests {
+        /// Shows a change that an agent proposes, for the user to accept or reject.
+        OpenDiff = "sightline/openDiff":
+            editor::OpenDiffParams => editor::OpenDiffResult, since "0.1.0";
+    }
     server_notifications {
+        /// Closes a diff that was opened with `sightline/openDiff`, because it needs no decision any more.
+        CloseDiff = "sightline/closeDiff":
+            editor::CloseDiffParams, since "0.1.0";
         /// The editor state has a new revision.
         DidChangeContext = "sightline/didChangeContext":
             editor::DidChangeContextParams, since "0.1.0";

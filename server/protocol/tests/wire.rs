@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sightline_protocol::method::{self, Direction, METHODS, Notification, Request};
+use sightline_protocol::method::{self, METHODS, Notification, Request};
 use sightline_protocol::settings::Settings;
 
 /// Deserializes a value as its type and serializes it again.
@@ -52,6 +52,7 @@ fn wires() -> Vec<Wire> {
         request::<method::ReadFile>(),
         request::<method::Diagnostics>(),
         request::<method::Selection>(),
+        request::<method::UnsavedFiles>(),
         request::<method::OpenFile>(),
         request::<method::TrackFile>(),
         request::<method::RecordModel>(),
@@ -75,6 +76,7 @@ fn wires() -> Vec<Wire> {
         request::<method::RestoreCheckpoint>(),
         request::<method::UndoRestore>(),
         request::<method::CheckpointStats>(),
+        request::<method::LabelCheckpoint>(),
         request::<method::PruneCheckpoints>(),
         request::<method::VerifyCheckpoints>(),
         notification::<method::DidChangeTabs>(),
@@ -82,6 +84,8 @@ fn wires() -> Vec<Wire> {
         notification::<method::DidChangeTerminals>(),
         notification::<method::DidChangeDiagnostics>(),
         notification::<method::DidFocus>(),
+        request::<method::OpenDiff>(),
+        notification::<method::CloseDiff>(),
         notification::<method::DidChangeContext>(),
         notification::<method::DidChangeAccessRules>(),
         notification::<method::DidChangeBridges>(),
@@ -144,7 +148,7 @@ fn wire_list_is_complete() {
         .collect();
     let table: Vec<(&str, bool)> = METHODS
         .iter()
-        .map(|method| (method.name, method.direction == Direction::Request))
+        .map(|method| (method.name, method.result.is_some()))
         .collect();
     assert_eq!(listed, table);
 }

@@ -295,6 +295,11 @@ impl EditorState {
         open
     }
 
+    /// Returns whether the client reports the focus.
+    pub fn reports_focus(&self) -> bool {
+        self.focus.is_some()
+    }
+
     /// Returns the active document: the focused one, else the active editor or tab, else the last
     /// changed, else the last opened.
     pub fn active(&self) -> Option<&str> {

@@ -22,7 +22,7 @@ const FOLDER: &str = ".claude/ide";
 
 impl Editor {
     /// Returns port and content of the lock file.
-    fn lock(&self) -> (u16, Value) {
+    pub(super) fn lock(&self) -> (u16, Value) {
         let file = self.wait_for_files(FOLDER, 1).remove(0);
         let port = file.file_stem().unwrap().to_str().unwrap().parse().unwrap();
         (
@@ -33,8 +33,15 @@ impl Editor {
 
     pub(super) fn agent(&self) -> Agent {
         let (port, lock) = self.lock();
-        let token = lock["authToken"].as_str().unwrap();
-        let mut agent = Agent(connect(port, &[(TOKEN, token)]).unwrap());
+        Agent::connect(port, lock["authToken"].as_str().unwrap())
+    }
+}
+
+pub(super) struct Agent(WebSocket<TcpStream>);
+
+impl Agent {
+    pub(super) fn connect(port: u16, token: &str) -> Self {
+        let mut agent = Self(connect(port, &[(TOKEN, token)]).unwrap());
         agent.send(json!({
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": { "protocolVersion": "2025-11-25", "clientInfo": { "name": "claude-code" } },
@@ -45,35 +52,8 @@ impl Editor {
         );
         agent
     }
-}
 
-const TOKEN: &str = "x-claude-code-ide-authorization";
-
-/// Connects as an agent does. The error is the HTTP status.
-fn connect(port: u16, headers: &[(&'static str, &str)]) -> Result<WebSocket<TcpStream>, u16> {
-    let mut request = format!("ws://127.0.0.1:{port}/")
-        .into_client_request()
-        .unwrap();
-    for (name, value) in headers {
-        request
-            .headers_mut()
-            .insert(*name, HeaderValue::from_str(value).unwrap());
-    }
-    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.set_read_timeout(Some(SOON)).unwrap();
-    match tungstenite::client(request, stream) {
-        Ok((socket, _)) => Ok(socket),
-        Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
-            Err(response.status().as_u16())
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
-pub(super) struct Agent(WebSocket<TcpStream>);
-
-impl Agent {
-    fn send(&mut self, message: Value) {
+    pub(super) fn send(&mut self, message: Value) {
         self.0.send(Message::text(message.to_string())).unwrap();
     }
 
@@ -112,12 +92,39 @@ impl Agent {
         self.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     }
 
+    pub(super) fn set_timeout(&mut self, timeout: Duration) {
+        self.0.get_mut().set_read_timeout(Some(timeout)).unwrap();
+    }
+
     /// Returns what arrives within a while.
     pub(super) fn rest(&mut self) -> Vec<Value> {
-        self.0.get_mut().set_read_timeout(Some(NOTHING)).unwrap();
+        self.set_timeout(NOTHING);
         let rest = std::iter::from_fn(|| self.receive()).collect();
-        self.0.get_mut().set_read_timeout(Some(SOON)).unwrap();
+        self.set_timeout(SOON);
         rest
+    }
+}
+
+const TOKEN: &str = "x-claude-code-ide-authorization";
+
+/// Connects as an agent does. The error is the HTTP status.
+fn connect(port: u16, headers: &[(&'static str, &str)]) -> Result<WebSocket<TcpStream>, u16> {
+    let mut request = format!("ws://127.0.0.1:{port}/")
+        .into_client_request()
+        .unwrap();
+    for (name, value) in headers {
+        request
+            .headers_mut()
+            .insert(*name, HeaderValue::from_str(value).unwrap());
+    }
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    match tungstenite::client(request, stream) {
+        Ok((socket, _)) => Ok(socket),
+        Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
+            Err(response.status().as_u16())
+        }
+        Err(error) => panic!("{error}"),
     }
 }
 

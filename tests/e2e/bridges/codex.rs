@@ -7,7 +7,7 @@ use std::{
         fs::PermissionsExt,
         net::{UnixListener, UnixStream},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde_json::{Value, json};
@@ -20,18 +20,34 @@ fn codex() -> Value {
     json!({ "codexIde": true })
 }
 
-fn connect(editor: &Editor) -> UnixStream {
-    let socket = editor.wait_for_files(FOLDER, 1).remove(0);
+pub(super) fn socket(editor: &Editor) -> PathBuf {
+    editor.wait_for_files(FOLDER, 1).remove(0)
+}
+
+pub(super) fn connect_to(socket: &Path) -> UnixStream {
     let stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
     stream
 }
 
-fn ask(stream: &mut UnixStream, folder: &str) -> Value {
-    let request = json!({
-        "type": "request", "requestId": "r1", "sourceClientId": "codex-tui", "version": 0,
-        "method": "ide-context", "params": { "workspaceRoot": folder },
-    });
+fn connect(editor: &Editor) -> UnixStream {
+    connect_to(&socket(editor))
+}
+
+pub(super) fn ask(stream: &mut UnixStream, folder: &str) -> Value {
+    let answer = send(
+        stream,
+        &json!({
+            "type": "request", "requestId": "r1", "sourceClientId": "codex-tui", "version": 0,
+            "method": "ide-context", "params": { "workspaceRoot": folder },
+        }),
+    );
+    assert_eq!(answer["requestId"], "r1");
+    answer
+}
+
+/// Sends a request and returns the response.
+pub(super) fn send(stream: &mut UnixStream, request: &Value) -> Value {
     let body = request.to_string();
     let length = u32::try_from(body.len()).unwrap().to_le_bytes();
     // A frame may come in parts.
@@ -42,9 +58,7 @@ fn ask(stream: &mut UnixStream, folder: &str) -> Value {
     stream.read_exact(&mut length).unwrap();
     let mut body = vec![0; usize::try_from(u32::from_le_bytes(length)).unwrap()];
     stream.read_exact(&mut body).unwrap();
-    let answer: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(answer["requestId"], "r1");
-    answer
+    serde_json::from_slice(&body).unwrap()
 }
 
 #[test]

@@ -2,30 +2,44 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::TcpStream,
     os::unix::{fs::PermissionsExt, net::UnixStream},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 
 use super::{Editor, SOON};
 
-trait Stream: Read + Write {}
-impl<T: Read + Write> Stream for T {}
+pub(super) trait Stream: Read + Write {
+    fn set_timeout(&self, timeout: Duration);
+}
+
+impl Stream for TcpStream {
+    fn set_timeout(&self, timeout: Duration) {
+        self.set_read_timeout(Some(timeout)).unwrap();
+    }
+}
+
+impl Stream for UnixStream {
+    fn set_timeout(&self, timeout: Duration) {
+        self.set_read_timeout(Some(timeout)).unwrap();
+    }
+}
 
 /// Where an agent connects, and its headers.
-struct Address {
-    port: Option<u16>,
-    socket: PathBuf,
-    host: String,
-    authorization: String,
+pub(super) struct Address {
+    pub(super) port: Option<u16>,
+    pub(super) socket: PathBuf,
+    pub(super) host: String,
+    pub(super) authorization: String,
 }
 
 impl Address {
     /// Reads the files of gemini-cli and of Qwen Code.
-    fn gemini(editor: &Editor) -> Self {
+    pub(super) fn gemini(editor: &Editor) -> Self {
         let file = editor.wait_for_files("gemini/ide", 1).remove(0);
         let found: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
         let qwen = editor.wait_for_files(".qwen/ide", 1).remove(0);
@@ -44,7 +58,7 @@ impl Address {
     }
 
     /// Reads the lock file of Copilot CLI.
-    fn copilot(editor: &Editor) -> Self {
+    pub(super) fn copilot(editor: &Editor) -> Self {
         let file = editor.wait_for_files(".copilot/ide", 2).remove(0);
         assert_eq!(file.extension().unwrap(), "lock");
         let found: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
@@ -61,19 +75,13 @@ impl Address {
         }
     }
 
-    fn connect(&self) -> Box<dyn Stream> {
-        match self.port {
-            Some(port) => {
-                let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-                stream.set_read_timeout(Some(SOON)).unwrap();
-                Box::new(stream)
-            }
-            None => {
-                let stream = UnixStream::connect(&self.socket).unwrap();
-                stream.set_read_timeout(Some(SOON)).unwrap();
-                Box::new(stream)
-            }
-        }
+    pub(super) fn connect(&self) -> Box<dyn Stream> {
+        let stream: Box<dyn Stream> = match self.port {
+            Some(port) => Box::new(TcpStream::connect(("127.0.0.1", port)).unwrap()),
+            None => Box::new(UnixStream::connect(&self.socket).unwrap()),
+        };
+        stream.set_timeout(SOON);
+        stream
     }
 
     /// Sends a request with a chunked body, as Copilot CLI does. Returns status, headers and the
@@ -99,52 +107,83 @@ impl Address {
         let text = format!("{head}{more}\r\n{chunk}0\r\n\r\n");
         stream.write_all(text.as_bytes()).unwrap();
         let mut reader = BufReader::new(stream);
-        let mut headers = String::new();
-        while !headers.ends_with("\r\n\r\n") {
-            assert!(reader.read_line(&mut headers).unwrap() > 0, "{headers}");
-        }
-        let status = headers.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, headers.to_ascii_lowercase(), reader)
+        let (status, headers) = read_head(&mut reader);
+        (status, headers, reader)
     }
 
     /// Posts a message and returns the response, if there is one.
-    fn post(&self, message: Value) -> Option<Value> {
+    pub(super) fn post(&self, message: Value) -> Option<Value> {
         let (status, headers, mut reader) = self.request("POST", "", &message.to_string());
-        let length = headers.split("content-length: ").nth(1).unwrap();
-        let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        match status {
-            200 => Some(serde_json::from_slice(&body).unwrap()),
-            status => {
-                assert_eq!((status, length), (202, 0));
-                None
-            }
-        }
+        let answer = read_body(&mut reader, &headers);
+        assert_eq!(status, if answer.is_some() { 200 } else { 202 });
+        answer
     }
 
     /// Opens the stream of events.
-    fn events(&self) -> Events {
+    pub(super) fn events(&self) -> Events {
         let (status, headers, reader) = self.request("GET", "Accept: text/event-stream\r\n", "");
         assert_eq!(status, 200);
         assert!(
             headers.contains("content-type: text/event-stream"),
             "{headers}"
         );
-        Events(reader)
+        Events::new(reader)
     }
 }
 
-struct Events(BufReader<Box<dyn Stream>>);
+/// Reads status and headers of a response. The headers are in lower case.
+pub(super) fn read_head(reader: &mut impl BufRead) -> (u16, String) {
+    let mut headers = String::new();
+    while !headers.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut headers).unwrap() > 0, "{headers}");
+    }
+    let status = headers.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, headers.to_ascii_lowercase())
+}
+
+/// Reads the body of a response. `None` if it is empty.
+pub(super) fn read_body(reader: &mut impl BufRead, headers: &str) -> Option<Value> {
+    let length = headers.split("content-length: ").nth(1).unwrap();
+    let mut body = vec![0; length.split("\r\n").next().unwrap().parse().unwrap()];
+    reader.read_exact(&mut body).unwrap();
+    (!body.is_empty()).then(|| serde_json::from_slice(&body).unwrap())
+}
+
+/// A stream of events.
+pub(super) struct Events {
+    reader: BufReader<Box<dyn Stream>>,
+    /// The part of a line that was received.
+    line: Vec<u8>,
+}
 
 impl Events {
-    fn next(&mut self) -> Value {
-        let mut line = String::new();
-        while !line.starts_with("data: ") {
-            line.clear();
-            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
+    pub(super) fn new(reader: BufReader<Box<dyn Stream>>) -> Self {
+        let line = Vec::new();
+        Self { reader, line }
+    }
+
+    pub(super) fn set_timeout(&self, timeout: Duration) {
+        self.reader.get_ref().set_timeout(timeout);
+    }
+
+    /// Returns the next update. `None` if none comes in time.
+    pub(super) fn receive(&mut self) -> Option<Value> {
+        loop {
+            match self.reader.read_until(b'\n', &mut self.line) {
+                Ok(0) => panic!("the stream ended"),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(error) => panic!("{error}"),
+            }
+            let line = std::mem::take(&mut self.line);
+            if let Some(update) = line.strip_prefix(b"data: ") {
+                return Some(serde_json::from_slice(update).unwrap());
+            }
         }
-        serde_json::from_str(&line["data: ".len()..]).unwrap()
+    }
+
+    fn next(&mut self) -> Value {
+        self.receive().expect("an update")
     }
 
     /// Receives updates until one satisfies a condition.
@@ -166,7 +205,7 @@ fn copilot() -> Value {
     json!({ "copilotIde": true })
 }
 
-fn handshake(address: &Address) {
+pub(super) fn handshake(address: &Address) {
     let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": { "protocolVersion": "2025-11-25", "clientInfo": { "name": "agent" } },

@@ -1,6 +1,6 @@
 //! What the commands print, and checkpoints that are shown and deleted by id.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{json_of, run};
 use crate::{
@@ -87,7 +87,63 @@ fn errors_are_json_and_colors_are_optional() {
             .unwrap()
             .contains("abcdef")
     );
+    // Also errors of the argument parser, and an answer that is negative.
+    let (code, text, error) = run(&workspace, &["list", "--json", "--nonsense"]);
+    assert_eq!((code, &*text), (2, ""));
+    let error: Value = serde_json::from_str(&error).unwrap();
+    assert_eq!(
+        error["error"],
+        json!({ "kind": "invalidParams", "message": "unexpected argument '--nonsense' found" })
+    );
+    let (code, _, error) = run(&workspace, &["undo", "--json", "--yes"]);
+    let error: Value = serde_json::from_str(&error).unwrap();
+    assert_eq!((code, &error["error"]["kind"]), (1, &json!("notFound")));
+    // The argument is a path.
+    let (code, _, error) = run(&workspace, &["diff", "abcdef", "--", "--json"]);
+    assert!(code == 3 && error.starts_with("sightline: "), "{error}");
     let colored = |arguments: &[&str]| run(&workspace, arguments).1.contains('\u{1b}');
     assert!(!colored(&["list"]) && !colored(&["list", "--color", "never"]));
     assert!(colored(&["list", "--color", "always"]));
+    assert!(colored(&["list", "--color=always", "--help"]));
+}
+
+#[test]
+fn a_long_list_of_removals_begins_with_a_summary() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    for _ in 0..23 {
+        json_of(&workspace, &["create"]);
+    }
+    let prune = ["prune", "--keep", "1", "--dry-run"];
+    let (_, text, _) = run(&workspace, &prune);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("22 checkpoints would be removed"),
+        "{text}"
+    );
+    assert_eq!(lines.len(), 22, "{text}");
+    assert_eq!(lines[21], "... and 2 more; --all shows them");
+    let (_, text, _) = run(&workspace, &[&prune[..], &["--all"]].concat());
+    assert_eq!(text.lines().count(), 23, "{text}");
+}
+
+#[test]
+fn abbreviated_ids_have_eight_digits() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let (_, created, _) = run(&workspace, &["create"]);
+    workspace.write("a.txt", "two\n");
+    let (_, restored, _) = run(&workspace, &["restore", "--yes", "last"]);
+    let listed = json_of(&workspace, &["list"]);
+    let ids = each(listed["checkpoints"].as_array().unwrap(), "id");
+    let (undo, taken) = (&ids[0][..8], &ids[1][..8]);
+    assert!(created.starts_with(&format!("{taken} ")), "{created}");
+    assert!(
+        restored.ends_with(&format!("undo with {undo}\n")),
+        "{restored}"
+    );
+    let (_, text, _) = run(&workspace, &["list"]);
+    let shown: Vec<&str> = text.lines().map(|line| &line[..10]).collect();
+    assert_eq!(shown, [format!("{undo}  "), format!("{taken}  ")]);
+    let (_, text, _) = run(&workspace, &["list", "--ids"]);
+    assert_eq!(text, format!("{undo}\tjust now\n{taken}\tjust now\n"));
+    assert_eq!(run(&workspace, &["undo", "--yes", undo]).0, 0);
 }

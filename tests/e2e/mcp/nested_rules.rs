@@ -49,7 +49,7 @@ fn they_apply_to_all_tools() {
     assert!(read.contains("changed"), "{read}");
 }
 
-/// Editors truncate a file when they save it.
+/// Editors truncate a file when they save it, or delete it.
 #[test]
 fn they_stay_in_force_while_their_file_is_saved() {
     let workspace = Workspace::new(FILES);
@@ -62,6 +62,8 @@ fn they_stay_in_force_while_their_file_is_saved() {
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
                 fs::write(&rules, "").unwrap();
+                fs::write(&rules, "hid.txt\n").unwrap();
+                fs::remove_file(&rules).unwrap();
                 fs::write(&rules, "hid.txt\n").unwrap();
             }
         });

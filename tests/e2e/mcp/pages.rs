@@ -115,7 +115,7 @@ fn all_long_results_come_in_pages() {
     let (preview, pages) = all_pages(&mut client, "checkpoint_undo", json!({}));
     assert!(named(&preview) == 600 && pages > 1);
     let (token, undo) = (quoted(&preview, "token"), quoted(&preview, "undoId"));
-    assert!(restored.contains(&undo[..12]), "{restored}");
+    assert!(restored.contains(&undo[..8]), "{restored}");
     client.text("checkpoint_undo", json!({ "undoId": undo, "token": token }));
     assert_eq!(
         fs::read_to_string(workspace.path(&names[599])).unwrap(),

@@ -249,7 +249,7 @@ pub fn run(bytes: &[u8]) {
     let mut draw = Draw::new(bytes);
     let from_client = METHODS
         .iter()
-        .filter(|method| method.direction != Direction::ServerNotification);
+        .filter(|method| method.direction.is_from_client());
     let from_client: Vec<&Method> = from_client.collect();
     let method = draw.pick(&from_client);
     let by_command = draw.once_in(4) && method.direction == Direction::Request;

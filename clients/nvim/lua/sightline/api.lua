@@ -40,6 +40,10 @@ M.diagnostics = request_function('diagnostics')
 ---@type fun(params?: sightline.SelectionParams, callback: fun(err?: sightline.Error, result?: sightline.SelectionResult), target?: sightline.Target): fun()
 M.selection = request_function('selection')
 
+--- Returns the files with unsaved changes.
+---@type fun(params?: sightline.UnsavedFilesParams, callback: fun(err?: sightline.Error, result?: sightline.UnsavedFilesResult), target?: sightline.Target): fun()
+M.unsaved_files = request_function('unsavedFiles')
+
 --- Shows a file in the editor, as agents ask for it.
 ---@type fun(params?: sightline.OpenFileParams, callback: fun(err?: sightline.Error, result?: sightline.OpenFileResult), target?: sightline.Target): fun()
 M.open_file = request_function('openFile')
@@ -131,6 +135,10 @@ M.undo_restore = request_function('undoRestore')
 --- Returns the number of checkpoints and their disk usage.
 ---@type fun(params?: sightline.CheckpointStatsParams, callback: fun(err?: sightline.Error, result?: sightline.CheckpointStatsResult), target?: sightline.Target): fun()
 M.checkpoint_stats = request_function('checkpointStats')
+
+--- Sets or removes the label of a checkpoint.
+---@type fun(params: sightline.LabelCheckpointParams, callback: fun(err?: sightline.Error, result?: sightline.Checkpoint), target?: sightline.Target): fun()
+M.label_checkpoint = request_function('labelCheckpoint')
 
 --- Removes old checkpoints.
 ---@type fun(params?: sightline.PruneCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.PruneCheckpointsResult), target?: sightline.Target): fun()

@@ -93,4 +93,32 @@ function M.of_path(path)
   end
 end
 
+--- Returns the buffer of a file. A file that was not open is unlisted, not shared with
+--- the server, and wiped when it is no longer shown, until the user opens or changes it.
+---@param path string
+---@return integer bufnr
+function M.unlisted(path)
+  local bufnr = vim.fn.bufadd(path)
+  if vim.bo[bufnr].buflisted or vim.api.nvim_buf_is_loaded(bufnr) then
+    return bufnr
+  end
+  vim.b[bufnr].sightline_diff = true
+  vim.bo[bufnr].bufhidden = 'wipe'
+  vim.fn.bufload(bufnr)
+  vim.api.nvim_create_autocmd({ 'BufAdd', 'BufModifiedSet' }, {
+    buffer = bufnr,
+    callback = function()
+      if not (vim.bo[bufnr].buflisted or vim.bo[bufnr].modified) then
+        return
+      end
+      vim.b[bufnr].sightline_diff = nil
+      vim.bo[bufnr].bufhidden = ''
+      vim.bo[bufnr].buflisted = true
+      require('sightline.server').attach(bufnr)
+      return true
+    end,
+  })
+  return bufnr
+end
+
 return M

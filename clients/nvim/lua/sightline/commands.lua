@@ -1,9 +1,11 @@
 --- `:Sightline` and its subcommands, with completion.
 
+local agents = require('sightline.agents')
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
 local checkpoints = require('sightline.checkpoints')
 local config = require('sightline.config')
+local proposals = require('sightline.proposals')
 local server = require('sightline.server')
 local show = require('sightline.show')
 local tasks = require('sightline.tasks')
@@ -11,7 +13,8 @@ local tasks = require('sightline.tasks')
 local M = {}
 
 ---@class sightline.Subcommand
----@field run fun(words: string[], rest: string)
+---@field run fun(words: string[], rest: string, range?: integer[])
+---@field range? boolean Whether it takes a range of lines.
 ---@field complete? fun(lead: string, words: string[]): string[]
 
 --- Maximum time completion waits for the server, in milliseconds.
@@ -125,14 +128,16 @@ local function environment(words)
   end)
 end
 
---- Shows which agents are connected.
-local function agents()
+--- Shows which agents are connected to the editor, and which are configured.
+local function show_agents()
   local cmd = config.current.cmd
   local program = type(cmd) == 'table' and cmd[1] or 'sightline'
   local done, problem = pcall(vim.system, { program, 'agents', 'status' }, { text = true }, function(result)
     local text = vim.trim((result.stdout or '') .. (result.stderr or ''))
     vim.schedule(function()
-      show.open('agents', vim.split(text, '\n'))
+      local lines = vim.split(text, '\n')
+      table.insert(lines, 1, agents.describe(server.client_id(server.root())))
+      show.open('agents', lines)
     end)
   end)
   if not done then
@@ -166,7 +171,7 @@ end
 
 ---@type table<string, sightline.Subcommand>
 M.subcommands = {
-  agents = { run = agents },
+  agents = { run = show_agents },
   environment = {
     run = environment,
     complete = function()
@@ -210,6 +215,15 @@ M.subcommands = {
       checkpoints.prune(words[1])
     end,
   },
+  pause = { run = agents.pause },
+  send = {
+    run = function(_, _, range)
+      agents.send(unpack(range or {}))
+    end,
+    range = true,
+  },
+  accept = { run = proposals.accept },
+  reject = { run = proposals.reject },
   log = { run = log },
   restart = { run = server.restart },
   stop = {
@@ -231,12 +245,13 @@ end
 --- Runs `:Sightline ...`. Asks for a subcommand if none is given.
 ---@param arguments string
 ---@param words? string[] the same, split at unescaped spaces
-function M.run(arguments, words)
+---@param range? integer[] first and last line
+function M.run(arguments, words, range)
   local name, rest = vim.trim(arguments):match('^(%S*)%s*(.*)$')
   if name == '' then
     return vim.ui.select(names(), { prompt = 'Sightline' }, function(chosen)
       if chosen then
-        M.run(chosen)
+        M.run(chosen, nil, range)
       end
     end)
   end
@@ -244,7 +259,10 @@ function M.run(arguments, words)
   if not subcommand then
     return show.say(('unknown subcommand `%s`; see :help :Sightline'):format(name), vim.log.levels.ERROR)
   end
-  subcommand.run(vim.list_slice(words or {}, 2), rest)
+  if range and not subcommand.range then
+    return show.say(('`%s` takes no range'):format(name), vim.log.levels.ERROR)
+  end
+  subcommand.run(vim.list_slice(words or {}, 2), rest, range)
 end
 
 --- Completes `:Sightline ...`.

@@ -41,46 +41,6 @@ function M.path(file, target)
   return buffers.normalize(file.uri and vim.uri_to_fname(file.uri) or root .. '/' .. file.path)
 end
 
---- Returns the buffer of a file. A file that was not open is unlisted, not shared with
---- the server, and wiped when it is no longer shown, until the user opens or changes it.
----@param path string
----@return integer bufnr
-local function file_buffer(path)
-  local bufnr = vim.fn.bufadd(path)
-  if vim.bo[bufnr].buflisted or vim.api.nvim_buf_is_loaded(bufnr) then
-    return bufnr
-  end
-  vim.b[bufnr].sightline_diff = true
-  vim.bo[bufnr].bufhidden = 'wipe'
-  vim.fn.bufload(bufnr)
-  vim.api.nvim_create_autocmd({ 'BufAdd', 'BufModifiedSet' }, {
-    buffer = bufnr,
-    callback = function()
-      if not (vim.bo[bufnr].buflisted or vim.bo[bufnr].modified) then
-        return
-      end
-      vim.b[bufnr].sightline_diff = nil
-      vim.bo[bufnr].bufhidden = ''
-      vim.bo[bufnr].buflisted = true
-      server.attach(bufnr)
-      return true
-    end,
-  })
-  return bufnr
-end
-
----@param window integer
----@param bufnr integer
----@param title string
-local function put(window, bufnr, title)
-  vim.api.nvim_win_set_buf(window, bufnr)
-  vim.api.nvim_win_call(window, function()
-    vim.cmd('diffthis')
-  end)
-  -- `%` starts a statusline item.
-  vim.wo[window].winbar = title:gsub('%%', '%%%%')
-end
-
 --- Shows the file of an index.
 ---@param differences sightline.Differences
 ---@param index integer
@@ -109,14 +69,14 @@ local function load(differences, index)
     if differences.to or now.binary or now.status == 'deleted' or now.omitted then
       right = side(now.after, differences.to or 'now')
     else
-      right = file_buffer(M.path(now, differences.target))
+      right = buffers.unlisted(M.path(now, differences.target))
     end
     vim.api.nvim_win_call(differences.left, function()
       vim.cmd('diffoff!')
     end)
     local place = ('%d/%d %s'):format(index, #differences.files, M.line(now))
-    put(differences.left, left, ('%s  %s'):format(differences.from:sub(1, 8), place))
-    put(differences.right, right, differences.to and differences.to:sub(1, 8) or 'now')
+    show.diff(differences.left, left, ('%s  %s'):format(differences.from:sub(1, 8), place))
+    show.diff(differences.right, right, differences.to and differences.to:sub(1, 8) or 'now')
     local shown = { left, right }
     if differences.panel and vim.api.nvim_win_is_valid(differences.panel) then
       vim.api.nvim_win_set_cursor(differences.panel, { index, 0 })

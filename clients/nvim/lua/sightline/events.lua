@@ -3,6 +3,9 @@
 --- SightlineContext      the editor state has a new revision
 --- SightlineCheckpoint   a checkpoint was created
 --- SightlineAccessRules  the access rules of a folder changed
+--- SightlineBridges      the connected agents changed, or were paused or resumed
+
+local proposals = require('sightline.proposals')
 
 local M = {}
 
@@ -18,12 +21,23 @@ local function forward(pattern)
   end
 end
 
+--- Shows a message of the server as those of the plugin, which need no key press.
+local function message(_, params)
+  vim.cmd('redraw')
+  -- `MessageType` counts from errors down, `vim.log.levels` up to them.
+  vim.notify(params.message, math.max(vim.log.levels.ERROR + 1 - params.type, vim.log.levels.DEBUG))
+end
+
 --- Handlers for the client configuration.
 ---@type table<string, lsp.Handler>
 M.handlers = {
   ['sightline/didChangeContext'] = forward('SightlineContext'),
   ['sightline/didCreateCheckpoint'] = forward('SightlineCheckpoint'),
   ['sightline/didChangeAccessRules'] = forward('SightlineAccessRules'),
+  ['sightline/didChangeBridges'] = forward('SightlineBridges'),
+  ['sightline/openDiff'] = proposals.handle_open,
+  ['sightline/closeDiff'] = proposals.handle_close,
+  ['window/showMessage'] = message,
 }
 
 return M

@@ -1,5 +1,6 @@
 --- `:checkhealth sightline`.
 
+local agents = require('sightline.agents')
 local config = require('sightline.config')
 local server = require('sightline.server')
 
@@ -70,6 +71,7 @@ local function check_client(client)
   local text = '%s: protocol %s, attached buffers: %d, position encoding %s'
   roots = roots ~= '' and roots or 'no folder'
   vim.health.ok(text:format(roots, tostring(announced.protocolVersion), attached, client.offset_encoding))
+  vim.health.info(agents.describe(client.id))
   local missing = vim.tbl_filter(function(method)
     return not vim.tbl_contains(announced.methods or {}, 'sightline/' .. method)
   end, USED)

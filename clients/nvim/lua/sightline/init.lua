@@ -1,6 +1,7 @@
 --- Sightline for Neovim: sends the editor state to the server, and provides its
 --- features to users and other plugins.
 
+local agents = require('sightline.agents')
 local buffers = require('sightline.buffers')
 local config = require('sightline.config')
 local diagnostics = require('sightline.diagnostics')
@@ -43,6 +44,7 @@ local function listen()
   end
 
   on(SCREEN_EVENTS, state.changed)
+  on({ 'FocusGained', 'VimResume' }, state.focus_gained)
   on('DiagnosticChanged', function(event)
     diagnostics.changed(event.buf)
     state.changed()
@@ -75,6 +77,13 @@ local function listen()
       statusline.created(event.data.checkpoint)
     end
   end, 'SightlineCheckpoint')
+  on('User', function(event)
+    local bridges = event.data
+    if type(bridges) == 'table' and bridges.client_id then
+      agents.changed(bridges.client_id, { agents = bridges.agents, isPaused = bridges.isPaused })
+      statusline.publish()
+    end
+  end, 'SightlineBridges')
 
   if not config.current.terminals then
     return
@@ -109,6 +118,7 @@ function M.setup(options)
   end
   server.on_exit = function(id)
     state.forget(id)
+    agents.changed(id, nil)
     vim.schedule(statusline.publish)
   end
   server.before_request = state.send

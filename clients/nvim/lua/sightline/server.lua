@@ -106,6 +106,14 @@ function M.state(root)
   return server.ready and 'ready' or 'starting'
 end
 
+--- Returns the id of the LSP client of a folder.
+---@param root? string
+---@return integer?
+function M.client_id(root)
+  local server = servers[root or '']
+  return server and server.id
+end
+
 --- Attaches a buffer to every server whose folder contains it, so that a server of an
 --- outer folder also gets unsaved text of an inner one.
 ---@param bufnr integer
@@ -214,7 +222,7 @@ function M.client_config(root)
   -- The server sends notifications only on request.
   local options = vim.tbl_extend('keep', vim.deepcopy(settings), { notifications = true })
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  capabilities.experimental = { sightline = { protocolVersion = 1 } }
+  capabilities.experimental = { sightline = { protocolVersion = 1, openDiff = true } }
   return {
     name = 'sightline',
     cmd = config.current.cmd,

@@ -62,6 +62,19 @@ function M.open(name, lines, filetype, height)
   return window
 end
 
+--- Shows a buffer in a window, compared with the other windows of the tab page.
+---@param window integer
+---@param bufnr integer
+---@param title string
+function M.diff(window, bufnr, title)
+  vim.api.nvim_win_set_buf(window, bufnr)
+  vim.api.nvim_win_call(window, function()
+    vim.cmd('diffthis')
+  end)
+  -- `%` starts a statusline item.
+  vim.wo[window].winbar = title:gsub('%%', '%%%%')
+end
+
 --- Splits text into buffer lines.
 ---@param text string
 ---@return string[]

@@ -267,4 +267,12 @@ function M.changed()
   end, config.current.debounce_ms)
 end
 
+--- Reports the focus again: Neovim has it, and another editor of the project had it.
+function M.focus_gained()
+  for _, known in pairs(sent) do
+    known.focus = nil
+  end
+  M.changed()
+end
+
 return M

@@ -1,5 +1,6 @@
 --- Statusline data, updated by events, so that drawing sends no requests.
 
+local agents = require('sightline.agents')
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
 local server = require('sightline.server')
@@ -10,6 +11,8 @@ local M = {}
 ---@field server 'ready'|'starting'|'stopped'
 ---@field access? 'allowed'|'denied'|'outside' Access of agents to the file.
 ---@field checkpoint? sightline.Checkpoint Latest checkpoint of the project.
+---@field agents string[] Names of the agents that are connected to the project.
+---@field paused boolean Whether they get no editor state.
 
 --- Roots are cached because they require disk access.
 ---@type table<integer, { root?: string, access?: 'allowed'|'denied'|'outside' }> by buffer
@@ -74,7 +77,14 @@ end
 function M.status(bufnr)
   bufnr = (bufnr or 0) == 0 and vim.api.nvim_get_current_buf() or bufnr
   local file = files[bufnr] or {}
-  return { server = server.state(file.root), access = file.access, checkpoint = file.root and newest[file.root] }
+  local bridges = agents.of(server.client_id(file.root))
+  return {
+    server = server.state(file.root),
+    access = file.access,
+    checkpoint = file.root and newest[file.root],
+    agents = bridges.agents,
+    paused = bridges.isPaused,
+  }
 end
 
 --- Returns a statusline component: `Sightline` and notable states.
@@ -90,6 +100,12 @@ function M.component(bufnr)
   local parts = { 'Sightline' }
   if status.access == 'denied' then
     table.insert(parts, 'hidden')
+  end
+  if #status.agents > 0 then
+    table.insert(parts, table.concat(status.agents, ', '))
+  end
+  if status.paused then
+    table.insert(parts, 'paused')
   end
   if status.checkpoint then
     table.insert(parts, os.date('%H:%M', math.floor(status.checkpoint.createdAt / 1000)))

@@ -1,6 +1,8 @@
 //! What a tool call reads, writes and runs, by the names of its arguments. Any text that is an
 //! existing path counts too, because names differ between tools.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -13,6 +15,18 @@ use crate::{Agent, mcp};
 
 /// Maximum length of a text that can be a path, in bytes. Linux allows 4,096.
 const MAX_PATH: usize = 4096;
+/// Names of fields with the name of a tool, in the arguments of a tool that calls other tools.
+const TOOL_FIELDS: &[&str] = &["tool", "tool_name", "toolName", "name", "recipient_name"];
+/// Names of fields with the arguments of such a tool.
+const ARGUMENT_FIELDS: &[&str] = &[
+    "parameters",
+    "arguments",
+    "args",
+    "input",
+    "tool_input",
+    "params",
+];
+
 /// The paths and commands of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
@@ -43,15 +57,8 @@ impl ToolCall {
         if is_ours(agent, tool) {
             return Some(Self::default());
         }
-        // Arguments may be JSON text.
-        let parsed: Option<Value>;
-        let arguments = match arguments {
-            Value::String(text) => {
-                parsed = serde_json::from_str(text).ok();
-                parsed.as_ref().unwrap_or(arguments)
-            }
-            arguments => arguments,
-        };
+        let arguments = parsed(arguments);
+        let arguments = arguments.as_ref();
         let mut collector = Collector {
             is_patch: tool.to_ascii_lowercase().contains("patch"),
             is_terminal: is_terminal(tool),
@@ -74,6 +81,12 @@ impl ToolCall {
             }
             _ => return None,
         }
+        let mut inner = Vec::new();
+        inner_calls(arguments, &mut inner);
+        for (tool, fields) in &inner {
+            let search = Search::new(agent, tool, fields);
+            collector.call.searches.extend(search);
+        }
         let mut call = collector.call;
         // `replace` of gemini-cli edits another file with the name if there is none at the path.
         if agent == Agent::Gemini && tool == "replace" {
@@ -85,7 +98,9 @@ impl ToolCall {
             list.sort();
             list.dedup();
         }
-        call.edits = mutation::is_edit(tool) && !call.paths.is_empty()
+        let may_edit =
+            mutation::is_edit(tool) || inner.iter().any(|(tool, _)| mutation::is_edit(tool));
+        call.edits = may_edit && !call.paths.is_empty()
             || call
                 .commands
                 .iter()
@@ -208,6 +223,39 @@ impl Collector {
     }
 }
 
+/// Returns arguments, which may be JSON text.
+fn parsed(arguments: &Value) -> Cow<'_, Value> {
+    let text = arguments.as_str();
+    match text.and_then(|text| serde_json::from_str(text).ok()) {
+        Some(parsed) => Cow::Owned(parsed),
+        None => Cow::Borrowed(arguments),
+    }
+}
+
+/// Returns the name of a tool without a namespace, as in `functions.grep`.
+fn last_part(tool: &str) -> &str {
+    tool.rsplit('.').next().unwrap_or(tool)
+}
+
+/// Collects the calls of other tools in the arguments of a tool such as `batch`: objects with the
+/// name of a tool and its arguments.
+fn inner_calls(value: &Value, calls: &mut Vec<(String, Map<String, Value>)>) {
+    match value {
+        Value::Object(fields) => {
+            let first = |names: &[&str]| names.iter().find_map(|name| fields.get(*name));
+            let arguments = first(ARGUMENT_FIELDS).map(parsed);
+            if let (Some(Value::String(tool)), Some(Value::Object(arguments))) =
+                (first(TOOL_FIELDS), arguments.as_deref())
+            {
+                calls.push((last_part(tool).to_owned(), arguments.clone()));
+            }
+            fields.values().for_each(|value| inner_calls(value, calls));
+        }
+        Value::Array(values) => values.iter().for_each(|value| inner_calls(value, calls)),
+        _ => {}
+    }
+}
+
 /// Returns whether a tool is one of our MCP server, which checks access itself. Only for agents
 /// whose names of tools cannot be those of another server.
 fn is_ours(agent: Agent, tool: &str) -> bool {
@@ -278,6 +326,23 @@ mod tests {
         );
         assert_eq!(found.paths, ["a", "b", "d"]);
         assert_eq!(found.commands, ["cat c", "ls"]);
+    }
+
+    #[test]
+    fn calls_of_other_tools_are_found() {
+        let grep = json!({ "pattern": "KEY" });
+        for arguments in [
+            json!({ "tool_calls": [{ "tool": "grep", "parameters": grep }] }),
+            json!({ "tool_uses": [{ "recipient_name": "functions.grep", "parameters": grep }] }),
+            json!({ "name": "Grep", "arguments": grep }),
+            json!({ "name": "Grep", "arguments": grep.to_string() }),
+        ] {
+            let found = call("batch", arguments.clone());
+            assert_eq!(found.searches.len(), 1, "{arguments}");
+            assert!(!found.edits, "{arguments}");
+        }
+        let edit = json!({ "calls": [{ "tool": "edit", "input": { "path": "a" } }] });
+        assert!(call("batch", edit).edits);
     }
 
     #[test]

@@ -25,6 +25,91 @@ pub enum SelectionAfter {
     NowAndLater,
 }
 
+/// A request of the agent about diffs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiffCall {
+    /// Shows a change. The response follows the user's decision.
+    Open {
+        /// Id of the request.
+        id: Value,
+        /// Absolute path of the file.
+        path: String,
+        /// Proposed text of the whole file.
+        contents: String,
+        /// Name of the diff, chosen by the agent.
+        tab_name: String,
+    },
+    /// Closes a diff.
+    Close {
+        /// Id of the request.
+        id: Value,
+        /// Name of the diff.
+        tab_name: String,
+    },
+    /// Closes all diffs.
+    CloseAll {
+        /// Id of the request.
+        id: Value,
+    },
+}
+
+impl DiffCall {
+    /// Returns the call in a message. `None` for other messages and without the arguments.
+    pub fn of(message: &Value) -> Option<Self> {
+        let Incoming::Request {
+            id,
+            method: "tools/call",
+            params,
+        } = Incoming::of(message)
+        else {
+            return None;
+        };
+        let argument = |name: &str| Some(params["arguments"][name].as_str()?.to_owned());
+        let id = id.clone();
+        match params["name"].as_str()? {
+            "openDiff" => Some(Self::Open {
+                id,
+                path: argument("new_file_path").or_else(|| argument("old_file_path"))?,
+                contents: argument("new_file_contents")?,
+                tab_name: argument("tab_name")?,
+            }),
+            "close_tab" => Some(Self::Close {
+                id,
+                tab_name: argument("tab_name")?,
+            }),
+            "closeAllDiffTabs" => Some(Self::CloseAll { id }),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the response to an accepted change: Claude Code writes these contents.
+pub fn diff_accepted(id: &Value, contents: &str) -> Value {
+    rpc::result(id, rpc::tool_text(&["FILE_SAVED", contents]))
+}
+
+/// Returns the response to a rejected change, which ends the turn.
+pub fn diff_rejected(id: &Value, tab_name: &str) -> Value {
+    rpc::result(id, rpc::tool_text(&["DIFF_REJECTED", tab_name]))
+}
+
+/// Returns the response to a change that the editor does not show. The agent asks in its
+/// terminal.
+pub fn diff_failed(id: &Value, why: &str) -> Value {
+    rpc::result(id, rpc::tool_error(why))
+}
+
+/// Returns the response to a call that closed one diff.
+pub fn tab_closed(id: &Value) -> Value {
+    rpc::result(id, rpc::tool_text(&["TAB_CLOSED"]))
+}
+
+/// Returns the response to a call that closed `count` diffs.
+pub fn diff_tabs_closed(id: &Value, count: usize) -> Value {
+    let text = format!("CLOSED_{count}_DIFF_TABS");
+    rpc::result(id, rpc::tool_text(&[&text]))
+}
+
 /// Returns the content of `<port>.lock`.
 pub fn lock_file(pid: u32, roots: &[PathBuf], ide_name: &str, token: &str) -> Value {
     json!({
@@ -52,7 +137,8 @@ pub fn at_mentioned(path: &Path, lines: Option<(u32, u32)>) -> Value {
     rpc::notification("at_mentioned", params)
 }
 
-/// Returns the response to a message, if it needs one, and when to send the selection.
+/// Returns the response to a message that is no [`DiffCall`], if it needs one, and when to send
+/// the selection.
 pub fn answer(message: &Value, view: &EditorView) -> (Option<Value>, SelectionAfter) {
     match Incoming::of(message) {
         Incoming::Request { id, method, params } => {
@@ -110,10 +196,8 @@ fn call_tool(params: &Value, view: &EditorView) -> Value {
             let uri = params["arguments"]["uri"].as_str();
             rpc::tool_text(&[&diagnostics_text(view, uri)])
         }
-        "closeAllDiffTabs" => rpc::tool_text(&["CLOSED_0_DIFF_TABS"]),
-        "close_tab" => rpc::tool_text(&["TAB_CLOSED"]),
-        // The agent then asks in its terminal.
-        "openDiff" => rpc::tool_error("This editor shows no diffs of agents."),
+        // With the arguments they need, they are a `DiffCall`.
+        "openDiff" | "close_tab" => rpc::tool_error("an argument is missing"),
         name => rpc::tool_error(&format!("unknown tool {name}")),
     }
 }

@@ -4,7 +4,7 @@ use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessResult},
     checkpoint::{
         Checkpoint, DiffCheckpointsResult, ListCheckpointsResult, PreviewRestoreResult,
-        RestoreAction, RestoreCheckpointResult, RestoreConflict,
+        RestoreAction, RestoreCheckpointResult, RestoreConflict, short_id,
     },
     editor::{DiagnosticsResult, Position, SelectionResult},
     files::{ListFilesResult, ReadFileResult, TextSource},
@@ -194,7 +194,7 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> String {
         created_at,
         ..
     } = checkpoint;
-    let id = id.get(..12).unwrap_or(id);
+    let id = short_id(id);
     let time = jiff::Timestamp::from_millisecond(*created_at).unwrap_or_default();
     let time = time.strftime("%Y-%m-%d %H:%M:%S UTC");
     let label = checkpoint.label.as_deref().unwrap_or_default();
@@ -260,7 +260,7 @@ pub fn preview(result: &PreviewRestoreResult, tool: &str) -> String {
 pub fn restored(result: &RestoreCheckpointResult) -> String {
     let mut lines = Vec::new();
     if let Some(undo) = &result.undo_id {
-        let undo = undo.get(..12).unwrap_or(undo);
+        let undo = short_id(undo);
         lines.push(format!("Undo with checkpoint_undo, undoId=\"{undo}\"."));
     }
     let failed = result.outcomes.iter().filter_map(|outcome| {

@@ -17,7 +17,7 @@ use sightline_workspace::{
 };
 
 use super::{
-    loose,
+    labels, loose,
     object::{Kind, Oid},
     odb::Odb,
     pack::Pack,
@@ -53,6 +53,7 @@ pub(crate) fn remove(
     write(&marker, b"")?;
     refs::remove(dir, is_removed)?;
     remote_refs::retain(dir)?;
+    labels::retain(dir)?;
     if remove_objects(repository, |oid| reachable.contains(&oid))? {
         fs::remove_file(&marker).map_err(|error| failed("remove", &marker, error))?;
         sync_dir(dir)?;

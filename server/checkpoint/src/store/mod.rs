@@ -2,13 +2,14 @@
 //!
 //! [`repository`] is the place to start. Objects are encoded in [`object`], written as packs by
 //! [`pack_writer`], and read by [`odb`] from packs ([`pack`]) and [`loose`] files.
-//! [`refs`] names the checkpoints, and [`remote_refs`] lists the fetched ones. [`lock`] allows one
-//! writer at a time. [`fsck`] finds damage, [`repair`] opens a store and rebuilds a damaged one,
+//! [`refs`] names the checkpoints, [`remote_refs`] lists the fetched ones, and [`labels`] has their
+//! later labels. [`lock`] allows one writer at a time. [`fsck`] finds damage, [`repair`] opens a store and rebuilds a damaged one,
 //! and [`gc`] removes all objects except the [`reachable`] ones.
 
 pub(crate) mod fsck;
 pub(crate) mod gc;
 pub(crate) mod git_config;
+pub(crate) mod labels;
 pub(crate) mod lock;
 mod loose;
 pub(crate) mod object;

@@ -22,7 +22,7 @@ use sightline_workspace::{
 
 use super::{
     fsck::{IsCheckpoint, check_checkpoints},
-    gc,
+    gc, labels,
     object::Oid,
     pack_writer::PackWriter,
     reachable::ReachableSet,
@@ -350,6 +350,10 @@ fn salvage(
     let fetched = remote_refs::all(broken.dir()).unwrap_or_default();
     if !fetched.is_empty() {
         remote_refs::write_all(made.dir(), &fetched)?;
+    }
+    let labels = labels::all(broken.dir()).unwrap_or_default();
+    if !labels.is_empty() {
+        labels::write_all(made.dir(), &labels)?;
     }
     for id in whole {
         made.publish(id)?;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
 use sightline_agents::ide::{
-    claude::{self, SelectionAfter, TOKEN_HEADER},
+    claude::{self, DiffCall, SelectionAfter, TOKEN_HEADER},
     view::EditorView,
 };
 use tokio::{
@@ -25,6 +25,7 @@ use tokio_tungstenite::{
 
 use super::{
     BridgeContext, OpenBridge,
+    diffs::OpenDiffs,
     discovery::{self, DiscoveryFile},
     listener,
     token::{RequestCheck, Token},
@@ -130,6 +131,11 @@ async fn serve_agent(
 ) -> Result<(), tungstenite::Error> {
     let connected = context.connections.add();
     let mut mentions = context.mentions.subscribe();
+    let mut diffs = OpenDiffs::new(
+        context.runtime.clone(),
+        context.editor.clone(),
+        context.connections.clone(),
+    );
     let mut sent = None;
     // When to send the selection, and when to send it again.
     let (mut due, mut repeat) = (None, None);
@@ -149,6 +155,12 @@ async fn serve_agent(
                 if let Some(name) = message["params"]["clientInfo"]["name"].as_str() {
                     connected.set_name(name);
                 }
+                if let Some(call) = DiffCall::of(&message) {
+                    for response in diffs.call(call, &connected.name()) {
+                        send(&mut socket, &response).await?;
+                    }
+                    continue;
+                }
                 let view = context.current_view().await;
                 let (reply, after) = claude::answer(&message, &view);
                 if let Some(reply) = reply {
@@ -167,10 +179,14 @@ async fn serve_agent(
                 if changed.is_err() {
                     return Ok(());
                 }
+                for response in diffs.close_if_paused() {
+                    send(&mut socket, &response).await?;
+                }
                 if is_ready && due.is_none() {
                     due = Some(last + INTERVAL);
                 }
             }
+            response = diffs.next_response() => send(&mut socket, &response).await?,
             mention = mentions.recv() => match mention {
                 Ok(mention) if is_ready => {
                     send(&mut socket, &claude::at_mentioned(&mention.path, mention.lines)).await?;

@@ -61,6 +61,10 @@ impl Connections {
         self.change(|state| state.is_paused = is_paused);
     }
 
+    pub(super) fn is_paused(&self) -> bool {
+        self.0.state.lock().is_paused
+    }
+
     /// Changes the state, and notifies the client in the order of changes.
     fn change<T>(&self, change: impl FnOnce(&mut ConnectionState) -> T) {
         let state = &mut *self.0.state.lock();
@@ -77,9 +81,16 @@ impl Connections {
 }
 
 impl Connected {
+    pub(super) fn name(&self) -> String {
+        let connections = &self.0.0;
+        let state = connections.state.lock();
+        state.names.get(&self.1).cloned().unwrap_or_default()
+    }
+
     /// Sets the name that the agent gives itself.
     pub(super) fn set_name(&self, name: &str) {
-        let name = name.chars().take(64).collect();
+        let visible = name.chars().filter(|character| !character.is_control());
+        let name = visible.take(64).collect();
         self.0.change(|state| state.names.insert(self.1, name));
     }
 }

@@ -7,7 +7,7 @@
 //! agent delays nothing.
 //!
 //! `claude` serves Claude Code and opencode, `http` gemini-cli, Qwen Code and Copilot CLI, and
-//! `codex` Codex. The formats are those of `sightline_agents::ide`. `discovery` writes the
+//! `codex` Codex. `diffs` are the changes that Claude Code proposes. The formats are those of `sightline_agents::ide`. `discovery` writes the
 //! files by which agents find a socket, `listener` accepts their connections, and `token` checks
 //! who they are.
 
@@ -15,6 +15,7 @@ mod claude;
 #[cfg(unix)]
 mod codex;
 mod connections;
+pub mod diffs;
 mod discovery;
 mod http;
 mod listener;
@@ -28,7 +29,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -40,7 +41,7 @@ use sightline_protocol::error::ErrorKind;
 use sightline_workspace::access::AccessView;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
-    sync::{broadcast, watch},
+    sync::{broadcast, oneshot, watch},
     task::JoinHandle,
 };
 
@@ -48,6 +49,7 @@ use crate::{
     connection::client::Client, error::Error, process::signals, session::Snapshot, settings,
 };
 use connections::Connections;
+use diffs::{Decision, Proposal};
 use discovery::DiscoveryFile;
 use view::ViewBuilder;
 
@@ -104,8 +106,16 @@ pub struct Mention {
     pub lines: Option<(u32, u32)>,
 }
 
-/// Publishes the state that agents may see by the current rules. Reads the disk.
-pub type Refresh = Arc<dyn Fn() + Send + Sync>;
+/// What the bridges ask of the session.
+pub struct EditorCalls {
+    /// Publishes the state that agents may see by the current rules. Reads the disk.
+    pub refresh: Box<dyn Fn() + Send + Sync>,
+    /// Shows a proposed change in the editor. Sends what becomes of it, unless the receiver is
+    /// dropped before.
+    pub show_diff: Box<dyn Fn(Proposal, oneshot::Sender<Decision>) + Send + Sync>,
+    /// Closes the diff with this id, which may be closed already.
+    pub close_diff: Box<dyn Fn(String) + Send + Sync>,
+}
 
 /// What a bridge needs.
 #[derive(Clone)]
@@ -113,7 +123,7 @@ struct BridgeContext {
     runtime: Handle,
     /// The newest state that agents may see.
     views: watch::Receiver<Arc<EditorView>>,
-    refresh: Refresh,
+    editor: Arc<EditorCalls>,
     /// Mentions by the user.
     mentions: broadcast::Sender<Mention>,
     connections: Connections,
@@ -127,8 +137,9 @@ impl BridgeContext {
     /// Returns the state that agents may see by the current rules, which may have changed since the
     /// newest state was published.
     async fn current_view(&self) -> Arc<EditorView> {
-        let refresh = self.refresh.clone();
-        match self.runtime.spawn_blocking(move || refresh()).await {
+        let editor = self.editor.clone();
+        let refreshed = self.runtime.spawn_blocking(move || (editor.refresh)());
+        match refreshed.await {
             Ok(()) => self.views.borrow().clone(),
             Err(_) => Arc::default(),
         }
@@ -180,7 +191,8 @@ pub struct Bridges {
     requested: Mutex<Option<RequestedSelection>>,
     is_paused: AtomicBool,
     pause_setting: AtomicBool,
-    is_any_open: AtomicBool,
+    /// Number of the opening that lasts. 0 while all bridges are closed.
+    opening: AtomicU64,
     is_scheduled: AtomicBool,
 }
 
@@ -189,6 +201,8 @@ struct Open {
     is_closed: bool,
     roots: Vec<PathBuf>,
     bridges: BTreeMap<Protocol, OpenBridge>,
+    /// How often a bridge was opened while all were closed.
+    openings: u64,
     /// Started with the first bridge. The server needs no asynchronous sockets without them, and
     /// their driver aborts the process if the system fails to wake it.
     runtime: Option<Runtime>,
@@ -217,7 +231,7 @@ impl Bridges {
             requested: Mutex::default(),
             is_paused: AtomicBool::new(false),
             pause_setting: AtomicBool::new(false),
-            is_any_open: AtomicBool::new(false),
+            opening: AtomicU64::new(0),
             is_scheduled: AtomicBool::new(false),
         }
     }
@@ -246,10 +260,10 @@ impl Bridges {
     pub fn set_paused(&self, is_paused: bool) {
         // Before the view is cleared, so that no unfinished `publish` follows.
         self.is_paused.store(is_paused, Ordering::Release);
+        self.connections.set_paused(is_paused);
         if is_paused {
             self.views.send_replace(Arc::default());
         }
-        self.connections.set_paused(is_paused);
     }
 
     /// Returns whether an agent is connected that can show mentions.
@@ -282,8 +296,12 @@ impl Bridges {
     }
 
     /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns
-    /// whether the first bridge was opened, and why others cannot be opened.
-    pub fn update(&self, snapshot: &Snapshot, refresh: &Refresh) -> (bool, Vec<Error>) {
+    /// the number of the opening if all were closed, and why others cannot be opened.
+    pub fn update(
+        &self,
+        snapshot: &Snapshot,
+        editor: &Arc<EditorCalls>,
+    ) -> (Option<u64>, Vec<Error>) {
         let mut errors = Vec::new();
         let roots = view::root_paths(snapshot);
         let wanted = match roots.is_empty() {
@@ -292,7 +310,7 @@ impl Bridges {
         };
         let open = &mut *self.open.lock();
         if open.is_closed {
-            return (false, errors);
+            return (None, errors);
         }
         if open.roots != roots {
             open.bridges.clear();
@@ -305,20 +323,25 @@ impl Bridges {
             }
             let opened = self
                 .start_runtime(&mut open.runtime)
-                .map(|runtime| self.context(runtime, open.roots.clone(), refresh.clone()))
+                .map(|runtime| self.context(runtime, open.roots.clone(), editor.clone()))
                 .and_then(|context| protocol.start(context));
             match opened {
                 Ok(bridge) => drop(open.bridges.insert(protocol, bridge)),
                 Err(error) => errors.push(error),
             }
         }
-        let is_any_open = !open.bridges.is_empty();
-        if !is_any_open {
+        if open.bridges.is_empty() {
             // The rules may be others when a bridge is opened again.
             self.views.send_replace(Arc::default());
+            self.opening.store(0, Ordering::Release);
+            return (None, errors);
         }
-        let was_any_open = self.is_any_open.swap(is_any_open, Ordering::AcqRel);
-        (is_any_open && !was_any_open, errors)
+        if self.is_open() {
+            return (None, errors);
+        }
+        open.openings += 1;
+        self.opening.store(open.openings, Ordering::Release);
+        (Some(open.openings), errors)
     }
 
     /// Returns the threads of the bridges. Starts them for the first one.
@@ -340,13 +363,18 @@ impl Bridges {
         Ok(handle)
     }
 
-    fn context(&self, runtime: Handle, roots: Vec<PathBuf>, refresh: Refresh) -> BridgeContext {
+    fn context(
+        &self,
+        runtime: Handle,
+        roots: Vec<PathBuf>,
+        editor: Arc<EditorCalls>,
+    ) -> BridgeContext {
         let folder = roots.first().and_then(|root| root.file_name());
         let folder = folder.unwrap_or_default().to_string_lossy();
         BridgeContext {
             runtime,
             views: self.views.subscribe(),
-            refresh,
+            editor,
             mentions: self.mentions.clone(),
             connections: self.connections.clone(),
             ide_name: format!("{} ({folder})", discovery::IDE_NAME),
@@ -359,12 +387,17 @@ impl Bridges {
         let open = &mut *self.open.lock();
         open.is_closed = true;
         open.bridges.clear();
-        self.is_any_open.store(false, Ordering::Release);
+        self.opening.store(0, Ordering::Release);
     }
 
     /// Returns whether a bridge is open.
     pub fn is_open(&self) -> bool {
-        self.is_any_open.load(Ordering::Acquire)
+        self.opening() != 0
+    }
+
+    /// Returns the number of the opening that lasts. 0 while all bridges are closed.
+    pub fn opening(&self) -> u64 {
+        self.opening.load(Ordering::Acquire)
     }
 
     /// Returns the names of the connected agents.

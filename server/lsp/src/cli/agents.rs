@@ -25,7 +25,7 @@ use sightline_workspace::storage::{Storage, atomic_file, read_foreign};
 use super::{
     DONE, FAILURE, NEGATIVE, Workspace, config_file::File, internal, offline, print, print_message,
 };
-use crate::{error::Error, services::stores::default_storage_dir};
+use crate::error::Error;
 
 /// The record of what was installed, in the data directory.
 const RECORD_FILE: &str = "agents.json";
@@ -194,10 +194,7 @@ impl Installer {
             storage: None,
             json: false,
         };
-        let storage_dir = match &change.storage {
-            Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
-            None => default_storage_dir()?,
-        };
+        let storage_dir = offline::storage_dir(change.storage.as_deref())?;
         let lock = change.yes.then(|| lock(&storage_dir)).transpose()?;
         let path = storage_dir.join(RECORD_FILE);
         let record = match read_foreign(&path, MAX_RECORD_BYTES)? {

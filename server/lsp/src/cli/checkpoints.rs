@@ -17,12 +17,13 @@ use serde::Serialize;
 use sightline_protocol::{
     checkpoint::{
         AgentTurn, Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams,
-        CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams,
-        VerifyCheckpointsParams,
+        CreateCheckpointParams, DiffCheckpointsParams, LabelCheckpointParams,
+        ListCheckpointsParams, VerifyCheckpointsParams, short_id as abbreviated,
     },
     error::ErrorKind,
     method::{
-        CheckpointStats, CreateCheckpoint, DiffCheckpoints, ListCheckpoints, VerifyCheckpoints,
+        CheckpointStats, CreateCheckpoint, DiffCheckpoints, LabelCheckpoint, ListCheckpoints,
+        VerifyCheckpoints,
     },
 };
 use sightline_workspace::escape::one_line;
@@ -43,6 +44,7 @@ use crate::{
 
 pub(super) use arguments::Checkpoint;
 pub(super) use confirm::{ConfirmArgs, Proceed, ask};
+pub(super) use format::difference as colored_difference;
 pub(super) use format::size;
 use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id};
 
@@ -84,7 +86,15 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             attached,
             task,
             limit,
-        } => list(&Requests::new(&workspace, attached), task, limit),
+            ids,
+        } => list(&Requests::new(&workspace, attached), task, limit, ids),
+        Checkpoint::Label {
+            workspace,
+            attached,
+            id,
+            text,
+            remove: _,
+        } => label(&Requests::new(&workspace, attached), &id, text),
         Checkpoint::Diff {
             workspace,
             attached,
@@ -230,7 +240,22 @@ fn absolute_paths(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
     absolute.collect::<Result<Vec<_>, _>>().map(Some)
 }
 
-fn list(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result<i32, Error> {
+/// `sightline checkpoint label`.
+fn label(requests: &Requests, written: &str, label: Option<String>) -> Result<i32, Error> {
+    let labelled = requests.call::<LabelCheckpoint>(LabelCheckpointParams {
+        id: resolve_id(requests, written)?,
+        label,
+    })?;
+    print_as(requests.workspace, &labelled, listed_line)?;
+    Ok(DONE)
+}
+
+fn list(
+    requests: &Requests,
+    task: Option<String>,
+    limit: Option<u32>,
+    ids: bool,
+) -> Result<i32, Error> {
     let workspace = requests.workspace;
     let params = ListCheckpointsParams {
         task_id: task.clone(),
@@ -238,6 +263,11 @@ fn list(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result
         root: requests.root()?,
     };
     let listed = requests.call::<ListCheckpoints>(params)?;
+    if ids {
+        let lines = listed.checkpoints.iter().map(id_line);
+        print(&lines.collect::<String>())?;
+        return Ok(DONE);
+    }
     let is_empty = listed.checkpoints.is_empty();
     if is_empty && !workspace.json {
         match task {
@@ -288,6 +318,15 @@ fn grouped_lines(listed: &[Listed], all: &[Listed]) -> String {
         }
     }
     lines
+}
+
+/// Formats a checkpoint for shell completions.
+fn id_line(one: &Listed) -> String {
+    let about = match &one.label {
+        Some(label) => one_line(label).into_owned(),
+        None => relative_time(one.created_at),
+    };
+    format!("{}\t{about}\n", abbreviated(&one.id))
 }
 
 /// Formats a checkpoint for a list.

@@ -1,11 +1,12 @@
 //! `sightline doctor`: checks what the server needs on this machine.
 
-use std::{ffi::OsStr, fs, path::Path, process::Command};
+use std::{ffi::OsStr, fs, path::Path, process::Command, sync::Arc};
 
 use serde::Serialize;
 use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::{Access, RULE_FILE},
+    escape,
     path::{Root, Roots},
     plural::plural,
     storage::Storage,
@@ -17,10 +18,15 @@ use super::{
     checkpoints::size,
     offline, print, print_json, uninstall,
 };
-use crate::{error::Error, ipc, process::version, services::stores::default_storage_dir};
-
-/// What is denied without a rule of the user.
-const SECRETS: &str = "built-in secrets (.env, private keys, ...) are denied";
+use crate::{
+    error::Error,
+    ipc,
+    process::version,
+    settings::{
+        config_file::{self, ConfigFiles},
+        sources::SettingsSources,
+    },
+};
 
 /// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;
@@ -54,12 +60,19 @@ struct Finding {
 /// Runs all checks and prints the findings. Returns 1 if there is a problem.
 pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
+    let files = ConfigFiles::read(config_file::user_file(), std::slice::from_ref(&root));
+    let files = Arc::new(files);
+    let secrets = SettingsSources::default()
+        .set_files(files.clone())
+        .0
+        .secrets;
     let findings = [
         program(),
         storage(workspace.storage.as_deref()),
         servers(workspace.storage.as_deref(), &root),
         agents(root.path.as_path()),
-        rules(&root),
+        rules(&root, secrets),
+        configuration(&files),
         git(),
         ownership(root.path.as_path()),
         watches(),
@@ -85,7 +98,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
 
 fn storage(named: Option<&Path>) -> Finding {
     let what = "data directory";
-    let path = match named.map_or_else(default_storage_dir, |path| Ok(path.to_path_buf())) {
+    let path = match offline::storage_dir(named) {
         Ok(path) => path,
         Err(error) => return Finding::failed(what, error.message, "set HOME"),
     };
@@ -115,6 +128,30 @@ fn sizes(dir: &Path) -> String {
     format!(" ({}: {})", size(total), names.join(", "))
 }
 
+/// Checks the configuration files.
+fn configuration(files: &ConfigFiles) -> Finding {
+    let what = "configuration files";
+    let mut problems = files.problems();
+    if let Some(problem) = problems.next() {
+        let found = match problems.count() {
+            0 => problem.to_string(),
+            more => format!("{problem} (and {more} more)"),
+        };
+        let found = escape::one_line(&found).into_owned();
+        return Finding::failed(what, found, "correct it; `sightline config` shows the rest");
+    }
+    let existing = files.all().filter(|file| file.exists);
+    let paths: Vec<String> = existing
+        .map(|file| file.path.display().to_string())
+        .collect();
+    let found = if paths.is_empty() {
+        "none".to_owned()
+    } else {
+        paths.join(", ")
+    };
+    Finding::passed(what, found)
+}
+
 fn program() -> Finding {
     let path = std::env::current_exe().map_or_else(
         |error| format!("unknown path: {error}"),
@@ -124,8 +161,7 @@ fn program() -> Finding {
 }
 
 fn servers(named: Option<&Path>, root: &Root) -> Finding {
-    let dir = named.map_or_else(default_storage_dir, |path| Ok(path.to_path_buf()));
-    let running = dir
+    let running = offline::storage_dir(named)
         .and_then(|dir| Ok(Storage::open(&dir)?))
         .map_or(0, |storage| ipc::client::running(&storage, Some(root)));
     let servers = plural(running, "server", "servers");
@@ -147,20 +183,20 @@ fn agents(root: &Path) -> Finding {
     Finding::passed("agents", found)
 }
 
-fn rules(root: &Root) -> Finding {
+fn rules(root: &Root, secrets: Secrets) -> Finding {
     let what = "access rules";
-    let access = Access::new(
-        Roots::new(vec![root.clone()]).into(),
-        Vec::new(),
-        Secrets::Deny,
-    );
+    let built_in = match secrets {
+        Secrets::Deny => "built-in secrets (.env, private keys, ...) are denied",
+        Secrets::Allow => "built-in secrets are allowed by `access.secrets`",
+    };
+    let access = Access::new(Roots::new(vec![root.clone()]).into(), Vec::new(), secrets);
     let files = access.watched_files().into_iter().filter(|file| {
         file.file_name() == Some(OsStr::new(RULE_FILE)) && fs::symlink_metadata(file).is_ok()
     });
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
     if files.is_empty() {
         let found = format!(
-            "no {RULE_FILE} in {} or its parents; {SECRETS}",
+            "no {RULE_FILE} in {} or its parents; {built_in}",
             root.path.display()
         );
         return Finding::passed(what, found);
@@ -171,7 +207,7 @@ fn rules(root: &Root) -> Finding {
             reason.to_owned(),
             "make .clineignore a readable text file",
         ),
-        None => Finding::passed(what, format!("{}; {SECRETS}", files.join(", "))),
+        None => Finding::passed(what, format!("{}; {built_in}", files.join(", "))),
     }
 }
 

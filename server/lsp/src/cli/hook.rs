@@ -37,6 +37,8 @@ const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of the input, in bytes. gemini-cli sends the content of mentioned files.
 const MAX_INPUT: usize = 64 * 1024 * 1024;
+/// Maximum depth of lists and objects in the input, that of serde_json.
+const MAX_DEPTH: usize = 127;
 /// Variables with the folder of the session that agents set for hooks.
 const DIR_VARIABLES: &[&str] = &[
     "CLAUDE_PROJECT_DIR",
@@ -120,11 +122,11 @@ impl Call {
         let left = || end.saturating_duration_since(Instant::now());
         let text = match read_input() {
             Ok(text) => text,
-            Err((text, why)) => return self.failure(None, &text, &why),
+            Err((text, why)) => return self.unreadable(&text, &why),
         };
         let input = match parse_json(&text) {
             Ok(input) => input,
-            Err(why) => return self.failure(None, &text, &why),
+            Err(why) => return self.unreadable(&text, &why),
         };
         let dir = hook::session_dir(&input);
         let input = match hook::parse(self.agent, self.kind, &input) {
@@ -179,6 +181,22 @@ impl Call {
         }
     }
 
+    /// Handles input that is not read. A tool call that exceeds a limit is refused everywhere: built-in
+    /// secrets are denied in every workspace, and a model chooses the size of arguments.
+    fn unreadable(&self, input: &[u8], why: &str) -> HookAnswer {
+        let exceeds = input.len() > MAX_INPUT || depth(input) > MAX_DEPTH;
+        match self.kind == EventKind::ToolCall && exceeds {
+            true => self.refuse(why),
+            false => self.failure(None, input, why),
+        }
+    }
+
+    fn refuse(&self, why: &str) -> HookAnswer {
+        HookAnswer::Deny(format!(
+            "Sightline could not check this: {why}. Ask the user."
+        ))
+    }
+
     /// Refuses what could not be checked, if the workspace may have rules: a tool, and a prompt
     /// that may mention a file. `dir` is the folder of the session, if it is known.
     fn failure(&self, dir: Option<PathBuf>, input: &[u8], why: &str) -> HookAnswer {
@@ -194,9 +212,7 @@ impl Call {
         };
         dirs.extend(self.root.clone());
         if can_read && dirs.iter().any(|dir| has_rules(dir)) {
-            HookAnswer::Deny(format!(
-                "Sightline could not check this: {why}. Ask the user."
-            ))
+            self.refuse(why)
         } else {
             HookAnswer::Nothing
         }
@@ -261,6 +277,20 @@ fn parse_json(text: &[u8]) -> Result<Value, String> {
             serde_json::from_str(&repaired)
         })
         .map_err(|error| format!("the hook input is not JSON: {error}"))
+}
+
+/// Returns the depth of lists and objects in JSON text, or more if brackets stand in strings.
+fn depth(text: &[u8]) -> usize {
+    let (mut now, mut most) = (0_usize, 0);
+    for byte in text {
+        match byte {
+            b'[' | b'{' => now += 1,
+            b']' | b'}' => now = now.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(now);
+    }
+    most
 }
 
 /// Returns folders that may be that of the session: those in input that is incomplete or not

@@ -6,6 +6,8 @@
 mod access;
 mod agents;
 mod checkpoints;
+mod completions;
+mod config;
 mod config_file;
 mod conversations;
 mod demo;
@@ -16,6 +18,7 @@ mod init;
 mod man;
 mod mcp;
 mod offline;
+mod output;
 mod progress_bar;
 mod requests;
 mod rule_dirs;
@@ -24,19 +27,21 @@ mod task_files;
 mod uninstall;
 
 use std::{
-    io::{self, IsTerminal, PipeReader, PipeWriter, Write},
+    ffi::OsString,
+    io::{self, IsTerminal, PipeReader, PipeWriter},
     path::PathBuf,
 };
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use output::{
+    Color, internal, print, print_error, print_json, print_message, print_sorted_json, print_to,
+};
 use requests::{AnsweredBy, Attached};
-use serde::Serialize;
-use serde_json::json;
 use sightline_protocol::{
     environment::{EnvironmentDetailsParams, Mode},
     error::ErrorKind,
     files::{ListFilesParams, ReadFileParams},
-    method::{EnvironmentDetails, ListFiles, ReadFile},
+    method::ListFiles,
 };
 
 use crate::{
@@ -75,6 +80,7 @@ struct Arguments {
     stdio: bool,
     /// When to use colors.
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    #[allow(dead_code, reason = "read before the arguments are parsed")]
     color: Color,
     #[command(subcommand)]
     command: Option<Command>,
@@ -205,13 +211,13 @@ enum Command {
     Mcp(mcp::Mcp),
     /// Delete all data of Sightline: shows it and asks.
     Uninstall(uninstall::Uninstall),
-    /// Run a demo session with the real server.
-    Demo {
-        /// Folder to use, read-only; by default, a temporary copy of a small sample
-        /// project.
-        #[arg(value_name = "FOLDER")]
-        folder: Option<PathBuf>,
+    /// Show the settings in effect without an editor, where each comes from, and the configuration files.
+    Config {
+        #[command(flatten)]
+        workspace: Workspace,
     },
+    /// Run a demo session with the real server, in a temporary copy of a sample project.
+    Demo,
     /// Print a shell completion script.
     Completions {
         /// Shell.
@@ -220,14 +226,6 @@ enum Command {
     },
     /// Print a manual page, or write all of them to a directory.
     Man(man::Man),
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Color {
-    /// At a terminal.
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(clap::Args, Clone)]
@@ -266,8 +264,19 @@ pub fn main() -> i32 {
     {
         return serve();
     }
-    let arguments = match Arguments::try_parse() {
+    let written: Vec<OsString> = std::env::args_os().collect();
+    let is_json = output::wants_json(&written);
+    let color = output::color_of(&written);
+    color.apply();
+    let matches = Arguments::command()
+        .color(color.into())
+        .try_get_matches_from(written);
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
+        Err(error) if is_json && error.use_stderr() => {
+            print_error(&Error::invalid(output::usage_message(&error)), true);
+            return BAD_USE;
+        }
         Err(error) => {
             // Help and version are not errors.
             let _ = error.print();
@@ -277,23 +286,13 @@ pub fn main() -> i32 {
     logging::start();
     let Some(command) = arguments.command else {
         if io::stdin().is_terminal() {
-            let _ = Arguments::command().print_help();
+            let _ = Arguments::command().color(color.into()).print_help();
             return DONE;
         }
         return serve();
     };
-    match arguments.color {
-        Color::Auto => {}
-        Color::Always => anstream::ColorChoice::Always.write_global(),
-        Color::Never => anstream::ColorChoice::Never.write_global(),
-    }
-    let is_json = std::env::args_os().any(|argument| argument == "--json");
     run(command).unwrap_or_else(|error| {
-        if is_json {
-            let _ = writeln!(io::stderr(), "{}", error_object(&error));
-        } else {
-            print_message(without_method(&error.message));
-        }
+        print_error(&error, is_json);
         match error.kind {
             ErrorKind::AccessDenied => NEGATIVE,
             ErrorKind::InvalidParams => BAD_USE,
@@ -302,33 +301,11 @@ pub fn main() -> i32 {
     })
 }
 
-/// Returns an error as the output of a command with `--json`.
-fn error_object(error: &Error) -> serde_json::Value {
-    let mut fields = json!({
-        "kind": error.kind,
-        "message": without_method(&error.message),
-    });
-    if let Some(path) = &error.path {
-        fields["path"] = json!(path);
-    }
-    if let Some(rule) = &error.rule {
-        fields["rule"] = json!(rule);
-    }
-    json!({ "error": fields })
-}
-
-/// Removes the method from the front of an error message: the user ran a command.
-fn without_method(message: &str) -> &str {
-    match message.split_once(": ") {
-        Some((method, rest)) if method.starts_with("sightline/") && !method.contains(' ') => rest,
-        _ => message,
-    }
-}
-
 fn serve() -> i32 {
     logging::start();
     let options = main_loop::Options {
         watch_parent: true,
+        user_config: true,
         ..main_loop::Options::default()
     };
     match streams() {
@@ -379,7 +356,7 @@ fn run(command: Command) -> Result<i32, Error> {
                 consume: false,
                 ..EnvironmentDetailsParams::default()
             };
-            let (details, from) = attached.call::<EnvironmentDetails>(&workspace, params)?;
+            let (details, from) = attached.environment_details(&workspace, params)?;
             if from == AnsweredBy::Disk && !attached.offline {
                 print_message("no server is running for this workspace; reading from disk");
             }
@@ -431,7 +408,7 @@ fn run(command: Command) -> Result<i32, Error> {
                 max_bytes,
                 task_id: None,
             };
-            let (read, _) = attached.call::<ReadFile>(&workspace, params)?;
+            let read = attached.read_file(&workspace, params)?;
             if workspace.json {
                 print_sorted_json(&read)?;
             } else {
@@ -452,48 +429,10 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Hook(_) => Ok(DONE),
         Command::Mcp(arguments) => mcp::run(arguments),
         Command::Doctor { workspace } => doctor::run(&workspace),
+        Command::Config { workspace } => config::run(&workspace),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
-        Command::Demo { folder } => demo::run(folder.as_deref()),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "sightline", &mut script);
-            print(&String::from_utf8_lossy(&script))?;
-            Ok(DONE)
-        }
+        Command::Demo => demo::run(),
+        Command::Completions { shell } => completions::run(shell, Arguments::command()),
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),
     }
-}
-
-/// Prints a result as JSON.
-fn print_json(result: &impl Serialize) -> Result<(), Error> {
-    let text = serde_json::to_string(result).map_err(internal)?;
-    print(&format!("{text}\n"))
-}
-
-/// Prints a result as JSON, with sorted fields.
-fn print_sorted_json(result: &impl Serialize) -> Result<(), Error> {
-    print_json(&serde_json::to_value(result).map_err(internal)?)
-}
-
-fn print(text: &str) -> Result<(), Error> {
-    print_to(io::stdout().lock(), text.as_bytes())
-}
-
-/// Writes to an output stream. A closed pipe is not an error.
-fn print_to(mut output: impl Write, bytes: &[u8]) -> Result<(), Error> {
-    let written = output.write_all(bytes).and_then(|()| output.flush());
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::storage(format!(
-            "cannot write to standard output: {error}"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-fn print_message(message: &str) {
-    let _ = writeln!(io::stderr(), "sightline: {message}");
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Internal, error.to_string())
 }

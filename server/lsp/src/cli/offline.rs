@@ -6,22 +6,26 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sightline_workspace::{
     access::RULE_FILE,
+    escape,
     path::{AbsPath, Root},
 };
 
-use super::{Workspace, progress_bar};
+use super::{Workspace, print_message, progress_bar};
 use crate::{
     connection::client::Client,
     dispatch::Handler,
     error::Error,
     request_context::RequestContext,
     scheduler::JobSender,
-    services::Services,
+    services::{Services, stores::default_storage_dir},
     session::{Session, Snapshot},
-    settings::Source,
+    settings::{
+        config_file::{self, ConfigFiles},
+        sources::Source,
+    },
 };
 
 /// Runs a request on the workspace, from disk.
@@ -58,9 +62,12 @@ impl OfflineServer {
         );
         services.progress_listener = progress_bar::listener().map(Arc::new);
         let mut session = Session::offline(root(workspace)?);
+        let files = ConfigFiles::read(config_file::user_file(), session.roots().as_slice());
+        for problem in session.set_config_files(Arc::new(files)) {
+            print_message(&escape::one_line(&problem.to_string()));
+        }
         if let Some(storage) = &workspace.storage {
-            let storage = absolute_path(storage)?;
-            let settings = json!({ "storage": { "path": storage.as_path() } });
+            let settings = storage_setting(storage)?;
             session.configure(Source::InitializationOptions, &settings);
         }
         Ok(ManuallyDrop::new(Self {
@@ -108,6 +115,23 @@ pub(super) fn root_above(folder: &AbsPath) -> Root {
         .find(|folder| has_rules(folder) || folder.join(".git").exists());
     let path = found.and_then(AbsPath::new);
     Root::new(path.unwrap_or_else(|| folder.clone()), None)
+}
+
+/// Returns the settings of the argument `--storage`.
+pub(super) fn storage_setting(storage: &Path) -> Result<Value, Error> {
+    let storage = absolute_path(storage)?;
+    Ok(json!({ "storage": { "path": storage.as_path() } }))
+}
+
+/// Returns the data directory: the given one, else that of the user's configuration file, else that
+/// of the platform.
+pub(super) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(named) = named {
+        return Ok(absolute_path(named)?.as_path().to_owned());
+    }
+    config_file::user_settings()
+        .storage_path
+        .map_or_else(default_storage_dir, Ok)
 }
 
 /// Makes a path argument absolute. URIs are unchanged.

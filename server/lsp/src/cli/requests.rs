@@ -2,7 +2,12 @@
 
 use std::{cell::OnceCell, mem::ManuallyDrop};
 
-use sightline_workspace::storage::Storage;
+use sightline_protocol::{
+    environment::{EnvironmentDetailsParams, EnvironmentDetailsResult},
+    files::{ReadFileParams, ReadFileResult},
+    method::{EnvironmentDetails, ReadFile, Request},
+};
+use sightline_workspace::{path::Root, storage::Storage};
 
 use super::{
     Workspace,
@@ -12,7 +17,6 @@ use crate::{
     dispatch::Handler,
     error::Error,
     ipc::{self, client::Reply},
-    services::stores::default_storage_dir,
 };
 
 #[derive(clap::Args, Clone, Copy)]
@@ -43,7 +47,39 @@ impl Attached {
     ) -> Result<(M::Result, AnsweredBy), Error> {
         Requests::new(workspace, self).call_from::<M>(params)
     }
+
+    /// Builds the block. It lists the unsaved files of all running servers.
+    ///
+    /// # Errors
+    /// Those of `sightline/environmentDetails`.
+    pub(super) fn environment_details(
+        self,
+        workspace: &Workspace,
+        params: EnvironmentDetailsParams,
+    ) -> Result<(EnvironmentDetailsResult, AnsweredBy), Error> {
+        let requests = Requests::new(workspace, self);
+        requests.call_by::<EnvironmentDetails>(ipc::client::environment_details, params)
+    }
+
+    /// Reads a file. The unsaved text of any running server precedes the disk.
+    ///
+    /// # Errors
+    /// Those of `sightline/readFile`.
+    pub(super) fn read_file(
+        self,
+        workspace: &Workspace,
+        params: ReadFileParams,
+    ) -> Result<ReadFileResult, Error> {
+        let requests = Requests::new(workspace, self);
+        Ok(requests
+            .call_by::<ReadFile>(ipc::client::read_file, params)?
+            .0)
+    }
 }
+
+/// Asks the running servers of a root.
+pub(super) type Ask<M> =
+    fn(&Storage, &Root, &<M as Request>::Params) -> Reply<<M as Request>::Result>;
 
 /// The requests of a command.
 pub(super) struct Requests<'a> {
@@ -79,8 +115,16 @@ impl<'a> Requests<'a> {
     }
 
     fn call_from<M: Handler>(&self, params: M::Params) -> Result<(M::Result, AnsweredBy), Error> {
+        self.call_by::<M>(ipc::client::request::<M>, params)
+    }
+
+    fn call_by<M: Handler>(
+        &self,
+        ask: Ask<M>,
+        params: M::Params,
+    ) -> Result<(M::Result, AnsweredBy), Error> {
         if !self.attached.offline
-            && let Some(answer) = self.ask_running_server::<M>(&params)?
+            && let Some(answer) = self.ask_running_server::<M>(ask, &params)?
         {
             return Ok((answer?, AnsweredBy::Editor));
         }
@@ -91,6 +135,7 @@ impl<'a> Requests<'a> {
     /// Returns `None` if no server answers.
     fn ask_running_server<M: Handler>(
         &self,
+        ask: Ask<M>,
         params: &M::Params,
     ) -> Result<Option<Result<M::Result, Error>>, Error> {
         // All requests of a command run in the same place.
@@ -98,18 +143,14 @@ impl<'a> Requests<'a> {
             return Ok(None);
         }
         let root = offline::root(self.workspace)?;
-        let dir = match &self.workspace.storage {
-            Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
-            None => match default_storage_dir() {
-                Ok(dir) => dir,
-                // Requests that need no data directory still work.
-                Err(_) => return Ok(None),
-            },
+        let Ok(dir) = offline::storage_dir(self.workspace.storage.as_deref()) else {
+            // Requests that need no data directory still work.
+            return Ok(None);
         };
         let Ok(storage) = Storage::open(&dir) else {
             return Ok(None);
         };
-        Ok(match ipc::client::request::<M>(&storage, &root, params) {
+        Ok(match ask(&storage, &root, params) {
             Reply::Answered(answer) => Some(answer),
             Reply::Silent | Reply::NoServer => None,
         })

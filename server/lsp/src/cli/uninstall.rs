@@ -10,9 +10,9 @@ use sightline_workspace::storage::Storage;
 use super::{
     DONE, NEGATIVE,
     checkpoints::{ConfirmArgs, Proceed, ask, size},
-    print, print_message,
+    offline, print, print_message,
 };
-use crate::{error::Error, ipc, services::stores::default_storage_dir};
+use crate::{error::Error, ipc};
 
 /// File that every data directory contains.
 const VERSION_FILE: &str = "version";
@@ -34,10 +34,7 @@ pub(super) struct Uninstall {
 }
 
 pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
-    let dir = match &arguments.storage {
-        Some(dir) => dir.clone(),
-        None => default_storage_dir()?,
-    };
+    let dir = offline::storage_dir(arguments.storage.as_deref())?;
     let storage = Storage::open(&dir)?;
     let dir = storage.dir();
     let parts = match entries(dir) {

@@ -54,7 +54,7 @@ mod tests {
                 Direction::ClientNotification => {
                     assert!(notifications::handles(row.name), "{}", row.name);
                 }
-                Direction::ServerNotification => {}
+                Direction::ServerRequest | Direction::ServerNotification => {}
             }
         }
     }

@@ -4,14 +4,18 @@ use std::{
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use serde::{Deserialize, Serialize};
 use sightline_protocol::{
+    editor::UnsavedFilesParams,
+    environment::{EnvironmentDetailsParams, EnvironmentDetailsResult},
     error::{ErrorData, ErrorKind},
+    files::{ReadFileParams, ReadFileResult, TextSource},
     method::{
-        CreateCheckpoint, DiffCheckpoints, PreviewRestore, Request, RestoreCheckpoint, UndoRestore,
+        CreateCheckpoint, DiffCheckpoints, EnvironmentDetails, LabelCheckpoint, PreviewRestore,
+        ReadFile, Request, RestoreCheckpoint, UndoRestore, UnsavedFiles,
     },
 };
 use sightline_workspace::{path::Root, storage::Storage};
@@ -28,6 +32,8 @@ use crate::{
 
 /// Time to answer a request that needs no work. It is shorter than the deadline of a hook.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The same for servers that are asked for unsaved text only.
+const OTHERS_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time to answer other requests.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for requests that read or write the whole workspace.
@@ -36,10 +42,12 @@ const WORKSPACE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Returns how long a request may take, and whether it changes anything.
 fn effort(method: &str) -> (Duration, bool) {
     match method {
-        CreateCheckpoint::NAME | RestoreCheckpoint::NAME | UndoRestore::NAME => {
-            (WORKSPACE_TIMEOUT, true)
-        }
+        CreateCheckpoint::NAME
+        | RestoreCheckpoint::NAME
+        | UndoRestore::NAME
+        | LabelCheckpoint::NAME => (WORKSPACE_TIMEOUT, true),
         DiffCheckpoints::NAME | PreviewRestore::NAME => (WORKSPACE_TIMEOUT, false),
+        UnsavedFiles::NAME => (OTHERS_TIMEOUT, false),
         _ => (RESPONSE_TIMEOUT, false),
     }
 }
@@ -55,15 +63,60 @@ pub enum Reply<R> {
     NoServer,
 }
 
-/// Sends a request to the newest server of a root that answers.
+/// Sends a request to the server of a root whose editor had the focus last, of those that answer.
 pub fn request<M: Request>(storage: &Storage, root: &Root, params: &M::Params) -> Reply<M::Result> {
+    let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
+    request_first::<M>(&mut sockets.iter(), params)
+}
+
+/// Reads a file like [`request`]. If that server has no unsaved text of it, but another one does,
+/// returns that text. The first server decides whether the file may be read.
+pub fn read_file(storage: &Storage, root: &Root, params: &ReadFileParams) -> Reply<ReadFileResult> {
+    let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
+    let mut others = sockets.iter();
+    let reply = request_first::<ReadFile>(&mut others, params);
+    let may_be_unsaved = match &reply {
+        Reply::Answered(Ok(read)) => read.source == TextSource::Disk,
+        // A file that only an editor has.
+        Reply::Answered(Err(error)) => error.kind == ErrorKind::NotFound,
+        Reply::Silent | Reply::NoServer => false,
+    };
+    if !may_be_unsaved {
+        return reply;
+    }
+    let unsaved = others
+        .filter_map(|socket| ask::<ReadFile>(socket, OTHERS_TIMEOUT, params).ok()?.ok())
+        .find(|read| read.source == TextSource::Buffer);
+    unsaved.map_or(reply, |read| Reply::Answered(Ok(read)))
+}
+
+/// Builds the block like [`request`], with the unsaved files of all servers.
+pub fn environment_details(
+    storage: &Storage,
+    root: &Root,
+    params: &EnvironmentDetailsParams,
+) -> Reply<EnvironmentDetailsResult> {
+    let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
+    let in_root = UnsavedFilesParams {
+        folder: Some(root.canonical.to_uri()),
+    };
+    let mut params = params.clone();
+    for socket in sockets.iter().skip(1) {
+        if let Ok(Ok(unsaved)) = ask::<UnsavedFiles>(socket, OTHERS_TIMEOUT, &in_root) {
+            params.unsaved_files.extend(unsaved.uris);
+        }
+    }
+    request_first::<EnvironmentDetails>(&mut sockets.iter(), &params)
+}
+
+/// Sends a request to the first server that answers.
+fn request_first<M: Request>(
+    sockets: &mut std::slice::Iter<'_, PathBuf>,
+    params: &M::Params,
+) -> Reply<M::Result> {
     let mut reply = Reply::NoServer;
-    for socket in find_sockets(&socket_dir(storage), &storage.run_key(root)) {
-        let answer = probe(&socket).and_then(|()| {
-            let stream = transport::connect(&socket).ok_or(io::ErrorKind::NotConnected)?;
-            exchange::<M>(stream, params)
-        });
-        match answer {
+    for socket in sockets {
+        match ask::<M>(socket, PROBE_TIMEOUT, params) {
             Ok(answer) => return Reply::Answered(answer),
             Err(error) => {
                 tracing::info!(%error, "cannot reach a server");
@@ -76,13 +129,24 @@ pub fn request<M: Request>(storage: &Storage, root: &Root, params: &M::Params) -
     reply
 }
 
+/// Sends a request to a server that answers in this time.
+fn ask<M: Request>(
+    socket: &Path,
+    patience: Duration,
+    params: &M::Params,
+) -> io::Result<Result<M::Result, Error>> {
+    probe(socket, patience)?;
+    let stream = transport::connect(socket).ok_or(io::ErrorKind::NotConnected)?;
+    exchange::<M>(stream, params)
+}
+
 /// Fails if a server accepts a connection but does not answer. A request that a stopped server
 /// had received would run when it continues.
-fn probe(socket: &Path) -> io::Result<()> {
+fn probe(socket: &Path, patience: Duration) -> io::Result<()> {
     let Some(stream) = transport::connect(socket) else {
         return Err(io::ErrorKind::NotConnected.into());
     };
-    let answer = transport::with_timeout(stream, PROBE_TIMEOUT, |mut stream| {
+    let answer = transport::with_timeout(stream, patience, |mut stream| {
         // Every server rejects an unknown method at once.
         write_frame(&mut stream, br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#)?;
         FrameReader::new(stream).next_frame()
@@ -116,21 +180,24 @@ pub fn running(storage: &Storage, root: Option<&Root>) -> usize {
         .count()
 }
 
-/// Returns the sockets of a root, newest first.
+/// Returns the sockets of a root: the one focused last first, or the newest.
 pub(super) fn find_sockets(dir: &Path, key: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut sockets: Vec<PathBuf> = entries
+    let mut sockets: Vec<(Option<SystemTime>, PathBuf)> = entries
         .filter(transport::is_socket)
         .filter(|entry| {
             let name = entry.file_name();
             let rest = name.to_str().and_then(|name| name.strip_prefix(key));
             rest.is_some_and(|rest| rest.starts_with('-') && rest.ends_with(transport::SUFFIX))
         })
-        .map(|entry| entry.path())
+        .map(|entry| {
+            let metadata = entry.metadata();
+            let focused = metadata.and_then(|metadata| metadata.modified());
+            (focused.ok(), entry.path())
+        })
         .collect();
     sockets.sort();
-    sockets.reverse();
-    sockets
+    sockets.into_iter().rev().map(|(_, path)| path).collect()
 }
 
 #[derive(Serialize)]

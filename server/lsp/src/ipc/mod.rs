@@ -4,8 +4,9 @@
 //! socket (`unix`), or on Windows a named pipe described by a file (`windows`). It
 //! accepts framed requests like stdio: those that read, and those that create and restore
 //! checkpoints, with the same handlers and access rules (`server`). A restore needs the
-//! token of its preview. If several servers have the same root, the newest is
-//! used. Stale sockets are removed by clients.
+//! token of its preview. If several servers have the same root, the one whose editor had the focus
+//! last is used: the modification time of a socket is the time of the last focus. The others are
+//! asked for unsaved text only. Stale sockets are removed by clients.
 
 pub mod client;
 mod server;
@@ -35,6 +36,8 @@ pub fn socket_dir(storage: &Storage) -> PathBuf {
 /// The sockets of a server.
 pub struct IpcServer {
     listeners: parking_lot::Mutex<server::Listeners>,
+    /// The paths of the sockets, for the main loop, which does not wait for `listeners`.
+    paths: parking_lot::Mutex<Vec<PathBuf>>,
     requests: Sender<SocketRequest>,
 }
 
@@ -53,6 +56,7 @@ impl IpcServer {
     pub fn new(requests: Sender<SocketRequest>) -> Self {
         Self {
             listeners: parking_lot::Mutex::default(),
+            paths: parking_lot::Mutex::default(),
             requests,
         }
     }
@@ -65,10 +69,19 @@ impl IpcServer {
             .jobs
             .run(all_task_keys(), "sockets", move |snapshot| {
                 let storage = worker.stores.storage(&snapshot.settings);
-                this.listeners
-                    .lock()
-                    .update(storage, snapshot.roots(), &this.requests);
+                let mut listeners = this.listeners.lock();
+                listeners.update(storage, snapshot.roots(), &this.requests);
+                *this.paths.lock() = listeners.paths();
             });
+    }
+
+    /// Records that the editor has the focus.
+    pub fn focused(&self) {
+        for path in &*self.paths.lock() {
+            if let Err(error) = transport::touch(path) {
+                tracing::debug!(%error, "cannot record the focus");
+            }
+        }
     }
 
     /// Closes and removes all sockets, permanently.

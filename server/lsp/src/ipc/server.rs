@@ -42,11 +42,13 @@ const METHODS: &[&str] = &[
     "sightline/readFile",
     "sightline/diagnostics",
     "sightline/selection",
+    "sightline/unsavedFiles",
     "sightline/openFile",
     "sightline/listCheckpoints",
     "sightline/diffCheckpoints",
     "sightline/checkpointStats",
     "sightline/createCheckpoint",
+    "sightline/labelCheckpoint",
     "sightline/previewRestore",
     "sightline/restoreCheckpoint",
     "sightline/undoRestore",
@@ -107,6 +109,12 @@ impl Listeners {
                 }
             }
         }
+    }
+
+    /// Returns the paths of the sockets.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let listening = self.listening.values();
+        listening.map(|listening| listening.path.clone()).collect()
     }
 
     /// Closes all sockets, permanently.

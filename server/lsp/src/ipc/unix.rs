@@ -12,6 +12,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+
 /// File name suffix of sockets.
 pub(super) const SUFFIX: &str = ".sock";
 
@@ -36,6 +38,19 @@ fn runtime_dir_of(uid: u32, variable: Option<OsString>) -> PathBuf {
 
 pub(super) fn is_socket(entry: &DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_socket())
+}
+
+/// Sets the modification time of a socket to now.
+pub(super) fn touch(socket: &Path) -> io::Result<()> {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    Ok(utimensat(CWD, socket, &times, AtFlags::empty())?)
 }
 
 /// Connects to a server of the same user. Removes the socket if no server listens on it.

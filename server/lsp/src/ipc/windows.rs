@@ -54,6 +54,12 @@ pub(super) fn is_socket(entry: &DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
+/// Sets the modification time of the file of a pipe to now.
+pub(super) fn touch(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_modified(std::time::SystemTime::now())
+}
+
 fn pipe_of(path: &Path) -> PathBuf {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     format!(r"\\.\pipe\sightline-{name}").into()

@@ -1,10 +1,7 @@
 //! The capabilities this server announces.
 
 use serde_json::{Value, json};
-use sightline_protocol::{
-    PROTOCOL_VERSION,
-    method::{Direction, METHODS},
-};
+use sightline_protocol::{PROTOCOL_VERSION, method::METHODS};
 use sightline_workspace::document::PositionEncoding;
 
 use super::client_info::ClientInfo;
@@ -53,7 +50,7 @@ pub fn initialize_result(encoding: PositionEncoding) -> Value {
     };
     let methods: Vec<&str> = METHODS
         .iter()
-        .filter(|method| method.direction != Direction::ServerNotification)
+        .filter(|method| method.direction.is_from_client())
         .map(|method| method.name)
         .collect();
     json!({

@@ -39,6 +39,8 @@ pub struct ClientInfo {
     pub markdown_hover: bool,
     /// The client is one of our plugins, which presents results itself.
     pub plugin: bool,
+    /// Shows the changes that agents propose.
+    pub opens_diffs: bool,
     /// Supports versioned document edits.
     pub versioned_edits: bool,
 }
@@ -75,6 +77,7 @@ impl ClientInfo {
             plugin: initialize
                 .pointer("/capabilities/experimental/sightline")
                 .is_some_and(|value| value.is_object() || *value == true),
+            opens_diffs: flag("/capabilities/experimental/sightline/openDiff"),
             versioned_edits: flag("/capabilities/workspace/workspaceEdit/documentChanges"),
             name,
         }

@@ -109,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::{SettingsSources, Source};
+    use crate::settings::sources::{SettingsSources, Source};
 
     #[test]
     fn windows_are_set_by_model() {

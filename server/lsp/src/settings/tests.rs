@@ -3,7 +3,10 @@
 use serde_json::json;
 use sightline_protocol::settings::IgnoredFiles;
 
-use super::*;
+use super::{
+    sources::{SettingsSources, Source},
+    *,
+};
 
 #[test]
 fn an_invalid_value_is_reported_once_and_defaults() {

@@ -1,6 +1,6 @@
-//! Detects changes of rule files and tracked files early.
+//! Detects changes of rule files, tracked files and configuration files.
 //!
-//! An optimization only: every request checks the disk itself. This thread lets the
+//! For rule files and tracked files, an optimization only: every request checks the disk itself. This thread lets the
 //! server notify the client sooner. It watches directories, to notice files replaced by
 //! rename, and also polls every `INTERVAL`, which covers network file systems, event
 //! queue overflows and directories over the system's limit.
@@ -95,7 +95,13 @@ impl Scanner {
             let paths = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
             tracked.extend(paths.map(|path| path.as_path().to_path_buf()));
         }
-        self.directories.watch(rules.iter().chain(&tracked));
+        let config_files = snapshot.config_files.read_again(snapshot.roots());
+        let configs: Vec<PathBuf> = config_files.all().map(|file| file.path.clone()).collect();
+        self.directories
+            .watch(rules.iter().chain(&configs).chain(&tracked));
+        if config_files != *snapshot.config_files {
+            services.jobs.set_config_files(config_files);
+        }
 
         let (_, mut changed) = services.refresh_view(snapshot);
         for path in tracked {

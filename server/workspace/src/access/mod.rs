@@ -43,6 +43,7 @@ pub(crate) use self::open::OpenedFolder;
 pub use self::{
     document_origin::Origin,
     open::{OpenedFile, PathKind},
+    rule_file::{PROJECT_FILE, read_small_file, read_small_file_in},
     rules::{ClockReading, REMOVAL_DELAY, RULE_FILE},
     view::{AccessView, EntryRules, RuleBase},
 };

@@ -20,6 +20,8 @@ use crate::{
 
 /// The name of a rule file.
 pub const RULE_FILE: &str = ".clineignore";
+/// The name of the configuration file of a project, which can deny access.
+pub const PROJECT_FILE: &str = ".sightline.toml";
 /// Age until which a file can change without a visible change of its timestamps. It is read again until it is older.
 pub(super) const RACY: Duration = Duration::from_secs(2);
 /// Number of attempts to read files that change at the same time.
@@ -42,6 +44,16 @@ pub(super) enum Content {
     Text(Arc<[u8]>),
     /// Exists but cannot be used, for this reason.
     Unusable(String),
+}
+
+impl Content {
+    fn into_text(self) -> Result<Option<Arc<[u8]>>, String> {
+        match self {
+            Self::None => Ok(None),
+            Self::Text(text) => Ok(Some(text)),
+            Self::Unusable(why) => Err(why),
+        }
+    }
 }
 
 /// Stat of a file: of the directory entry, and of the target if it is a symlink.
@@ -73,6 +85,11 @@ impl FileState {
             _ => entry.clone(),
         };
         Self { entry, target }
+    }
+
+    /// Returns whether there is no file, or a link without a target.
+    pub(super) fn is_missing(&self) -> bool {
+        self.target.is_err()
     }
 
     /// Returns whether the file could have changed after `read_at` without a visible change of its timestamps. Always
@@ -280,6 +297,22 @@ pub(super) fn include_of(line: &[u8]) -> Option<String> {
 /// Reads an included file. Its written path is below `folder`.
 fn read_include(folder: &AbsPath, path: &Path, total: &mut u64) -> Content {
     read_rule_file(path, total, || open_below(folder.as_path(), path))
+}
+
+/// Reads a small text file with the limits and checks of a rule file. Returns `None` if it is missing or a directory.
+///
+/// # Errors
+/// The reason if it exists but cannot be used.
+pub fn read_small_file(path: &Path) -> Result<Option<Arc<[u8]>>, String> {
+    read_rule_file(path, &mut 0, || open::open_without_waiting(path).map(Some)).into_text()
+}
+
+/// Like [`read_small_file`], for a file in `folder`. A link to a file outside of the folder cannot be used.
+///
+/// # Errors
+/// The reason if it exists but cannot be used.
+pub fn read_small_file_in(folder: &AbsPath, name: &str) -> Result<Option<Arc<[u8]>>, String> {
+    read_include(folder, &folder.as_path().join(name), &mut 0).into_text()
 }
 
 /// Returns the path of an included file, or `None` if it is outside of the folder. A leading slash means the folder

@@ -127,6 +127,9 @@ pub(super) struct RuleFiles {
     /// When `current` was first seen with the states in `states`.
     since: Instant,
     states: Vec<FileState>,
+    /// State of the folder when `states` were seen, if versions were held: a file that is missing
+    /// at two checks may have been there in between.
+    folder_state: Option<FileState>,
     read_at: SystemTime,
     checked_at: SystemTime,
     /// The union of all versions.
@@ -156,6 +159,7 @@ impl RuleFiles {
             held: Vec::new(),
             since: now.monotonic,
             states,
+            folder_state: None,
             read_at: now.wall,
             checked_at: now.wall,
         }
@@ -217,7 +221,12 @@ impl RuleFiles {
         let (sources, states) = read_rule_files(&self.folder);
         self.read_at = now.wall;
         let is_changed = sources != self.current.sources;
-        if is_changed || states != self.states {
+        let is_holding = is_changed || !self.held.is_empty();
+        let folder_state = is_holding.then(|| FileState::of(self.folder.as_path()));
+        let may_have_returned =
+            folder_state != self.folder_state && states.iter().any(FileState::is_missing);
+        self.folder_state = folder_state;
+        if is_changed || states != self.states || may_have_returned {
             self.since = now.monotonic;
             self.states = states;
         }

@@ -12,7 +12,7 @@ use sightline_protocol::access::{AccessKind, PathAccess};
 
 use super::{
     Denial, Verdict,
-    rule_file::included_paths,
+    rule_file::{PROJECT_FILE, included_paths},
     rule_scope::RuleScope,
     rules::{RULE_FILE, Rules, ScopeKind},
     symlinks::{ParentCache, ResolvedPath},
@@ -228,7 +228,7 @@ impl AccessView {
         })
     }
 
-    /// Returns the files below `root` that contain access rules, including symlinks to them: now, and when each
+    /// Returns the files below `root` that contain access rules or settings, including symlinks to them: now, and when each
     /// rule file has the text that `then` returns.
     pub fn rule_files(
         &self,
@@ -241,7 +241,7 @@ impl AccessView {
         let mut paths: Vec<PathBuf> = self.rule_files.to_vec();
         for folder in self.scopes.iter().flat_map(|scope| &scope.paths) {
             if let Some(below) = own.relative(folder) {
-                paths.push(folder.as_path().join(RULE_FILE));
+                paths.extend([RULE_FILE, PROJECT_FILE].map(|name| folder.as_path().join(name)));
                 let text = then(&below.child(RULE_FILE.as_ref()));
                 paths.extend(
                     text.into_iter()

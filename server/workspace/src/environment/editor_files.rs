@@ -12,7 +12,7 @@ use crate::{
     access::{PathKind, Verdict},
     cancel::Cancel,
     error::Error,
-    escape,
+    escape, limits,
     path::{Location, Roots},
 };
 
@@ -56,12 +56,10 @@ pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft,
 
 /// Drafts the list of files with unsaved changes, including files not yet on disk.
 pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
-    list(
-        inputs,
-        &inputs.editor.unsaved(inputs.access),
-        Missing::Show,
-        cancel,
-    )
+    let mut uris = inputs.editor.unsaved(inputs.access);
+    let further = inputs.params.unsaved_files.iter().map(String::as_str);
+    uris.extend(further.take(limits::MAX_EDITOR_ITEMS));
+    list(inputs, &uris, Missing::Show, cancel)
 }
 
 /// Drafts the list of files that changed since the agent last saw them.

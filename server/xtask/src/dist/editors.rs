@@ -25,7 +25,12 @@ const ZED: [&str; 6] = [
 const NVIM: [&str; 5] = ["doc", "lsp", "lua", "plugin", "screenshots"];
 
 /// Writes the VS Code extension of a platform, which contains the program.
-pub(super) fn write_vsix(output: &Output, platform: &Platform, program: &Path) -> Result<()> {
+pub(super) fn write_vsix(
+    output: &Output,
+    platform: &Platform,
+    program: &Path,
+    repository_url: Option<&str>,
+) -> Result<()> {
     let folder = repository().join("clients/vscode");
     let npm = |arguments: &[&str]| {
         let program = if cfg!(windows) { "npm.cmd" } else { "npm" };
@@ -48,13 +53,20 @@ pub(super) fn write_vsix(output: &Output, platform: &Platform, program: &Path) -
         .env("SIGHTLINE_VSIX_TARGET", platform.vscode)
         .env("SIGHTLINE_VSIX_PROGRAM", program)
         .env("SIGHTLINE_VSIX_FILE", output.folder.join(&name));
+    if let Some(url) = repository_url {
+        package.env("SIGHTLINE_VSIX_REPOSITORY", url);
+    }
     succeed(&mut package)?;
     output.print(&name);
     Ok(())
 }
 
 /// Writes the plugin for Neovim, as a folder and as an archive, and the extension for Zed.
-pub(super) fn write_shared(output: &Output, license: &str) -> Result<()> {
+pub(super) fn write_shared(
+    output: &Output,
+    license: &str,
+    repository_url: Option<&str>,
+) -> Result<()> {
     let plugin = nvim_plugin(license)?;
     let root = output.folder.join("sightline.nvim");
     if root.exists() {
@@ -70,7 +82,16 @@ pub(super) fn write_shared(output: &Output, license: &str) -> Result<()> {
     output.write(&format!("{name}.tar.gz"), &archive::tar_gz(&name, &plugin)?)?;
 
     let name = format!("sightline-zed-v{VERSION}");
-    let extension = collect(&repository().join("clients/zed"), &ZED)?;
+    let mut extension = collect(&repository().join("clients/zed"), &ZED)?;
+    if let Some(url) = repository_url {
+        for entry in &mut extension {
+            if entry.path == "extension.toml" {
+                // A key of the top level precedes all tables.
+                let line = format!("repository = {}\n", serde_json::to_string(url)?);
+                entry.content.splice(0..0, line.into_bytes());
+            }
+        }
+    }
     output.write(
         &format!("{name}.tar.gz"),
         &archive::tar_gz(&name, &extension)?,

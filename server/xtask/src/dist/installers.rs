@@ -122,4 +122,44 @@ mod tests {
         let formula = fs::read_to_string(repository().join("packaging/sightline.rb")).unwrap();
         assert!(fill(&formula, "", &BTreeMap::new()).is_err());
     }
+
+    #[test]
+    fn checksums_are_those_of_the_archives() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = Output {
+            folder: folder.path().to_owned(),
+        };
+        for platform in &PLATFORMS {
+            let archive = output.folder.join(platform.archive_file(VERSION));
+            fs::write(archive, platform.target).unwrap();
+        }
+        write(&output, "https://forge.invalid/owner/sightline").unwrap();
+        let read = |name: &str| fs::read_to_string(output.folder.join(name)).unwrap();
+        let (script, sums) = (read("install.sh"), read("SHA256SUMS"));
+        for platform in &PLATFORMS {
+            let sum = hex(&Sha256::digest(platform.target));
+            let file = platform.archive_file(VERSION);
+            assert!(sums.contains(&format!("{sum}  {file}\n")), "{sums}");
+            assert!(
+                script.contains(&format!("{}={sum}", platform.target)),
+                "{script}"
+            );
+        }
+        let formula = read("sightline.rb");
+        let lines: Vec<&str> = formula.lines().map(str::trim).collect();
+        let mut checked = 0;
+        for pair in lines.windows(2) {
+            let Some(sum) = pair[1].strip_prefix("sha256 ") else {
+                continue;
+            };
+            let mut platforms = PLATFORMS.iter();
+            let target =
+                platforms.find(|platform| pair[0].contains(&platform.archive_file(VERSION)));
+            let expected = hex(&Sha256::digest(target.unwrap().target));
+            assert_eq!(sum.trim_matches('"'), expected, "{}", pair[0]);
+            checked += 1;
+        }
+        assert_eq!(checked, 4, "{formula}");
+        assert!(read("mason.yaml").contains("pkg:github/owner/sightline@"));
+    }
 }

@@ -47,8 +47,8 @@ pub(crate) struct Options {
     /// Program to package instead of building one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// Address of the repository that hosts the releases. Without it, no installers are
-    /// written.
+    /// Address of the repository that hosts the releases, which the extensions for VS Code and
+    /// Zed name. Without it, no installers are written.
     #[arg(long, value_name = "URL")]
     repository: Option<String>,
     /// Do not build the VS Code extension, which needs npm.
@@ -68,21 +68,31 @@ enum Part {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let output = Output::create()?;
     let license = fs::read_to_string(repository().join("LICENSE"))?;
+    let repository_url = options
+        .repository
+        .as_deref()
+        .map(|url| url.trim_end_matches('/'));
     if options.only != Some(Part::Shared) {
-        platform_packages(options, &output, &license)?;
+        platform_packages(options, &output, &license, repository_url)?;
     }
     if options.only != Some(Part::Platform) {
         let (name, content) = npm::main_package(&license)?;
         output.write(&name, &content)?;
-        editors::write_shared(&output, &license)?;
-        if let Some(url) = &options.repository {
-            installers::write(&output, url.trim_end_matches('/'))?;
+        editors::write_shared(&output, &license, repository_url)?;
+        match repository_url {
+            Some(url) => installers::write(&output, url)?,
+            None => println!("installers: skipped, because --repository is absent"),
         }
     }
     Ok(())
 }
 
-fn platform_packages(options: &Options, output: &Output, license: &str) -> Result<()> {
+fn platform_packages(
+    options: &Options,
+    output: &Output,
+    license: &str,
+    repository_url: Option<&str>,
+) -> Result<()> {
     let target = options.target.clone().map_or_else(host, Ok)?;
     let platform = Platform::of(&target)?;
     let path = match &options.binary {
@@ -98,8 +108,10 @@ fn platform_packages(options: &Options, output: &Output, license: &str) -> Resul
     output.write(&name, &content)?;
     let (name, content) = npm::platform_package(platform, &program, license)?;
     output.write(&name, &content)?;
-    if !options.no_vsix {
-        editors::write_vsix(output, platform, &path)?;
+    if options.no_vsix {
+        println!("VS Code extension: skipped, because of --no-vsix");
+    } else {
+        editors::write_vsix(output, platform, &path, repository_url)?;
     }
     Ok(())
 }

@@ -29,9 +29,14 @@ pub(super) fn write(definitions: &[Definition]) -> Result<String, GenerateError>
             "Client notifications.",
         ),
         (
+            "server_requests",
+            Direction::ServerRequest,
+            "Server requests.",
+        ),
+        (
             "server_notifications",
             Direction::ServerNotification,
-            "Server notifications, sent only if the setting `notifications` is true.",
+            "Server notifications. Those named `didChange...` and `didCreate...` are sent only if the setting `notifications` is true.",
         ),
     ];
     for (name, direction, doc) in tables {

@@ -37,9 +37,16 @@ pub(super) fn protocol(
             "Requests from client to server.",
         ),
         (
+            Direction::ServerRequest,
+            "Server requests",
+            "Requests from server to client. They are sent only to clients that announce them: \
+             `capabilities.experimental.sightline.openDiff: true`.",
+        ),
+        (
             Direction::ServerNotification,
             "Server notifications",
-            "Notifications from server to client. They are sent only if the setting `notifications` is true.",
+            "Notifications from server to client. Those named `didChange...` and `didCreate...` are sent only if the setting \
+             `notifications` is true.",
         ),
     ];
     contents(&mut out, &parts);
@@ -242,7 +249,7 @@ fn write_example(out: &mut String, method: &Method, example: &Value) {
         );
     }
     block(out, "Params:", &example["params"]);
-    if method.direction == Direction::Request {
+    if method.result.is_some() {
         block(out, "Result:", &example["result"]);
     }
     let varies = example["varies"].as_array().into_iter().flatten();

@@ -65,6 +65,7 @@ pub(super) fn methods() -> String {
             json!(match method.direction {
                 Direction::Request => "request",
                 Direction::ClientNotification => "clientNotification",
+                Direction::ServerRequest => "serverRequest",
                 Direction::ServerNotification => "serverNotification",
             }),
         );
@@ -94,17 +95,18 @@ pub(super) fn all_definitions() -> Result<Definitions, GenerateError> {
 pub(super) fn protocol_definitions() -> Result<Definitions, GenerateError> {
     let mut all = definitions(SchemaSettings::draft07().for_deserialize(), |generator| {
         for method in METHODS {
-            if method.direction != Direction::ServerNotification {
+            if method.direction.is_from_client() {
                 (method.params_schema)(generator);
+            } else if let Some(result_schema) = method.result_schema {
+                result_schema(generator);
             }
         }
     })?;
     let sent = definitions(SchemaSettings::draft07().for_serialize(), |generator| {
         for method in METHODS {
-            if method.direction == Direction::ServerNotification {
+            if !method.direction.is_from_client() {
                 (method.params_schema)(generator);
-            }
-            if let Some(result_schema) = method.result_schema {
+            } else if let Some(result_schema) = method.result_schema {
                 result_schema(generator);
             }
         }

@@ -34,9 +34,14 @@ fn methods(out: &mut String) {
             "Client notifications, with their params.",
         ),
         (
+            Direction::ServerRequest,
+            "ServerRequests",
+            "Server requests, with their params and results.",
+        ),
+        (
             Direction::ServerNotification,
             "ServerNotifications",
-            "Server notifications, with their params. Sent only if the setting `notifications` is true.",
+            "Server notifications, with their params. Those named `didChange...` and `didCreate...` are sent only if the setting `notifications` is true.",
         ),
     ];
     for (direction, name, doc) in tables {

@@ -38,6 +38,9 @@ pub(in crate::cli) enum Checkpoint {
         /// Maximum number of checkpoints.
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
+        /// Print an abbreviated id and the label per line, separated by a tab.
+        #[arg(long, conflicts_with = "json")]
+        ids: bool,
     },
     /// Show what changed between two checkpoints, or between one and the workspace.
     Diff {
@@ -61,6 +64,24 @@ pub(in crate::cli) enum Checkpoint {
         /// Only these paths and everything below them.
         #[arg(value_name = "PATH", last = true)]
         paths: Vec<String>,
+    },
+    /// Set or remove the label of a checkpoint. `checkpoints.keepAutomatic` does not count
+    /// checkpoints with a label.
+    Label {
+        #[command(flatten)]
+        workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
+        /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
+        /// third of the newest session of an agent.
+        #[arg(value_name = "ID")]
+        id: String,
+        /// New label.
+        #[arg(value_name = "TEXT", required_unless_present = "remove")]
+        text: Option<String>,
+        /// Remove the label.
+        #[arg(long, conflicts_with = "text")]
+        remove: bool,
     },
     /// Show a checkpoint and what changed since the one before it.
     Show {
@@ -138,9 +159,16 @@ pub(in crate::cli) enum Checkpoint {
 /// How much of a preview to show.
 #[derive(Args, Clone, Copy)]
 pub(in crate::cli) struct Length {
-    /// Show all changes, not only the first 20.
+    /// Show all entries, not only the first 20.
     #[arg(long)]
-    pub(super) all: bool,
+    all: bool,
+}
+
+impl Length {
+    /// Returns the maximum number of entries.
+    pub(super) fn limit(self) -> usize {
+        if self.all { usize::MAX } else { 20 }
+    }
 }
 
 #[derive(Args)]
@@ -199,6 +227,8 @@ pub(in crate::cli) struct Delete {
     /// session of an agent.
     #[arg(value_name = "ID", required = true)]
     pub(super) ids: Vec<String>,
+    #[command(flatten)]
+    pub(super) length: Length,
 }
 
 #[derive(Args)]
@@ -216,6 +246,8 @@ pub(in crate::cli) struct Prune {
     /// Remove the oldest checkpoints until the rest uses at most this many bytes.
     #[arg(long, value_name = "N")]
     pub(super) max_bytes: Option<u64>,
+    #[command(flatten)]
+    pub(super) length: Length,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use sightline_protocol::checkpoint::{
-    Checkpoint, DifferenceStatus, FileDifference, RestoreConflict,
+    Checkpoint, DifferenceStatus, FileDifference, RestoreConflict, short_id as abbreviated,
 };
 use sightline_workspace::{clock::now_millis, escape::one_line};
 
@@ -15,7 +15,17 @@ pub(super) const HUNK: Style = AnsiColor::Cyan.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
 
-pub(super) fn difference(file: &FileDifference) -> String {
+/// Returns the line that counts the entries of a preview after the first `limit`. Empty if there
+/// are none.
+pub(super) fn more_line(count: usize, limit: usize) -> String {
+    match count.saturating_sub(limit) {
+        0 => String::new(),
+        more => format!("{DIM}... and {more} more; --all shows them{DIM:#}\n"),
+    }
+}
+
+/// Formats a changed file as a line with colors.
+pub(in crate::cli) fn difference(file: &FileDifference) -> String {
     let (sign, style) = match file.status {
         DifferenceStatus::Added => ("A", ADDED),
         DifferenceStatus::Modified => ("M", CHANGED),
@@ -71,8 +81,7 @@ pub(super) fn print(text: &str) -> Result<(), Error> {
 
 /// Returns an abbreviated id.
 pub(super) fn short_id(checkpoint: &Checkpoint) -> String {
-    let id = &checkpoint.id;
-    format!("{CHANGED}{}{CHANGED:#}", id.get(..10).unwrap_or(id))
+    format!("{CHANGED}{}{CHANGED:#}", abbreviated(&checkpoint.id))
 }
 
 pub(super) fn counts(checkpoint: &Checkpoint) -> String {

@@ -9,9 +9,9 @@ use sightline_workspace::clock::now_millis;
 
 use super::{
     OFFLINE,
-    arguments::{Delete, Prune},
+    arguments::{Delete, Length, Prune},
     confirm::{ConfirmArgs, Proceed, ask},
-    format::{print, size},
+    format::{more_line, print, size},
     list_all, listed_line, print_as, resolve_id,
 };
 use crate::{
@@ -37,7 +37,7 @@ pub(super) fn prune(arguments: &Prune) -> Result<i32, Error> {
         ..PruneCheckpointsParams::default()
     };
     let requests = Requests::new(&arguments.workspace, OFFLINE);
-    remove(&requests, &arguments.confirm, &params)
+    remove(&requests, &arguments.confirm, &params, arguments.length)
 }
 
 /// `sightline checkpoint delete`.
@@ -57,7 +57,7 @@ pub(super) fn delete(arguments: &Delete) -> Result<i32, Error> {
         ids,
         ..PruneCheckpointsParams::default()
     };
-    remove(&requests, &arguments.confirm, &params)
+    remove(&requests, &arguments.confirm, &params, arguments.length)
 }
 
 /// Shows what would be removed, asks, and removes it.
@@ -65,6 +65,7 @@ fn remove(
     requests: &Requests,
     confirm: &ConfirmArgs,
     params: &PruneCheckpointsParams,
+    length: Length,
 ) -> Result<i32, Error> {
     let proceed = confirm.proceed()?;
     let workspace: &Workspace = requests.workspace;
@@ -76,7 +77,7 @@ fn remove(
     };
     let see = || {
         let pruned = prune(true)?;
-        Ok::<_, Error>((removal_lines(&pruned, &list_all(requests)?), pruned))
+        Ok::<_, Error>((removal_lines(&pruned, &list_all(requests)?, length), pruned))
     };
     if proceed == Proceed::DryRun {
         let (lines, pruned) = see()?;
@@ -110,19 +111,19 @@ fn remove(
     Ok(DONE)
 }
 
-/// Lists the checkpoints that would be removed.
-fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed]) -> String {
+/// Lists the checkpoints that would be removed, after a summary.
+fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed], length: Length) -> String {
+    let count = pruned.checkpoints.len();
+    if count == 0 {
+        return "nothing to remove\n".to_owned();
+    }
+    let freed = size(pruned.freed_bytes);
+    let summary = plural(count as u64, "checkpoint");
+    let mut lines = format!("{summary} would be removed, about {freed} freed\n");
+    let limit = length.limit();
     let removed = listed
         .iter()
         .filter(|one| pruned.checkpoints.contains(&one.id));
-    let mut lines: String = removed.map(listed_line).collect();
-    lines.push_str(&match pruned.checkpoints.len() {
-        0 => "nothing to remove\n".to_owned(),
-        count => {
-            let count = plural(count as u64, "checkpoint");
-            let freed = size(pruned.freed_bytes);
-            format!("{count} would be removed, about {freed} freed\n")
-        }
-    });
-    lines
+    lines.extend(removed.take(limit).map(listed_line));
+    lines + &more_line(count, limit)
 }

@@ -3,7 +3,7 @@
 use sightline_protocol::{
     checkpoint::{
         PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
-        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, UndoRestoreParams,
+        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, UndoRestoreParams, short_id,
     },
     error::ErrorKind,
     method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
@@ -14,20 +14,19 @@ use super::{
     absolute_paths,
     arguments::{Length, ModeArgument, Restore, Undo},
     confirm::{Proceed, ask},
-    format::{CHANGED, DIM, REMOVED, format_skipped, print},
+    format::{CHANGED, DIM, REMOVED, format_skipped, more_line, print},
     print_as, resolve_id,
 };
 use crate::{
     cli::{
-        DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
+        DONE, FAILURE, NEGATIVE, Workspace, print_error, print_json, print_message, print_to,
+        requests::Requests,
     },
     error::Error,
     plural::plural,
 };
 
 const UP_TO_DATE: &str = "already up to date";
-/// Changes in a preview without `--all`.
-const SHOWN_CHANGES: usize = 20;
 
 /// `sightline checkpoint preview`.
 pub(super) fn preview(
@@ -94,7 +93,7 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
     match run_undo(arguments) {
         // An unknown id is a failure.
         Err(error) if arguments.id.is_none() && error.kind == ErrorKind::NotFound => {
-            print_message(&error.message);
+            print_error(&error, arguments.workspace.json);
             Ok(NEGATIVE)
         }
         done => done,
@@ -188,11 +187,7 @@ struct Plan {
 impl Plan {
     fn new(preview: PreviewRestoreResult, conversation: Option<String>, length: Length) -> Self {
         let mut lines = summary(&preview);
-        let limit = if length.all {
-            usize::MAX
-        } else {
-            SHOWN_CHANGES
-        };
+        let limit = length.limit();
         for change in preview.changes.iter().take(limit) {
             let (style, action) = match change.action {
                 RestoreAction::Delete => (REMOVED, "delete"),
@@ -203,13 +198,10 @@ impl Plan {
                 "{style}{action}{style:#}  {path}  {DIM}{reason}{DIM:#}\n"
             ));
         }
-        let more = preview.changes.len().saturating_sub(limit);
-        if more > 0 {
-            lines.push_str(&format!(
-                "{DIM}... and {more} more; --all shows them{DIM:#}\n"
-            ));
-        }
-        lines.extend(preview.conflicts.iter().map(format_skipped));
+        lines.push_str(&more_line(preview.changes.len(), limit));
+        let conflicts = preview.conflicts.iter();
+        lines.extend(conflicts.take(limit).map(format_skipped));
+        lines.push_str(&more_line(preview.conflicts.len(), limit));
         if let Some(conversation) = &conversation {
             lines.push_str(&format!("{conversation}\n"));
         }
@@ -289,7 +281,7 @@ fn print_outcomes(workspace: &Workspace, restored: &RestoreCheckpointResult) -> 
             line.push_str(&format!(", task {} has {messages}", task.task_id));
         }
         if let Some(undo) = &restored.undo_id {
-            line.push_str(&format!("; undo with {undo}"));
+            line.push_str(&format!("; undo with {}", short_id(undo)));
         }
         line.push_str(if skipped.is_empty() { "\n" } else { ":\n" });
         line.extend(skipped.iter().map(format_skipped));

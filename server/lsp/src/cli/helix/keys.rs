@@ -1,6 +1,6 @@
 //! Key bindings for `config.toml`, which pass the file and the selection.
 
-use toml_edit::{Item, Table};
+use toml_edit::{Item, Table, TableLike};
 
 use super::{Merged, SERVER, parse, subtable};
 use crate::{error::Error, session::capabilities};
@@ -13,9 +13,11 @@ const MENU: &str = "A";
 ///
 /// The params are JSON expanded by the editor, not a shell command, so file names need no
 /// quoting.
-const BINDINGS: [(&str, &str, &str); 5] = [
+const BINDINGS: [(&str, &str, &str); 7] = [
     ("e", "environmentDetails", ""),
     ("c", "createCheckpoint", ""),
+    ("d", "showChanges", ""),
+    ("f", "restoreFile", ""),
     ("u", "undoLastRestore", ""),
     ("a", "checkAccess", r#" {"paths": ["%{buffer_name}"]}"#),
     (
@@ -55,7 +57,7 @@ pub(super) fn merge(text: &str) -> Result<Merged, Error> {
             if !commands.contains(&command) {
                 continue;
             }
-            let binding = format!(":lsp-workspace-command {command}{params}");
+            let binding = binding(&command, params);
             match menu.get(key).map(Item::as_str) {
                 None => {
                     menu.insert(key, binding.into());
@@ -71,4 +73,44 @@ pub(super) fn merge(text: &str) -> Result<Merged, Error> {
         text: document.to_string(),
         notes,
     })
+}
+
+fn binding(command: &str, params: &str) -> String {
+    format!(":lsp-workspace-command {command}{params}")
+}
+
+/// Removes the bindings from a `config.toml`, and the tables that are empty then.
+///
+/// # Errors
+/// `invalidParams` if the text is not TOML.
+pub(super) fn remove(text: &str) -> Result<Merged, Error> {
+    let mut document = parse(text)?;
+    for mode in ["normal", "select"] {
+        remove_below(document.as_table_mut(), &["keys", mode, "space", MENU]);
+    }
+    Ok(Merged {
+        text: document.to_string(),
+        notes: Vec::new(),
+    })
+}
+
+/// Removes our bindings from the table at a path, and the tables on the path that become empty.
+fn remove_below(table: &mut dyn TableLike, path: &[&str]) {
+    let Some((name, rest)) = path.split_first() else {
+        for (key, command, params) in BINDINGS {
+            let ours = binding(&format!("{SERVER}.{command}"), params);
+            if table.get(key).and_then(Item::as_str) == Some(ours.as_str()) {
+                table.remove(key);
+            }
+        }
+        return;
+    };
+    let Some(below) = table.get_mut(name).and_then(Item::as_table_like_mut) else {
+        return;
+    };
+    let was_empty = below.is_empty();
+    remove_below(below, rest);
+    if below.is_empty() && !was_empty {
+        table.remove(name);
+    }
 }

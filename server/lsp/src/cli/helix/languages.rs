@@ -158,6 +158,73 @@ fn add_server(document: &mut DocumentMut, program: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Removes the server from a `languages.toml`, and the entries of languages that only add it.
+///
+/// # Errors
+/// `invalidParams` if the text is not TOML or has an unexpected structure.
+pub(super) fn remove(text: &str) -> Result<Merged, Error> {
+    let mut document = super::parse(text)?;
+    if let Some(servers) = document.get_mut("language-server")
+        && let Some(servers) = servers.as_table_like_mut()
+        && servers.remove(SERVER).is_some()
+        && servers.is_empty()
+    {
+        document.remove("language-server");
+    }
+    if document.contains_key("language") {
+        let known = known()?;
+        let mut languages = Languages::of(&mut document)?;
+        let added: Vec<bool> = languages
+            .entries()
+            .into_iter()
+            .map(|entry| remove_server(entry) && only_adds(entry, &known))
+            .collect();
+        languages.retain(|at| !added.get(at).copied().unwrap_or_default());
+        if languages.entries().is_empty() {
+            document.remove("language");
+        }
+    }
+    Ok(Merged {
+        text: document.to_string(),
+        notes: Vec::new(),
+    })
+}
+
+/// Removes the server from the list of a language. Returns whether it was there.
+fn remove_server(entry: &mut dyn TableLike) -> bool {
+    let servers = entry
+        .get_mut("language-servers")
+        .and_then(Item::as_array_mut);
+    let Some(servers) = servers else {
+        return false;
+    };
+    let Some(at) = servers.iter().position(is_ours) else {
+        return false;
+    };
+    servers.remove(at);
+    true
+}
+
+/// Returns whether an entry without the server says what Helix does without it.
+fn only_adds(entry: &dyn TableLike, known: &Table) -> bool {
+    let names = |servers: Option<&Item>| {
+        let servers = servers.and_then(Item::as_array);
+        servers.map(|servers| {
+            servers
+                .iter()
+                .map(|one| one.to_string().trim().to_owned())
+                .collect::<Vec<_>>()
+        })
+    };
+    let name = named(entry).unwrap_or_default();
+    let rest = names(entry.get("language-servers")).unwrap_or_default();
+    if name == TEXT {
+        let scope = entry.get("scope").and_then(Item::as_str);
+        return entry.len() == 4 && scope == Some(TEXT_SCOPE) && rest.is_empty();
+    }
+    entry.len() == 2 && names(known.get(name)).is_some_and(|servers| servers == rest)
+}
+
 /// The `language` list, as tables or as an array.
 enum Languages<'a> {
     Tables(&'a mut ArrayOfTables),
@@ -189,6 +256,19 @@ impl<'a> Languages<'a> {
                 .filter_map(Value::as_inline_table_mut)
                 .map(|table| table as &mut dyn TableLike)
                 .collect(),
+        }
+    }
+
+    /// Keeps the entries with these numbers.
+    fn retain(&mut self, keeps: impl Fn(usize) -> bool) {
+        let mut at = 0;
+        let mut next = || {
+            at += 1;
+            keeps(at - 1)
+        };
+        match self {
+            Self::Tables(tables) => tables.retain(|_| next()),
+            Self::Values(values) => values.retain(|_| next()),
         }
     }
 
@@ -269,12 +349,16 @@ fn unknown(name: &str) -> Error {
     ))
 }
 
-/// Appends the server to a list, unless it is present.
-fn append(servers: &mut Array) {
-    let is_ours = |server: &Value| match server {
+/// Returns whether an element of a list of servers is this server.
+fn is_ours(server: &Value) -> bool {
+    match server {
         Value::InlineTable(table) => table.get("name").and_then(Value::as_str) == Some(SERVER),
         server => server.as_str() == Some(SERVER),
-    };
+    }
+}
+
+/// Appends the server to a list, unless it is present.
+fn append(servers: &mut Array) {
     if servers.iter().any(is_ours) {
         return;
     }

@@ -31,6 +31,10 @@ pub(super) struct HelixConfig {
     /// `languages.toml`. The previous file is kept as a backup.
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     merge: Option<Option<PathBuf>>,
+    /// Remove what `--merge` adds, from `languages.toml` and `config.toml` of a folder (by default
+    /// the user's), or from a single `languages.toml`. The previous file is kept as a backup.
+    #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with_all = ["merge", "languages"])]
+    remove: Option<Option<PathBuf>>,
 }
 
 /// A configuration file with our entries.
@@ -42,26 +46,38 @@ struct Merged {
 }
 
 pub(super) fn run(arguments: &HelixConfig) -> Result<i32, Error> {
+    if let Some(target) = &arguments.remove {
+        return change(target.as_ref(), "remove", &languages::remove, &keys::remove);
+    }
     let wanted = languages::wanted(&arguments.languages)?;
     let program = program();
     let Some(target) = &arguments.merge else {
         return print_both(&wanted, &program);
     };
+    let add = |text: &str| languages::merge(text, &wanted, &program);
+    change(target.as_ref(), "add", &add, &keys::merge)
+}
+
+/// Changes one or both files. `verb` says what is done to the entries.
+fn change(
+    target: Option<&PathBuf>,
+    verb: &'static str,
+    languages: &dyn Fn(&str) -> Result<Merged, Error>,
+    keys: &dyn Fn(&str) -> Result<Merged, Error>,
+) -> Result<i32, Error> {
     let folder = match target {
         Some(path) if path.extension().is_some_and(|end| end == "toml") => {
-            merge(path, |text| languages::merge(text, &wanted, &program))?.write()?;
+            merge(path, languages)?.write(verb)?;
             return Ok(DONE);
         }
         Some(folder) => folder.clone(),
         None => helix_folder()?,
     };
-    // Nothing is written unless both files can be merged.
-    let languages = merge(&folder.join("languages.toml"), |text| {
-        languages::merge(text, &wanted, &program)
-    })?;
-    let keys = merge(&folder.join("config.toml"), keys::merge)?;
-    languages.write()?;
-    keys.write()?;
+    // Nothing is written unless both files can be changed.
+    let languages = merge(&folder.join("languages.toml"), languages)?;
+    let keys = merge(&folder.join("config.toml"), keys)?;
+    languages.write(verb)?;
+    keys.write(verb)?;
     Ok(DONE)
 }
 
@@ -83,13 +99,13 @@ struct Pending {
     merged: Merged,
 }
 
-fn merge(path: &Path, merge: impl Fn(&str) -> Result<Merged, Error>) -> Result<Pending, Error> {
+fn merge(path: &Path, merge: &dyn Fn(&str) -> Result<Merged, Error>) -> Result<Pending, Error> {
     let file = config_file::File::read(path)?;
     let merged = merge(file.text()).map_err(|error| {
         Error::new(
             error.kind,
             format!(
-                "cannot merge into {}: {}; nothing was changed",
+                "cannot change {}: {}; nothing was changed",
                 path.display(),
                 error.message
             ),
@@ -99,10 +115,10 @@ fn merge(path: &Path, merge: impl Fn(&str) -> Result<Merged, Error>) -> Result<P
 }
 
 impl Pending {
-    fn write(self) -> Result<(), Error> {
+    fn write(self, verb: &str) -> Result<(), Error> {
         let path = self.file.path().display().to_string();
         let report = if self.merged.text == self.file.text() {
-            format!("{path}: nothing to add\n")
+            format!("{path}: nothing to {verb}\n")
         } else {
             match self.file.replace_with_backup(&self.merged.text)? {
                 Some(backup) => {

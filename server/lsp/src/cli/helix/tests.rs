@@ -12,7 +12,16 @@ fn merged(text: &str, names: &[&str]) -> Merged {
     let merged = languages::merge(text, &wanted, "sightline").unwrap();
     let again = languages::merge(&merged.text, &wanted, "sightline").unwrap();
     assert_eq!(again.text, merged.text, "merging twice is merging once");
+    let removed = languages::remove(&merged.text).unwrap().text;
+    assert!(!removed.contains("sightline"), "{removed}");
+    assert_eq!(languages::remove(&removed).unwrap().text, removed);
     merged
+}
+
+/// Asserts that merging and removing changes nothing.
+fn assert_removable(text: &str, names: &[&str]) {
+    let removed = languages::remove(&merged(text, names).text).unwrap();
+    assert_eq!(removed.text, text);
 }
 
 fn refused(text: &str, names: &[&str]) -> String {
@@ -262,7 +271,21 @@ fn bound(text: &str) -> Merged {
     let merged = keys::merge(text).unwrap();
     let again = keys::merge(&merged.text).unwrap();
     assert_eq!(again.text, merged.text, "merging twice is merging once");
+    assert_eq!(keys::remove(&merged.text).unwrap().text, text);
     merged
+}
+
+#[test]
+fn removing_restores_the_text() {
+    for text in [
+        "",
+        "# mine\n[[language]]\nname = \"rust\" # r\nlanguage-servers = [ \"a\", \"b\" ]\n",
+        "[language-server.a]\ncommand = \"a\"\n\n[[language]]\nname = \"zig\"\nauto-format = true\nlanguage-servers = [\"a\"]\n# end\n",
+        "language = [{ name = \"rust\", language-servers = [\"a\"] }]\n",
+        "[[language]]\nname = \"rust\"\nlanguage-servers = [\n  \"a\", # first\n  \"b\",\n]\n",
+    ] {
+        assert_removable(text, &["rust", "go", "zig", "text"]);
+    }
 }
 
 #[test]

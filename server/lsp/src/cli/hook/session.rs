@@ -13,9 +13,8 @@ use sightline_agents::{
 };
 use sightline_checkpoint::Checkpoints;
 use sightline_protocol::{
-    checkpoint::CreateCheckpointParams,
-    environment::EnvironmentDetailsParams,
-    method::{CreateCheckpoint, EnvironmentDetails},
+    checkpoint::CreateCheckpointParams, environment::EnvironmentDetailsParams,
+    method::CreateCheckpoint,
 };
 use sightline_workspace::storage::{Storage, atomic_file};
 
@@ -29,7 +28,7 @@ use super::{
     turns::SessionTurns,
     with_deadline,
 };
-use crate::{error::Error, services::stores::default_storage_dir};
+use crate::error::Error;
 
 /// Time to create a checkpoint. A running server completes it later.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -187,9 +186,7 @@ impl Session {
             ..EnvironmentDetailsParams::default()
         };
         let attached = Attached { offline: false };
-        let details = attached
-            .call::<EnvironmentDetails>(&self.workspace, params)?
-            .0;
+        let details = attached.environment_details(&self.workspace, params)?.0;
         let file = self.state_file();
         let stored = file
             .as_deref()
@@ -215,10 +212,7 @@ impl Session {
     }
 
     fn storage_dir(&self) -> Option<PathBuf> {
-        match &self.workspace.storage {
-            Some(dir) => Some(offline::absolute_path(dir).ok()?.as_path().to_owned()),
-            None => default_storage_dir().ok(),
-        }
+        offline::storage_dir(self.workspace.storage.as_deref()).ok()
     }
 
     fn store(&self, file: &Path, known: &KnownSections) -> Result<(), Error> {

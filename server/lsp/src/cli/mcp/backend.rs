@@ -39,13 +39,12 @@ use crate::{
     cli::{
         Workspace,
         offline::{self, OfflineServer},
-        requests::AnsweredBy,
+        requests::{AnsweredBy, Ask},
         rule_dirs,
     },
     dispatch::Handler,
     error::Error,
     ipc::{self, client::Reply},
-    services::stores::default_storage_dir,
 };
 
 /// The files on disk may be older than what the user sees.
@@ -165,7 +164,8 @@ impl Backend {
             consume: false,
             ..EnvironmentDetailsParams::default()
         };
-        let (result, from) = self.request::<EnvironmentDetails>(params)?;
+        let (result, from) =
+            self.request_by::<EnvironmentDetails>(ipc::client::environment_details, params)?;
         Ok(match from {
             AnsweredBy::Editor => result.text,
             AnsweredBy::Disk => {
@@ -322,7 +322,7 @@ impl Backend {
         for server in self.servers_below(&params.path)? {
             opened = Some(server.call::<ReadFile>(params.clone())?);
         }
-        let (result, from) = self.request::<ReadFile>(params)?;
+        let (result, from) = self.request_by::<ReadFile>(ipc::client::read_file, params)?;
         match opened {
             Some(opened) if result.source == TextSource::Disk => Ok((opened, from)),
             _ => Ok((result, from)),
@@ -460,13 +460,18 @@ impl Backend {
 
     /// Asks the running server, else this process.
     fn request<M: Handler>(&self, params: M::Params) -> Result<(M::Result, AnsweredBy), Error> {
-        let dir = match &self.workspace.storage {
-            Some(dir) => Some(offline::absolute_path(dir)?.as_path().to_owned()),
-            None => default_storage_dir().ok(),
-        };
-        let storage = dir.and_then(|dir| Storage::open(&dir).ok());
+        self.request_by::<M>(ipc::client::request::<M>, params)
+    }
+
+    fn request_by<M: Handler>(
+        &self,
+        ask: Ask<M>,
+        params: M::Params,
+    ) -> Result<(M::Result, AnsweredBy), Error> {
+        let dir = offline::storage_dir(self.workspace.storage.as_deref());
+        let storage = dir.ok().and_then(|dir| Storage::open(&dir).ok());
         if let Some(storage) = storage {
-            match ipc::client::request::<M>(&storage, &self.root, &params) {
+            match ask(&storage, &self.root, &params) {
                 Reply::Answered(answer) => return Ok((answer?, AnsweredBy::Editor)),
                 Reply::Silent => return Err(Error::new(ErrorKind::Busy, SILENT_SERVER)),
                 Reply::NoServer => {}

@@ -1,7 +1,7 @@
 //! The checkpoint that a command compares with.
 
 use sightline_protocol::{
-    checkpoint::{Checkpoint, CheckpointPurpose, FileDifference, ListCheckpointsParams},
+    checkpoint::{Checkpoint, CheckpointPurpose, FileDifference, ListCheckpointsParams, short_id},
     error::ErrorKind,
 };
 use sightline_workspace::{escape::one_line, path::Root};
@@ -27,7 +27,7 @@ impl BaseCheckpoint {
 
 impl std::fmt::Display for BaseCheckpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let short = self.id.get(..8).unwrap_or(&self.id);
+        let short = short_id(&self.id);
         match &self.label {
             Some(label) => write!(f, "checkpoint {short} ({})", one_line(label)),
             None => write!(f, "checkpoint {short}"),

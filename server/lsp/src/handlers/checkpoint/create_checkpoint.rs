@@ -4,8 +4,8 @@ use super::{
     checkpoint_context::CheckpointContext,
     maintenance,
     shared::{
-        conversation_mark, group_root_uris, members, notify_created, selected_roots, to_wire,
-        with_root_name,
+        check_label, conversation_mark, group_root_uris, members, notify_created, selected_roots,
+        to_wire, with_root_name,
     },
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 };
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Keep, Purpose, Request};
 use sightline_protocol::{
-    checkpoint::{Checkpoint, CreateCheckpointParams},
+    checkpoint::{Checkpoint, CreateCheckpointParams, short_id},
     error::ErrorKind,
 };
 use sightline_workspace::{cancel::Cancel, limits, storage::TaskId};
@@ -26,12 +26,7 @@ pub(crate) fn run(
     params: CreateCheckpointParams,
 ) -> Result<Response<Checkpoint>, Error> {
     let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
-    let label = params.label.as_ref().map_or(0, String::len);
-    if label > limits::MAX_LABEL_BYTES {
-        let limit = limits::MAX_LABEL_BYTES;
-        let why = format!("a label of {label} bytes exceeds the limit of {limit}; shorten it");
-        return Err(Error::new(ErrorKind::TooLarge, why));
-    }
+    check_label(params.label.as_deref())?;
     if let Some(turn) = &params.turn
         && [&turn.agent, &turn.session, &turn.turn]
             .iter()
@@ -88,7 +83,7 @@ pub(crate) fn run(
         .ok_or_else(|| Error::invalid("no folder is open; checkpoints need an open folder"))?;
     let summary = format!(
         "checkpoint {}: {} added, {} modified, {} deleted{}",
-        first.id.get(..8).unwrap_or(&first.id),
+        short_id(&first.id),
         first.added,
         first.modified,
         first.deleted,

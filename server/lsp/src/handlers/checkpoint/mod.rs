@@ -4,6 +4,7 @@ mod checkpoint_context;
 pub mod checkpoint_stats;
 pub mod create_checkpoint;
 pub mod diff_checkpoints;
+pub mod label_checkpoint;
 pub mod list_checkpoints;
 mod maintenance;
 pub mod prune_checkpoints;

@@ -15,6 +15,7 @@ use sightline_protocol::{
 };
 use sightline_workspace::{
     access::AccessView,
+    limits,
     path::{Root, Roots},
     storage::TaskId,
 };
@@ -47,6 +48,17 @@ pub(super) fn with_root_name(roots: &Roots, root: &Root, error: impl Into<Error>
         error.message = format!("{}: {}", root.name, error.message);
     }
     error
+}
+
+/// Fails if a label is too long.
+pub(super) fn check_label(label: Option<&str>) -> Result<(), Error> {
+    let length = label.map_or(0, str::len);
+    let limit = limits::MAX_LABEL_BYTES;
+    if length <= limit {
+        return Ok(());
+    }
+    let why = format!("a label of {length} bytes exceeds the limit of {limit}; shorten it");
+    Err(Error::new(ErrorKind::TooLarge, why))
 }
 
 /// Notifies the client of a new checkpoint.

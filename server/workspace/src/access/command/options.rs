@@ -204,6 +204,11 @@ impl ProgramUse {
                     self.non_paths.insert(last);
                 }
                 self.set(name.clone(), Some(value.to_owned()));
+                // `git stash list -m -p`: there, `-m` has no value.
+                let reader = program.reader.as_ref();
+                if reader.is_some_and(|reader| has(reader.when, value)) {
+                    self.set(value.to_owned(), None);
+                }
                 if !is_list {
                     return last;
                 }

@@ -173,6 +173,12 @@ const GIT: FolderReader = FolderReader {
 
 const NAMES_ONLY: NameList = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch --quiet";
 
+/// Options with which git prints contents.
+const PATCH: NameList = "-p -u -U --patch --unified --patch-with-stat --patch-with-raw --binary";
+/// [`PATCH`], and options with which merges are printed.
+const MERGE_PATCH: NameList = "-p -u -U --patch --unified --patch-with-stat --patch-with-raw --binary \
+                               -c --cc --dd --remerge-diff --diff-merges";
+
 /// The known programs. The first matching row applies.
 pub(super) const PROGRAMS: &[Program] = &[
     Program {
@@ -392,20 +398,20 @@ pub(super) const PROGRAMS: &[Program] = &[
         values: "-O --output",
         reader: Some(FolderReader {
             never: NAMES_ONLY,
-            reenabled_by: "-p -u --patch --patch-with-stat",
+            reenabled_by: PATCH,
             ..GIT
         }),
         ..PLAIN
     },
     Program {
         names: "git",
-        subcommands: "log whatchanged",
+        subcommands: "log whatchanged reflog",
         texts: "-S -G --format --pretty --author --committer --grep --since --until --after --before --date \
                 --diff-filter",
         numbers: "-U --unified -n --max-count --skip",
         values: "-O --output -L",
         reader: Some(FolderReader {
-            when: "-p -u -U --patch --patch-with-stat --unified -c --cc --dd --remerge-diff --diff-merges",
+            when: MERGE_PATCH,
             ..GIT
         }),
         ..PLAIN
@@ -415,7 +421,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         subcommands: "stash",
         texts: "-m --message",
         reader: Some(FolderReader {
-            when: "-p --patch",
+            when: MERGE_PATCH,
             ..GIT
         }),
         ..PLAIN

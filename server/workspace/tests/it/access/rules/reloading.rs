@@ -189,6 +189,21 @@ fn every_version_applies_until_the_last_is_settled() {
     assert_eq!(loader.wait(REMOVAL_DELAY).denied(), "");
 }
 
+/// A file that is missing at two checks may have been there in between.
+#[test]
+fn rules_apply_while_their_file_is_deleted_again_and_again() {
+    let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
+    let path = root.join(".clineignore");
+    let mut loader = RuleLoader::new(&root);
+    for _ in 0..5 {
+        fs::write(&path, "a\n").unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(loader.denied(), "a");
+        loader.wait(REMOVAL_DELAY);
+    }
+    assert_eq!(loader.denied(), "");
+}
+
 /// The grace period is measured from the change, even if the rules were not loaded since.
 #[test]
 fn an_old_change_applies_at_the_first_load() {

@@ -1,0 +1,168 @@
+-- Agents that are connected by their IDE protocol.
+
+local driver = require('editor')
+local has, same, test = driver.has, driver.same, driver.test
+
+local INIT = [[require('sightline').setup({ settings = { bridges = { claudeIde = true } } })]]
+
+--- Connects as Claude Code does. Returns the connection, whose `text` has all that was received.
+---@param editor Editor
+local function connect(editor)
+  local folder = editor.home .. '/.claude/ide'
+  local name
+  vim.wait(15000, function()
+    name = vim.fn.glob(folder .. '/*.lock', false, true)[1]
+    return name ~= nil
+  end, 20)
+  local lock = vim.json.decode(assert(driver.read(name)))
+  local agent = { text = '', stream = assert(vim.uv.new_tcp()) }
+  local port = assert(tonumber(vim.fs.basename(name):match('%d+')))
+  --- Sends a message of less than 64 KiB, with an empty mask.
+  function agent.send(message)
+    local text = vim.json.encode(message)
+    local length = string.char(254, math.floor(#text / 256), #text % 256)
+    agent.stream:write('\129' .. length .. '\0\0\0\0' .. text)
+  end
+  agent.stream:connect('127.0.0.1', port, function(err)
+    assert(not err, err)
+    agent.stream:read_start(function(_, data)
+      agent.text = agent.text .. (data or '')
+    end)
+    agent.stream:write(table.concat({
+      'GET / HTTP/1.1',
+      'Host: 127.0.0.1:' .. port,
+      'Upgrade: websocket',
+      'Connection: Upgrade',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      'x-claude-code-ide-authorization: ' .. lock.authToken,
+      '\r\n',
+    }, '\r\n'))
+  end)
+  --- Waits until a text is received, and forgets what came until then.
+  function agent.wait(text)
+    local found = vim.wait(15000, function()
+      return agent.text:find(text, 1, true) ~= nil
+    end, 20)
+    assert(found, ('`%s` is not in:\n%s'):format(text, agent.text))
+    agent.text = ''
+  end
+  agent.wait('101 Switching Protocols')
+  agent.send({ id = 1, method = 'initialize', params = { clientInfo = { name = 'claude-code' } } })
+  agent.wait('protocolVersion')
+  agent.send({ method = 'notifications/initialized' })
+  return agent
+end
+
+test('the connected agents are shown, paused, and get what is sent', function()
+  local shop = driver.sample()
+  local editor = driver.start({ cwd = shop, init = INIT })
+  editor:command('edit src/cart.py')
+  editor:wait([[return vim.b.sightline_status == 'Sightline']])
+  editor:command('Sightline agents')
+  editor:wait_screen('connected by IDE protocol: no agent')
+  editor:press('q')
+  editor:press(':Sightline send<CR>')
+  editor:wait_said('no agent is connected')
+
+  local agent = connect(editor)
+  agent.wait('src/cart.py')
+  editor:wait([[return vim.b.sightline_status == 'Sightline claude-code']])
+  same(editor:lua([[return require('sightline').status().agents]]), { 'claude-code' })
+  editor:command('Sightline agents')
+  editor:wait_screen('connected by IDE protocol: claude-code')
+  editor:press('q')
+  editor:command('checkhealth sightline')
+  has(table.concat(editor:call('nvim_buf_get_lines', 0, 0, -1, false), '\n'), 'connected by IDE protocol: claude-code')
+  editor:command('quit')
+
+  editor:press(':2,3Sightline send<CR>')
+  agent.wait('"lineEnd":2,"lineStart":1')
+  editor:wait_said('sent lines 2 to 3 of src/cart.py')
+  editor:press(':Sightline send<CR>')
+  editor:wait_said('sent src/cart.py')
+  agent.wait('at_mentioned')
+  editor:press('ggV<Cmd>Sightline send<CR><Esc>')
+  agent.wait('"lineEnd":0,"lineStart":0')
+  editor:command('edit .env')
+  editor:press(':Sightline send<CR>')
+  has(editor:wait_said('.env'), 'denied')
+  editor:press(':1Sightline log<CR>')
+  editor:wait_said('`log` takes no range')
+  editor:command('edit src/cart.py')
+
+  editor:press(':Sightline pause<CR>')
+  agent.wait('"filePath":""')
+  editor:wait([[return vim.b.sightline_status == 'Sightline claude-code paused']])
+  same(editor:lua([[return require('sightline').status().paused]]), true)
+  editor:press(':Sightline pause<CR>')
+  agent.wait('src/cart.py')
+  editor:wait([[return vim.b.sightline_status == 'Sightline claude-code']])
+  agent.stream:close()
+  editor:wait([[return vim.b.sightline_status == 'Sightline']])
+  editor:quit()
+end)
+
+--- Proposes a change as Claude Code does.
+local function propose(agent, id, path, contents)
+  local arguments =
+    { old_file_path = path, new_file_path = path, new_file_contents = contents, tab_name = 'change ' .. id }
+  agent.send({ id = id, method = 'tools/call', params = { name = 'openDiff', arguments = arguments } })
+end
+
+test('a proposed change is shown, edited, accepted and rejected', function()
+  local shop = driver.sample()
+  local editor = driver.start({ cwd = shop, init = INIT })
+  editor:command('edit src/cart.py')
+  local agent = connect(editor)
+  local path = shop .. '/src/cart.py'
+  local tabs = [[return #vim.api.nvim_list_tabpages() == ...]]
+  local old = assert(driver.read(path))
+
+  propose(agent, 5, path, '# first\n' .. old)
+  editor:wait_screen(':w accepts')
+  same(editor:lua([[return vim.wo.diff and vim.bo.filetype]]), 'python')
+  has(editor:lua([[return vim.api.nvim_get_current_line()]]), '# first')
+  editor:press('A, edited<Esc>:w<CR>')
+  agent.wait('# first, edited')
+  editor:wait(tabs, 1)
+  same(#editor:ask('list_checkpoints').checkpoints, 1)
+  -- The agent writes the file, and the editor reads it.
+  driver.write(path, '# written\n')
+  editor:wait([[return vim.fn.getline(1) == '# written']])
+
+  for id, reject in pairs({ [6] = 'Sightline reject', [7] = 'quit', [8] = 'tabclose' }) do
+    propose(agent, id, path, 'two\n')
+    editor:wait_screen(':w accepts')
+    if id == 6 then
+      editor:press('Aedited<Esc>')
+      editor:wait([[return vim.bo.modified]])
+    end
+    editor:command(reject)
+    agent.wait('DIFF_REJECTED')
+    editor:wait(tabs, 1)
+  end
+
+  -- Nothing opens while the user types.
+  editor:press('i')
+  propose(agent, 9, shop .. '/new.txt', 'three')
+  vim.wait(500)
+  editor:press('typed')
+  editor:wait([[return vim.fn.getline(1) == 'typed# written']])
+  editor:press('<Esc>')
+  editor:wait_screen(':w accepts')
+  editor:command('Sightline accept')
+  agent.wait('"FILE_SAVED","type":"text"},{"text":"three"')
+  editor:wait(tabs, 1)
+
+  -- Decided in the terminal of the agent.
+  propose(agent, 10, path, 'four\n')
+  editor:wait_screen(':w accepts')
+  agent.send({ id = 11, method = 'tools/call', params = { name = 'close_tab', arguments = { tab_name = 'change 10' } } })
+  agent.wait('TAB_CLOSED')
+  editor:wait(tabs, 1)
+  editor:command('Sightline accept')
+  editor:wait_said('no proposed change')
+  agent.stream:close()
+  editor:quit()
+end)

@@ -1,0 +1,170 @@
+/**
+ * Changes that agents propose, shown in diff editors until the user accepts or rejects them.
+ *
+ * The right side of the diff is a file of a file system in memory, so that it can be edited. Saving it accepts
+ * the change, and closing the editor rejects it.
+ */
+
+import * as vscode from "vscode";
+
+import type { OpenDiffParams, OpenDiffResult } from "../../types/protocol";
+import type { Client } from "./client";
+
+/** Scheme of proposed texts: `sightline-proposal:/diffId/path`. */
+export const PROPOSAL_SCHEME = "sightline-proposal";
+
+interface Proposal {
+  readonly params: OpenDiffParams;
+  readonly uri: vscode.Uri;
+  readonly decide: (result: OpenDiffResult) => void;
+}
+
+/** Shows proposed changes until disposed. */
+export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
+  /** By the text of the URI. */
+  private readonly open = new Map<string, Proposal>();
+  /** Texts of open editors, also after the decision. */
+  private readonly texts = new Map<string, Uint8Array>();
+  private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  private readonly disposables: vscode.Disposable[];
+
+  readonly onDidChangeFile = this.changed.event;
+
+  constructor(client: Client) {
+    client.onRequest("sightline/openDiff", (params) => this.show(params));
+    client.onNotification("sightline/closeDiff", ({ diffId }) => {
+      const proposal = [...this.open.values()].find(({ params }) => params.diffId === diffId);
+      if (proposal) {
+        void this.decide(proposal, { accepted: false });
+      }
+    });
+    this.disposables = [
+      this.changed,
+      vscode.workspace.registerFileSystemProvider(PROPOSAL_SCHEME, this, { isCaseSensitive: true }),
+      vscode.window.tabGroups.onDidChangeTabs(({ closed }) => closed.forEach((tab) => this.closed(tab))),
+    ];
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.disposables).dispose();
+  }
+
+  /** Opens a diff editor. Resolves with the user's decision. */
+  private async show(params: OpenDiffParams): Promise<OpenDiffResult> {
+    const uri = vscode.Uri.from({ scheme: PROPOSAL_SCHEME, path: `/${params.diffId}/${params.path}` });
+    const text = Buffer.from(params.contents);
+    const decided = new Promise<OpenDiffResult>((decide) => {
+      this.open.set(uri.toString(), { params, uri, decide });
+    });
+    this.texts.set(uri.toString(), text);
+    const file = vscode.Uri.parse(params.uri);
+    const exists = await vscode.workspace.fs.stat(file).then(() => true, () => false);
+    const older = exists ? file : uri.with({ query: "empty" });
+    await vscode.commands.executeCommand("vscode.diff", older, uri, params.title, { preview: false });
+    return decided;
+  }
+
+  /** Ends a proposal, and closes its editor. */
+  private async decide(proposal: Proposal, result: OpenDiffResult): Promise<void> {
+    if (!this.open.delete(proposal.uri.toString())) {
+      return;
+    }
+    proposal.decide(result);
+    // An unsaved text would be asked about.
+    const document = vscode.workspace.textDocuments.find(({ uri }) => uri.toString() === proposal.uri.toString());
+    if (document?.isDirty) {
+      await document.save();
+    }
+    await vscode.window.tabGroups.close(tabs().filter((tab) => proposalOf(tab)?.toString() === proposal.uri.toString()));
+    this.texts.delete(proposal.uri.toString());
+  }
+
+  private closed(tab: vscode.Tab): void {
+    const proposal = this.open.get(proposalOf(tab)?.toString() ?? "");
+    if (proposal) {
+      void this.decide(proposal, { accepted: false });
+    }
+  }
+
+  /** Accepts the proposal of an editor, by default the active one. */
+  async accept(uri?: vscode.Uri): Promise<void> {
+    const proposal = this.find(uri);
+    const document = await vscode.workspace.openTextDocument(proposal.uri);
+    await this.decide(proposal, accepted(proposal, document.getText()));
+  }
+
+  /** Rejects the proposal of an editor, by default the active one. */
+  async reject(uri?: vscode.Uri): Promise<void> {
+    await this.decide(this.find(uri), { accepted: false });
+  }
+
+  /** Returns the proposal of an editor, by default the active one. */
+  private find(uri?: vscode.Uri): Proposal {
+    // VS Code passes either side of the diff.
+    const wanted = uri?.scheme === PROPOSAL_SCHEME ? uri : proposalOf(vscode.window.tabGroups.activeTabGroup.activeTab);
+    const proposal = this.open.get(wanted?.toString() ?? "");
+    if (!proposal) {
+      throw new Error("No proposed change is open in this editor.");
+    }
+    return proposal;
+  }
+
+  // The file system.
+
+  readFile(uri: vscode.Uri): Uint8Array {
+    const text = this.texts.get(uri.toString());
+    if (uri.query === "empty") {
+      return new Uint8Array();
+    }
+    if (!text) {
+      throw vscode.FileSystemError.FileNotFound(uri);
+    }
+    return text;
+  }
+
+  writeFile(uri: vscode.Uri, content: Uint8Array): void {
+    this.texts.set(uri.toString(), content);
+    const proposal = this.open.get(uri.toString());
+    if (proposal) {
+      void this.decide(proposal, accepted(proposal, Buffer.from(content).toString()));
+    }
+  }
+
+  stat(uri: vscode.Uri): vscode.FileStat {
+    return { type: vscode.FileType.File, ctime: 0, mtime: 0, size: this.readFile(uri).length };
+  }
+
+  watch(): vscode.Disposable {
+    return new vscode.Disposable(() => {});
+  }
+
+  readDirectory(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  createDirectory(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  delete(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  rename(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+}
+
+function accepted(proposal: Proposal, text: string): OpenDiffResult {
+  return text === proposal.params.contents ? { accepted: true } : { accepted: true, contents: text };
+}
+
+function tabs(): vscode.Tab[] {
+  return vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+}
+
+/** Returns the proposed text that a tab shows. */
+function proposalOf(tab: vscode.Tab | undefined): vscode.Uri | undefined {
+  const uri = tab?.input instanceof vscode.TabInputTextDiff ? tab.input.modified : undefined;
+  return uri?.scheme === PROPOSAL_SCHEME ? uri : undefined;
+}

@@ -1,0 +1,89 @@
+//! `sightline completions`: clap's scripts, extended by the ids of checkpoints.
+
+use clap_complete::Shell;
+
+use super::{DONE, print};
+use crate::error::Error;
+
+/// Commands of `sightline checkpoint` with the id of a checkpoint as argument.
+const COMMANDS_WITH_ID: [&str; 7] = [
+    "diff", "show", "label", "preview", "restore", "undo", "delete",
+];
+
+/// Prints the script of a shell.
+pub(super) fn run(shell: Shell, mut program: clap::Command) -> Result<i32, Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut program, "sightline", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    print(&match shell {
+        Shell::Bash => format!("{script}{}", bash()),
+        Shell::Fish => format!("{script}{}", fish()),
+        Shell::Zsh => zsh(&script),
+        _ => script.into_owned(),
+    })?;
+    Ok(DONE)
+}
+
+/// Wraps clap's function: adds the ids to its words.
+fn bash() -> String {
+    let commands = COMMANDS_WITH_ID.join("|");
+    format!(
+        r#"
+_sightline_with_ids() {{
+    _sightline "$@"
+    local word="${{COMP_WORDS[COMP_CWORD]}}"
+    if [[ "${{COMP_WORDS[1]}}" == checkpoint && $COMP_CWORD -gt 2 && "$word" != -* ]]; then
+        case "${{COMP_WORDS[2]}}" in
+            {commands})
+                local ids
+                ids="$(sightline checkpoint list --ids 2>/dev/null | cut -f1)"
+                COMPREPLY+=($(compgen -W "last $ids" -- "$word"))
+                ;;
+        esac
+    fi
+}}
+complete -F _sightline_with_ids -o bashdefault -o default sightline
+"#
+    )
+}
+
+fn fish() -> String {
+    let commands = COMMANDS_WITH_ID.join(" ");
+    format!(
+        "complete -c sightline -n \"__fish_sightline_using_subcommand checkpoint; and \
+         __fish_seen_subcommand_from {commands}\" -f -a \"(sightline checkpoint list --ids 2>/dev/null)\"\n"
+    )
+}
+
+/// Replaces the completion of arguments that are ids.
+fn zsh(script: &str) -> String {
+    let mut lines = String::new();
+    for line in script.split_inclusive('\n') {
+        let is_id = ["id", "ids", "from", "to"].iter().any(|name| {
+            let argument = line.trim_start().trim_start_matches(['\'', '*', ':']);
+            argument.starts_with(&format!("{name} -- "))
+                && ["heckpoint", "Undo point"]
+                    .iter()
+                    .any(|word| line.contains(word))
+        });
+        if is_id {
+            lines.push_str(&line.replace(":_default'", ":_sightline_checkpoints'"));
+        } else {
+            lines.push_str(line);
+        }
+    }
+    let function = r#"
+_sightline_checkpoints() {
+    local -a ids
+    ids=(${${(f)"$(sightline checkpoint list --ids 2>/dev/null)"}/$'\t'/:})
+    _describe checkpoint ids
+}
+
+"#;
+    // Before the call at the end of the script.
+    match lines.rfind("if [ \"$funcstack[1]\"") {
+        Some(at) => lines.insert_str(at, function),
+        None => lines.push_str(function),
+    }
+    lines
+}

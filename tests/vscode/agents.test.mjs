@@ -1,0 +1,118 @@
+// Tests what the extension shows about agents that are connected by their IDE protocol.
+
+import assert from "node:assert/strict";
+import { readFile, readdir } from "node:fs/promises";
+import { connect } from "node:net";
+import path from "node:path";
+import { after, before } from "node:test";
+
+import { scenario, startEditor, until } from "./harness.mjs";
+
+let editor, agent;
+
+before(async () => {
+  editor = await startEditor({
+    files: { "cart.py": "apples = 1\npears = 2\nplums = 3\n", ".clineignore": "" },
+    machine: { "sightline.bridges.claudeIde": true },
+  });
+});
+
+after(async () => {
+  agent?.socket.destroy();
+  await editor?.stop();
+});
+
+/** Connects as Claude Code does. `text` has all that was received. */
+async function connectAgent() {
+  const folder = path.join(editor.home, ".claude/ide");
+  const name = await until("a lock file", async () => (await readdir(folder).catch(() => [])).find((file) => file.endsWith(".lock")));
+  const port = Number.parseInt(name);
+  const { authToken } = JSON.parse(await readFile(path.join(folder, name), "utf8"));
+  const connected = { socket: connect(port, "127.0.0.1"), text: "" };
+  connected.socket.on("data", (data) => (connected.text += data));
+  connected.socket.write(
+    ["GET / HTTP/1.1", `Host: 127.0.0.1:${port}`, "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", `x-claude-code-ide-authorization: ${authToken}`, "", ""].join("\r\n"),
+  );
+  await until("the handshake", () => connected.text.includes("101 Switching Protocols"));
+  for (const message of [
+    { id: 1, method: "initialize", params: { clientInfo: { name: "claude-code" } } },
+    { method: "notifications/initialized" },
+  ]) {
+    send(connected, message);
+  }
+  return connected;
+}
+
+/** Sends a frame of less than 64 KiB, with an empty mask. */
+function send({ socket }, message) {
+  const text = Buffer.from(JSON.stringify(message));
+  socket.write(Buffer.concat([Buffer.from([0x81, 0xfe, text.length >> 8, text.length & 255, 0, 0, 0, 0]), text]));
+}
+
+const label = () => editor.status.locator("[aria-label]").first().getAttribute("aria-label");
+
+scenario("the status bar lists the agents, which get what is sent, and nothing while paused", () => editor, async ({ page }) => {
+  await editor.open("cart.py");
+  assert.doesNotMatch(await label(), /agents:/);
+  agent = await connectAgent();
+  await until("the agent in the status bar", async () => (await label()).includes("Connected agents: claude-code"));
+  await until("the file", () => agent.text.includes("cart.py"));
+
+  await page.locator(".view-line").nth(1).click();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Shift+End");
+  await until("the selection", () => agent.text.includes('"text":"pears = 2"'));
+  await editor.command("Sightline: Send Selection to Agent");
+  await until("the lines", () => /"method":"at_mentioned".*?"lineEnd":1,"lineStart":1|"lineEnd":1,"lineStart":1.*?at_mentioned/.test(agent.text));
+
+  agent.text = "";
+  await editor.command("Sightline: Pause/Resume Bridges");
+  await until("an empty selection", () => agent.text.includes('"filePath":""'));
+  await until("the pause in the status bar", async () => (await label()).includes("The selection is not shown to agents"));
+  await editor.command("Sightline: Pause/Resume Bridges");
+  await until("the selection", () => agent.text.includes('"text":"pears = 2"'));
+  agent.socket.destroy();
+  await until("no agent in the status bar", async () => !(await label()).includes("agents:"));
+});
+
+scenario("a proposed change is edited and accepted, rejected, and closed by the agent", () => editor, async ({ page }) => {
+  agent = await connectAgent();
+  const propose = (id, name, contents) => {
+    const file = path.join(editor.workspace, name);
+    const parameters = { old_file_path: file, new_file_path: file, new_file_contents: contents, tab_name: `change ${id}` };
+    agent.text = "";
+    send(agent, { id, method: "tools/call", params: { name: "openDiff", arguments: parameters } });
+  };
+  const title = page.locator(".tab", { hasText: "claude-code: " });
+  const shown = () => until("the diff", async () => (await title.count()) === 1);
+  const gone = () => until("no diff", async () => (await title.count()) === 0);
+
+  propose(5, "cart.py", "apples = 9\n");
+  await shown();
+  await page.locator(".modified .view-line").first().click();
+  await page.keyboard.press("End");
+  await page.keyboard.type(" # mine");
+  await page.locator('.editor-actions [aria-label^="Accept Change"]').first().click();
+  await until("the accepted text", () => agent.text.includes("FILE_SAVED") && agent.text.includes("apples = 9 # mine"));
+  await gone();
+
+  propose(6, "new.py", "new = 1\n");
+  await shown();
+  await page.locator('.editor-actions [aria-label^="Reject Change"]').first().click();
+  await until("the rejection", () => agent.text.includes("DIFF_REJECTED"));
+  await gone();
+
+  propose(7, "cart.py", "apples = 0\n");
+  await shown();
+  await page.keyboard.press("Control+w");
+  await until("the rejection", () => agent.text.includes("DIFF_REJECTED"));
+  await gone();
+
+  propose(8, "cart.py", "apples = 0\n");
+  await shown();
+  send(agent, { id: 9, method: "tools/call", params: { name: "close_tab", arguments: { tab_name: "change 8" } } });
+  await until("the answer", () => agent.text.includes("TAB_CLOSED"));
+  await gone();
+  agent.socket.destroy();
+});
