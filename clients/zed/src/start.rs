@@ -4,6 +4,7 @@
 //! settings are those of `lsp.sightline` in the `settings.json` of Zed.
 
 use serde_json::{json, Map, Value};
+use zed_extension_api::Os;
 
 /// Name in `extension.toml` and the settings, and program name.
 pub const SERVER: &str = "sightline";
@@ -31,21 +32,27 @@ pub struct Start {
 }
 
 /// Returns the command that starts the server. Settings take precedence over the `PATH`
-/// of the project shell.
+/// of the project shell, and this over a download.
 ///
 /// # Errors
-/// The server is not found; the message explains how to install it.
+/// The server is neither found nor downloaded; the message explains how to install it.
 pub fn start(
     binary: Binary,
     found: Option<String>,
+    download: impl FnOnce() -> Result<String, String>,
     shell: Vec<(String, String)>,
 ) -> Result<Start, String> {
     let set = binary.path.filter(|path| !path.trim().is_empty());
-    let program = set.or(found).ok_or(
-        "`sightline` is not on the PATH. Install it (`cargo install --path server/lsp` in its \
-         repository), or set its path in the Zed settings: \
-         {\"lsp\": {\"sightline\": {\"binary\": {\"path\": \"/path/to/sightline\"}}}}",
-    )?;
+    let program = match set.or(found) {
+        Some(program) => program,
+        None => download().map_err(|error| {
+            format!(
+                "`sightline` is not on the PATH and was not downloaded: {error}. Install it, or \
+                 set its path in the Zed settings: \
+                 {{\"lsp\": {{\"sightline\": {{\"binary\": {{\"path\": \"/path/to/sightline\"}}}}}}}}"
+            )
+        })?,
+    };
     let mut variables = shell;
     variables.retain(|(name, _)| !binary.variables.iter().any(|(set, _)| set == name));
     variables.extend(binary.variables);
@@ -58,14 +65,34 @@ pub fn start(
     })
 }
 
-/// Returns the command of the tools for agents. Extensions cannot look up a program on the `PATH`
-/// for a context server, so Zed does it.
-pub fn context_server(binary: Binary) -> Start {
+/// Returns the command of the tools for agents. Settings take precedence over a downloaded
+/// program, and this over the `PATH`.
+///
+/// Zed looks up relative programs in the folder of the extension, and extensions cannot look up
+/// a program on the `PATH` for a context server, so another program does it.
+pub fn context_server(binary: Binary, downloaded: Option<String>, system: Os) -> Start {
+    let arguments = binary.arguments.unwrap_or_else(|| vec!["mcp".to_owned()]);
+    let set = binary.path.filter(|path| !path.trim().is_empty());
+    let (program, arguments) = match (set.or(downloaded), system) {
+        (Some(program), _) => (program, arguments),
+        (None, Os::Windows) => (
+            r"C:\Windows\System32\cmd.exe".to_owned(),
+            with_first(&["/d", "/c", SERVER], arguments),
+        ),
+        (None, Os::Mac | Os::Linux) => {
+            ("/usr/bin/env".to_owned(), with_first(&[SERVER], arguments))
+        }
+    };
     Start {
-        program: binary.path.unwrap_or_else(|| SERVER.to_owned()),
-        arguments: binary.arguments.unwrap_or_else(|| vec!["mcp".to_owned()]),
+        program,
+        arguments,
         variables: binary.variables,
     }
+}
+
+fn with_first(first: &[&str], rest: Vec<String>) -> Vec<String> {
+    let first = first.iter().copied().map(str::to_owned);
+    first.chain(rest).collect()
 }
 
 /// Returns the `initializationOptions` of the server: `settings` merged with
@@ -125,11 +152,16 @@ mod tests {
         owned.collect()
     }
 
+    fn no_download() -> Result<String, String> {
+        Err("no release".into())
+    }
+
     #[test]
     fn server_on_path_is_started_with_shell_variables() {
         let started = start(
             Binary::default(),
             Some("/bin/sightline".into()),
+            no_download,
             pairs(&[("A", "1")]),
         );
         let expected = Start {
@@ -141,13 +173,33 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_started_by_name_unless_settings_name_a_program() {
-        let expected = Start {
-            program: "sightline".into(),
-            arguments: vec!["mcp".into()],
-            variables: vec![],
+    fn without_a_server_the_download_is_started() {
+        let download = || Ok("releases/sightline".to_owned());
+        let started = start(Binary::default(), None, download, vec![]).unwrap();
+        assert_eq!(started.program, "releases/sightline");
+    }
+
+    #[test]
+    fn tools_are_started_from_the_path_unless_there_is_a_program() {
+        let command = |downloaded: Option<&str>, system| {
+            let start = context_server(Binary::default(), downloaded.map(Into::into), system);
+            (start.program, start.arguments.join(" "))
         };
-        assert_eq!(context_server(Binary::default()), expected);
+        assert_eq!(
+            command(None, Os::Linux),
+            ("/usr/bin/env".into(), "sightline mcp".into())
+        );
+        assert_eq!(
+            command(None, Os::Windows),
+            (
+                r"C:\Windows\System32\cmd.exe".into(),
+                "/d /c sightline mcp".into()
+            )
+        );
+        assert_eq!(
+            command(Some("releases/sightline"), Os::Mac),
+            ("releases/sightline".into(), "mcp".into())
+        );
         let binary = Binary {
             path: Some("/opt/sightline".into()),
             arguments: Some(vec!["mcp".into(), "--read-only".into()]),
@@ -158,7 +210,8 @@ mod tests {
             arguments: vec!["mcp".into(), "--read-only".into()],
             variables: pairs(&[("A", "1")]),
         };
-        assert_eq!(context_server(binary), expected);
+        let downloaded = Some("releases/sightline".into());
+        assert_eq!(context_server(binary, downloaded, Os::Linux), expected);
     }
 
     #[test]
@@ -171,6 +224,7 @@ mod tests {
         let started = start(
             binary,
             Some("/bin/sightline".into()),
+            no_download,
             pairs(&[("A", "1"), ("PATH", "/bin")]),
         );
         let expected = Start {
@@ -188,9 +242,9 @@ mod tests {
             ..Binary::default()
         };
         for binary in [Binary::default(), empty] {
-            let error = start(binary, None, vec![]).unwrap_err();
+            let error = start(binary, None, no_download, vec![]).unwrap_err();
             assert!(error.contains("not on the PATH"), "{error}");
-            assert!(error.contains("cargo install"), "{error}");
+            assert!(error.contains("no release"), "{error}");
             assert!(error.contains("\"binary\""), "{error}");
         }
     }

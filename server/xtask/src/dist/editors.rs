@@ -158,7 +158,30 @@ fn collect(folder: &Path, names: &[&str]) -> Result<Vec<Entry>> {
 
 #[cfg(test)]
 mod tests {
-    use super::help_tags;
+    use std::fs;
+
+    use super::{super::platform::PLATFORMS, help_tags, repository};
+
+    #[test]
+    fn zed_downloads_archives_that_are_built() {
+        let source = fs::read_to_string(repository().join("clients/zed/src/release.rs")).unwrap();
+        let (code, _) = source.split_once("#[cfg(test)]").unwrap();
+        let targets: Vec<&str> = code
+            .split('"')
+            .filter(|text| {
+                ["-linux-", "-darwin", "-windows-"]
+                    .iter()
+                    .any(|system| text.contains(system))
+            })
+            .collect();
+        assert_eq!(targets.len(), 5, "{targets:?}");
+        for target in targets {
+            assert!(
+                PLATFORMS.iter().any(|platform| platform.target == target),
+                "{target}"
+            );
+        }
+    }
 
     #[test]
     fn help_tags_are_sorted_and_skip_code() {
