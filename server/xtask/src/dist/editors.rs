@@ -42,7 +42,7 @@ pub(super) fn write_vsix(
         succeed(&mut npm(&[
             "ci",
             "--ignore-scripts",
-            "--silent",
+            "--loglevel=error",
             "--no-audit",
             "--no-fund",
         ]))?;

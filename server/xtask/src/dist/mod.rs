@@ -14,7 +14,6 @@ mod wheel;
 
 use std::{
     error::Error,
-    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -38,9 +37,6 @@ pub(crate) struct Options {
     /// Packages to build; by default, all.
     #[arg(long, value_enum)]
     only: Option<Part>,
-    /// Profile of the program.
-    #[arg(long, default_value = "release")]
-    profile: String,
     /// Target triple of the program; by default, that of this machine.
     #[arg(long)]
     target: Option<String>,
@@ -97,7 +93,7 @@ fn platform_packages(
     let platform = Platform::of(&target)?;
     let path = match &options.binary {
         Some(path) => path.clone(),
-        None => build(&options.profile, options.target.as_deref())?,
+        None => build(options.target.as_deref())?,
     };
     let program =
         fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -146,19 +142,11 @@ fn program_archive(platform: &Platform, path: &Path, program: &[u8]) -> Result<V
     archive::tar_gz(&name, &entries)
 }
 
-/// Builds the program and returns its path. Debug information, which other profiles than
-/// `release` keep, is removed from a copy.
-fn build(profile: &str, target: Option<&str>) -> Result<PathBuf> {
+/// Builds the program and returns its path.
+fn build(target: Option<&str>) -> Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
-        .args([
-            "build",
-            "--package",
-            "sightline",
-            "--locked",
-            "--profile",
-            profile,
-        ])
+        .args(["build", "--package", "sightline", "--locked", "--release"])
         .current_dir(repository());
     if let Some(target) = target {
         cargo.args(["--target", target]);
@@ -167,25 +155,9 @@ fn build(profile: &str, target: Option<&str>) -> Result<PathBuf> {
     let mut path = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| repository().join("target"), PathBuf::from);
     path.extend(target);
-    path.push(if profile == "dev" { "debug" } else { profile });
+    path.push("release");
     path.push(format!("sightline{}", std::env::consts::EXE_SUFFIX));
-    if profile == "release" {
-        return Ok(path);
-    }
-    let stripped = repository().join("target/dist/.stripped");
-    let strip = Command::new("strip")
-        .args([
-            OsStr::new("--strip-debug"),
-            path.as_os_str(),
-            OsStr::new("-o"),
-        ])
-        .arg(&stripped)
-        .status();
-    Ok(if strip.is_ok_and(|status| status.success()) {
-        stripped
-    } else {
-        path
-    })
+    Ok(path)
 }
 
 /// Returns the target triple of this machine.
