@@ -148,6 +148,30 @@ fn doctor_prints_its_findings() {
 }
 
 #[test]
+fn doctor_does_not_require_an_editor() {
+    let workspace = sample();
+    let output = program()
+        .args(["doctor", "--json"])
+        .current_dir(workspace.root())
+        .env("XDG_DATA_HOME", workspace.data())
+        .env("PATH", workspace.data())
+        .output()
+        .unwrap();
+    let (_, json, complaint) = finished(output);
+    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{json}{complaint}"));
+    let findings = result["findings"].as_array().unwrap();
+    let editors = findings
+        .iter()
+        .find(|one| one["what"] == "editors")
+        .unwrap();
+    assert_eq!(editors["ok"], true, "{editors}");
+    assert!(
+        editors["found"].as_str().unwrap().starts_with("none of"),
+        "{editors}"
+    );
+}
+
+#[test]
 fn uninstall_shows_the_data_and_deletes_it_if_confirmed() {
     let workspace = sample();
     let (code, _, complaint) = run(&workspace, &["checkpoint", "create"]);

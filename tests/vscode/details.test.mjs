@@ -74,3 +74,22 @@ scenario("an expanded checkpoint follows the workspace, and undo appears after a
   await editor.row("before the sale").hover();
   await undo.first().waitFor();
 });
+
+scenario("a checkpoint is renamed and deleted", () => editor, async ({ page }) => {
+  await editor.showCheckpoints();
+  await page.getByRole("button", { name: "Create Checkpoint…" }).first().click();
+  await editor.answer("first draft");
+  await editor.row("first draft").waitFor();
+
+  await editor.rowMenu("first draft", "Rename Checkpoint…");
+  await editor.answer("second draft");
+  await editor.row("second draft").waitFor();
+  assert.equal(await editor.row("first draft").count(), 0);
+
+  await editor.rowMenu("second draft", "Delete Checkpoint…");
+  await page.locator(".monaco-dialog-box").getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await editor.row("second draft").count(), 1);
+  await editor.rowMenu("second draft", "Delete Checkpoint…");
+  await page.locator(".monaco-dialog-box").getByRole("button", { name: "Delete" }).click();
+  await until("the row is gone", async () => (await editor.row("second draft").count()) === 0);
+});

@@ -261,6 +261,14 @@ class Editor {
     });
   }
 
+  /** Selects an entry of the context menu of a row. */
+  async rowMenu(name, title) {
+    await this.row(name).click({ button: "right" });
+    // A menu that has just opened ignores clicks.
+    await this.page.locator(".context-view").getByRole("menuitem", { name: title }).hover();
+    await this.page.keyboard.press("Enter");
+  }
+
   /** Unfolds or folds a row. */
   async rowToggle(name) {
     await this.row(name).locator(".monaco-tl-twistie").click();
@@ -268,8 +276,12 @@ class Editor {
 
   /** Opens the view of checkpoints. */
   async showCheckpoints() {
-    await this.page.locator(".activitybar").getByRole("tab", { name: "Sightline" }).click();
-    await this.page.locator(".pane-header, .composite.title").filter({ hasText: /Checkpoints/i }).first().waitFor();
+    const title = this.page.locator(".pane-header, .composite.title").filter({ hasText: /Checkpoints/i }).first();
+    // A click on the tab of a visible view hides it.
+    if (!(await title.isVisible())) {
+      await this.page.locator(".activitybar").getByRole("tab", { name: "Sightline" }).click();
+      await title.waitFor();
+    }
   }
 
   /** A notification with this text. */

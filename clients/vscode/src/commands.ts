@@ -57,6 +57,8 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
     "sightline.checkpoint.undoRestore": (undoId?: unknown) =>
       // The title bar of the view passes other arguments.
       undo(client, typeof undoId === "string" ? undoId : undefined).finally(() => tree.refresh()),
+    "sightline.checkpoint.rename": (node?: CheckpointNode) => node && renameCheckpoint(client, tree, node.checkpoint),
+    "sightline.checkpoint.delete": (node?: CheckpointNode) => node && deleteCheckpoint(client, tree, node.checkpoint),
     "sightline.checkpoint.copyId": (node?: CheckpointNode) =>
       node && vscode.env.clipboard.writeText(node.checkpoint.id),
     "sightline.checkpoints.refresh": () => tree.refresh(),
@@ -183,6 +185,30 @@ async function createCheckpoint(client: Client, tree: CheckpointTree): Promise<v
   tree.refresh();
   const skipped = created.skipped.length === 0 ? "" : `, ${created.skipped.length} skipped`;
   vscode.window.setStatusBarMessage(`$(check) Checkpoint created: ${created.files === 1 ? "1 file" : `${created.files} files`}${skipped}`, 4000);
+}
+
+async function renameCheckpoint(client: Client, tree: CheckpointTree, checkpoint: Checkpoint): Promise<void> {
+  const label = await vscode.window.showInputBox({
+    title: "Rename Checkpoint",
+    prompt: "Label; empty to remove it",
+    value: checkpoint.label ?? "",
+  });
+  if (label === undefined) {
+    return;
+  }
+  await client.request("sightline/labelCheckpoint", { id: checkpoint.id, label: label.trim() });
+  tree.refresh();
+}
+
+async function deleteCheckpoint(client: Client, tree: CheckpointTree, checkpoint: Checkpoint): Promise<void> {
+  const name = checkpointName(checkpoint);
+  const detail = "Files of the workspace stay as they are. The checkpoint cannot be restored afterwards.";
+  const choice = await vscode.window.showWarningMessage(`Delete ${name}?`, { modal: true, detail }, "Delete");
+  if (choice !== "Delete") {
+    return;
+  }
+  await client.requestWithProgress("Deleting", "sightline/pruneCheckpoints", { ids: [checkpoint.id] });
+  tree.refresh();
 }
 
 /** Asks the user for a checkpoint. */

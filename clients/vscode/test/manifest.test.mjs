@@ -36,6 +36,8 @@ test("commands that ask have titles that end in an ellipsis character", () => {
     "sightline.agents.connect",
     "sightline.checkpoint.compare",
     "sightline.checkpoint.create",
+    "sightline.checkpoint.delete",
+    "sightline.checkpoint.rename",
     "sightline.checkpoint.restore",
     "sightline.checkpoint.restoreFile",
     "sightline.checkpoint.undoRestore",
