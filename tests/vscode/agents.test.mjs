@@ -14,6 +14,7 @@ before(async () => {
   editor = await startEditor({
     files: { "cart.py": "apples = 1\npears = 2\nplums = 3\n", ".clineignore": "" },
     machine: { "sightline.bridges.claudeIde": true },
+    settings: { "files.encoding": "windows1252", "files.autoSave": "afterDelay", "files.autoSaveDelay": 200 },
   });
 });
 
@@ -113,6 +114,52 @@ scenario("a proposed change is edited and accepted, rejected, and closed by the 
   await shown();
   send(agent, { id: 9, method: "tools/call", params: { name: "close_tab", arguments: { tab_name: "change 8" } } });
   await until("the answer", () => agent.text.includes("TAB_CLOSED"));
+  await gone();
+
+  // Edits outlive the proposal.
+  propose(10, "cart.py", "apples = 0\n");
+  await shown();
+  await page.locator(".modified .view-line").first().click();
+  await page.keyboard.press("End");
+  await page.keyboard.type(" # kept");
+  // The extension learns of the edit a little later.
+  await page.waitForTimeout(500);
+  send(agent, { id: 11, method: "tools/call", params: { name: "close_tab", arguments: { tab_name: "change 10" } } });
+  await gone();
+  await editor.toast("Your edits are in a new editor").waitFor();
+  await page.locator(".editor-group-container .view-line", { hasText: "# kept" }).first().waitFor();
+  agent.socket.destroy();
+});
+
+scenario("text is accepted byte for byte in any encoding, and only when the user saves it", () => editor, async ({ page }) => {
+  agent = await connectAgent();
+  const file = path.join(editor.workspace, "café.py");
+  const propose = (id, contents) => {
+    agent.text = "";
+    const parameters = { old_file_path: file, new_file_path: file, new_file_contents: contents, tab_name: `change ${id}` };
+    send(agent, { id, method: "tools/call", params: { name: "openDiff", arguments: parameters } });
+  };
+  const title = page.locator(".tab", { hasText: "claude-code: " });
+  const gone = () => until("no diff", async () => (await title.count()) === 0);
+  const saved = (text) => until(JSON.stringify(text), () => agent.text.includes("FILE_SAVED") && agent.text.includes(JSON.stringify(text).slice(1, -1)));
+
+  const mixed = "\ufeffcafé = 1\r\ny\nz\r\n";
+  propose(20, mixed);
+  await title.first().waitFor();
+  await page.locator('.editor-actions [aria-label^="Accept Change"]').first().click();
+  await saved(mixed);
+  await gone();
+
+  propose(21, "café = 9\n");
+  await title.first().waitFor();
+  await page.locator(".modified .view-line").first().click();
+  await page.keyboard.press("End");
+  await page.keyboard.type(" # ü");
+  // Longer than the delay of the automatic save.
+  await page.waitForTimeout(1000);
+  assert.ok(!agent.text.includes("FILE_SAVED"), agent.text);
+  await page.keyboard.press("Control+s");
+  await saved("café = 9 # ü\n");
   await gone();
   agent.socket.destroy();
 });

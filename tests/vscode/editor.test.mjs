@@ -21,7 +21,7 @@ before(async () => {
       "data.json": '{\n  "price": 1,,\n}\n',
     },
     config: 'access.secrets = "allow"\n',
-    settings: { "sightline.environment.sections": { diagnostics: { enabled: true } } },
+    machine: { "sightline.environment.sections": { diagnostics: { enabled: true } } },
   });
 });
 

@@ -14,25 +14,6 @@ const MANIFEST = new URL("../package.json", import.meta.url);
 /** Settings that the extension sets itself. */
 const RESERVED = new Set(["notifications"]);
 
-/**
- * Settings that `.vscode/settings.json` must not change: locations of written
- * files, and what agents see.
- */
-const MACHINE = new Set([
-  "storage.path",
-  "log.file",
-  "access.secrets",
-  "access.outsideWorkspace",
-  "access.recursiveReaders",
-  "access.mentions",
-  "bridges.claudeIde",
-  "bridges.geminiIde",
-  "bridges.copilotIde",
-  "bridges.codexIde",
-  "bridges.selection",
-  "bridges.pause",
-]);
-
 /** Settings of the extension, which are not sent to the server. */
 const CLIENT = {
   "sightline.server.path": {
@@ -60,7 +41,7 @@ export function configuration(schema) {
   const properties = { ...CLIENT };
   for (const [name, setting] of flat(schema, schema, "")) {
     if (!RESERVED.has(name)) {
-      properties[`sightline.${name}`] = contribution(name, setting, schema);
+      properties[`sightline.${name}`] = contribution(setting, schema);
     }
   }
   return { title: "Sightline", properties };
@@ -88,9 +69,11 @@ function resolved(property, schema) {
   return { ...resolved(target, schema), ...own };
 }
 
-function contribution(name, property, schema) {
+function contribution(property, schema) {
   const { description, default: value, ...shape } = plain(property, schema);
-  const result = { ...shape, scope: MACHINE.has(name) ? "machine" : "window" };
+  // `.vscode/settings.json` comes with a repository, which must not change what agents see, what is
+  // deleted or what prompts contain. `.sightline.toml` is for what a project may decide.
+  const result = { ...shape, scope: "machine" };
   if (value === undefined && shape.type !== "object") {
     // VS Code would use a default such as 0; null means "not set".
     result.type = [shape.type, "null"];

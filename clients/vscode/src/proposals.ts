@@ -1,8 +1,8 @@
 /**
  * Changes that agents propose, shown in diff editors until the user accepts or rejects them.
  *
- * The right side of the diff is a file of a file system in memory, so that it can be edited. Saving it accepts
- * the change, and closing the editor rejects it.
+ * The right side of the diff is a file of a file system in memory, so that it can be edited. When the user saves it,
+ * the change is accepted, and when the editor is closed, rejected.
  */
 
 import * as vscode from "vscode";
@@ -13,8 +13,13 @@ import type { Client } from "./client";
 /** Scheme of proposed texts: `sightline-proposal:/diffId/path`. */
 export const PROPOSAL_SCHEME = "sightline-proposal";
 
+/** At the start of a file, makes VS Code decode UTF-8 in any `files.encoding`. It is not in the text of the document. */
+const BOM = "\ufeff";
+
 interface Proposal {
   readonly params: OpenDiffParams;
+  /** The proposed text as the document shows it, with uniform line breaks. */
+  shown: string;
   readonly uri: vscode.Uri;
   readonly decide: (result: OpenDiffResult) => void;
 }
@@ -23,6 +28,8 @@ interface Proposal {
 export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   /** By the text of the URI. */
   private readonly open = new Map<string, Proposal>();
+  /** URIs of documents that the user is saving. */
+  private readonly saving = new Set<string>();
   /** Texts of open editors, also after the decision. */
   private readonly texts = new Map<string, Uint8Array>();
   private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
@@ -35,10 +42,16 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
     client.onNotification("sightline/closeDiff", ({ diffId }) => {
       const proposal = [...this.open.values()].find(({ params }) => params.diffId === diffId);
       if (proposal) {
-        void this.decide(proposal, { accepted: false });
+        void keepEdits(proposal).then(() => this.decide(proposal, { accepted: false }));
       }
     });
     this.disposables = [
+      vscode.workspace.onWillSaveTextDocument(({ document, reason }) => {
+        // Not when VS Code saves after a delay or when the focus changes.
+        if (document.uri.scheme === PROPOSAL_SCHEME && reason === vscode.TextDocumentSaveReason.Manual) {
+          this.saving.add(document.uri.toString());
+        }
+      }),
       this.changed,
       vscode.workspace.registerFileSystemProvider(PROPOSAL_SCHEME, this, { isCaseSensitive: true }),
       vscode.window.tabGroups.onDidChangeTabs(({ closed }) => closed.forEach((tab) => this.closed(tab))),
@@ -52,15 +65,19 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   /** Opens a diff editor. Resolves with the user's decision. */
   private async show(params: OpenDiffParams): Promise<OpenDiffResult> {
     const uri = vscode.Uri.from({ scheme: PROPOSAL_SCHEME, path: `/${params.diffId}/${params.path}` });
-    const text = Buffer.from(params.contents);
+    this.texts.set(uri.toString(), Buffer.from(BOM + withoutBom(params.contents)));
+    const shown = (await vscode.workspace.openTextDocument(uri)).getText();
     const decided = new Promise<OpenDiffResult>((decide) => {
-      this.open.set(uri.toString(), { params, uri, decide });
+      this.open.set(uri.toString(), { params, uri, shown, decide });
     });
-    this.texts.set(uri.toString(), text);
     const file = vscode.Uri.parse(params.uri);
     const exists = await vscode.workspace.fs.stat(file).then(() => true, () => false);
     const older = exists ? file : uri.with({ query: "empty" });
-    await vscode.commands.executeCommand("vscode.diff", older, uri, params.title, { preview: false });
+    await vscode.commands.executeCommand("vscode.diff", older, uri, params.title, {
+      preview: false,
+      // The user may be typing in another editor.
+      preserveFocus: true,
+    });
     return decided;
   }
 
@@ -125,8 +142,8 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   writeFile(uri: vscode.Uri, content: Uint8Array): void {
     this.texts.set(uri.toString(), content);
     const proposal = this.open.get(uri.toString());
-    if (proposal) {
-      void this.decide(proposal, accepted(proposal, Buffer.from(content).toString()));
+    if (this.saving.delete(uri.toString()) && proposal) {
+      void this.decide(proposal, accepted(proposal, withoutBom(Buffer.from(content).toString())));
     }
   }
 
@@ -155,8 +172,28 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   }
 }
 
-function accepted(proposal: Proposal, text: string): OpenDiffResult {
-  return text === proposal.params.contents ? { accepted: true } : { accepted: true, contents: text };
+/** Returns the decision for a text of the document. The proposed text itself is not affected by what VS Code changes. */
+function accepted({ params, shown }: Proposal, text: string): OpenDiffResult {
+  if (text === shown) {
+    return { accepted: true };
+  }
+  return { accepted: true, contents: params.contents.startsWith(BOM) ? BOM + text : text };
+}
+
+/** Opens what the user has edited in a proposal as a new document, before the agent closes it. */
+async function keepEdits({ params, uri, shown }: Proposal): Promise<void> {
+  const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
+  const text = document?.getText();
+  if (document === undefined || text === undefined || text === shown) {
+    return;
+  }
+  const kept = await vscode.workspace.openTextDocument({ content: text, language: document.languageId });
+  await vscode.window.showTextDocument(kept, { preview: false, preserveFocus: true });
+  void vscode.window.showWarningMessage(`The agent closed its change of ${params.path}. Your edits are in a new editor.`);
+}
+
+function withoutBom(text: string): string {
+  return text.startsWith(BOM) ? text.slice(BOM.length) : text;
 }
 
 function tabs(): vscode.Tab[] {

@@ -40,7 +40,7 @@ function tree(wanted: readonly string[]): Tree {
   const result: Tree = { notifications: true };
   for (const name of wanted) {
     // Defaults would precede the user's configuration file.
-    if (!isSet(configuration.inspect(name))) {
+    if (configuration.inspect(name)?.globalValue === undefined) {
       continue;
     }
     const value = configuration.get(name);
@@ -50,11 +50,6 @@ function tree(wanted: readonly string[]): Tree {
     }
   }
   return result;
-}
-
-function isSet(setting: { globalValue?: unknown; workspaceValue?: unknown; workspaceFolderValue?: unknown } | undefined): boolean {
-  const values = [setting?.globalValue, setting?.workspaceValue, setting?.workspaceFolderValue];
-  return values.some((value) => value !== undefined);
 }
 
 function place(into: Tree, keys: readonly string[], value: unknown): void {

@@ -26,10 +26,9 @@ test("unset settings have no default that the server would use", () => {
   assert.equal(properties["sightline.tasks.maxCount"].default, null, "0 would delete every task");
 });
 
-test("a folder cannot change locations of files or file access of agents", () => {
-  const names = ["server.path", "storage.path", "log.file", "access.secrets", "access.outsideWorkspace", "access.recursiveReaders"];
-  for (const name of names) {
-    assert.equal(properties[`sightline.${name}`].scope, "machine", name);
+test("a folder cannot change settings of the server", () => {
+  for (const [name, { scope }] of Object.entries(properties)) {
+    assert.equal(scope, name === "sightline.trace.server" ? "window" : "machine", name);
   }
 });
 
