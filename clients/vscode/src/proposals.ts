@@ -86,14 +86,18 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
     if (!this.open.delete(proposal.uri.toString())) {
       return;
     }
-    proposal.decide(result);
-    // An unsaved text would be asked about.
-    const document = vscode.workspace.textDocuments.find(({ uri }) => uri.toString() === proposal.uri.toString());
-    if (document?.isDirty) {
-      await document.save();
+    try {
+      // An unsaved text would be asked about.
+      const document = vscode.workspace.textDocuments.find(({ uri }) => uri.toString() === proposal.uri.toString());
+      if (document?.isDirty) {
+        await document.save();
+      }
+      await vscode.window.tabGroups.close(tabs().filter((tab) => proposalOf(tab)?.toString() === proposal.uri.toString()));
+    } finally {
+      this.texts.delete(proposal.uri.toString());
+      // Last, because the server shows a change again that it cannot use.
+      proposal.decide(result);
     }
-    await vscode.window.tabGroups.close(tabs().filter((tab) => proposalOf(tab)?.toString() === proposal.uri.toString()));
-    this.texts.delete(proposal.uri.toString());
   }
 
   private closed(tab: vscode.Tab): void {

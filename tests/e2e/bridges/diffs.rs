@@ -259,3 +259,44 @@ fn diffs_are_closed_by_the_agent_the_user_and_a_lost_connection() {
     assert_eq!(editor.closed(), id_of(&asked));
     assert_eq!(editor.checkpoints(), [] as [Value; 0]);
 }
+
+#[test]
+fn a_change_of_a_file_that_has_changed_is_shown_again_with_the_edits() {
+    let (mut editor, mut agent) = start();
+    propose(&mut agent, 5, &editor.path_of("a.txt"), "two\n");
+    let asked = editor.asked();
+    editor
+        .workspace
+        .write("a.txt", "saved by another program\n");
+    editor.answer(&asked, json!({ "accepted": true, "contents": "mine\n" }));
+    let again = editor.asked();
+    assert_eq!(again["params"]["contents"], "mine\n");
+    assert_eq!(again["params"]["diffId"], asked["params"]["diffId"]);
+    let said = editor.client.notified("window/showMessage").unwrap();
+    let said = said["message"].as_str().unwrap();
+    assert!(said.contains("the file has changed"), "{said}");
+    editor.answer(&again, json!({ "accepted": true }));
+    assert_eq!(
+        response(&mut agent, 5),
+        (vec!["FILE_SAVED".to_owned(), "mine\n".to_owned()], false)
+    );
+    assert_eq!(editor.checkpoints().len(), 1);
+}
+
+#[test]
+fn folders_and_large_texts_are_not_shown() {
+    let (mut editor, mut agent) = start();
+    std::fs::create_dir(editor.workspace.path("folder")).unwrap();
+    propose(&mut agent, 5, &editor.path_of("folder"), "two\n");
+    let (texts, is_error) = response(&mut agent, 5);
+    assert!(
+        is_error && texts[0].contains("not a regular file"),
+        "{texts:?}"
+    );
+    let large = "a".repeat((2 << 20) + 1);
+    propose(&mut agent, 6, &editor.path_of("a.txt"), &large);
+    let (texts, is_error) = response(&mut agent, 6);
+    assert!(is_error && texts[0].contains("too large"), "{texts:?}");
+    propose(&mut agent, 7, &editor.path_of("a.txt"), "two\n");
+    assert_eq!(editor.asked()["params"]["contents"], "two\n");
+}

@@ -62,6 +62,16 @@ local function accept(id)
   decide(id, { accepted = true, contents = contents ~= proposal.params.contents and contents or nil })
 end
 
+--- Writes the lines of `:write FILE`.
+---@param file string
+local function write_copy(file)
+  local lines = vim.api.nvim_buf_get_lines(0, vim.fn.line("'[") - 1, vim.fn.line("']"), false)
+  local ok, err = pcall(vim.fn.writefile, lines, file)
+  if not ok then
+    show.failed(err)
+  end
+end
+
 --- Shows a proposal in a new tab page: the file on the left, the proposed text on the right.
 ---@param id string
 local function open(id)
@@ -78,9 +88,15 @@ local function open(id)
   vim.bo[bufnr].modified = false
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = bufnr,
-    callback = function()
-      vim.bo[bufnr].modified = false
-      accept(id)
+    callback = function(event)
+      if event.match ~= vim.api.nvim_buf_get_name(bufnr) then
+        return write_copy(event.file)
+      end
+      -- `:wall` in another tab page is no decision.
+      if vim.api.nvim_get_current_tabpage() == proposal.tab then
+        vim.bo[bufnr].modified = false
+        accept(id)
+      end
     end,
   })
   vim.api.nvim_create_autocmd('BufWipeout', {
@@ -139,9 +155,26 @@ function M.handle_open(_, params)
   return coroutine.yield()
 end
 
+--- Keeps what the user has edited in a proposal in a new buffer, before the agent closes it.
+---@param proposal sightline.Proposal
+local function keep_edits(proposal)
+  if not proposal.bufnr or not vim.bo[proposal.bufnr].modified then
+    return
+  end
+  local kept = vim.api.nvim_create_buf(true, false)
+  vim.api.nvim_buf_set_lines(kept, 0, -1, false, vim.api.nvim_buf_get_lines(proposal.bufnr, 0, -1, false))
+  vim.bo[kept].filetype = vim.bo[proposal.bufnr].filetype
+  local message = 'the agent closed its change of %s; your edits are in buffer %d'
+  show.say(message:format(proposal.params.path, kept), vim.log.levels.WARN)
+end
+
 --- Handles `sightline/closeDiff`.
 ---@param params sightline.CloseDiffParams
 function M.handle_close(_, params)
+  local proposal = proposals[params.diffId]
+  if proposal then
+    keep_edits(proposal)
+  end
   decide(params.diffId, { accepted = false })
 end
 

@@ -15,6 +15,8 @@ use super::{EditorCalls, connections::Connections};
 
 /// Maximum number of diffs of an agent that are open at the same time.
 const MAX_DIFFS: usize = 16;
+/// Maximum size of a proposed text, in bytes.
+const MAX_CONTENTS: usize = 2 << 20;
 const CLOSED: &str = "the diff was closed";
 
 /// A change that an agent proposes.
@@ -88,6 +90,9 @@ impl OpenDiffs {
                 } else if self.open.len() >= MAX_DIFFS {
                     let why = format!("{MAX_DIFFS} diffs are open; close one first");
                     responses.push(claude::diff_failed(&id, &why));
+                } else if contents.len() > MAX_CONTENTS {
+                    let why = "the text is too large for the editor; ask in the terminal";
+                    responses.push(claude::diff_failed(&id, why));
                 } else {
                     self.show(id, tab_name, agent, path, contents);
                 }

@@ -28,6 +28,8 @@ pub type ClientAnswer = Result<Value, Value>;
 type OnAnswer = Box<dyn FnOnce(&mut Session, ClientAnswer) + Send>;
 
 struct PendingRequest {
+    /// Identifies a question that may be withdrawn.
+    subject: Option<String>,
     until: Instant,
     on_answer: OnAnswer,
 }
@@ -57,6 +59,11 @@ impl Client {
     /// Returns whether no more messages can be sent.
     pub fn is_closed(&self) -> bool {
         self.output.is_closed()
+    }
+
+    /// Returns whether so much output is waiting that more should not be added.
+    pub fn is_full(&self) -> bool {
+        self.output.is_full()
     }
 
     /// Waits until the output has room for a response. Returns immediately once the
@@ -100,7 +107,7 @@ impl Client {
         params: &impl Serialize,
         on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
     ) {
-        self.request_within(method, params, ANSWER_TIMEOUT, on_answer);
+        self.send_request(method, params, (None, ANSWER_TIMEOUT), on_answer);
     }
 
     /// Like [`Self::request`], with a timeout for questions to the user.
@@ -111,9 +118,37 @@ impl Client {
         within: Duration,
         on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
     ) {
+        self.send_request(method, params, (None, within), on_answer);
+    }
+
+    /// Like [`Self::request_within`], for a question that [`Self::withdraw`] ends.
+    pub fn request_about(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        (subject, within): (String, Duration),
+        on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
+    ) {
+        self.send_request(method, params, (Some(subject), within), on_answer);
+    }
+
+    /// Drops the callbacks of the requests about `subject`.
+    pub fn withdraw(&self, subject: &str) {
+        let is_other = |_: &u64, one: &mut PendingRequest| one.subject.as_deref() != Some(subject);
+        self.pending.lock().retain(is_other);
+    }
+
+    fn send_request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        (subject, within): (Option<String>, Duration),
+        on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
+    ) {
         let now = Instant::now();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let pending = PendingRequest {
+            subject,
             until: now + within,
             on_answer: Box::new(on_answer),
         };
@@ -175,5 +210,18 @@ mod tests {
         assert!(!client.deliver_response(session, &sent["id"], Ok(json!(2))));
         assert!(!client.deliver_response(session, &json!("no"), Ok(json!(3))));
         assert_eq!(*got.lock(), [Ok(json!(1))]);
+    }
+
+    #[test]
+    fn a_withdrawn_request_keeps_nothing() {
+        let client = Client::closed();
+        let kept = Arc::new(());
+        for subject in ["a", "b"] {
+            let kept = kept.clone();
+            let about = (subject.to_owned(), ANSWER_TIMEOUT);
+            client.request_about("x/y", &json!({}), about, move |_, _| drop(kept));
+        }
+        client.withdraw("a");
+        assert_eq!(Arc::strong_count(&kept), 2);
     }
 }

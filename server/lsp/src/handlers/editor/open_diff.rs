@@ -1,7 +1,16 @@
 //! `sightline/openDiff`: shows a change that an agent proposes, and creates a checkpoint before an
 //! accepted one.
+//!
+//! If an accepted change cannot be used, because there is no checkpoint or the file has changed, it
+//! is shown again with the user's edits.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    fs,
+    io::{self, ErrorKind as Io},
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use sightline_protocol::{
     checkpoint::CreateCheckpointParams,
@@ -14,6 +23,7 @@ use sightline_workspace::{
     path::{Location, Root},
 };
 use tokio::sync::oneshot;
+use tower_lsp::lsp_types::MessageType;
 
 use crate::{
     bridges::diffs::{Decision, Proposal},
@@ -29,9 +39,16 @@ use crate::{
 /// Time for the user's decision.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// How often a change is shown.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// Maximum size of a file that is shown, in bytes.
+const MAX_FILE_SIZE: u64 = 16 << 20;
+
 /// A change that was proposed, until it is decided.
 struct Proposed {
     proposal: Proposal,
+    attempt: u32,
     /// Closed with the diff.
     decided: oneshot::Sender<Decision>,
 }
@@ -49,14 +66,22 @@ pub(crate) fn show(
     proposal: Proposal,
     decided: oneshot::Sender<Decision>,
 ) {
-    let proposed = Proposed { proposal, decided };
+    let proposed = Proposed {
+        proposal,
+        attempt: 1,
+        decided,
+    };
+    show_attempt(services, proposed);
+}
+
+fn show_attempt(services: &Arc<Services>, proposed: Proposed) {
     let worker = services.clone();
     let work = move |snapshot: Snapshot| {
         if proposed.decided.is_closed() {
             return;
         }
         match params(&worker, &snapshot, &proposed.proposal) {
-            Ok((params, root)) => ask(&worker, &params, root, proposed),
+            Ok((params, file)) => ask(&worker, &params, file, proposed),
             Err(error) => proposed.decide(Decision::Failed(error.message)),
         }
     };
@@ -67,6 +92,7 @@ pub(crate) fn show(
 pub(crate) fn close(services: &Arc<Services>, diff_id: String) {
     let client = services.client.clone();
     let work = move |snapshot: Snapshot| {
+        client.withdraw(&diff_id);
         if snapshot.client_info.opens_diffs {
             client.notify(CloseDiff::NAME, &CloseDiffParams { diff_id });
         }
@@ -74,20 +100,50 @@ pub(crate) fn close(services: &Arc<Services>, diff_id: String) {
     services.jobs.run(bridge_keys(), CloseDiff::NAME, work);
 }
 
-/// Returns the request to the editor and the root of the file, if the rules allow it and the editor
-/// can show it.
+/// A file that an agent may change, as it was when its change was shown.
+struct ShownFile {
+    root: Root,
+    state: FileState,
+}
+
+/// Length in bytes and time of the last change. `None` if there is no file.
+type FileState = Option<(u64, Option<SystemTime>)>;
+
+/// Returns the state of a file that an editor can show.
+fn state_of(path: &Path) -> io::Result<FileState> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if error.kind() == Io::NotFound => return Ok(None),
+        metadata => metadata?,
+    };
+    // Editors wait for the writer of a pipe.
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    if metadata.len() > MAX_FILE_SIZE {
+        return Err(Io::FileTooLarge.into());
+    }
+    Ok(Some((metadata.len(), metadata.modified().ok())))
+}
+
+/// Returns the request to the editor and the file, if the rules allow it and the editor can show it.
 fn params(
     services: &Services,
     snapshot: &Snapshot,
     proposal: &Proposal,
-) -> Result<(OpenDiffParams, Root), Error> {
+) -> Result<(OpenDiffParams, ShownFile), Error> {
     if !snapshot.client_info.opens_diffs || services.client.is_closed() {
         let message = "this editor shows no changes of agents";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    if services.client.is_full() {
+        let message = "the editor does not read its messages";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let (location, root) = locate(services, snapshot, &proposal.path)?;
     let view = services.view(snapshot);
     let path = view.roots().result_path(&location).0;
+    let state = state_of(view.roots().absolute(&location).as_path())
+        .map_err(|error| Error::invalid(format!("cannot show {path}: {error}")))?;
     let params = OpenDiffParams {
         diff_id: proposal.diff_id.clone(),
         uri: view.roots().absolute(&location).to_uri(),
@@ -95,7 +151,7 @@ fn params(
         path,
         contents: proposal.contents.clone(),
     };
-    Ok((params, root))
+    Ok((params, ShownFile { root, state }))
 }
 
 /// Returns the location of a file that agents may see, and its root.
@@ -111,17 +167,17 @@ fn locate(services: &Services, snapshot: &Snapshot, path: &str) -> Result<(Locat
     Ok((location, root.ok_or_else(outside)?))
 }
 
-fn ask(services: &Arc<Services>, params: &OpenDiffParams, root: Root, proposed: Proposed) {
+fn ask(services: &Arc<Services>, params: &OpenDiffParams, file: ShownFile, proposed: Proposed) {
     let client = &services.client;
     let worker = Arc::downgrade(services);
-    client.request_within(
+    client.request_about(
         OpenDiff::NAME,
         params,
-        DECISION_TIMEOUT,
+        (params.diff_id.clone(), DECISION_TIMEOUT),
         move |_, answer| match decision(answer, &proposed.proposal) {
             Decision::Accepted(contents) => {
                 if let Some(services) = worker.upgrade() {
-                    accept(&services, root, proposed, contents);
+                    accept(&services, file, proposed, contents);
                 }
             }
             other => proposed.decide(other),
@@ -145,35 +201,53 @@ fn decision(answer: ClientAnswer, proposal: &Proposal) -> Decision {
 }
 
 /// Creates a checkpoint and accepts the change, if the diff is still open.
-fn accept(services: &Arc<Services>, root: Root, proposed: Proposed, contents: String) {
+fn accept(services: &Arc<Services>, file: ShownFile, mut proposed: Proposed, contents: String) {
     let worker = services.clone();
-    let keys = keys_of_roots([&root]);
+    let keys = keys_of_roots([&file.root]);
     let work = move |snapshot: Snapshot| {
         if proposed.decided.is_closed() {
             return;
         }
-        let created = create_checkpoint_in(&root, &worker, snapshot, &proposed.proposal);
-        proposed.decide(match created {
-            Ok(()) => Decision::Accepted(contents),
-            Err(error) => Decision::Failed(format!("no checkpoint before the change: {error}")),
-        });
+        let why = match prepare(&worker, snapshot, &file, &proposed.proposal) {
+            Ok(()) => return proposed.decide(Decision::Accepted(contents)),
+            Err(why) => why,
+        };
+        let shown_again = match proposed.attempt < MAX_ATTEMPTS {
+            true => " It is shown again, with your edits.",
+            false => "",
+        };
+        let message = format!("Sightline: the change was not accepted: {why}.{shown_again}");
+        worker.show_message(MessageType::WARNING, &message);
+        if proposed.attempt == MAX_ATTEMPTS {
+            return proposed.decide(Decision::Failed(why));
+        }
+        proposed.attempt += 1;
+        proposed.proposal.contents = contents;
+        show_attempt(&worker, proposed);
     };
     services.jobs.run(keys, OpenDiff::NAME, work);
 }
 
-/// Creates the checkpoint before a change, if the rules still allow the file.
-fn create_checkpoint_in(
-    root: &Root,
+/// Creates the checkpoint before a change, if the rules still allow the file, and it is as it was
+/// shown. Otherwise returns why the change cannot be used.
+fn prepare(
     services: &Arc<Services>,
     snapshot: Snapshot,
+    file: &ShownFile,
     proposal: &Proposal,
-) -> Result<(), Error> {
-    locate(services, &snapshot, &proposal.path)?;
+) -> Result<(), String> {
+    let (location, _) =
+        locate(services, &snapshot, &proposal.path).map_err(|error| error.message)?;
+    let path = services.view(&snapshot).roots().absolute(&location);
+    if state_of(path.as_path()).is_ok_and(|state| state != file.state) {
+        return Err("the file has changed since".to_owned());
+    }
     let params = CreateCheckpointParams {
-        root: Some(root.path.to_uri()),
+        root: Some(file.root.path.to_uri()),
         turn: Some(proposal.turn.clone()),
         ..CreateCheckpointParams::default()
     };
-    create_checkpoint::run(&RequestContext::new(services, snapshot), params)?;
-    Ok(())
+    create_checkpoint::run(&RequestContext::new(services, snapshot), params)
+        .map(drop)
+        .map_err(|error| format!("no checkpoint before the change: {error}"))
 }
