@@ -320,16 +320,50 @@ fn a_running_server_uses_the_files_and_notices_changes() {
     wait(&mut server, "ended");
 }
 
+/// The editor of such a server reports no changes of the files.
+#[test]
+fn a_server_without_notifications_and_mcp_read_the_files_for_each_request() {
+    let workspace = sample();
+    configure(&workspace, "access.secrets = \"allow\"\n");
+    let mut client = mcp_client(&workspace);
+    let read = |client: &mut mcp::Client| client.call("read_file", json!({ "path": ".env" })).0;
+    assert!(read(&mut client).contains("KEY=1"));
+    let (mut server, mut editor) = spawn_with(&mut command(&workspace));
+    open_in(&mut editor, &workspace);
+    assert!(may_read(&workspace, ".env"));
+
+    workspace.write(PROJECT, "access.secrets = \"deny\"\n");
+    assert!(!may_read(&workspace, ".env"));
+    assert_eq!(run(&workspace, &["read", ".env"]).0, 1);
+    drop(editor);
+    wait(&mut server, "ended");
+    assert!(!read(&mut client).contains("KEY=1"));
+    std::fs::remove_file(workspace.path(PROJECT)).unwrap();
+    assert!(read(&mut client).contains("KEY=1"));
+    configure(&workspace, "access.secrets = \"deny\"\n");
+    assert!(!read(&mut client).contains("KEY=1"));
+}
+
 /// A restore would take back what the file denies.
 #[test]
 fn a_restore_keeps_the_file_of_a_project() {
     let workspace = sample();
-    assert_eq!(run(&workspace, &["checkpoint", "create"]).0, 0);
-    workspace.write(PROJECT, "access.secrets = \"deny\"\n");
-    workspace.write("a.txt", "changed\n");
-    let (code, text, complaint) = run(&workspace, &["checkpoint", "restore", "last", "--yes"]);
-    assert_eq!(code, 0, "{complaint}");
-    assert!(text.contains(PROJECT), "{text}");
-    assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), "a\n");
-    assert!(workspace.path(PROJECT).exists());
+    configure(&workspace, "access.secrets = \"allow\"\n");
+    let (_, created, _) = run(&workspace, &["checkpoint", "create", "--json"]);
+    let created: Value = serde_json::from_str(&created).unwrap();
+    let id = created["id"].as_str().unwrap();
+    // Where the secrets are denied, the file is, and is not in checkpoints.
+    for (settings, is_listed) in [
+        ("access.secrets = \"deny\"\n", false),
+        ("checkpoints.maxFiles = 50\n", true),
+    ] {
+        workspace.write(PROJECT, settings);
+        workspace.write("a.txt", "changed\n");
+        let (code, text, complaint) = run(&workspace, &["checkpoint", "restore", id, "--yes"]);
+        assert_eq!(code, 0, "{complaint}");
+        assert_eq!(text.contains(PROJECT), is_listed, "{text}");
+        assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), "a\n");
+        let kept = fs::read_to_string(workspace.path(PROJECT)).unwrap();
+        assert_eq!(kept, settings);
+    }
 }

@@ -80,6 +80,16 @@ impl StandardMethods {
         handlers.set_config_files(&mut handlers.session(), files);
     }
 
+    /// Reads the configuration files, and applies them if they have changed.
+    pub fn read_config_files_again(&self) {
+        let handlers = self.service.inner();
+        let session = &mut handlers.session();
+        let files = session
+            .config_files()
+            .read_again(session.roots().as_slice());
+        handlers.set_config_files(session, Arc::new(files));
+    }
+
     /// Records that the client reported the focus.
     pub fn focused(&self) {
         self.service.inner().sockets.focused();

@@ -295,6 +295,8 @@ impl MainLoop {
             let _ = request.reply.send(error_body(&request.id, &error));
             return;
         }
+        // Agents ask over the socket. Not every editor's server watches the files.
+        self.standard.read_config_files_again();
         let SocketRequest { id, call, reply } = request;
         let reply = ReplyTo::Socket(id, reply);
         self.start_call(call, Origin::Request, Cancel::default(), reply);

@@ -1,5 +1,6 @@
 //! Answers requests without an editor.
 
+use parking_lot::Mutex;
 use std::{
     mem::ManuallyDrop,
     path::{Path, PathBuf},
@@ -21,7 +22,7 @@ use crate::{
     request_context::RequestContext,
     scheduler::JobSender,
     services::{Services, stores::default_storage_dir},
-    session::{Session, Snapshot},
+    session::Session,
     settings::{
         config_file::{self, ConfigFiles},
         sources::Source,
@@ -39,10 +40,11 @@ pub(super) fn call<M: Handler>(
     OfflineServer::start(workspace)?.call::<M>(params)
 }
 
-/// A server without a client: the services, and the session of one workspace.
+/// A server without a client: the services, and the session of one workspace. Configuration files
+/// are read again for each request.
 pub(super) struct OfflineServer {
     pub(super) services: Arc<Services>,
-    snapshot: Snapshot,
+    session: Mutex<Session>,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -72,14 +74,22 @@ impl OfflineServer {
         }
         Ok(ManuallyDrop::new(Self {
             services: Arc::new(services),
-            snapshot: session.snapshot(),
+            session: Mutex::new(session),
             _runtime: runtime,
         }))
     }
 
     /// Creates the context of a request.
     pub(super) fn context(&self) -> RequestContext<'_> {
-        RequestContext::new(&self.services, self.snapshot.clone())
+        let mut session = self.session.lock();
+        let files = session
+            .config_files()
+            .read_again(session.roots().as_slice());
+        if files != **session.config_files() {
+            // `sightline config` shows the problems.
+            session.set_config_files(Arc::new(files));
+        }
+        RequestContext::new(&self.services, session.snapshot())
     }
 
     /// Runs a request.

@@ -70,7 +70,8 @@ pub fn request<M: Request>(storage: &Storage, root: &Root, params: &M::Params) -
 }
 
 /// Reads a file like [`request`]. If that server has no unsaved text of it, but another one does,
-/// returns that text. The first server decides whether the file may be read.
+/// returns that text. The first server decides whether the file may be read. Silent, if any of them
+/// is: it may have unsaved text.
 pub fn read_file(storage: &Storage, root: &Root, params: &ReadFileParams) -> Reply<ReadFileResult> {
     let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
     let mut others = sockets.iter();
@@ -84,10 +85,15 @@ pub fn read_file(storage: &Storage, root: &Root, params: &ReadFileParams) -> Rep
     if !may_be_unsaved {
         return reply;
     }
-    let unsaved = others
-        .filter_map(|socket| ask::<ReadFile>(socket, OTHERS_TIMEOUT, params).ok()?.ok())
-        .find(|read| read.source == TextSource::Buffer);
-    unsaved.map_or(reply, |read| Reply::Answered(Ok(read)))
+    let mut is_silent = false;
+    for socket in others {
+        match ask::<ReadFile>(socket, OTHERS_TIMEOUT, params) {
+            Ok(Ok(read)) if read.source == TextSource::Buffer => return Reply::Answered(Ok(read)),
+            Err(error) => is_silent |= is_timeout(&error),
+            Ok(_) => {}
+        }
+    }
+    if is_silent { Reply::Silent } else { reply }
 }
 
 /// Builds the block like [`request`], with the unsaved files of all servers.

@@ -85,7 +85,7 @@ impl Rules {
             return false;
         };
         let lines = &before.lines;
-        let before = lines.strip_suffix(RULE_FILE.as_bytes()).unwrap_or(lines);
+        let before = lines.strip_suffix(secrets::LAST_LINES).unwrap_or(lines);
         let end = before.iter().rposition(|byte| *byte != b'\n');
         let before = &before[..end.map_or(0, |end| end + 1)];
         let Some(rest) = now.lines.strip_prefix(before) else {
@@ -386,7 +386,7 @@ fn compile(folder: &AbsPath, kind: ScopeKind, sources: &[Source]) -> Rules {
             }
         }
     }
-    rule_lines.push(secrets::rule_file_line());
+    rule_lines.extend(secrets::last_lines());
     compile_lines(rule_lines, |error| match error {
         CompileError::TooManyPatterns => format!(
             "cannot use the access rules of {}: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",

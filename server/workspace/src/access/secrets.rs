@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 
 use super::{
     gitignore::{self, RuleLine},
-    rule_file::RULE_FILE,
     rules::{Rules, compile_lines},
 };
 
@@ -25,21 +24,27 @@ pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
     })
 }
 
-/// Returns the line that denies the rule files. It comes after all other lines.
-pub(super) fn rule_file_line() -> RuleLine<'static> {
-    RuleLine {
-        source: "built-in".into(),
-        number: 0,
-        text: RULE_FILE.as_bytes(),
-        is_built_in: true,
-    }
+/// The lines that deny the files with rules and settings, so that an agent cannot change them. They
+/// come after all other lines.
+pub(super) const LAST_LINES: &[u8] = b".sightline.toml\n.clineignore";
+
+/// Returns [`LAST_LINES`].
+pub(super) fn last_lines<'a>() -> impl Iterator<Item = RuleLine<'a>> {
+    LAST_LINES
+        .split(|byte| *byte == b'\n')
+        .map(|text| RuleLine {
+            source: "built-in".into(),
+            number: 0,
+            text,
+            is_built_in: true,
+        })
 }
 
 /// Returns the rules of a folder without rule files. They deny the rule file as well, so that an agent cannot create one
 /// that allows secrets.
 pub(super) fn rules() -> &'static Rules {
     static RULES: LazyLock<Rules> = LazyLock::new(|| {
-        let lines = rule_lines().chain([rule_file_line()]).collect();
+        let lines = rule_lines().chain(last_lines()).collect();
         compile_lines(lines, |_| "cannot compile the built-in rules".to_owned())
     });
     &RULES
