@@ -10,7 +10,12 @@ use rayon::prelude::*;
 
 use super::{
     metadata::{Checkpoint, CheckpointMetadata, message, metadata_of},
-    store::{object::Oid, odb::Odb, remote_refs, repository::Repository},
+    store::{
+        object::{Commit, Kind, Oid, Unreadable},
+        odb::Odb,
+        remote_refs,
+        repository::Repository,
+    },
 };
 use crate::error::Error;
 
@@ -62,7 +67,10 @@ impl MetadataCache {
         }
     }
 
-    /// Returns the checkpoints of `ids` that can be read, in no particular order.
+    /// Returns the checkpoints of `ids` that are intact, in no particular order.
+    ///
+    /// # Errors
+    /// `storage`, also if a pack that may have one cannot be opened.
     pub(crate) fn of(
         &self,
         ids: &[Oid],
@@ -90,7 +98,7 @@ impl MetadataCache {
                 || repository.odb(),
                 |reader, id| read(reader, *id, fetched.get(id).copied()),
             );
-        let read: Vec<Option<(Arc<Checkpoint>, usize)>> = read.collect();
+        let read: Vec<Option<(Arc<Checkpoint>, usize)>> = read.collect::<Result<_, Error>>()?;
         for (checkpoint, bytes) in read.into_iter().flatten() {
             let mut known = self.lock();
             if known.bytes + bytes <= MAX_CACHED_BYTES {
@@ -105,10 +113,25 @@ impl MetadataCache {
     }
 }
 
-/// Reads a checkpoint and the size of its message. `fetched` is the time when it was fetched.
-fn read(reader: &Odb, id: Oid, fetched: Option<u64>) -> Option<(Arc<Checkpoint>, usize)> {
-    let commit = reader.commit(id).ok()?;
-    let mut metadata = metadata_of(&commit)?;
+/// Reads a checkpoint and the size of its message, or returns `None` if it is damaged. `fetched` is
+/// the time when it was fetched.
+fn read(
+    reader: &Odb,
+    id: Oid,
+    fetched: Option<u64>,
+) -> Result<Option<(Arc<Checkpoint>, usize)>, Error> {
+    let commit = match reader.try_read(Kind::Commit, id) {
+        Err(why @ Unreadable::Unavailable) => {
+            return Err(reader.unreadable(Kind::Commit, id, why));
+        }
+        read => read.ok().and_then(|bytes| Commit::decode(&bytes)),
+    };
+    let Some((commit, mut metadata)) = commit.and_then(|commit| {
+        let metadata = metadata_of(&commit)?;
+        Some((commit, metadata))
+    }) else {
+        return Ok(None);
+    };
     if let Some(when) = fetched {
         clear_untrusted(&mut metadata, when);
     }
@@ -117,7 +140,7 @@ fn read(reader: &Odb, id: Oid, fetched: Option<u64>) -> Option<(Arc<Checkpoint>,
         tree: commit.tree,
         metadata,
     };
-    Some((Arc::new(checkpoint), commit.message.len()))
+    Ok(Some((Arc::new(checkpoint), commit.message.len())))
 }
 
 /// Removes claims that a fetched checkpoint may not make. `when` is the time it was fetched.

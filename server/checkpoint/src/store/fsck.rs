@@ -43,6 +43,8 @@ pub(crate) fn check_checkpoints(
     cancel: &Cancel,
     denies: &mut dyn FnMut(&[u8], bool) -> bool,
 ) -> Result<Vec<(Oid, String)>, Error> {
+    // A checkpoint in a pack that cannot be opened may be intact.
+    reader.open_packs()?;
     let mut problems = Vec::new();
     let mut found = FsckState::default();
     let mut trees = Vec::new();

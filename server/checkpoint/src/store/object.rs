@@ -113,6 +113,8 @@ pub(crate) enum Unreadable {
     Missing,
     /// The content does not match the id, or cannot be decoded.
     Damaged,
+    /// No copy was found, and a pack could not be opened, which may have one.
+    Unavailable,
     /// The object, or the base of its delta, exceeds the size limit; its size in bytes.
     TooLarge(u64),
 }
@@ -123,6 +125,7 @@ impl Unreadable {
         match self {
             Self::Missing => "is missing".to_owned(),
             Self::Damaged => "is damaged".to_owned(),
+            Self::Unavailable => "is unavailable".to_owned(),
             Self::TooLarge(length) => format!("is too large ({length} bytes)"),
         }
     }

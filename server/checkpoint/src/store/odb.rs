@@ -41,9 +41,10 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// A pack that is opened on first use. `None` if it cannot be opened.
+/// A pack that is opened on first use.
 struct ListedPack {
     path: PathBuf,
+    /// `None` if it is damaged.
     pack: OnceLock<Option<Pack>>,
 }
 
@@ -128,9 +129,20 @@ impl Odb {
 
     /// Returns whether a pack that is already listed has the object.
     pub(crate) fn is_packed(&self, oid: Oid) -> bool {
-        self.packs()
-            .iter()
-            .any(|pack| pack.open(self.0.largest).is_some_and(|pack| pack.has(oid)))
+        self.packs().iter().any(|listed| {
+            let pack = listed.open(self.0.largest);
+            pack.is_ok_and(|pack| pack.is_some_and(|pack| pack.has(oid)))
+        })
+    }
+
+    /// Opens all packs, which then stay open.
+    ///
+    /// # Errors
+    /// `storage` if one cannot be opened. Damaged packs are left out.
+    pub(crate) fn open_packs(&self) -> Result<(), Error> {
+        let packs = self.packs();
+        let mut opened = packs.iter().map(|listed| listed.open(self.0.largest));
+        opened.try_for_each(|pack| pack.map(drop))
     }
 
     /// Searches the packs, then the loose objects, until one copy can be read. A concurrent repack
@@ -142,14 +154,20 @@ impl Odb {
     ) -> Result<T, Unreadable> {
         let look = || {
             let mut problem = Unreadable::Missing;
+            let mut is_unavailable = false;
             for listed in &*self.packs() {
-                match listed.open(self.0.largest).and_then(&in_pack) {
+                let Ok(pack) = listed.open(self.0.largest) else {
+                    is_unavailable = true;
+                    continue;
+                };
+                match pack.and_then(&in_pack) {
                     Some(Ok(found)) => return Ok(found),
                     Some(Err(why)) => problem = why,
                     None => {}
                 }
             }
             loose(&self.0.objects).map_err(|why| match why {
+                _ if is_unavailable => Unreadable::Unavailable,
                 Unreadable::Missing => problem,
                 why => why,
             })
@@ -216,6 +234,12 @@ impl Odb {
         let what = match why {
             Unreadable::Missing => format!("is missing from the checkpoint store {dir}"),
             Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
+            Unreadable::Unavailable => {
+                return Error::damaged(format!(
+                    "cannot read the {} {oid}: it may be in a pack of the checkpoint store {dir} that cannot be opened; try again, and check the permissions of the store",
+                    kind.name()
+                ));
+            }
             Unreadable::TooLarge(_) => format!("of the checkpoint store {dir} {}", why.describe()),
         };
         Error::damaged(format!(
@@ -226,9 +250,17 @@ impl Odb {
 }
 
 impl ListedPack {
-    fn open(&self, largest: u64) -> Option<&Pack> {
-        let open = || Pack::open(&self.path, largest).ok();
-        self.pack.get_or_init(open).as_ref()
+    /// Returns the pack, or `None` if it is damaged. Tries again after an error.
+    fn open(&self, largest: u64) -> Result<Option<&Pack>, Error> {
+        if let Some(opened) = self.pack.get() {
+            return Ok(opened.as_ref());
+        }
+        let opened = match Pack::open(&self.path, largest) {
+            Ok(pack) => Some(pack),
+            Err(Error::Damaged(_)) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(self.pack.get_or_init(|| opened).as_ref())
     }
 }
 

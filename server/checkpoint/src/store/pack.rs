@@ -3,11 +3,15 @@
 use std::{
     cell::RefCell,
     fs,
+    io::{self, ErrorKind as Io},
     ops::Range,
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::storage::atomic_file::{failed, not_a_regular_file, read_foreign};
+use sightline_workspace::{
+    error::Error as WorkspaceError,
+    storage::atomic_file::{failed, not_a_regular_file, read_foreign},
+};
 
 use gix_hash::{Kind as Hash, ObjectId};
 use gix_object::Kind as GixKind;
@@ -45,13 +49,20 @@ impl Pack {
     /// Opens a pack that has an index.
     ///
     /// # Errors
-    /// `storage` if a file cannot be read or is damaged, or the two do not belong together.
+    /// [`Error::Damaged`] if a file is missing or damaged, or the two do not belong together. Another
+    /// error if a file cannot be opened or read, such as with too many open files: the pack may be
+    /// intact.
     pub(crate) fn open(path: &Path, largest: u64) -> Result<Self, Error> {
-        let found = fs::symlink_metadata(path).map_err(|error| failed("inspect", path, error))?;
+        let found = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() != Io::NotFound => {
+                return Err(failed("inspect", path, error).into());
+            }
+            found => found.ok().filter(fs::Metadata::is_file),
+        };
         // `gix-pack` would follow a link, and block on a pipe.
-        if !found.is_file() {
-            return Err(not_a_regular_file(path).into());
-        }
+        let Some(found) = found else {
+            return Err(Error::damaged(not_a_regular_file(path).to_string()));
+        };
         let index = path.with_extension("idx");
         let damaged = || {
             Error::damaged(format!(
@@ -61,7 +72,11 @@ impl Pack {
         };
         // An entry has at least 9 bytes in the pack, and at most 36 in the index.
         let most = found.len().saturating_mul(4).saturating_add(4096);
-        let bytes = read_foreign(&index, most)?.unwrap_or_default();
+        let bytes = match read_foreign(&index, most) {
+            Ok(bytes) => bytes.unwrap_or_default(),
+            Err(error @ WorkspaceError::Storage { .. }) => return Err(error.into()),
+            Err(_) => return Err(damaged()),
+        };
         let index =
             index::File::from_data(bytes, index.clone(), Hash::Sha1).map_err(|_| damaged())?;
         // A damaged length must not allocate more than the content can need. Applying a delta
@@ -71,7 +86,14 @@ impl Pack {
             .saturating_mul(MAX_RATIO)
             .min(largest.saturating_mul(3));
         let data = data::File::at(path, Hash::Sha1)
-            .map_err(|_| damaged())?
+            .map_err(|error| match error.downcast_any_ref::<io::Error>() {
+                Some(cause) => {
+                    let number = cause.raw_os_error();
+                    let cause = number.map_or(cause.kind().into(), io::Error::from_raw_os_error);
+                    failed("open", path, cause).into()
+                }
+                None => damaged(),
+            })?
             .with_alloc_limit_bytes(usize::try_from(limit).ok());
         let mut bounds = index.sorted_offsets();
         let end = data.pack_end() as u64;

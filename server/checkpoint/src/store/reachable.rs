@@ -54,7 +54,7 @@ impl<'a> ReachableSet<'a> {
             let (kind, bytes) = match self.reader.read_any(oid) {
                 Ok(found) => found,
                 Err(Unreadable::Missing) => continue,
-                Err(_) => return Err(self.damaged(oid)),
+                Err(why) => return Err(self.reader.unreadable(Kind::Tree, oid, why)),
             };
             if kind == Kind::Tree {
                 let entries = raw_entries(&bytes).ok_or_else(|| self.damaged(oid))?;
