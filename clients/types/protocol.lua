@@ -575,7 +575,7 @@
 --- Params of `sightline/openDiff`, server to client.
 ---@class sightline.OpenDiffParams
 ---@field contents string Proposed text of the whole file.
----@field diffId string Identifies the diff in `sightline/closeDiff`.
+---@field diffId string Identifies the diff in `sightline/closeDiff`. If an accepted change cannot be used, because no checkpoint can be created or the file has changed, a message says so, and the request is sent again with the same id and the text that the user accepted.
 ---@field path string Path of the file, as results of requests name it.
 ---@field title string Title for the user, on one line.
 ---@field uri string URI of the file. It may not exist yet.

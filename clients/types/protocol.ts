@@ -1260,7 +1260,11 @@ export interface NoticeSettings {
 export interface OpenDiffParams {
   /** Proposed text of the whole file. */
   contents: string;
-  /** Identifies the diff in `sightline/closeDiff`. */
+  /**
+   * Identifies the diff in `sightline/closeDiff`. If an accepted change cannot be used, because no
+   * checkpoint can be created or the file has changed, a message says so, and the request is sent
+   * again with the same id and the text that the user accepted.
+   */
   diffId: string;
   /** Path of the file, as results of requests name it. */
   path: string;

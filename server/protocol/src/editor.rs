@@ -321,7 +321,9 @@ pub struct DidChangeAccessRulesParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenDiffParams {
-    /// Identifies the diff in `sightline/closeDiff`.
+    /// Identifies the diff in `sightline/closeDiff`. If an accepted change cannot be used, because no
+    /// checkpoint can be created or the file has changed, a message says so, and the request is sent
+    /// again with the same id and the text that the user accepted.
     pub diff_id: String,
     /// URI of the file. It may not exist yet.
     pub uri: String,
