@@ -100,6 +100,9 @@ pub enum Error {
     /// The store is damaged.
     #[error("{0}")]
     Damaged(String),
+    /// An object may be in a pack that cannot be opened.
+    #[error("{0}")]
+    Unavailable(String),
     /// A restore stopped before it changed anything, or cannot be completed.
     #[error("{0}")]
     Restore(String),
@@ -134,6 +137,7 @@ impl Error {
             | Self::GitFailed { .. }
             | Self::LocksUnsupported(_)
             | Self::Damaged(_)
+            | Self::Unavailable(_)
             | Self::Restore(_)
             | Self::Encode { .. } => ErrorKind::Storage,
             Self::Workspace(error) => error.kind(),

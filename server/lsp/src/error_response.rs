@@ -378,6 +378,7 @@ mod tests {
                 "the file system of /w does not support locks; set storage.path to a directory on another file system",
             ),
             (E::Damaged(why()), Kind::Storage, "why"),
+            (E::Unavailable(why()), Kind::Storage, "why"),
             (E::Restore(why()), Kind::Storage, "why"),
             (
                 E::Encode {

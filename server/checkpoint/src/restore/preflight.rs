@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
-use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{cancel::Cancel, escape::one_line, path::RelPath};
 
 use super::{
@@ -100,7 +99,7 @@ pub(super) fn undo_damage(
     cancel: &Cancel,
 ) -> Result<Option<String>, Error> {
     match verify_folders(repository, folders, cancel) {
-        Err(error) if error.kind() == ErrorKind::Storage => return Ok(Some(error.to_string())),
+        Err(Error::Damaged(damage)) => return Ok(Some(damage)),
         checked => checked?,
     }
     let check = |reader: &Odb, oid| reader.try_read(Kind::Blob, oid).map(drop);
@@ -149,8 +148,15 @@ fn unreadable_paths(
             |reader, step| {
                 cancel.check()?;
                 let leaf = side(step).filter(|leaf| leaf.mode != Mode::Folder);
-                let read = leaf.map(|leaf| read(reader, leaf.oid));
-                Ok(matches!(read, Some(Err(_))).then(|| step.path.clone()))
+                let Some(leaf) = leaf else {
+                    return Ok(None);
+                };
+                match read(reader, leaf.oid) {
+                    Err(why @ Unreadable::Unavailable) => {
+                        Err(reader.unreadable(Kind::Blob, leaf.oid, why))
+                    }
+                    read => Ok(read.is_err().then(|| step.path.clone())),
+                }
             },
         )
         .collect::<Result<_, Error>>()?;

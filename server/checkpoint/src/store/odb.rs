@@ -4,14 +4,14 @@
 //! object is replaced by an intact one in another pack.
 
 use std::{
-    fmt, fs,
+    fmt, fs, io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::SystemTime,
 };
 
 use parking_lot::Mutex;
-use sightline_workspace::storage::atomic_file::is_dir;
+use sightline_workspace::storage::atomic_file::{failed, is_dir};
 
 use super::{
     loose,
@@ -129,18 +129,22 @@ impl Odb {
 
     /// Returns whether a pack that is already listed has the object.
     pub(crate) fn is_packed(&self, oid: Oid) -> bool {
-        self.packs().iter().any(|listed| {
-            let pack = listed.open(self.0.largest);
-            pack.is_ok_and(|pack| pack.is_some_and(|pack| pack.has(oid)))
+        self.packs().is_ok_and(|packs| {
+            packs.iter().any(|listed| {
+                let pack = listed.open(self.0.largest);
+                pack.is_ok_and(|pack| pack.is_some_and(|pack| pack.has(oid)))
+            })
         })
     }
 
     /// Opens all packs, which then stay open.
     ///
     /// # Errors
-    /// `storage` if one cannot be opened. Damaged packs are left out.
+    /// `storage` if they cannot be listed, or one cannot be opened. Damaged packs are left out.
     pub(crate) fn open_packs(&self) -> Result<(), Error> {
-        let packs = self.packs();
+        let packs = self
+            .packs()
+            .map_err(|error| failed("list the packs in", &self.0.objects, error))?;
         let mut opened = packs.iter().map(|listed| listed.open(self.0.largest));
         opened.try_for_each(|pack| pack.map(drop))
     }
@@ -153,9 +157,10 @@ impl Odb {
         loose: impl Fn(&Path) -> Result<T, Unreadable>,
     ) -> Result<T, Unreadable> {
         let look = || {
+            let packs = self.packs().map_err(|_| Unreadable::Unavailable)?;
             let mut problem = Unreadable::Missing;
             let mut is_unavailable = false;
-            for listed in &*self.packs() {
+            for listed in &*packs {
                 let Ok(pack) = listed.open(self.0.largest) else {
                     is_unavailable = true;
                     continue;
@@ -172,23 +177,37 @@ impl Odb {
                 why => why,
             })
         };
-        look().or_else(|why| if self.refresh() { look() } else { Err(why) })
+        look().or_else(|why| match self.list_again() {
+            Ok(true) => look(),
+            Ok(false) => Err(why),
+            Err(_) => Err(Unreadable::Unavailable),
+        })
     }
 
-    fn packs(&self) -> Arc<Vec<Arc<ListedPack>>> {
+    fn packs(&self) -> io::Result<Arc<Vec<Arc<ListedPack>>>> {
         let mut packs = self.0.packs.lock();
-        Arc::clone(packs.get_or_insert_with(|| Arc::new(self.list(&[]))))
+        if let Some(known) = &*packs {
+            return Ok(Arc::clone(known));
+        }
+        let listed = Arc::new(self.list(&[])?);
+        *packs = Some(Arc::clone(&listed));
+        Ok(listed)
+    }
+
+    /// Lists the packs again, now or at the next read.
+    pub(crate) fn refresh(&self) {
+        let _ = self.list_again();
     }
 
     /// Lists the packs again. Returns whether the list has changed.
-    pub(crate) fn refresh(&self) -> bool {
+    fn list_again(&self) -> io::Result<bool> {
         let mut packs = self.0.packs.lock();
         let before = packs.take().unwrap_or_default();
-        let now = self.list(&before);
+        let now = self.list(&before)?;
         let is_same = |(a, b): (&Arc<ListedPack>, &Arc<ListedPack>)| Arc::ptr_eq(a, b);
         let is_changed = before.len() != now.len() || !before.iter().zip(&now).all(is_same);
         *packs = Some(Arc::new(now));
-        is_changed
+        Ok(is_changed)
     }
 
     /// Closes all packs until the next read.
@@ -197,26 +216,24 @@ impl Odb {
     }
 
     /// Lists the packs without opening them. Reuses those that are already open.
-    fn list(&self, before: &[Arc<ListedPack>]) -> Vec<Arc<ListedPack>> {
+    fn list(&self, before: &[Arc<ListedPack>]) -> io::Result<Vec<Arc<ListedPack>>> {
         let dir = self.0.objects.join("pack");
-        let entries = is_dir(&self.0.objects)
-            .then(|| is_dir(&dir).then(|| fs::read_dir(&dir).ok()).flatten())
-            .flatten();
-        let mut packs: Vec<(SystemTime, PathBuf)> = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "idx"))
-            .map(|entry| {
+        if !is_dir(&self.0.objects) || !is_dir(&dir) {
+            return Ok(Vec::new());
+        }
+        let mut packs: Vec<(SystemTime, PathBuf)> = Vec::new();
+        for entry in fs::read_dir(&dir)? {
+            let entry = entry?;
+            if entry.path().extension().is_some_and(|kind| kind == "idx") {
                 let changed = entry.metadata().and_then(|found| found.modified());
                 let changed = changed.unwrap_or(SystemTime::UNIX_EPOCH);
-                (changed, entry.path().with_extension("pack"))
-            })
-            .collect();
+                packs.push((changed, entry.path().with_extension("pack")));
+            }
+        }
         packs.sort_unstable_by(|a, b| b.cmp(a));
         // The name of a pack is a hash of its content.
         let known = |path: &Path| before.iter().find(|listed| listed.path == path);
-        packs
+        Ok(packs
             .into_iter()
             .map(|(_, path)| match known(&path) {
                 Some(listed) => Arc::clone(listed),
@@ -225,7 +242,7 @@ impl Odb {
                     pack: OnceLock::new(),
                 }),
             })
-            .collect()
+            .collect())
     }
 
     pub(crate) fn unreadable(&self, kind: Kind, oid: Oid, why: Unreadable) -> Error {
@@ -235,7 +252,7 @@ impl Odb {
             Unreadable::Missing => format!("is missing from the checkpoint store {dir}"),
             Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
             Unreadable::Unavailable => {
-                return Error::damaged(format!(
+                return Error::Unavailable(format!(
                     "cannot read the {} {oid}: it may be in a pack of the checkpoint store {dir} that cannot be opened; try again, and check the permissions of the store",
                     kind.name()
                 ));

@@ -59,9 +59,13 @@ pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
         Err(error) if error.kind() == Io::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed("list", &folder, error).into()),
     };
-    let id =
-        |entry: fs::DirEntry| Some((Oid::from_hex(entry.file_name().to_str()?)?, entry.path()));
-    Ok(entries.flatten().filter_map(id).collect())
+    let mut ids = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| failed("list", &folder, error))?;
+        let id = entry.file_name().to_str().and_then(Oid::from_hex);
+        ids.extend(id.map(|id| (id, entry.path())));
+    }
+    Ok(ids)
 }
 
 /// Returns every ref of the store and its target, including refs the server did not write, and a
@@ -73,10 +77,13 @@ pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
         .map(|(name, found)| (name, found.oid))
         .collect();
     for (name, path) in loose {
-        let target = id_of(&name).or_else(|| commit_in(&path).ok());
+        let target = match id_of(&name) {
+            Some(id) => Some(id),
+            None => target_in(&path)?,
+        };
         refs.extend(target.map(|target| (name, target)));
     }
-    refs.extend(commit_in(&dir.join("HEAD")).map(|target| ("HEAD".to_owned(), target)));
+    refs.extend(target_in(&dir.join("HEAD"))?.map(|target| ("HEAD".to_owned(), target)));
     Ok(refs)
 }
 
@@ -93,6 +100,19 @@ pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
     {
         Some((_, path)) => commit_in(&path).map(Some),
         None => Ok(packed_refs(dir)?.get(branch).map(|found| found.oid)),
+    }
+}
+
+/// Reads the target in the file of a ref. Returns `None` for a symbolic ref, and if the file is gone
+/// or is none of a ref.
+fn target_in(path: &Path) -> Result<Option<Oid>, Error> {
+    let is_file = || fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+    match read_text(path) {
+        Ok(text) => Ok(Oid::from_hex(text.trim_end())),
+        Err(error) if !matches!(error.kind(), Io::NotFound | Io::FileTooLarge) && is_file() => {
+            Err(failed("read", path, error).into())
+        }
+        Err(_) => Ok(None),
     }
 }
 
@@ -307,12 +327,11 @@ fn loose_refs(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let mut folders = vec![(dir.join("refs"), "refs".to_owned())];
     while let Some((folder, prefix)) = folders.pop() {
         let entries = fs::read_dir(&folder).map_err(|error| failed("list", &folder, error))?;
-        for entry in entries.flatten() {
-            let Ok(name) = entry.file_name().into_string() else {
-                continue;
-            };
-            let name = format!("{prefix}/{name}");
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        let cannot_list = |error| failed("list", &folder, error);
+        for entry in entries {
+            let entry = entry.map_err(cannot_list)?;
+            let name = format!("{prefix}/{}", entry.file_name().to_string_lossy());
+            if entry.file_type().map_err(cannot_list)?.is_dir() {
                 folders.push((entry.path(), name));
             } else if !name.ends_with(UNFINISHED) {
                 found.push((name, entry.path()));
