@@ -1,4 +1,4 @@
-//! The language server on top of the feature crates: connection, session, handlers and
+//! The language server on top of the engine crates: connection, session, handlers and
 //! command line.
 //!
 //! Reading order: [`main_loop`] (events, and the requests in flight), [`dispatch`] (every

@@ -5,8 +5,8 @@
 //!
 //! Reading order: [`path`] (where a path lies, and whether it is inside a root), [`access`]
 //! (whether it may be read), then the modules built on both: [`listing`], [`read`], [`tracker`],
-//! [`editor`] and [`environment`]. [`storage`] is the data directory. [`git`] is the only entry to
-//! libgit2, [`model_info`] a table of models, [`json_repair`] a fix for JSON from JavaScript
+//! [`editor`] and [`environment`]. [`storage`] is the data directory. [`git`] reads the user's
+//! repository with libgit2, [`model_info`] a table of models, [`json_repair`] a fix for JSON from JavaScript
 //! clients.
 //!
 //! Invariants:

@@ -1,7 +1,7 @@
 //! The requests of the protocol.
 //!
 //! A handler is a function from a [`RequestContext`](crate::request_context::RequestContext) and params to a result. It converts
-//! wire types and calls the feature crates. It runs as a job of the [`crate::scheduler`],
+//! wire types and calls the engine crates. It runs as a job of the [`crate::scheduler`],
 //! on a snapshot of the session. A panic becomes an error response.
 
 #![allow(
