@@ -191,7 +191,7 @@ impl Log {
             dropped: self.dropped + u64::from(self.is_torn),
         };
         self.entries
-            .conversation(recovered, || unlogged_truncation(dir))
+            .conversation(recovered, || unlogged_truncation(dir).unwrap_or_default())
     }
 
     /// Appends lines. On failure, none is appended; a killed process may leave the first of them.
@@ -268,16 +268,20 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Reads the truncation of a task that Cline wrote or that was copied by hand.
-fn unlogged_truncation(dir: &TaskDir) -> TruncationState {
-    let text = dir.read(HISTORY_FILE).ok().flatten().unwrap_or_default();
+/// Reads the truncation of a task that Cline wrote or that was copied by hand. Invalid content is
+/// no truncation.
+///
+/// # Errors
+/// Kind `storage`.
+pub(super) fn unlogged_truncation(dir: &TaskDir) -> Result<TruncationState, Error> {
+    let text = dir.read(HISTORY_FILE)?.unwrap_or_default();
     let history = serde_json::from_slice(&text).ok();
-    TruncationState {
+    Ok(TruncationState {
         deleted_range: None,
         history: history
             .and_then(|value| ContextHistory::from_value(value).ok())
             .unwrap_or_default(),
-    }
+    })
 }
 
 /// Writes the truncation where Cline reads it. Errors are ignored, because the log is

@@ -240,10 +240,12 @@ impl TaskStore {
             if log.entries.is_empty() {
                 return Err(not_found(task));
             }
-            let now = log.conversation(dir);
-            if !log.entries.is_truncation_logged() && *now.truncation != TruncationState::default()
+            // Record the truncation first, so that it can be restored. If it cannot be read, store nothing, because the
+            // decision would replace it.
+            if !log.entries.is_truncation_logged()
+                && log::unlogged_truncation(dir)? != TruncationState::default()
             {
-                // Record the truncation first, so that it can be restored.
+                let now = log.conversation(dir);
                 let mut line =
                     LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
                 line.truncation = Some(now.truncation.to_record(&0.into(), &now.uuids()));

@@ -321,6 +321,26 @@ fn unlogged_truncation_is_preserved() {
 }
 
 #[test]
+fn nothing_is_decided_while_the_unlogged_truncation_cannot_be_read() {
+    let scratch = Scratch::new();
+    let (store, cancel) = (&scratch.store, Cancel::default());
+    scratch.say("t", 4, 5);
+    let history = edits(2, &[1]);
+    let file = scratch.path("t").join("context_history.json");
+    fs::create_dir_all(&file).unwrap();
+    let to = RewindPoint::Entry(load(store).entry.unwrap());
+    scratch.append("t", &[&turn(4)], 6);
+    let log = scratch.log("t");
+    let rewind = || store.rewind(&at("t"), to, None, &at_time(7), &cancel);
+    assert_eq!(rewind().unwrap_err().kind(), ErrorKind::Storage);
+    assert_eq!(scratch.log("t"), log);
+    fs::remove_dir(&file).unwrap();
+    fs::write(&file, history.clone().into_value().to_string()).unwrap();
+    rewind().unwrap();
+    assert_eq!(load(&scratch.again()).truncation.history, history);
+}
+
+#[test]
 fn rollback_undoes_decisions_and_keeps_all_messages() {
     let scratch = Scratch::new();
     let (store, cancel) = (&scratch.store, Cancel::default());
