@@ -105,7 +105,7 @@ fn actions_fit_the_document() {
         "{first}"
     );
     assert!(
-        !first.contains("restore") && !first.contains("explain"),
+        !first.contains("restore") && first.contains("check whether agents see this file"),
         "{first}"
     );
     choose(&mut server, &a, "create checkpoint");
@@ -182,6 +182,10 @@ fn the_environment_is_shown_in_a_fresh_document() {
         "{text}"
     );
     assert!(shown(&mut server).contains("in the opened document"));
+    // The opened document does not become the active one.
+    server.open(first["uri"].as_str().unwrap(), &text);
+    command(&mut server, "explainAccess", json!([]));
+    assert_eq!(shown(&mut server), "sightline: agents may see a.txt");
     // If the document cannot be opened, the message contains its path.
     server.answer_with(|_, _| None);
     let second = command(&mut server, "showEnvironment", json!([]));
@@ -287,7 +291,12 @@ fn the_last_restore_is_undone_after_confirmation() {
     assert!(shown(&mut server).contains("no restore to undo"));
     let taken = server.call("sightline/createCheckpoint", json!({}));
     workspace.write("a.txt", "two\n");
+    let can_undo = |server: &mut Server| {
+        titles(&actions(server, &workspace.uri("a.txt"))).contains("undo the last restore")
+    };
+    assert!(!can_undo(&mut server));
     server.call("sightline/restoreCheckpoint", json!({ "id": taken["id"] }));
+    assert!(can_undo(&mut server));
     workspace.write("b.txt", "mine\n");
     server.answer_with(|_, _| None);
     for (choice, expected) in [("Cancel", "one\n"), ("Undo", "two\n")] {

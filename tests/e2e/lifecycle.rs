@@ -118,12 +118,41 @@ fn the_handshake_has_the_agreed_capabilities() {
     let commands = capabilities["executeCommandProvider"]["commands"]
         .as_array()
         .unwrap();
-    assert!(commands.contains(&json!("sightline.checkAccess")));
+    assert!(commands.contains(&json!("sightline.showEnvironment")));
+    assert!(!commands.contains(&json!("sightline.checkAccess")));
     let reports = &capabilities["executeCommandProvider"]["workDoneProgress"];
     assert_eq!(*reports, true);
     assert_eq!(server.call("experimental/runnables", json!({})), json!([]));
     assert_eq!(server.refused("no/such", json!({}))["code"], -32601);
     assert_eq!(server.end(), 0);
+}
+
+/// Editors list the announced commands by name.
+#[test]
+fn commands_that_need_params_are_announced_to_plugins_only() {
+    let announced = |experimental: serde_json::Value| {
+        let workspace = Workspace::new(&[("a.txt", "a")]);
+        let mut server = Server::bare(sightline::main_loop::Options::default());
+        let mut params = workspace.initialize();
+        params["capabilities"]["experimental"] = experimental;
+        let result = server.initialize(params);
+        // Announced or not, each is accepted.
+        let check = json!({
+            "command": "sightline.checkAccess",
+            "arguments": [{ "paths": ["a.txt"] }],
+        });
+        let checked = server.call("workspace/executeCommand", check);
+        assert_eq!(checked["paths"][0]["access"], "allowed");
+        assert_eq!(server.end(), 0);
+        let commands = &result["capabilities"]["executeCommandProvider"]["commands"];
+        serde_json::from_value::<Vec<String>>(commands.clone()).unwrap()
+    };
+    let for_users = announced(json!({}));
+    let for_plugins = announced(json!({ "sightline": true }));
+    assert!(for_users.contains(&"sightline.checkpointNow".to_owned()));
+    assert!(!for_users.contains(&"sightline.checkAccess".to_owned()));
+    assert!(for_plugins.starts_with(&for_users));
+    assert!(for_plugins.contains(&"sightline.checkAccess".to_owned()));
 }
 
 /// The parent is killed while another process holds the server's input open.

@@ -279,7 +279,7 @@ impl LanguageServer for LspHandlers {
         let problems = session.initialize(&params);
         session.phase = Phase::Running;
         settings_changed(&self.services, &self.sockets, &mut session, &problems);
-        let result = initialize_result(session.client_info().encoding);
+        let result = initialize_result(session.client_info());
         serde_json::from_value(result).map_err(|error| {
             tracing::error!(%error, "cannot build the result of initialize");
             jsonrpc::Error::internal_error()
@@ -316,6 +316,13 @@ impl LanguageServer for LspHandlers {
         let uri = normalize_uri(document.uri.as_str());
         let mut session = self.session();
         let path = uri_to_path(&uri).ok().flatten();
+        // Clients that do not report the focus would make it the active document.
+        if path
+            .as_ref()
+            .is_some_and(|path| self.services.stores.is_result(path.as_path()))
+        {
+            return;
+        }
         let origin = path.map_or_else(Origin::default, |path| Origin::of(session.roots(), &path));
         session.edit(|editor| {
             let (language, version) = (document.language_id, document.version);

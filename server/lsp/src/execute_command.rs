@@ -56,7 +56,7 @@ pub fn parse(text: &str) -> Result<(Call, Origin), Error> {
         return Err(Error::invalid(format!(
             "workspace/executeCommand: unknown command {:?}; available: {}",
             params.command,
-            capabilities::commands().join(", ")
+            capabilities::user_commands().join(", ")
         )));
     };
     let arguments = params.arguments.unwrap_or_default();

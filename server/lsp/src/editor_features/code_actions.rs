@@ -156,12 +156,19 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
         }
         offer("send to agent", "sightline.sendToAgent", Some(selected));
     }
-    if matches!(verdict, Some(Verdict::Denied(_) | Verdict::Outside)) {
+    if can_undo_restore(context) {
         offer(
-            "explain why agents cannot see this file",
-            "sightline.explainAccess",
-            about,
+            "undo the last restore...",
+            "sightline.undoLastRestore",
+            None,
         );
+    }
+    let explain = match verdict {
+        Some(Verdict::Allowed) => "check whether agents see this file",
+        _ => "explain why agents cannot see this file",
+    };
+    if verdict.is_some() {
+        offer(explain, "sightline.explainAccess", about);
     }
     actions
 }
@@ -170,6 +177,14 @@ fn has_checkpoints(context: &RequestContext<'_>, root: usize) -> bool {
     let root = context.snapshot.access.roots().get(root);
     let opened = root.map(|root| context.checkpoints(root));
     opened.is_some_and(|opened| opened.is_ok_and(|root| root.store.git_dir().exists()))
+}
+
+fn can_undo_restore(context: &RequestContext<'_>) -> bool {
+    let mut roots = context.snapshot.access.roots().as_slice().iter();
+    roots.any(|root| {
+        let opened = context.checkpoints(root);
+        opened.is_ok_and(|root| matches!(root.store.last_undo(), Ok(Some(_))))
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The data directory of the settings, and the store of conversations in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use sightline_conversation::task::TaskStore;
@@ -33,6 +33,14 @@ impl Stores {
     /// Kind `storage` if the data directory cannot be used.
     pub fn tasks(&self, settings: &Settings) -> Result<TaskStore, Error> {
         Ok(self.open(settings)?.tasks)
+    }
+
+    /// Returns whether this is the path of a result document.
+    pub fn is_result(&self, path: &Path) -> bool {
+        let opened = self.0.lock();
+        opened
+            .as_ref()
+            .is_some_and(|opened| opened.storage.is_result(path))
     }
 
     fn open(&self, settings: &Settings) -> Result<Opened, Error> {

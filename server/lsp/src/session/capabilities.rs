@@ -10,17 +10,20 @@ use crate::{dispatch, editor_features::code_actions::CODE_ACTION_KIND, process::
 /// Glob pattern of the rule files.
 const RULE_FILES: &str = "**/.clineignore";
 
-/// Returns the command names for `workspace/executeCommand`.
-pub fn commands() -> Vec<String> {
-    METHODS
-        .iter()
-        .filter_map(|method| method.command())
-        .chain(
-            dispatch::COMMANDS
-                .iter()
-                .map(|route| route.name.replacen('/', ".", 1)),
-        )
-        .collect()
+/// Returns the names of the commands for users.
+pub fn user_commands() -> Vec<String> {
+    let names = dispatch::COMMANDS.iter().map(|route| route.name);
+    names.map(|name| name.replacen('/', ".", 1)).collect()
+}
+
+/// Returns the commands to announce. Editors list them by name, so those that need params are only for our plugins.
+/// `workspace/executeCommand` accepts them from every client.
+fn announced_commands(client: &ClientInfo) -> Vec<String> {
+    let mut commands = user_commands();
+    if client.plugin {
+        commands.extend(METHODS.iter().filter_map(|method| method.command()));
+    }
+    commands
 }
 
 /// Builds the registrations for after `initialize`. Hover and completion are only for rule files:
@@ -42,8 +45,8 @@ pub fn registrations(client: &ClientInfo) -> Vec<Value> {
 }
 
 /// Builds the result of `initialize`.
-pub fn initialize_result(encoding: PositionEncoding) -> Value {
-    let encoding = match encoding {
+pub fn initialize_result(client: &ClientInfo) -> Value {
+    let encoding = match client.encoding {
         PositionEncoding::Utf8 => "utf-8",
         PositionEncoding::Utf16 => "utf-16",
         PositionEncoding::Utf32 => "utf-32",
@@ -65,7 +68,7 @@ pub fn initialize_result(encoding: PositionEncoding) -> Value {
                 "workspaceFolders": { "supported": true, "changeNotifications": true },
             },
             "codeActionProvider": { "codeActionKinds": [CODE_ACTION_KIND] },
-            "executeCommandProvider": { "commands": commands(), "workDoneProgress": true },
+            "executeCommandProvider": { "commands": announced_commands(client), "workDoneProgress": true },
             "experimental": {
                 "sightline": { "protocolVersion": PROTOCOL_VERSION, "methods": methods },
             },

@@ -170,6 +170,11 @@ impl Storage {
         Ok(results)
     }
 
+    /// Returns whether this is the path of a result document.
+    pub fn is_result(&self, path: &Path) -> bool {
+        path.parent() == Some(&self.dir.join(RESULTS))
+    }
+
     /// Returns whether the version file exists. Fails if its version is not supported.
     fn check_version(&self) -> Result<bool, Error> {
         let path = self.dir.join(VERSION_FILE);

@@ -1,9 +1,9 @@
-//! Key bindings for `config.toml`, which pass the file and the selection.
+//! Key bindings for `config.toml`.
 
 use toml_edit::{Item, Table, TableLike};
 
 use super::{Merged, SERVER, parse, subtable};
-use crate::{error::Error, session::capabilities};
+use crate::error::Error;
 
 /// Prefix of the bindings: `space`, then this key. Helix does not use it.
 const MENU: &str = "A";
@@ -13,18 +13,13 @@ const MENU: &str = "A";
 ///
 /// The params are JSON expanded by the editor, not a shell command, so file names need no
 /// quoting.
-const BINDINGS: [(&str, &str, &str); 7] = [
-    ("e", "environmentDetails", ""),
-    ("c", "createCheckpoint", ""),
+const BINDINGS: [(&str, &str, &str); 6] = [
+    ("e", "showEnvironment", ""),
+    ("c", "checkpointNow", ""),
     ("d", "showChanges", ""),
     ("f", "restoreFile", ""),
     ("u", "undoLastRestore", ""),
-    ("a", "checkAccess", r#" {"paths": ["%{buffer_name}"]}"#),
-    (
-        "r",
-        "readFile",
-        r#" {"path": "%{buffer_name}", "startLine": %{selection_line_start}, "endLine": %{selection_line_end}}"#,
-    ),
+    ("a", "explainAccess", r#" "%{buffer_name}""#),
 ];
 
 /// Adds the bindings to a `config.toml`, where their keys are free.
@@ -33,7 +28,6 @@ const BINDINGS: [(&str, &str, &str); 7] = [
 /// `invalidParams` if the text is not TOML or has an unexpected structure.
 pub(super) fn merge(text: &str) -> Result<Merged, Error> {
     let mut document = parse(text)?;
-    let commands = capabilities::commands();
     let mut notes = Vec::new();
     for mode in ["normal", "select"] {
         let mut table = subtable(document.as_table_mut(), "keys")?;
@@ -54,9 +48,6 @@ pub(super) fn merge(text: &str) -> Result<Merged, Error> {
         };
         for (key, command, params) in BINDINGS {
             let command = format!("{SERVER}.{command}");
-            if !commands.contains(&command) {
-                continue;
-            }
             let binding = binding(&command, params);
             match menu.get(key).map(Item::as_str) {
                 None => {

@@ -298,19 +298,19 @@ fn keys_are_bound_where_they_are_free() {
         let menu = &document["keys"][mode]["space"]["A"];
         assert_eq!(
             menu["e"].as_str(),
-            Some(":lsp-workspace-command sightline.environmentDetails")
+            Some(":lsp-workspace-command sightline.showEnvironment")
         );
         assert_eq!(
             menu["a"].as_str(),
-            Some(r#":lsp-workspace-command sightline.checkAccess {"paths": ["%{buffer_name}"]}"#)
+            Some(r#":lsp-workspace-command sightline.explainAccess "%{buffer_name}""#)
         );
     }
     assert!(merged.notes.is_empty());
 }
 
 #[test]
-fn only_commands_of_this_server_are_bound() {
-    let commands = crate::session::capabilities::commands();
+fn commands_for_users_are_bound() {
+    let commands = crate::session::capabilities::user_commands();
     let merged = bound("");
     let mut seen = 0;
     for line in merged.text.lines().filter(|line| line.contains(" = ")) {
@@ -319,7 +319,7 @@ fn only_commands_of_this_server_are_bound() {
         assert!(commands.iter().any(|command| command == name), "{line}");
         seen += 1;
     }
-    assert!(seen >= 6, "{}", merged.text);
+    assert_eq!(seen, 12, "{}", merged.text);
 }
 
 #[test]
