@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before } from "node:test";
 
-import { scenario, startEditor, until } from "./harness.mjs";
+import { badge, scenario, startEditor, until } from "./harness.mjs";
 
 let editor;
 
@@ -22,28 +22,14 @@ after(async () => {
 
 const file = (name) => path.join(editor.workspace, name);
 
-/** Returns the badge of a row, which VS Code draws with CSS. */
-async function badge(row) {
-  return await row.evaluate((element) =>
-    [element, ...element.querySelectorAll("*")]
-      .map((one) => getComputedStyle(one, "::after").content)
-      .filter((content) => content.startsWith('"'))
-      .map((content) => JSON.parse(content))
-      .join(""),
-  );
-}
-
-const explorerRow = (name) =>
-  editor.page.locator(".explorer-folders-view .monaco-list-row").filter({ has: editor.page.getByText(name, { exact: true }) });
-
 scenario("the explorer marks files that agents may not see, as soon as the rules change", () => editor, async () => {
-  await until("a badge on .env", async () => (await badge(explorerRow(".env"))) === "⊘");
-  assert.equal(await badge(explorerRow("prices.py")), "");
+  await until("a badge on .env", async () => (await badge(editor.explorerRow(".env"))) === "⊘");
+  assert.equal(await badge(editor.explorerRow("prices.py")), "");
 
   await writeFile(file(".clineignore"), "prices.py\n");
 
-  await until("a badge on prices.py", async () => (await badge(explorerRow("prices.py"))) === "⊘");
-  assert.equal(await badge(explorerRow("cart.py")), "");
+  await until("a badge on prices.py", async () => (await badge(editor.explorerRow("prices.py"))) === "⊘");
+  assert.equal(await badge(editor.explorerRow("cart.py")), "");
 });
 
 scenario("the help opens", () => editor, async () => {

@@ -239,6 +239,11 @@ class Editor {
     return this.page.locator(".tabs-container .tab").filter({ hasText: name }).first();
   }
 
+  /** A row of the explorer. */
+  explorerRow(name) {
+    return this.page.locator(".explorer-folders-view .monaco-list-row").filter({ has: this.page.getByText(name, { exact: true }) });
+  }
+
   /** A row of the view of checkpoints. */
   row(name) {
     return this.page.locator(".pane-body .monaco-list-row").filter({ hasText: name }).first();
@@ -315,6 +320,17 @@ class Editor {
   async clipboard() {
     return await this.page.evaluate(() => navigator.clipboard.readText());
   }
+}
+
+/** Returns the badge of a row, which VS Code draws with CSS. */
+export async function badge(row) {
+  return await row.evaluate((element) =>
+    [element, ...element.querySelectorAll("*")]
+      .map((one) => getComputedStyle(one, "::after").content)
+      .filter((content) => content.startsWith('"'))
+      .map((content) => JSON.parse(content))
+      .join(""),
+  );
 }
 
 /** Returns the lines below a heading of a block. */

@@ -1,10 +1,10 @@
-// Takes the screenshots of the README. Run by `take`.
+// Takes the screenshots of the README and the walkthrough. Run by `take`.
 
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { startEditor } from "../../../tests/vscode/harness.mjs";
+import { badge, startEditor, until } from "../../../tests/vscode/harness.mjs";
 
 const picture = (name) => fileURLToPath(new URL(`${name}.png`, import.meta.url));
 
@@ -22,6 +22,7 @@ const editor = await startEditor({
     ".env": "TOKEN=not-for-agents\n",
     "README.md": "# Corner shop\n\nWhat is in the cart, and what it costs.\n",
     "docs/ideas.md": "- vouchers\n",
+    "secrets/suppliers.csv": "name,price\n",
     "src/cart.py": [
       "from prices import PRICES",
       "",
@@ -43,6 +44,15 @@ try {
     await page.waitForTimeout(700);
   };
 
+  await editor.open(".env");
+  await until("a badge on .env", async () => (await badge(editor.explorerRow(".env"))) === "⊘");
+  await editor.command("Sightline: Check Agent Access");
+  await editor.toast(".env is hidden from agents").waitFor();
+  await settled();
+  await page.screenshot({ path: picture("hidden") });
+
+  await editor.command("Notifications: Clear All Notifications");
+  await editor.command("View: Close All Editor Groups");
   await editor.open("prices.py", { keep: true });
   await editor.open("cart.py", { keep: true });
   await page.keyboard.press("Control+\\");

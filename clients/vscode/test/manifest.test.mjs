@@ -74,6 +74,13 @@ test("the walkthrough runs declared commands and shows packed images", async () 
   }
 });
 
+test("the readme shows the images of the walkthrough with the same alt texts", async () => {
+  const readme = await read("../README.md");
+  for (const { media } of contributes.walkthroughs[0].steps) {
+    assert.ok(readme.includes(`![${media.altText}](${media.image})`), media.image);
+  }
+});
+
 test("the gallery gets an icon of 128 by 128 pixels, the readme and the changelog", async () => {
   const icon = await readFile(new URL(`../${manifest.icon}`, import.meta.url));
   assert.equal(icon.toString("latin1", 1, 4), "PNG");
