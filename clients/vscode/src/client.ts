@@ -22,6 +22,7 @@ import {
 } from "vscode-languageclient/node";
 
 import type { ErrorKind, Methods, Notifications, ServerNotifications, ServerRequests } from "../../types/protocol";
+import { describeMissingProgram } from "./messages";
 import { type Search, search } from "./program";
 import { startupSettings, settings } from "./settings";
 
@@ -274,14 +275,11 @@ export class Client implements vscode.Disposable {
     };
   }
 
-  private async askForProgram({ reason, folders }: Search & { program: undefined }): Promise<void> {
+  private async askForProgram(missing: Search & { program: undefined }): Promise<void> {
     const settingName = "sightline.server.path";
-    this.output.error([`cannot find the server: ${reason}`, ...folders.map((folder) => `  ${folder}`)].join("\n"));
-    const choice = await vscode.window.showErrorMessage(
-      `Cannot find the Sightline server: ${reason}.`,
-      "Show Installation Guide",
-      "Set Path",
-    );
+    const { shown, logged } = describeMissingProgram(missing);
+    this.output.error(logged);
+    const choice = await vscode.window.showErrorMessage(shown, "Show Installation Guide", "Set Path");
     if (choice === "Set Path") {
       await vscode.commands.executeCommand("workbench.action.openSettings", settingName);
     } else if (choice === "Show Installation Guide") {

@@ -14,6 +14,7 @@ import { type CheckpointTree, checkpointName, type Node, diffUris } from "./chec
 import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
 import { relativeTime } from "./format";
+import { describeError } from "./messages";
 import type { Proposals } from "./proposals";
 import { restore, undo } from "./restore";
 import type { StatusBar } from "./statusBar";
@@ -90,9 +91,10 @@ function showError(error: unknown, output: vscode.LogOutputChannel): void {
   if (error instanceof vscode.CancellationError || errorKind(error) === "cancelled") {
     return;
   }
-  const message = error instanceof Error ? error.message : String(error);
-  output.error(error instanceof ResponseError ? `${message} (${errorKind(error) ?? error.code})` : message);
-  void vscode.window.showErrorMessage(`Sightline: ${message}`);
+  const code = error instanceof ResponseError ? (errorKind(error) ?? error.code) : undefined;
+  const { shown, logged } = describeError(error, code);
+  output.error(logged);
+  void vscode.window.showErrorMessage(shown);
 }
 
 async function showHelp(extension: vscode.Uri): Promise<void> {
