@@ -1,10 +1,12 @@
 // Tests what the extension shows about files and checkpoints: badges, marks of
-// changes, the undo button, and the help.
+// changes, the undo button, the help, and errors.
 
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before } from "node:test";
+import { promisify } from "node:util";
 
 import { badge, scenario, startEditor, until } from "./harness.mjs";
 
@@ -78,4 +80,28 @@ scenario("a checkpoint is renamed and deleted", () => editor, async ({ page }) =
   await editor.rowMenu("second draft", "Delete Checkpoint…");
   await page.locator(".monaco-dialog-box").getByRole("button", { name: "Delete" }).click();
   await until("the row is gone", async () => (await editor.row("second draft").count()) === 0);
+});
+
+scenario("an error of the server is shown without its kind and code", () => editor, async ({ page, workspace, home }) => {
+  await editor.showCheckpoints();
+  await page.getByRole("button", { name: "Create Checkpoint…" }).first().click();
+  await editor.answer("third draft");
+  await editor.row("third draft").waitFor();
+  // The view does not notice that another program deletes a checkpoint.
+  const program = process.env.SIGHTLINE_SERVER;
+  await promisify(execFile)(program, ["checkpoint", "delete", "last", "--yes", "--root", workspace, "--storage", path.join(home, "data")]);
+
+  await editor.rowMenu("third draft", "Rename Checkpoint…");
+  await editor.answer("last draft");
+
+  const message = editor.toast("Sightline: no checkpoint").locator(".notification-list-item-message");
+  assert.match(await message.textContent(), /^Sightline: no checkpoint [0-9a-f]{40}; list the checkpoints to see their ids$/);
+});
+
+scenario("a missing server is reported with the path in the settings", () => editor, async ({ home }) => {
+  const settings = path.join(home, "user/Machine/settings.json");
+  const machine = JSON.parse(await readFile(settings, "utf8"));
+  await writeFile(settings, JSON.stringify({ ...machine, "sightline.server.path": "/nope/sightline" }));
+
+  await editor.toast("Cannot find the Sightline server: /nope/sightline (setting sightline.server.path) is not a program.").waitFor();
 });
