@@ -111,27 +111,37 @@ test('a buffer that was opted out is not told', function()
 end)
 
 test('only rule files get hover and completion of the server', function()
-  local editor = start()
+  local programs = driver.folder()
+  write(programs .. '/man', '#!/bin/sh\ncase $1 in -w) echo /man3/printf.3 ;; *) echo "a page of man" ;; esac\n')
+  assert(vim.uv.fs_chmod(programs .. '/man', tonumber('755', 8)))
+  local editor = start(nil, { path = programs .. ':' .. driver.path })
   write(shop .. '/main.c', 'int main(void) { return printf("x"); }\n')
-  local function keeps_own()
-    return editor:lua([[
-      local bufnr = vim.api.nvim_get_current_buf()
-      local client = require('sightline.server').clients()[1]
-      return {
-        vim.fn.maparg('K', 'n'),
-        vim.bo.omnifunc,
-        vim.lsp.buf_is_attached(bufnr, client.id),
-        #vim.lsp.get_clients({ bufnr = bufnr, method = 'textDocument/hover' }),
-      }
-    ]])
-  end
+  write(shop .. '/tags', 'total_price\tmain.c\t1;"\tv\n')
   editor:command('edit main.c')
   editor:wait([[return #require('sightline.server').clients() == 1]])
   editor:ask('list_tasks', {})
-  same(keeps_own(), { '', 'ccomplete#Complete', true, 0 })
-  editor:command('edit .clineignore')
+  local attached = editor:lua([[
+    local client = require('sightline.server').clients()[1]
+    local bufnr = vim.api.nvim_get_current_buf()
+    local has_hover = #vim.lsp.get_clients({ bufnr = bufnr, method = 'textDocument/hover' }) > 0
+    return { vim.lsp.buf_is_attached(bufnr, client.id), has_hover }
+  ]])
+  same(attached, { true, false })
+
+  -- Both keys do what Neovim does without a server: the manual page, and completion from `tags`.
+  editor:press('0fpK')
+  editor:wait([[return vim.api.nvim_buf_get_name(0) == 'man://printf(3)']])
+  editor:wait_screen('a page of man')
+  editor:command('quit')
+  editor:press('ototal<C-x><C-o>')
+  editor:wait([[return vim.api.nvim_get_current_line() == 'total_price']])
+  editor:press('<Esc>')
+  same(editor:lua('return vim.bo.omnifunc'), 'ccomplete#Complete')
+
+  editor:command('edit! .clineignore')
   editor:wait([[return #vim.lsp.get_clients({ bufnr = 0, method = 'textDocument/hover' }) == 1]])
   os.remove(shop .. '/main.c')
+  os.remove(shop .. '/tags')
   editor:quit()
 end)
 
