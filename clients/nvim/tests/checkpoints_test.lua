@@ -355,6 +355,56 @@ test('two checkpoints are compared with each other', function()
   editor:quit()
 end)
 
+test('labels name undo points and both sides of a comparison', function()
+  local editor, root = start()
+  for _, label in ipairs({ 'the first', 'to be continued...' }) do
+    write(root .. '/src/b.txt', label .. '\n')
+    editor:command('Sightline checkpoint ' .. label)
+    editor:wait_said('checkpoint ')
+  end
+  write(root .. '/src/b.txt', 'third\n')
+
+  local complete = [[return vim.fn.getcompletion(..., 'cmdline')]]
+  local range = 'the\\ first..to\\ be\\ continued...'
+  same(editor:lua(complete, 'Sightline diff the\\ first..to'), { range })
+  local function sides(spec)
+    editor:press((':Sightline diff %s<CR>'):format(spec))
+    editor:wait_screen('1/1 M src/b.txt')
+    local shown = editor:lua([[
+      return vim.tbl_map(function(window)
+        return vim.fn.getbufline(vim.api.nvim_win_get_buf(window), 1)[1]
+      end, vim.api.nvim_tabpage_list_wins(0))
+    ]])
+    editor:command('tabclose')
+    editor:wait([[return #vim.api.nvim_list_tabpages() == 1]])
+    editor:command('redraw!')
+    return shown
+  end
+  same(sides(range), { 'the first', 'to be continued...' })
+  same(sides('to\\ be\\ continued...'), { 'to be continued...', 'third' })
+  editor:press(':Sightline diff the\\ first..nowhere<CR>')
+  editor:wait_said('no checkpoint matches nowhere')
+
+  -- The undo point of the first restore gets a label. After another restore, it is not the last.
+  for _, label in ipairs({ 'the\\ first', 'to\\ be\\ continued...' }) do
+    editor:press((':Sightline restore %s<CR>'):format(label))
+    editor:wait_screen('Restore 1 file')
+    editor:press('1<CR>')
+    editor:wait_said('restored 1 file')
+    if label == 'the\\ first' then
+      local id = editor:ask('list_checkpoints').checkpoints[1].id
+      editor:ask('label_checkpoint', { id = id, label = 'before the restore' })
+    end
+  end
+  same(editor:lua(complete, 'Sightline undo before'), { 'before\\ the\\ restore' })
+  editor:press(':Sightline undo before\\ the\\ restore<CR>')
+  editor:wait_screen('Undo 1 file')
+  editor:press('1<CR>')
+  editor:wait_said('undo restored 1 file')
+  same(read(root .. '/src/b.txt'), 'third\n')
+  editor:quit()
+end)
+
 test('a large project is asked about first', function()
   local editor = start('{"checkpoints": {"maxFiles": 1}}')
   editor:press(':Sightline checkpoint<CR>')

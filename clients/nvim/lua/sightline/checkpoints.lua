@@ -63,14 +63,8 @@ end
 function M.diff(spec, paths)
   local target = current_target()
   if spec then
-    local from, to = spec:match('^(.-)%.%.(.+)$')
-    return pickers.resolve(from or spec, target, function(older)
-      if not to then
-        return diff.open({ from = older, paths = paths }, target)
-      end
-      pickers.resolve(to, target, function(newer)
-        diff.open({ from = older, to = newer, paths = paths }, target)
-      end)
+    return pickers.resolve_range(spec, target, function(older, newer)
+      diff.open({ from = older, to = newer, paths = paths }, target)
     end)
   end
   pickers.checkpoint('Changes since', {}, target, function(checkpoint)

@@ -46,6 +46,18 @@ local function checkpoint_then_paths(lead, words)
   return vim.fn.getcompletion(lead, 'file')
 end
 
+--- Completes the second checkpoint of `old..new`, too.
+local function range_then_paths(lead, words)
+  local found = checkpoint_then_paths(lead, words)
+  local older = #words == 0 and lead:match('^.-%.%.')
+  if older then
+    for index = 1, #found do
+      table.insert(found, older .. found[index])
+    end
+  end
+  return found
+end
+
 --- Returns the words after the first one as absolute paths. Expands only `%` and `#`:
 --- full expansion would run backticks in file names.
 ---@param words string[]
@@ -187,7 +199,7 @@ M.subcommands = {
     run = function(words)
       checkpoints.diff(words[1], paths(words))
     end,
-    complete = checkpoint_then_paths,
+    complete = range_then_paths,
   },
   restore = {
     run = function(words)

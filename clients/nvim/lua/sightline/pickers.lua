@@ -102,22 +102,48 @@ local function matches(name, checkpoints)
   return by_digits
 end
 
+--- Resolves names of checkpoints. Does not call back unless each selects one.
+---@param target sightline.Target
+---@param names fun(checkpoints: sightline.Checkpoint[]): string[]
+---@param callback fun(...: string) called with the ids
+local function resolve_all(target, names, callback)
+  api.list_checkpoints({}, function(err, result)
+    if not result then
+      return show.failed(err)
+    end
+    local ids = {}
+    for _, name in ipairs(names(result.checkpoints)) do
+      local found = matches(name, result.checkpoints)
+      if #found ~= 1 then
+        local text = #found == 0 and 'no checkpoint matches %s' or 'several checkpoints match %s'
+        return show.say(text:format(name), vim.log.levels.ERROR)
+      end
+      table.insert(ids, found[1])
+    end
+    callback(unpack(ids))
+  end, target)
+end
+
 --- Resolves the name of a checkpoint. Does not call back unless it selects one.
 ---@param name string `last`, a label, or the first digits of an id
 ---@param target sightline.Target
 ---@param callback fun(id: string)
 function M.resolve(name, target, callback)
-  api.list_checkpoints({}, function(err, result)
-    if not result then
-      return show.failed(err)
-    end
-    local found = matches(name, result.checkpoints)
-    if #found ~= 1 then
-      local text = #found == 0 and 'no checkpoint matches %s' or 'several checkpoints match %s'
-      return show.say(text:format(name), vim.log.levels.ERROR)
-    end
-    callback(found[1])
-  end, target)
+  resolve_all(target, function()
+    return { name }
+  end, callback)
+end
+
+--- Resolves one checkpoint, or two as `old..new`. `..` may also be part of a label.
+---@param spec string
+---@param target sightline.Target
+---@param callback fun(older: string, newer?: string)
+function M.resolve_range(spec, target, callback)
+  resolve_all(target, function(checkpoints)
+    local older, newer = spec:match('^(.-)%.%.(.+)$')
+    local is_range = older and #matches(spec, checkpoints) == 0
+    return is_range and { older, newer } or { spec }
+  end, callback)
 end
 
 --- Asks for an action and runs it.
