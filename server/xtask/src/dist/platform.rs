@@ -153,7 +153,61 @@ fn glibc_minor(program: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+
+    use toml_edit::{DocumentMut, Item};
+
+    use super::{
+        super::{VERSION, repository},
+        *,
+    };
+
+    /// Suffixes that cargo-binstall tries for `{ archive-suffix }`.
+    fn archive_suffixes(format: &str) -> &'static [&'static str] {
+        match format {
+            "tgz" => &[".tgz", ".tar.gz"],
+            "zip" => &[".zip"],
+            _ => panic!("unknown format {format}"),
+        }
+    }
+
+    #[test]
+    fn cargo_binstall_finds_the_archive_of_each_platform() {
+        let manifest = fs::read_to_string(repository().join("server/lsp/Cargo.toml")).unwrap();
+        let manifest: DocumentMut = manifest.parse().unwrap();
+        let package = &manifest["package"];
+        let binstall = &package["metadata"]["binstall"];
+        for platform in &PLATFORMS {
+            let value = |key: &str| {
+                let own = binstall["overrides"]
+                    .get(platform.target)
+                    .and_then(|settings| settings.get(key));
+                own.or_else(|| binstall.get(key))
+                    .and_then(Item::as_str)
+                    .unwrap()
+            };
+            let fill = |template: &str, suffix: &str| {
+                let extension = platform.program().strip_prefix("sightline").unwrap();
+                template
+                    .replace("{ repo }", "https://forge.invalid/owner/sightline")
+                    .replace("{ version }", VERSION)
+                    .replace("{ target }", platform.target)
+                    .replace("{ bin }", package["name"].as_str().unwrap())
+                    .replace("{ binary-ext }", extension)
+                    .replace("{ archive-suffix }", suffix)
+            };
+            let file = platform.archive_file(VERSION);
+            let address = format!(
+                "https://forge.invalid/owner/sightline/releases/download/v{VERSION}/{file}"
+            );
+            let suffixes = archive_suffixes(value("pkg-fmt"));
+            let mut tried = suffixes.iter().map(|suffix| fill(value("pkg-url"), suffix));
+            assert!(tried.any(|url| url == address), "{address}");
+            let folder = platform.archive_name(VERSION);
+            let program = format!("{folder}/{}", platform.program());
+            assert_eq!(fill(value("bin-dir"), ""), program);
+        }
+    }
 
     #[test]
     fn a_wheel_requires_the_glibc_of_its_program() {
