@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use super::{
-    Output, Result, VERSION,
+    Output, Project, Result, VERSION,
     archive::{self, Entry},
     files_below,
     platform::Platform,
@@ -62,12 +62,8 @@ pub(super) fn write_vsix(
 }
 
 /// Writes the plugin for Neovim, as a folder and as an archive, and the extension for Zed.
-pub(super) fn write_shared(
-    output: &Output,
-    license: &str,
-    repository_url: Option<&str>,
-) -> Result<()> {
-    let plugin = nvim_plugin(license)?;
+pub(super) fn write_shared(output: &Output, project: &Project) -> Result<()> {
+    let plugin = nvim_plugin(&project.license)?;
     let root = output.folder.join("sightline.nvim");
     if root.exists() {
         fs::remove_dir_all(&root)?;
@@ -83,7 +79,7 @@ pub(super) fn write_shared(
 
     let name = format!("sightline-zed-v{VERSION}");
     let mut extension = collect(&repository().join("clients/zed"), &ZED)?;
-    if let Some(url) = repository_url {
+    if let Some(url) = project.repository_url {
         for entry in &mut extension {
             if entry.path == "extension.toml" {
                 // A key of the top level precedes all tables.

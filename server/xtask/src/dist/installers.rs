@@ -3,20 +3,18 @@
 
 use std::{collections::BTreeMap, fs};
 
-use sha2::{Digest, Sha256};
-
-use super::{Output, Result, VERSION, platform::PLATFORMS};
+use super::{Output, Result, VERSION, checksums::sha256, platform::PLATFORMS};
 use crate::repository;
 
 const TEMPLATES: [&str; 3] = ["install.sh", "sightline.rb", "mason.yaml"];
 
-/// Writes the installers and `SHA256SUMS`, for the archives in the directory. An installer for
+/// Writes the installers for the archives in the directory. An installer for
 /// platforms whose archive is absent is skipped with a message.
 pub(super) fn write(output: &Output, repository_url: &str) -> Result<()> {
     let mut checksums = BTreeMap::new();
     for platform in &PLATFORMS {
         if let Ok(content) = fs::read(output.folder.join(platform.archive_file(VERSION))) {
-            checksums.insert(platform.target, hex(&Sha256::digest(content)));
+            checksums.insert(platform.target, sha256(&content));
         }
     }
     for name in TEMPLATES {
@@ -26,14 +24,7 @@ pub(super) fn write(output: &Output, repository_url: &str) -> Result<()> {
             Err(target) => println!("{name}: skipped, because the archive of {target} is absent"),
         }
     }
-    let mut sums = String::new();
-    for name in output.files()? {
-        if name != "SHA256SUMS" {
-            let content = fs::read(output.folder.join(&name))?;
-            sums.push_str(&format!("{}  {name}\n", hex(&Sha256::digest(content))));
-        }
-    }
-    output.write("SHA256SUMS", sums.as_bytes())
+    Ok(())
 }
 
 /// Fills the placeholders `@NAME@` of a template. Fails with the target of an unknown checksum.
@@ -93,10 +84,6 @@ fn mason_assets() -> String {
         .to_owned()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,11 +122,9 @@ mod tests {
         }
         write(&output, "https://forge.invalid/owner/sightline").unwrap();
         let read = |name: &str| fs::read_to_string(output.folder.join(name)).unwrap();
-        let (script, sums) = (read("install.sh"), read("SHA256SUMS"));
+        let script = read("install.sh");
         for platform in &PLATFORMS {
-            let sum = hex(&Sha256::digest(platform.target));
-            let file = platform.archive_file(VERSION);
-            assert!(sums.contains(&format!("{sum}  {file}\n")), "{sums}");
+            let sum = sha256(platform.target.as_bytes());
             assert!(
                 script.contains(&format!("{}={sum}", platform.target)),
                 "{script}"
@@ -155,7 +140,7 @@ mod tests {
             let mut platforms = PLATFORMS.iter();
             let target =
                 platforms.find(|platform| pair[0].contains(&platform.archive_file(VERSION)));
-            let expected = hex(&Sha256::digest(target.unwrap().target));
+            let expected = sha256(target.unwrap().target.as_bytes());
             assert_eq!(sum.trim_matches('"'), expected, "{}", pair[0]);
             checked += 1;
         }

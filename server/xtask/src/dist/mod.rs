@@ -3,9 +3,11 @@
 //! Packages of a platform contain its program: the archive, the wheel, the npm package and the
 //! VS Code extension. Shared packages are the npm package that selects the platform, the plugin
 //! for Neovim and the extension for Zed. Installers name the archives and their checksums, so
-//! they are written last, when the archives of all platforms are in the directory.
+//! they are written when the archives of all platforms are in the directory. `SHA256SUMS` is
+//! written last, for all files.
 
 mod archive;
+mod checksums;
 mod editors;
 mod installers;
 mod npm;
@@ -44,7 +46,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Address of the repository that hosts the releases, which the extensions for VS Code and
-    /// Zed name. Without it, no installers are written.
+    /// Zed, the wheel and the npm packages name. Without it, no installers are written.
     #[arg(long, value_name = "URL")]
     repository: Option<String>,
     /// Do not build the VS Code extension, which needs npm.
@@ -60,35 +62,55 @@ enum Part {
     Shared,
 }
 
+/// Texts that are the same in all packages.
+struct Project<'a> {
+    license: String,
+    /// Page of the package in a registry, in Markdown.
+    readme: String,
+    repository_url: Option<&'a str>,
+}
+
+impl<'a> Project<'a> {
+    fn read(repository_url: Option<&'a str>) -> Result<Self> {
+        let mut readme = fs::read_to_string(repository().join("packaging/README.md"))?;
+        if let Some(url) = repository_url {
+            readme.push_str(&format!("\nDocumentation and source: <{url}>\n"));
+        }
+        Ok(Self {
+            license: fs::read_to_string(repository().join("LICENSE"))?,
+            readme,
+            repository_url,
+        })
+    }
+}
+
 /// Builds the packages and prints their paths.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let output = Output::create()?;
-    let license = fs::read_to_string(repository().join("LICENSE"))?;
+    write_packages(options, &Output::create()?)
+}
+
+fn write_packages(options: &Options, output: &Output) -> Result<()> {
     let repository_url = options
         .repository
         .as_deref()
         .map(|url| url.trim_end_matches('/'));
+    let project = Project::read(repository_url)?;
     if options.only != Some(Part::Shared) {
-        platform_packages(options, &output, &license, repository_url)?;
+        platform_packages(options, output, &project)?;
     }
     if options.only != Some(Part::Platform) {
-        let (name, content) = npm::main_package(&license)?;
+        let (name, content) = npm::main_package(&project)?;
         output.write(&name, &content)?;
-        editors::write_shared(&output, &license, repository_url)?;
+        editors::write_shared(output, &project)?;
         match repository_url {
-            Some(url) => installers::write(&output, url)?,
+            Some(url) => installers::write(output, url)?,
             None => println!("installers: skipped, because --repository is absent"),
         }
     }
-    Ok(())
+    checksums::write(output)
 }
 
-fn platform_packages(
-    options: &Options,
-    output: &Output,
-    license: &str,
-    repository_url: Option<&str>,
-) -> Result<()> {
+fn platform_packages(options: &Options, output: &Output, project: &Project) -> Result<()> {
     let target = options.target.clone().map_or_else(host, Ok)?;
     let platform = Platform::of(&target)?;
     let path = match &options.binary {
@@ -100,14 +122,14 @@ fn platform_packages(
 
     let archive = program_archive(platform, &path, &program)?;
     output.write(&platform.archive_file(VERSION), &archive)?;
-    let (name, content) = wheel::build(platform, &program, license)?;
+    let (name, content) = wheel::build(platform, &program, project)?;
     output.write(&name, &content)?;
-    let (name, content) = npm::platform_package(platform, &program, license)?;
+    let (name, content) = npm::platform_package(platform, &program, project)?;
     output.write(&name, &content)?;
     if options.no_vsix {
         println!("VS Code extension: skipped, because of --no-vsix");
     } else {
-        editors::write_vsix(output, platform, &path, repository_url)?;
+        editors::write_vsix(output, platform, &path, project.repository_url)?;
     }
     Ok(())
 }
@@ -244,5 +266,41 @@ impl Output {
 
     fn print(&self, name: &str) {
         println!("{}", self.folder.join(name).display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_of_all_files_are_written_without_a_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = Output {
+            folder: folder.path().to_owned(),
+        };
+        let options = Options {
+            only: Some(Part::Shared),
+            target: None,
+            binary: None,
+            repository: None,
+            no_vsix: true,
+        };
+        write_packages(&options, &output).unwrap();
+        let sums = fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap();
+        let (sums, names): (Vec<_>, Vec<_>) = sums
+            .lines()
+            .map(|line| line.split_once("  ").unwrap())
+            .unzip();
+        let packages = [
+            format!("npm-sightline-{VERSION}.tgz"),
+            format!("sightline-zed-v{VERSION}.tar.gz"),
+            format!("sightline.nvim-v{VERSION}.tar.gz"),
+        ];
+        assert_eq!(names, packages);
+        for (sum, name) in sums.into_iter().zip(names) {
+            let content = fs::read(folder.path().join(name)).unwrap();
+            assert_eq!(sum, checksums::sha256(&content), "{name}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DESCRIPTION, Result, VERSION,
+    DESCRIPTION, Project, Result, VERSION,
     archive::{self, Entry},
     platform::{PLATFORMS, Platform},
 };
@@ -20,7 +20,7 @@ fn package_name(platform: &Platform) -> String {
 pub(super) fn platform_package(
     platform: &Platform,
     program: &[u8],
-    license: &str,
+    project: &Project,
 ) -> Result<(String, Vec<u8>)> {
     let name = package_name(platform);
     let (os, cpu, libc) = platform.npm_fields();
@@ -36,16 +36,16 @@ pub(super) fn platform_package(
     if let Some(libc) = libc {
         manifest["libc"] = json!([libc]);
     }
-    pack(
-        &name,
-        &manifest,
-        license,
-        Entry::program(format!("bin/{}", platform.program()), program),
-    )
+    let readme = format!(
+        "# {name}\n\nThe program of the npm package `sightline` for {}. Install `sightline` instead.\n",
+        platform.npm
+    );
+    let program = Entry::program(format!("bin/{}", platform.program()), program);
+    pack(&name, manifest, readme, program, project)
 }
 
 /// Returns the file name and the content of the package `sightline`.
-pub(super) fn main_package(license: &str) -> Result<(String, Vec<u8>)> {
+pub(super) fn main_package(project: &Project) -> Result<(String, Vec<u8>)> {
     let dependencies: Map<String, Value> = PLATFORMS
         .iter()
         .map(|platform| (package_name(platform), VERSION.into()))
@@ -61,16 +61,27 @@ pub(super) fn main_package(license: &str) -> Result<(String, Vec<u8>)> {
     });
     let start = fs::read(repository().join("packaging/npm/sightline.js"))?;
     let start = Entry::program("bin/sightline.js", start);
-    pack("sightline", &manifest, license, start)
+    let readme = project.readme.clone();
+    pack("sightline", manifest, readme, start, project)
 }
 
-fn pack(name: &str, manifest: &Value, license: &str, program: Entry) -> Result<(String, Vec<u8>)> {
+fn pack(
+    name: &str,
+    mut manifest: Value,
+    readme: String,
+    program: Entry,
+    project: &Project,
+) -> Result<(String, Vec<u8>)> {
+    if let Some(url) = project.repository_url {
+        manifest["repository"] = json!({"type": "git", "url": url});
+    }
     let entries = [
         Entry::file(
             "package.json",
-            format!("{}\n", serde_json::to_string_pretty(manifest)?),
+            format!("{}\n", serde_json::to_string_pretty(&manifest)?),
         ),
-        Entry::file("LICENSE", license),
+        Entry::file("LICENSE", project.license.as_str()),
+        Entry::file("README.md", readme),
         program,
     ];
     Ok((

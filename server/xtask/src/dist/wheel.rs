@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 
 use super::{
-    DESCRIPTION, Result, VERSION,
+    DESCRIPTION, Project, Result, VERSION,
     archive::{self, Entry},
     platform::Platform,
 };
@@ -13,22 +13,28 @@ use super::{
 pub(super) fn build(
     platform: &Platform,
     program: &[u8],
-    license: &str,
+    project: &Project,
 ) -> Result<(String, Vec<u8>)> {
     let tag = format!("py3-none-{}", platform.wheel_tag(program));
     let info = format!("sightline-{VERSION}.dist-info");
-    let metadata = format!(
+    let mut metadata = format!(
         "Metadata-Version: 2.4\nName: sightline\nVersion: {VERSION}\nSummary: {DESCRIPTION}\n\
          License-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.8\n\
-         Keywords: agent,checkpoint,clineignore,language server,lsp,mcp\n"
+         Keywords: agent,checkpoint,clineignore,language server,lsp,mcp\n\
+         Description-Content-Type: text/markdown\n"
     );
+    if let Some(url) = project.repository_url {
+        metadata.push_str(&format!("Project-URL: Repository, {url}\n"));
+    }
+    // The body of the headers is the description.
+    metadata.push_str(&format!("\n{}", project.readme));
     let wheel = format!(
         "Wheel-Version: 1.0\nGenerator: sightline xtask ({VERSION})\nRoot-Is-Purelib: false\nTag: {tag}\n"
     );
     let scripts = format!("sightline-{VERSION}.data/scripts");
     let mut entries = vec![
         Entry::program(format!("{scripts}/{}", platform.program()), program),
-        Entry::file(format!("{info}/licenses/LICENSE"), license),
+        Entry::file(format!("{info}/licenses/LICENSE"), project.license.as_str()),
         Entry::file(format!("{info}/METADATA"), metadata),
         Entry::file(format!("{info}/WHEEL"), wheel),
     ];
