@@ -47,7 +47,10 @@
         nvim = pkgs.vimUtils.buildVimPlugin {
           pname = "sightline.nvim";
           inherit version;
-          src = "${self}/clients/nvim";
+          # A file of the plugin is a link to another folder of the repository.
+          src = pkgs.runCommand "sightline.nvim-source" { } ''
+            cp --recursive --dereference "${self}/clients/nvim" "$out"
+          '';
         };
       });
     };
