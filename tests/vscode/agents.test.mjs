@@ -116,6 +116,15 @@ scenario("a proposed change is edited and accepted, rejected, and closed by the 
   await until("the answer", () => agent.text.includes("TAB_CLOSED"));
   await gone();
 
+  // It can be closed before its editor is open.
+  propose(20, "cart.py", "apples = 0\n");
+  send(agent, { id: 21, method: "tools/call", params: { name: "close_tab", arguments: { tab_name: "change 20" } } });
+  await until("the answer", () => agent.text.includes("TAB_CLOSED"));
+  propose(22, "cart.py", "apples = 1\n");
+  await shown();
+  send(agent, { id: 23, method: "tools/call", params: { name: "close_tab", arguments: { tab_name: "change 22" } } });
+  await gone();
+
   // Edits outlive the proposal.
   propose(10, "cart.py", "apples = 0\n");
   await shown();

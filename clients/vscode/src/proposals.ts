@@ -54,7 +54,15 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
       }),
       this.changed,
       vscode.workspace.registerFileSystemProvider(PROPOSAL_SCHEME, this, { isCaseSensitive: true }),
-      vscode.window.tabGroups.onDidChangeTabs(({ closed }) => closed.forEach((tab) => this.closed(tab))),
+      vscode.window.tabGroups.onDidChangeTabs(({ opened, closed }) => {
+        closed.forEach((tab) => this.closed(tab));
+        // An agent can close its change before the editor is open.
+        const outdated = opened.filter((tab) => {
+          const uri = proposalOf(tab);
+          return uri && !this.open.has(uri.toString());
+        });
+        void vscode.window.tabGroups.close(outdated);
+      }),
     ];
   }
 
@@ -66,10 +74,27 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   private async show(params: OpenDiffParams): Promise<OpenDiffResult> {
     const uri = vscode.Uri.from({ scheme: PROPOSAL_SCHEME, path: `/${params.diffId}/${params.path}` });
     this.texts.set(uri.toString(), Buffer.from(BOM + withoutBom(params.contents)));
-    const shown = (await vscode.workspace.openTextDocument(uri)).getText();
     const decided = new Promise<OpenDiffResult>((decide) => {
-      this.open.set(uri.toString(), { params, uri, shown, decide });
+      this.open.set(uri.toString(), { params, uri, shown: withoutBom(params.contents), decide });
     });
+    try {
+      await this.openEditor(uri, params);
+    } catch (error) {
+      this.texts.delete(uri.toString());
+      if (this.open.delete(uri.toString())) {
+        throw error;
+      }
+    }
+    return decided;
+  }
+
+  private async openEditor(uri: vscode.Uri, params: OpenDiffParams): Promise<void> {
+    const document = await vscode.workspace.openTextDocument(uri);
+    const proposal = this.open.get(uri.toString());
+    if (!proposal) {
+      return;
+    }
+    proposal.shown = document.getText();
     const file = vscode.Uri.parse(params.uri);
     const exists = await vscode.workspace.fs.stat(file).then(() => true, () => false);
     const older = exists ? file : uri.with({ query: "empty" });
@@ -78,7 +103,6 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
       // The user may be typing in another editor.
       preserveFocus: true,
     });
-    return decided;
   }
 
   /** Ends a proposal, and closes its editor. */
