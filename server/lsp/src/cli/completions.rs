@@ -51,7 +51,7 @@ fn fish() -> String {
     let commands = COMMANDS_WITH_ID.join(" ");
     format!(
         "complete -c sightline -n \"__fish_sightline_using_subcommand checkpoint; and \
-         __fish_seen_subcommand_from {commands}\" -f -a \"(sightline checkpoint list --ids 2>/dev/null)\"\n"
+         __fish_seen_subcommand_from {commands}\" -k -f -a \"last (sightline checkpoint list --ids 2>/dev/null)\"\n"
     )
 }
 
@@ -75,8 +75,8 @@ fn zsh(script: &str) -> String {
     let function = r#"
 _sightline_checkpoints() {
     local -a ids
-    ids=(${${(f)"$(sightline checkpoint list --ids 2>/dev/null)"}/$'\t'/:})
-    _describe checkpoint ids
+    ids=(last ${${(f)"$(sightline checkpoint list --ids 2>/dev/null)"}/$'\t'/:})
+    _describe -V checkpoint ids
 }
 
 "#;
