@@ -19,7 +19,10 @@ use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
     path::RelPath,
-    storage::{TaskId, atomic_file::is_dir},
+    storage::{
+        TaskId,
+        atomic_file::{failed, is_dir},
+    },
 };
 
 use super::{
@@ -208,14 +211,14 @@ impl ShadowRepository {
     /// `path` is the repository or its parent folder.
     fn open(path: &Path) -> Result<Self, Error> {
         let within = path.join(".git");
-        let dir = if is_dir(&within) {
+        let inspect = |path: &Path| is_dir(path).map_err(|error| failed("inspect", path, error));
+        let dir = if inspect(&within)? {
             within
         } else {
             path.to_path_buf()
         };
-        let is_repository = ["objects", "refs"]
-            .iter()
-            .all(|name| is_dir(&dir.join(name)))
+        let is_repository = inspect(&dir.join("objects"))?
+            && inspect(&dir.join("refs"))?
             && dir.join("HEAD").is_file();
         if !is_repository {
             return Err(Error::NotFound(format!(

@@ -152,6 +152,15 @@ impl Error {
         Self::Damaged(message.into())
     }
 
+    /// Returns whether stored data could not be accessed, such as with too many open files. It may be
+    /// intact.
+    pub(crate) fn is_access_failure(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Workspace(WorkspaceError::Storage { .. })
+        )
+    }
+
     /// Returns a function for `map_err`.
     pub(crate) fn encode<E: std::error::Error + Send + Sync + 'static>(
         object: &'static str,

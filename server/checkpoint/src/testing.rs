@@ -169,7 +169,7 @@ impl Scratch {
         let pack = PackWriter::new(repository.dir()).unwrap();
         let put = |kind, bytes: &[u8]| {
             let oid = name_of(kind, bytes);
-            if !reader.contains(oid) {
+            if !reader.contains(oid).unwrap() {
                 pack.put(kind, oid, bytes).unwrap();
             }
             oid

@@ -88,6 +88,30 @@ impl Ground {
         ground
     }
 
+    /// Unpacks all objects, as `git repack` can leave them.
+    pub(super) fn unpack_objects(&mut self) {
+        let packs = find(&self.workspace.data(), "pack");
+        let outside = self.workspace.data().with_file_name("packs");
+        fs::rename(&packs, &outside).unwrap();
+        fs::create_dir(&packs).unwrap();
+        // A reset does not create empty folders.
+        fs::write(packs.join("empty"), "").unwrap();
+        for entry in fs::read_dir(&outside).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|kind| kind == "pack") {
+                let unpacked = Command::new("git")
+                    .arg("--git-dir")
+                    .arg(packs.ancestors().nth(2).unwrap())
+                    .args(["unpack-objects", "-q"])
+                    .stdin(fs::File::open(path).unwrap())
+                    .status();
+                assert!(unpacked.unwrap().success());
+            }
+        }
+        fs::remove_dir_all(outside).unwrap();
+        self.data = read(&self.workspace.data());
+    }
+
     /// Resets everything to the state before the operation.
     pub(super) fn reset(&self) {
         for (folder, files) in [

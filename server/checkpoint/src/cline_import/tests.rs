@@ -205,7 +205,7 @@ fn nested_repositories_and_denied_files_are_not_imported() {
     );
     assert_eq!(files, "keep\nlib/code\n");
     let reader = cline.scratch.repository().odb();
-    assert!(!reader.contains(name_of(Kind::Blob, b"private")));
+    assert!(!reader.contains(name_of(Kind::Blob, b"private")).unwrap());
     // What Cline excluded is unknown, so a restore keeps what the checkpoint does not hold.
     assert_eq!(last.metadata.exclusions, None);
     fsck(&cline.scratch.dir());

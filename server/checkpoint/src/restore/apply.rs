@@ -273,7 +273,11 @@ impl<'a> Worker<'a> {
             _ if changes_mode => Cow::default(),
             _ => match self.context.contents.get(&after.oid) {
                 Some(content) => Cow::Borrowed(&**content),
-                None => Cow::Owned(read_blob(&self.reader, after.oid)?),
+                None => Cow::Owned(
+                    self.reader
+                        .blob(after.oid)
+                        .map_err(|error| error.to_string())?,
+                ),
             },
         };
         let Some((dir, name)) = open_parent(&mut self.walker, &todo.path, true)? else {
@@ -369,11 +373,6 @@ fn check_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: FileInfo) -> R
         Some((leaf, _)) if leaf.is_same(before) => Ok(()),
         _ => Err(changed_error()),
     }
-}
-
-/// Reads a blob. The reader verifies its hash.
-pub(super) fn read_blob(reader: &Odb, oid: Oid) -> Result<Vec<u8>, String> {
-    reader.blob(oid).map_err(|error| error.to_string())
 }
 
 /// File or link to create.

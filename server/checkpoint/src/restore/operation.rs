@@ -17,7 +17,7 @@ use super::{
         tree_diff::{Leaf, Tree},
         worktree::{permissions::ReadPermissionMap, scan::Scan, snapshot::Folder},
     },
-    apply::{ApplyContext, apply, read_blob, step_error::StepError},
+    apply::{ApplyContext, apply, step_error::StepError},
     crash_point::crash_point,
     journal::Journal,
     plan::{Plan, UnsavedDocuments},
@@ -295,7 +295,7 @@ impl RestoreOperation<'_> {
     ) -> Result<Restored, Error> {
         let unsaved: HashSet<&RelPath> = self.unsaved.paths.iter().collect();
         let reader = self.repository.odb();
-        let content = |leaf: Leaf| String::from_utf8(read_blob(&reader, leaf.oid).ok()?).ok();
+        let content = |leaf: Leaf| String::from_utf8(reader.blob(leaf.oid).ok()?).ok();
         let mut texts = Vec::new();
         let mut outcomes = Vec::with_capacity(plan.steps.len());
         for (step, error) in plan.steps.into_iter().zip(errors) {

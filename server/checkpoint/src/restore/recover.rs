@@ -43,7 +43,7 @@ use super::{
             FileSlot, Installed, find_kept_name, link_kept_name, spare_name, temp_file_name,
             wait_until_closed,
         },
-        in_place, open_parent, read_blob,
+        in_place, open_parent,
     },
     journal::Journal,
     plan::Step,
@@ -86,7 +86,10 @@ impl Checkpoints {
         });
         let (repository, undo, target) = match begun {
             Ok(begun) => begun,
-            Err(error) => return Err(self.set_journal_aside(&error.to_string())),
+            Err(error) if matches!(error, Error::Damaged(_) | Error::NotFound(_)) => {
+                return Err(self.set_journal_aside(&error.to_string()));
+            }
+            Err(error) => return Err(error),
         };
         let mut walker = self.walker()?;
         let (recovered, is_partly_written) =
@@ -116,7 +119,7 @@ impl Checkpoints {
         let mut kept = BTreeMap::new();
         let cleaned_up = clean_up(walker, &reader, journal.undo, &forward.steps, &mut kept);
 
-        let completed = can_be_written(&reader, &forward.steps);
+        let completed = can_be_written(&reader, &forward.steps)?;
         let recovery = if completed {
             forward
         } else {
@@ -137,7 +140,7 @@ impl Checkpoints {
                 });
                 continue;
             }
-            match step_state(walker, &reader, &step) {
+            match step_state(walker, &reader, &step)? {
                 StepState::Done => {}
                 StepState::Pending(before) => todo.push(Step { before, ..step }),
                 StepState::PartlyWritten(now) => match keep_partly_written(walker, &step.path) {
@@ -301,7 +304,11 @@ fn is_unused_temp_file(reader: &Odb, slot: &FileSlot<'_>, step: &Step) -> bool {
     if leaf.oid == after.oid {
         return true;
     }
-    let is_begun = || read_blob(reader, after.oid).is_ok_and(|whole| whole.starts_with(&content));
+    let is_begun = || {
+        reader
+            .blob(after.oid)
+            .is_ok_and(|whole| whole.starts_with(&content))
+    };
     let replaces = step.before.filter(|before| before.mode != Mode::Folder);
     // After the exchange, the temporary file is the displaced one.
     let is_not_exchanged = match (replaces, Leaf::read(slot.dir, slot.name)) {
@@ -315,9 +322,13 @@ fn is_unused_temp_file(reader: &Odb, slot: &FileSlot<'_>, step: &Step) -> bool {
     leaf.is_file() && after.is_file() && is_not_exchanged && is_begun()
 }
 
-fn can_be_written(reader: &Odb, steps: &[Step]) -> bool {
-    let mut contents = steps.iter().filter_map(|step| step.after);
-    contents.all(|after| after.mode == Mode::Folder || reader.contains(after.oid))
+fn can_be_written(reader: &Odb, steps: &[Step]) -> Result<bool, Error> {
+    for after in steps.iter().filter_map(|step| step.after) {
+        if after.mode != Mode::Folder && !reader.contains(after.oid)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Keeps a file that may be partly written under a second name, and returns that name. A file with
@@ -351,21 +362,26 @@ fn recovery_message(error: Option<String>, kept: Option<OsString>) -> String {
 
 /// Returns whether `now` can be a file that was being written in place when the process was
 /// killed, in either direction.
-fn is_partly_written(reader: &Odb, step: &Step, now: &[u8]) -> bool {
+fn is_partly_written(reader: &Odb, step: &Step, now: &[u8]) -> Result<bool, Error> {
     let content = |side: Option<Leaf>| {
-        let leaf = side.filter(|leaf| leaf.mode == Mode::File)?;
-        read_blob(reader, leaf.oid).ok()
+        let Some(leaf) = side.filter(|leaf| leaf.mode == Mode::File) else {
+            return Ok(None);
+        };
+        match reader.blob(leaf.oid) {
+            Err(error) if error.is_access_failure() => Err(error),
+            content => Ok(content.ok()),
+        }
     };
-    let (Some(before), Some(after)) = (content(step.before), content(step.after)) else {
-        return false;
+    let (Some(before), Some(after)) = (content(step.before)?, content(step.after)?) else {
+        return Ok(false);
     };
-    in_place::is_partly_written(now, &before, &after)
-        || in_place::is_partly_written(now, &after, &before)
+    Ok(in_place::is_partly_written(now, &before, &after)
+        || in_place::is_partly_written(now, &after, &before))
 }
 
-fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> StepState {
+fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> Result<StepState, Error> {
     let (Some(parent), Some(name)) = (step.path.parent(), step.path.name()) else {
-        return StepState::Done;
+        return Ok(StepState::Done);
     };
     let now = match walker.open_dir(&parent) {
         Ok(dir) => read_entry(dir, name),
@@ -375,7 +391,7 @@ fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> StepState {
     };
     let now = match now {
         Ok(now) => now,
-        Err(error) => return StepState::Conflict(format!("cannot inspect it: {error}")),
+        Err(error) => return Ok(StepState::Conflict(format!("cannot inspect it: {error}"))),
     };
     let is = |side: &Option<Leaf>| match (&now, side) {
         (Some((now, _)), Some(side)) => now.is_same(side),
@@ -383,9 +399,9 @@ fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> StepState {
         _ => false,
     };
     if is(&step.after) {
-        return StepState::Done;
+        return Ok(StepState::Done);
     }
-    match now {
+    Ok(match now {
         // Not created yet, or deleted to make room.
         None => StepState::Pending(None),
         // A folder that is not empty yet, or not filled yet: it has steps for its files.
@@ -393,13 +409,13 @@ fn step_state(walker: &mut DirWalker, reader: &Odb, step: &Step) -> StepState {
             StepState::Pending(None)
         }
         Some((leaf, _)) if is(&step.before) => StepState::Pending(Some(leaf)),
-        Some((leaf, content)) if leaf.is_file() && is_partly_written(reader, step, &content) => {
+        Some((leaf, content)) if leaf.is_file() && is_partly_written(reader, step, &content)? => {
             StepState::PartlyWritten(leaf)
         }
         Some(_) => StepState::Conflict(
             "changed after the restore was interrupted; left as it is".to_owned(),
         ),
-    }
+    })
 }
 
 fn read_entry(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {

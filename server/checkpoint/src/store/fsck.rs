@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use sightline_workspace::{cancel::Cancel, escape::one_line, limits::MAX_PATH_BYTES};
 
 use super::{
-    object::{Commit, Kind, Mode, Oid, RawEntry, raw_entries, tree_order},
+    object::{Commit, Kind, Mode, Oid, RawEntry, Unreadable, raw_entries, tree_order},
     odb::Odb,
 };
 use crate::error::Error;
@@ -49,7 +49,7 @@ pub(crate) fn check_checkpoints(
     let mut found = FsckState::default();
     let mut trees = Vec::new();
     for id in ids {
-        match commit(reader, *id, is_checkpoint) {
+        match commit(reader, *id, is_checkpoint)? {
             Ok(tree) => {
                 found.descend(reader, tree, cancel)?;
                 trees.push((*id, tree));
@@ -73,15 +73,30 @@ pub(crate) fn check_checkpoints(
 }
 
 /// Reads the tree of a checkpoint's commit.
-fn commit(reader: &Odb, id: Oid, is_checkpoint: IsCheckpoint) -> Result<Oid, String> {
-    let bytes = reader
-        .try_read(Kind::Commit, id)
-        .map_err(|why| format!("the commit {}", why.describe()))?;
-    let commit = Commit::decode(&bytes).ok_or("the commit is malformed")?;
-    if is_checkpoint(&commit) {
-        Ok(commit.tree)
-    } else {
-        Err("the commit has no checkpoint metadata".to_owned())
+fn commit(
+    reader: &Odb,
+    id: Oid,
+    is_checkpoint: IsCheckpoint,
+) -> Result<Result<Oid, String>, Error> {
+    let bytes = match read(reader, Kind::Commit, id)? {
+        Ok(bytes) => bytes,
+        Err(what) => return Ok(Err(format!("the commit {what}"))),
+    };
+    Ok(match Commit::decode(&bytes) {
+        None => Err("the commit is malformed".to_owned()),
+        Some(commit) if is_checkpoint(&commit) => Ok(commit.tree),
+        Some(_) => Err("the commit has no checkpoint metadata".to_owned()),
+    })
+}
+
+/// Reads an object. Returns why it is damaged.
+///
+/// # Errors
+/// `storage` if it cannot be accessed, which is not damage.
+fn read(reader: &Odb, kind: Kind, oid: Oid) -> Result<Result<Vec<u8>, String>, Error> {
+    match reader.try_read(kind, oid) {
+        Err(why @ Unreadable::Unavailable) => Err(reader.unreadable(kind, oid, why)),
+        read => Ok(read.map_err(Unreadable::describe)),
     }
 }
 
@@ -112,7 +127,7 @@ impl FsckState {
                 Visit::Enter(oid) if self.trees.contains_key(&oid) => {}
                 Visit::Enter(oid) => {
                     cancel.check()?;
-                    let (below, files) = match read_tree(reader, oid) {
+                    let (below, files) = match read_tree(reader, oid)? {
                         Ok(entries) => self.split_entries(entries),
                         Err(what) => {
                             self.bad.insert(oid, what);
@@ -171,8 +186,7 @@ impl FsckState {
                 let is_large =
                     matches!(reader.header(oid), Ok((_, length)) if length > LARGE_BLOB_BYTES);
                 let _alone = is_large.then(|| one_large.lock());
-                let read = reader.try_read(Kind::Blob, oid);
-                Ok(read.err().map(|why| (oid, why.describe())))
+                Ok(read(reader, Kind::Blob, oid)?.err().map(|what| (oid, what)))
             })
             .collect::<Result<_, Error>>()?;
         self.bad.extend(bad.into_iter().flatten());
@@ -183,7 +197,7 @@ impl FsckState {
     fn mark_tainted(&mut self, reader: &Odb, cancel: &Cancel) -> Result<(), Error> {
         for oid in &self.order {
             cancel.check()?;
-            let Ok(entries) = read_tree(reader, *oid) else {
+            let Ok(entries) = read_tree(reader, *oid)? else {
                 continue;
             };
             let leads = |oid: &Oid| self.bad.contains_key(oid) || self.tainted.contains(oid);
@@ -226,7 +240,7 @@ impl FsckState {
             if !self.tainted.contains(&oid) {
                 continue;
             }
-            let Ok(bytes) = reader.try_read(Kind::Tree, oid) else {
+            let Ok(bytes) = read(reader, Kind::Tree, oid)? else {
                 continue;
             };
             for entry in raw_entries(&bytes).unwrap_or_default() {
@@ -259,14 +273,15 @@ impl FsckState {
 }
 
 /// Reads a tree. Returns a problem if the server could not have written it.
-fn read_tree(reader: &Odb, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
+fn read_tree(reader: &Odb, oid: Oid) -> Result<Result<Vec<(Mode, Oid)>, String>, Error> {
     if oid == Oid::EMPTY_TREE {
-        return Ok(Vec::new());
+        return Ok(Ok(Vec::new()));
     }
-    let bytes = reader
-        .try_read(Kind::Tree, oid)
-        .map_err(|why| why.describe())?;
-    let entries = raw_entries(&bytes).ok_or("is malformed")?;
+    Ok(read(reader, Kind::Tree, oid)?.and_then(|bytes| check_tree(&bytes)))
+}
+
+fn check_tree(bytes: &[u8]) -> Result<Vec<(Mode, Oid)>, String> {
+    let entries = raw_entries(bytes).ok_or("is malformed")?;
     let mut last: Option<RawEntry<'_>> = None;
     let mut plain = Vec::with_capacity(entries.len());
     for entry in entries {

@@ -214,7 +214,8 @@ fn remove_orphans(repository: &Repository) {
             let written = entry.metadata().and_then(|found| found.modified());
             written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE))
         };
-        if is_pack && !path.with_extension("idx").exists() && is_old() {
+        let has_no_index = || matches!(path.with_extension("idx").try_exists(), Ok(false));
+        if is_pack && has_no_index() && is_old() {
             let _ = fs::remove_file(path);
         }
     }
@@ -251,6 +252,27 @@ mod tests {
         for pack in &packs {
             assert_eq!(pack.path().exists(), pack.path() == of_first.path());
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_packs_without_an_index_are_abandoned() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        let repository = scratch.repository();
+        let old = std::time::SystemTime::now() - 2 * STALE;
+        let pack = |name: &str| {
+            let path = repository.pack_dir().join(name).with_extension("pack");
+            let file = fs::File::create(&path).unwrap();
+            file.set_modified(old).unwrap();
+            path
+        };
+        let (abandoned, unknown) = (pack("pack-a"), pack("pack-b"));
+        // Its index cannot be inspected.
+        let index = unknown.with_extension("idx");
+        std::os::unix::fs::symlink(&index, &index).unwrap();
+        remove_orphans(&repository);
+        assert!(!abandoned.exists() && unknown.exists());
     }
 
     #[test]

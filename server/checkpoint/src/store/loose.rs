@@ -4,7 +4,7 @@
 
 use std::{
     fs::{self, File},
-    io::{ErrorKind as Io, Read},
+    io::{self, ErrorKind as Io, Read},
     path::{Path, PathBuf},
 };
 
@@ -14,7 +14,10 @@ use super::{
     object::{Kind, Oid, Unreadable, name_of},
     pack::MAX_RATIO,
 };
-use sightline_workspace::storage::atomic_file::{is_dir, open_regular};
+use sightline_workspace::{
+    error::Error as WorkspaceError,
+    storage::atomic_file::{cannot_open, is_dir, open_regular},
+};
 
 /// Number of bytes read to find the header.
 const START: u64 = 128;
@@ -32,12 +35,17 @@ struct Opened {
     length: u64,
 }
 
-/// Returns whether the object has a file. Does not read it.
-pub(crate) fn exists(objects: &Path, oid: Oid) -> bool {
-    path(objects, oid).is_some_and(|path| path.is_file())
+/// Requires that the object has a file. Does not read it.
+pub(crate) fn find(objects: &Path, oid: Oid) -> Result<(), Unreadable> {
+    match fs::symlink_metadata(path(objects, oid)?) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(Unreadable::Damaged),
+        Err(error) if error.kind() == Io::NotFound => Err(Unreadable::Missing),
+        Err(_) => Err(Unreadable::Unavailable),
+    }
 }
 
-/// Lists the loose objects.
+/// Lists the loose objects. Leaves out what cannot be listed.
 pub(crate) fn all(objects: &Path) -> Vec<(Oid, PathBuf)> {
     let mut found = Vec::new();
     for folder in fs::read_dir(objects).into_iter().flatten().flatten() {
@@ -45,7 +53,7 @@ pub(crate) fn all(objects: &Path) -> Vec<(Oid, PathBuf)> {
         let Some(start) = start.to_str().filter(|name| name.len() == 2) else {
             continue;
         };
-        if !is_dir(&folder.path()) {
+        if !is_dir(&folder.path()).unwrap_or_default() {
             continue;
         }
         for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
@@ -71,21 +79,25 @@ pub(crate) fn read(objects: &Path, oid: Oid, largest: u64) -> Result<(Kind, Vec<
         return Err(Unreadable::TooLarge(opened.length));
     }
     let kind = opened.kind;
-    match opened.inflate() {
+    let inflated = opened.inflate().map_err(|_| Unreadable::Unavailable)?;
+    match inflated {
         Some(bytes) if name_of(kind, &bytes) == oid => Ok((kind, bytes)),
         _ => Err(Unreadable::Damaged),
     }
 }
 
 fn open(objects: &Path, oid: Oid) -> Result<Opened, Unreadable> {
-    let path = path(objects, oid).ok_or(Unreadable::Missing)?;
+    let path = path(objects, oid)?;
     let mut file = open_regular(&path).map_err(|error| match error.kind() {
         Io::NotFound => Unreadable::Missing,
-        _ => Unreadable::Damaged,
+        _ => match cannot_open(&path, error) {
+            WorkspaceError::Storage { .. } => Unreadable::Unavailable,
+            _ => Unreadable::Damaged,
+        },
     })?;
     let mut deflated = Vec::new();
     let read = file.by_ref().take(START).read_to_end(&mut deflated);
-    read.map_err(|_| Unreadable::Damaged)?;
+    read.map_err(|_| Unreadable::Unavailable)?;
     let mut start = [0xff; MAX_HEADER];
     // Errors after the header are found when the content is read.
     let _ = Inflate::default().prefix(&deflated, &mut start);
@@ -101,22 +113,24 @@ fn open(objects: &Path, oid: Oid) -> Result<Opened, Unreadable> {
 
 impl Opened {
     /// Inflates the content. Returns `None` unless the file holds exactly what its header states.
-    fn inflate(mut self) -> Option<Vec<u8>> {
-        let stored = self.file.metadata().ok()?.len();
+    fn inflate(mut self) -> io::Result<Option<Vec<u8>>> {
+        let stored = self.file.metadata()?.len();
         // Bounds both directions: deflate hardly enlarges data, and compresses it by a limited
         // ratio.
         let most = self.length.saturating_add(self.length / 64 + 1024);
         if stored > most || self.length > stored.saturating_mul(MAX_RATIO) {
-            return None;
+            return Ok(None);
         }
-        self.file.take(most).read_to_end(&mut self.deflated).ok()?;
-        let whole = usize::try_from(self.length)
-            .ok()?
-            .checked_add(self.header)?;
+        self.file.take(most).read_to_end(&mut self.deflated)?;
+        let length = usize::try_from(self.length).ok();
+        let Some(whole) = length.and_then(|length| length.checked_add(self.header)) else {
+            return Ok(None);
+        };
         let mut bytes = vec![0; whole];
-        let inflated = Inflate::default().once(&self.deflated, &mut bytes).ok()?;
-        let is_whole = inflated == (Status::StreamEnd, self.deflated.len(), whole);
-        is_whole.then(|| bytes.split_off(self.header))
+        let inflated = Inflate::default().once(&self.deflated, &mut bytes);
+        let is_whole = inflated
+            .is_ok_and(|inflated| inflated == (Status::StreamEnd, self.deflated.len(), whole));
+        Ok(is_whole.then(|| bytes.split_off(self.header)))
     }
 }
 
@@ -132,10 +146,14 @@ fn decode_header(start: &[u8]) -> Option<(Kind, u64, usize)> {
     (length.to_string() == digits).then_some((kind, length, end + 1))
 }
 
-/// Returns the path of an object, or `None` if its folder is missing or a link.
-fn path(objects: &Path, oid: Oid) -> Option<PathBuf> {
+/// Returns the path of an object. It is missing if its folder is missing or a link.
+fn path(objects: &Path, oid: Oid) -> Result<PathBuf, Unreadable> {
     let name = oid.to_string();
     let (folder, file) = name.split_at(2);
     let folder = objects.join(folder);
-    is_dir(&folder).then(|| folder.join(file))
+    match is_dir(&folder) {
+        Ok(true) => Ok(folder.join(file)),
+        Ok(false) => Err(Unreadable::Missing),
+        Err(_) => Err(Unreadable::Unavailable),
+    }
 }

@@ -113,7 +113,7 @@ pub(crate) enum Unreadable {
     Missing,
     /// The content does not match the id, or cannot be decoded.
     Damaged,
-    /// No copy was found, and a pack could not be opened, which may have one.
+    /// No copy was found, and a file could not be opened that may have one.
     Unavailable,
     /// The object, or the base of its delta, exceeds the size limit; its size in bytes.
     TooLarge(u64),

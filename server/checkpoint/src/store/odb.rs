@@ -118,13 +118,15 @@ impl Odb {
     }
 
     /// Returns whether the object exists, including one that was just written.
-    pub(crate) fn contains(&self, oid: Oid) -> bool {
+    ///
+    /// # Errors
+    /// If it cannot be determined.
+    pub(crate) fn contains(&self, oid: Oid) -> Result<bool, Error> {
         let in_pack = |pack: &Pack| pack.has(oid).then_some(Ok(()));
-        let loose = |objects: &Path| {
-            let exists = loose::exists(objects, oid);
-            exists.then_some(()).ok_or(Unreadable::Missing)
-        };
-        self.find(in_pack, loose).is_ok()
+        match self.find(in_pack, |objects| loose::find(objects, oid)) {
+            Err(why @ Unreadable::Unavailable) => Err(self.unreadable(Kind::Blob, oid, why)),
+            found => Ok(found.is_ok()),
+        }
     }
 
     /// Returns whether a pack that is already listed has the object.
@@ -218,7 +220,7 @@ impl Odb {
     /// Lists the packs without opening them. Reuses those that are already open.
     fn list(&self, before: &[Arc<ListedPack>]) -> io::Result<Vec<Arc<ListedPack>>> {
         let dir = self.0.objects.join("pack");
-        if !is_dir(&self.0.objects) || !is_dir(&dir) {
+        if !is_dir(&self.0.objects)? || !is_dir(&dir)? {
             return Ok(Vec::new());
         }
         let mut packs: Vec<(SystemTime, PathBuf)> = Vec::new();
@@ -253,7 +255,7 @@ impl Odb {
             Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
             Unreadable::Unavailable => {
                 return Error::Unavailable(format!(
-                    "cannot read the {} {oid}: it may be in a pack of the checkpoint store {dir} that cannot be opened; try again, and check the permissions of the store",
+                    "cannot read the {} {oid}: a file of the checkpoint store {dir} that may have it cannot be opened; try again, and check the permissions of the store",
                     kind.name()
                 ));
             }

@@ -122,7 +122,10 @@ impl Pack {
 
     /// Returns whether a `.keep` file protects the pack.
     pub(crate) fn is_kept(&self) -> bool {
-        self.path.with_extension("keep").exists()
+        self.path
+            .with_extension("keep")
+            .try_exists()
+            .unwrap_or(true)
     }
 
     /// Returns the objects, ordered by their offset.

@@ -194,7 +194,8 @@ fn cannot_write(path: &Path, error: io::Error) -> Error {
 /// git from listing any ref.
 pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
     for (id, path) in loose_ids(dir)? {
-        if !is_loose_ref_valid(&path, id) && !is_dir(&path) {
+        let is_folder = is_dir(&path).map_err(|error| failed("inspect", &path, error))?;
+        if !is_folder && !is_loose_ref_valid(&path, id) {
             publish(dir, id)?;
         }
     }

@@ -14,9 +14,10 @@ use std::{
 use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
+    error::Error as WorkspaceError,
     storage::{
         Storage,
-        atomic_file::{failed, open_regular, read_text, restrict_permissions, sync_dir},
+        atomic_file::{failed, is_dir, open_regular, restrict_permissions, sync_dir},
     },
 };
 
@@ -80,20 +81,20 @@ pub(crate) fn open_or_create(
 /// # Errors
 /// `storage` if the store cannot be accessed, which is not damage.
 pub(crate) fn find_problem(repository: &Repository) -> Result<Option<String>, Error> {
-    if let Some(damage) = repository.damage()? {
-        return Ok(Some(damage));
+    let mut problem = repository.damage()?;
+    if problem.is_none() {
+        if quick_check(repository)?.is_none() {
+            return Ok(None);
+        }
+        require_access(repository.dir())?;
+        // A concurrent `git gc` moves objects between files.
+        thread::sleep(RECHECK_DELAY);
+        problem = quick_check(repository)?;
     }
-    if quick_check(repository).is_none() {
-        return Ok(None);
+    if problem.is_some() {
+        require_access(repository.dir())?;
     }
-    require_access(repository.dir())?;
-    // A concurrent `git gc` moves objects between files.
-    thread::sleep(RECHECK_DELAY);
-    let Some(problem) = quick_check(repository) else {
-        return Ok(None);
-    };
-    require_access(repository.dir())?;
-    Ok(Some(problem))
+    Ok(problem)
 }
 
 /// A verified store, and the state that shows whether it has changed since.
@@ -131,7 +132,7 @@ impl VerifiedStore {
             && fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir())
             && files(dir).is_some_and(|files| files == self.files)
             && matches!(self.repository.damage(), Ok(None))
-            && quick_check_at(&self.repository, self.newest).is_none();
+            && matches!(quick_check_at(&self.repository, self.newest), Ok(None));
         is_same.then(|| self.repository.clone())
     }
 }
@@ -151,33 +152,57 @@ fn files(dir: &Path) -> Option<[Vec<OsString>; 2]> {
     ])
 }
 
-fn quick_check(repository: &Repository) -> Option<String> {
-    if let Some(problem) = find_incomplete_pack(&repository.pack_dir()) {
-        return Some(problem);
+/// Returns the first problem.
+///
+/// # Errors
+/// `storage` if a file cannot be accessed, which is not damage.
+fn quick_check(repository: &Repository) -> Result<Option<String>, Error> {
+    if let Some(problem) = find_incomplete_pack(&repository.pack_dir())? {
+        return Ok(Some(problem));
     }
     match newest(repository.dir()) {
         Ok(newest) => quick_check_at(repository, newest),
-        Err(error) => Some(error.to_string()),
+        Err(error) => problem_of(error),
     }
 }
 
 /// Like [`quick_check`], without the packs, and with a known newest checkpoint.
-fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
-    let head = read_text(&repository.dir().join("HEAD")).unwrap_or_default();
-    if !head.starts_with("ref: refs/") && Oid::from_hex(head.trim_end()).is_none() {
-        return Some("HEAD is invalid".to_owned());
+fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Result<Option<String>, Error> {
+    if let Some(problem) = repository.head_problem()? {
+        return Ok(Some(problem));
     }
-    if repository.generation().is_err() {
-        return Some("the generation file is missing or invalid".to_owned());
+    if let Err(error) = repository.generation() {
+        return problem_of(error);
     }
-    if let Some(problem) = repository.open_problem() {
-        return Some(problem);
+    if let Some(problem) = repository.open_problem()? {
+        return Ok(Some(problem));
     }
+    let Some(newest) = newest else {
+        return Ok(None);
+    };
     let reader = repository.odb();
     let tree = reader
-        .commit(newest?)
+        .commit(newest)
         .and_then(|commit| reader.tree(commit.tree));
-    tree.err().map(|error| error.to_string())
+    tree.map_or_else(problem_of, |_| Ok(None))
+}
+
+/// Returns the description of damage.
+fn problem_of(error: Error) -> Result<Option<String>, Error> {
+    if is_access_failure(&error) {
+        return Err(error);
+    }
+    Ok(Some(error.to_string()))
+}
+
+/// Returns whether stored data could not be accessed. A folder that is missing is damage.
+fn is_access_failure(error: &Error) -> bool {
+    let is_missing = matches!(
+        error,
+        Error::Workspace(WorkspaceError::Storage { source, .. })
+            if matches!(source.kind(), Io::NotFound | Io::NotADirectory)
+    );
+    error.is_access_failure() && !is_missing
 }
 
 /// Requires that every folder of the store can be listed, and every file opened. Missing entries
@@ -222,28 +247,30 @@ fn require_access(dir: &Path) -> Result<(), Error> {
 }
 
 /// Finds an index without its pack, or with a truncated file.
-fn find_incomplete_pack(packs: &Path) -> Option<String> {
+fn find_incomplete_pack(packs: &Path) -> Result<Option<String>, Error> {
     let entries = match fs::read_dir(packs) {
         Ok(entries) => entries,
-        Err(error) => return Some(format!("cannot read {}: {error}", packs.display())),
+        Err(error) => return problem_of(failed("list", packs, error).into()),
     };
-    let is_file = |path: &Path, at_least: u64| {
-        let metadata = fs::symlink_metadata(path);
-        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() >= at_least)
+    let is_file = |path: &Path, at_least: u64| match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(metadata.is_file() && metadata.len() >= at_least),
+        Err(error) if error.kind() == Io::NotFound => Ok(false),
+        Err(error) => Err(failed("inspect", path, error)),
     };
-    for entry in entries.flatten() {
-        let index = entry.path();
+    for entry in entries {
+        let index = entry.map_err(|error| failed("list", packs, error))?.path();
         if index.extension() != Some(OsStr::new("idx")) {
             continue;
         }
         // Minimum sizes: tables and checksums without any object.
-        let is_whole = is_file(&index, 1072) && is_file(&index.with_extension("pack"), 32);
+        let is_whole = is_file(&index, 1072)? && is_file(&index.with_extension("pack"), 32)?;
         // git removes the index first.
         if !is_whole && fs::symlink_metadata(&index).is_ok() {
-            return Some(format!("the pack of {} is incomplete", index.display()));
+            let problem = format!("the pack of {} is incomplete", index.display());
+            return Ok(Some(problem));
         }
     }
-    None
+    Ok(None)
 }
 
 /// Returns the checkpoint whose ref was written last.
@@ -273,7 +300,7 @@ fn sibling(dir: &Path, suffix: &str) -> PathBuf {
 /// away. Returns whether there was one.
 fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
     let rebuilt = sibling(dir, "rebuilt");
-    if !rebuilt.is_dir() {
+    if !is_dir(&rebuilt).map_err(|error| failed("inspect", &rebuilt, error))? {
         return Ok(false);
     }
     fs::rename(&rebuilt, dir).map_err(|error| failed("rename", &rebuilt, error))?;
@@ -318,17 +345,28 @@ fn free_name(dir: &Path) -> PathBuf {
         .unwrap_or_else(|| name(millis))
 }
 
+/// Returns what was read from a damaged store, or nothing if that part is damaged.
+fn if_intact<T: Default>(read: Result<T, Error>) -> Result<T, Error> {
+    match read {
+        Err(error) if !is_access_failure(&error) => Ok(T::default()),
+        read => read,
+    }
+}
+
 /// Copies every intact checkpoint. Returns the others.
 fn salvage(
     broken: &Repository,
     made: &Repository,
     is_checkpoint: IsCheckpoint,
 ) -> Result<Vec<Oid>, Error> {
-    let ids = refs::ids(broken.dir()).unwrap_or_else(|_| {
-        // Falls back to the refs that can be read.
-        let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
-        loose.into_iter().map(|(id, _)| id).collect()
-    });
+    let ids = match refs::ids(broken.dir()) {
+        Err(error) if !is_access_failure(&error) => {
+            // Falls back to the refs that can be read.
+            let loose = if_intact(refs::loose_ids(broken.dir()))?;
+            loose.into_iter().map(|(id, _)| id).collect()
+        }
+        ids => ids?,
+    };
     let reader = broken.odb();
     reader.refresh();
     // Not cancellable: half a store is of no use.
@@ -347,11 +385,11 @@ fn salvage(
         }
     }
     let kept = pack.finish()?;
-    let fetched = remote_refs::all(broken.dir()).unwrap_or_default();
+    let fetched = if_intact(remote_refs::all(broken.dir()))?;
     if !fetched.is_empty() {
         remote_refs::write_all(made.dir(), &fetched)?;
     }
-    let labels = labels::all(broken.dir()).unwrap_or_default();
+    let labels = if_intact(labels::all(broken.dir()))?;
     if !labels.is_empty() {
         labels::write_all(made.dir(), &labels)?;
     }

@@ -12,8 +12,10 @@ use std::{
 
 use sightline_workspace::{
     clock::now_millis,
+    error::Error as WorkspaceError,
     escape::one_line,
-    storage::atomic_file::{failed, is_dir, make_dir, read, read_text, write},
+    limits::MAX_STATE_FILE_BYTES,
+    storage::atomic_file::{failed, is_dir, make_dir, read, read_foreign, write},
 };
 
 use super::{
@@ -91,18 +93,33 @@ impl Repository {
     }
 
     /// Returns why git cannot open the repository, if it cannot.
-    pub(crate) fn open_problem(&self) -> Option<String> {
+    ///
+    /// # Errors
+    /// `storage` if that cannot be determined.
+    pub(crate) fn open_problem(&self) -> Result<Option<String>, Error> {
         for folder in ["objects", "refs"] {
-            if !is_dir(&self.dir.join(folder)) {
-                return Some(format!("{folder} is not a directory"));
+            let path = self.dir.join(folder);
+            if !is_dir(&path).map_err(|error| failed("inspect", &path, error))? {
+                return Ok(Some(format!("{folder} is not a directory")));
             }
         }
         let path = self.dir.join("config");
-        if read_text(&path).is_ok_and(|config| config == CONFIG) {
-            return None;
+        match state_file(&path)? {
+            Some(config) if config == CONFIG.as_bytes() => Ok(None),
+            // Users may change other settings.
+            _ => Ok(git_config::read(&path).err()),
         }
-        // Users may change other settings.
-        git_config::read(&path).err()
+    }
+
+    /// Returns why the file that names the current branch is invalid, if it is.
+    ///
+    /// # Errors
+    /// `storage` if that cannot be determined.
+    pub(crate) fn head_problem(&self) -> Result<Option<String>, Error> {
+        let head = state_file(&self.dir.join("HEAD"))?.unwrap_or_default();
+        let head = String::from_utf8_lossy(&head);
+        let is_valid = head.starts_with("ref: refs/") || Oid::from_hex(head.trim_end()).is_some();
+        Ok((!is_valid).then(|| "HEAD is invalid".to_owned()))
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -221,5 +238,14 @@ impl Repository {
                 let _ = fs::remove_file(entry.path());
             }
         }
+    }
+}
+
+/// Reads a file of the repository. Returns `None` if it is missing, too large, or not a regular
+/// file.
+fn state_file(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match read_foreign(path, MAX_STATE_FILE_BYTES) {
+        Err(error @ WorkspaceError::Storage { .. }) => Err(error.into()),
+        content => Ok(content.ok().flatten()),
     }
 }

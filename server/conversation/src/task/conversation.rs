@@ -335,34 +335,32 @@ impl Entries {
         }
     }
 
-    /// Returns the current conversation. `unlogged` returns the truncation if the log does not
+    /// Returns the current conversation. `unlogged` is the truncation if the log does not
     /// record it.
     pub(super) fn conversation(
         &mut self,
         recovered: Recovered,
-        unlogged: impl FnOnce() -> TruncationState,
+        unlogged: &TruncationState,
     ) -> Arc<Conversation> {
         if self.is_stale {
             self.rebuild();
         }
-        let truncation = (!self.is_truncation_logged).then(unlogged);
+        let truncation = (!self.is_truncation_logged).then_some(unlogged);
         let entry = self.leaf();
         let now = &self.conversation;
         let is_same = now.entry == entry
             && now.recovered == recovered
             && now.info == self.info
-            && truncation
-                .as_ref()
-                .is_none_or(|truncation| *truncation == *now.truncation);
+            && truncation.is_none_or(|truncation| *truncation == *now.truncation);
         if !is_same {
             let conversation = Arc::make_mut(&mut self.conversation);
             conversation.entry = entry;
             conversation.recovered = recovered;
             conversation.info.clone_from(&self.info);
             if let Some(truncation) =
-                truncation.filter(|truncation| *truncation != *conversation.truncation)
+                truncation.filter(|truncation| **truncation != *conversation.truncation)
             {
-                conversation.truncation = Arc::new(truncation);
+                conversation.truncation = Arc::new(truncation.clone());
             }
         }
         Arc::clone(&self.conversation)

@@ -101,7 +101,7 @@ impl TaskStore {
                 Error::invalid("a compacted conversation must have at least one message")
             })?;
         self.commit(task, meta, cancel, |log, dir, lock| {
-            let now = log.conversation(dir);
+            let now = log.conversation();
             let has_new_messages = now.messages.len() != seen.messages.len();
             if has_new_messages || !seen.is_prefix_of(&now) {
                 return Ok((CommitResult::Conflict(now), None));
@@ -125,7 +125,7 @@ impl TaskStore {
             }
             link_lines(&mut lines, log.entries.leaf());
             let written = log.append(lock, &lines)?;
-            let conversation = log.conversation(dir);
+            let conversation = log.conversation();
             write_history_file(dir, lock, &conversation.truncation.history);
             Ok((CommitResult::Stored(Compacted { conversation }), Some(written)))
         })
@@ -165,7 +165,7 @@ impl TaskStore {
         cancel: &Cancel,
     ) -> Result<ContextHistory, Error> {
         self.commit(task, meta, cancel, |log, dir, lock| {
-            let now = log.conversation(dir);
+            let now = log.conversation();
             let undone = timestamp
                 .as_f64()
                 .and_then(|time| log.entries.without_compactions(Some(time)));
@@ -268,7 +268,7 @@ fn append_branch(
     line.previous_leaf = log.entries.leaf();
     let id = RewindId(line.uuid);
     let written = log.append(lock, &[line])?;
-    write_history_file(dir, lock, &log.conversation(dir).truncation.history);
+    write_history_file(dir, lock, &log.conversation().truncation.history);
     Ok((id, written))
 }
 

@@ -163,7 +163,7 @@ impl TaskStore {
             deleted_range: None,
             history: std::mem::take(&mut parts.unlogged),
         };
-        let conversation = entries.conversation(Recovered::default(), || unlogged);
+        let conversation = entries.conversation(Recovered::default(), &unlogged);
         if !entries.has_message() {
             return Err(Error::invalid(format!(
                 "{} contains no messages{}",

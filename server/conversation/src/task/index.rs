@@ -128,7 +128,7 @@ impl TaskStore {
         let Some(stamp) = log.stamp() else {
             return Ok(None);
         };
-        let now = log.conversation(&dir);
+        let now = log.conversation();
         Ok(Some(IndexEntry {
             summary: TaskSummary {
                 task_id: id.to_string(),

@@ -56,6 +56,8 @@ pub(super) struct Log {
     last_line: (u64, Vec<u8>),
     lines: u64,
     dropped: u64,
+    /// The truncation if the log does not record it.
+    unlogged: TruncationState,
     pub(super) entries: Entries,
     /// Whether the directory entry of the file is durable.
     is_name_durable: Arc<AtomicBool>,
@@ -184,14 +186,29 @@ impl Log {
         }
     }
 
-    /// Returns the current conversation.
-    pub(super) fn conversation(&mut self, dir: &TaskDir) -> Arc<Conversation> {
+    /// Reads the truncation if the log does not record it. Returns it.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub(super) fn read_unlogged_truncation(
+        &mut self,
+        dir: &TaskDir,
+    ) -> Result<&TruncationState, Error> {
+        self.unlogged = if self.entries.is_truncation_logged() {
+            TruncationState::default()
+        } else {
+            unlogged_truncation(dir)?
+        };
+        Ok(&self.unlogged)
+    }
+
+    /// Returns the current conversation, with the truncation that was read last.
+    pub(super) fn conversation(&mut self) -> Arc<Conversation> {
         let recovered = Recovered {
             lines: self.lines,
             dropped: self.dropped + u64::from(self.is_torn),
         };
-        self.entries
-            .conversation(recovered, || unlogged_truncation(dir).unwrap_or_default())
+        self.entries.conversation(recovered, &self.unlogged)
     }
 
     /// Appends lines. On failure, none is appended; a killed process may leave the first of them.
@@ -273,7 +290,7 @@ impl From<io::Error> for ReadError {
 ///
 /// # Errors
 /// Kind `storage`.
-pub(super) fn unlogged_truncation(dir: &TaskDir) -> Result<TruncationState, Error> {
+fn unlogged_truncation(dir: &TaskDir) -> Result<TruncationState, Error> {
     let text = dir.read(HISTORY_FILE)?.unwrap_or_default();
     let history = serde_json::from_slice(&text).ok();
     Ok(TruncationState {

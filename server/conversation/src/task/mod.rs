@@ -121,11 +121,11 @@ impl TaskStore {
                 "messages is empty; pass at least one message",
             ));
         }
-        self.with_write_lock(task, cancel, |log, dir, lock| {
+        self.with_write_lock(task, cancel, |log, _, lock| {
             link_lines(&mut lines, log.entries.leaf());
             let written = log.append(lock, &lines)?;
             Ok(Appended {
-                count: log.conversation(dir).messages.len() as u64,
+                count: log.conversation().messages.len() as u64,
                 written,
             })
         })
@@ -143,8 +143,9 @@ impl TaskStore {
             if !log.catch_up(&dir, cancel)? || log.is_never_written() {
                 return Err(not_found(task));
             }
+            log.read_unlogged_truncation(&dir)?;
             cached.update_size(&log);
-            log.conversation(&dir)
+            log.conversation()
         };
         self.cache.evict();
         Ok(conversation)
@@ -167,7 +168,7 @@ impl TaskStore {
         cancel: &Cancel,
     ) -> Result<CommitResult<()>, Error> {
         self.commit(task, meta, cancel, |log, dir, lock| {
-            let now = log.conversation(dir);
+            let now = log.conversation();
             if !seen.is_prefix_of(&now) {
                 return Ok((CommitResult::Conflict(now), None));
             }
@@ -242,10 +243,8 @@ impl TaskStore {
             }
             // Record the truncation first, so that it can be restored. If it cannot be read, store nothing, because the
             // decision would replace it.
-            if !log.entries.is_truncation_logged()
-                && log::unlogged_truncation(dir)? != TruncationState::default()
-            {
-                let now = log.conversation(dir);
+            if *log.read_unlogged_truncation(dir)? != TruncationState::default() {
+                let now = log.conversation();
                 let mut line =
                     LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
                 line.truncation = Some(now.truncation.to_record(&0.into(), &now.uuids()));

@@ -217,8 +217,15 @@ fn not_regular() -> io::Error {
 }
 
 /// Returns whether `path` is a directory and not a symbolic link to one.
-pub fn is_dir(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+///
+/// # Errors
+/// If it may exist and cannot be inspected.
+pub fn is_dir(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(metadata.is_dir()),
+        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Checks that an open file is a regular file, and restricts its permissions to the user.

@@ -327,10 +327,12 @@ fn nothing_is_decided_while_the_unlogged_truncation_cannot_be_read() {
     scratch.say("t", 4, 5);
     let history = edits(2, &[1]);
     let file = scratch.path("t").join("context_history.json");
-    fs::create_dir_all(&file).unwrap();
     let to = RewindPoint::Entry(load(store).entry.unwrap());
+    fs::create_dir_all(&file).unwrap();
     scratch.append("t", &[&turn(4)], 6);
     let log = scratch.log("t");
+    let loaded = store.load(&at("t"), &cancel);
+    assert_eq!(loaded.unwrap_err().kind(), ErrorKind::Storage);
     let rewind = || store.rewind(&at("t"), to, None, &at_time(7), &cancel);
     assert_eq!(rewind().unwrap_err().kind(), ErrorKind::Storage);
     assert_eq!(scratch.log("t"), log);
