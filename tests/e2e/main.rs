@@ -19,6 +19,8 @@ mod bridges;
 mod checkpoints;
 mod cli;
 mod cli_checkpoints;
+#[cfg(target_os = "linux")]
+mod cli_terminal;
 mod config_files;
 mod conversation;
 mod diagnostics;

@@ -48,41 +48,12 @@ fn without_a_terminal_changes_need_confirmation() {
     );
 }
 
-/// Runs a command on a terminal and answers its question.
+/// Runs a checkpoint command at a terminal and answers its question.
 #[cfg(target_os = "linux")]
 fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option<(i32, String)> {
-    let line = format!(
-        "'{}' checkpoint {arguments} --storage '{}'",
-        env!("CARGO_BIN_EXE_sightline"),
-        workspace.data().display()
-    );
-    let mut child = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .current_dir(workspace.root())
-        .env("HOME", workspace.data())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .ok()?;
-    // Answers after the question appears: earlier input to a terminal may be lost.
-    let mut input = child.stdin.take().unwrap();
-    let mut output = child.stdout.take().unwrap();
-    let mut text = Vec::new();
-    let mut buffer = [0; 4096];
-    let mut is_answered = false;
-    loop {
-        let count = std::io::Read::read(&mut output, &mut buffer).unwrap_or(0);
-        if count == 0 {
-            break;
-        }
-        text.extend_from_slice(&buffer[..count]);
-        if !is_answered && String::from_utf8_lossy(&text).contains("[y/N]") {
-            std::io::Write::write_all(&mut input, answer.as_bytes()).unwrap();
-            is_answered = true;
-        }
-    }
-    let text = String::from_utf8(text).unwrap();
-    Some((child.wait().unwrap().code().unwrap(), text))
+    let storage = workspace.data();
+    let command = format!("checkpoint {arguments} --storage '{}'", storage.display());
+    crate::cli_terminal::at_a_terminal(workspace, &command, answer)
 }
 
 #[cfg(target_os = "linux")]
@@ -92,7 +63,6 @@ fn a_terminal_shows_the_plan_and_asks_first() {
     json_of(&workspace, &["create"]);
     let is = |text: &str| assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), text);
     let Some((code, _)) = at_a_terminal(&workspace, "list", "") else {
-        eprintln!("skipped: there is no `script` to make a terminal");
         return;
     };
     assert_eq!(code, 0);
