@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::harness::{Workspace, program};
 
-struct Home {
-    workspace: Workspace,
-    folder: PathBuf,
+pub(crate) struct Home {
+    pub(crate) workspace: Workspace,
+    pub(crate) folder: PathBuf,
 }
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let workspace = Workspace::new(&[]);
         let folder = workspace.root().join("home");
         fs::create_dir(&folder).unwrap();
@@ -31,9 +31,8 @@ impl Home {
         path
     }
 
-    fn agents(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Output {
         program()
-            .arg("agents")
             .args(arguments)
             .env("HOME", &self.folder)
             .env("PATH", "/usr/bin:/bin")
@@ -47,8 +46,8 @@ impl Home {
             .unwrap()
     }
 
-    fn run(&self, arguments: &[&str], code: i32) -> String {
-        let output = self.agents(arguments);
+    pub(crate) fn run(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.command(&[&["agents"], arguments].concat());
         let text =
             String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");

@@ -171,6 +171,34 @@ fn doctor_does_not_require_an_editor() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn doctor_names_connected_agents_and_counts_the_servers_of_the_workspace() {
+    let home = crate::agents::Home::new();
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let root = home.workspace.root().to_string_lossy().into_owned();
+    let inner = home.folder.to_string_lossy().into_owned();
+    let storage = home.workspace.data().to_string_lossy().into_owned();
+    let doctor = |root: &str| {
+        let output = home.command(&["doctor", "--root", root, "--storage", &storage]);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = doctor(&root);
+    assert!(text.contains("agents: Claude Code\n"), "{text}");
+    let none = format!("running servers: 0 servers for {root}\n");
+    assert!(text.contains(&none), "{text}");
+
+    let server = crate::ipc::listening(&home.workspace);
+    let one = format!("running servers: 1 server for {root}\n");
+    let text = doctor(&root);
+    assert!(text.contains(&one), "{text}");
+    let text = doctor(&inner);
+    assert!(text.contains("running servers: 0 servers for "), "{text}");
+    server.end();
+    let text = doctor(&root);
+    assert!(text.contains(&none), "{text}");
+}
+
 #[test]
 fn uninstall_shows_the_data_and_deletes_it_if_confirmed() {
     let workspace = sample();

@@ -61,7 +61,7 @@ fn sockets(workspace: &Workspace) -> Vec<PathBuf> {
 }
 
 /// Returns a server that is listening: task requests are answered after that.
-fn listening(workspace: &Workspace) -> Server {
+pub(crate) fn listening(workspace: &Workspace) -> Server {
     let mut server = Server::start(workspace);
     server.call("sightline/listTasks", json!({}));
     server
