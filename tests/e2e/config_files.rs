@@ -320,6 +320,26 @@ fn a_running_server_uses_the_files_and_notices_changes() {
     wait(&mut server, "ended");
 }
 
+#[test]
+fn agents_cannot_change_the_file_of_the_user() {
+    let workspace = sample();
+    configure(&workspace, "access.secrets = \"deny\"\n");
+    let outside = user_file(&workspace);
+    // A repository with the configuration of the user.
+    workspace.write("dot/sightline/config.toml", "");
+    let inside = workspace.path("dot/sightline/config.toml");
+    for file in [&outside, &inside] {
+        let tool = json!({ "file_path": file, "old_string": "deny", "new_string": "allow" });
+        let event = json!({
+            "session_id": "s", "cwd": workspace.root(), "tool_name": "Edit", "tool_input": tool,
+        });
+        let answer = run_hook(&workspace, "PreToolUse", &event);
+        let answer = &answer["hookSpecificOutput"];
+        assert_eq!(answer["permissionDecision"], "deny", "{file:?}: {answer}");
+    }
+    assert!(!may_read(&workspace, "dot/sightline/config.toml"));
+}
+
 /// The editor of such a server reports no changes of the files.
 #[test]
 fn a_server_without_notifications_and_mcp_read_the_files_for_each_request() {

@@ -29,7 +29,9 @@ pub(super) fn explain_access(view: &AccessView, written: &str) -> String {
         None => written.to_owned(),
     };
     let why = match (&verdict.rule, &verdict.reason) {
-        (Some(rule), _) if rule.line == 0 => "rule files are hidden from agents".to_owned(),
+        (Some(rule), _) if rule.line == 0 => {
+            "files with access rules and settings are hidden from agents".to_owned()
+        }
         (Some(rule), _) => format!("line {} of {}: {}", rule.line, rule.source, rule.pattern),
         (None, Some(reason)) => reason.clone(),
         (None, None) => String::new(),

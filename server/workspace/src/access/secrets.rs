@@ -26,7 +26,14 @@ pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
 
 /// The lines that deny the files with rules and settings, so that an agent cannot change them. They
 /// come after all other lines.
-pub(super) const LAST_LINES: &[u8] = b".sightline.toml\n.clineignore";
+///
+/// The user's configuration file is in a folder of the platform, which can be part of a workspace folder:
+/// `~/.config/sightline` on Linux, `%APPDATA%\sightline\config` on Windows.
+pub(super) const LAST_LINES: &[u8] = b"\
+**/sightline/config.toml
+**/sightline/config/config.toml
+.sightline.toml
+.clineignore";
 
 /// Returns [`LAST_LINES`].
 pub(super) fn last_lines<'a>() -> impl Iterator<Item = RuleLine<'a>> {
