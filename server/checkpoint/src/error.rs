@@ -1,6 +1,10 @@
 //! The error type of this crate.
 
-use std::{io, path::PathBuf, process::ExitStatus};
+use std::{
+    io::{self, ErrorKind as Io},
+    path::PathBuf,
+    process::ExitStatus,
+};
 
 use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{error::Error as WorkspaceError, path::RelPath};
@@ -153,12 +157,15 @@ impl Error {
     }
 
     /// Returns whether stored data could not be accessed, such as with too many open files. It may be
-    /// intact.
+    /// intact, unless it is missing.
     pub(crate) fn is_access_failure(&self) -> bool {
-        matches!(
-            self,
-            Self::Unavailable(_) | Self::Workspace(WorkspaceError::Storage { .. })
-        )
+        match self {
+            Self::Unavailable(_) => true,
+            Self::Workspace(WorkspaceError::Storage { source, .. }) => {
+                !matches!(source.kind(), Io::NotFound | Io::NotADirectory)
+            }
+            _ => false,
+        }
     }
 
     /// Returns a function for `map_err`.

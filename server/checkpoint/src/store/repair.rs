@@ -14,7 +14,6 @@ use std::{
 use sightline_workspace::{
     cancel::Cancel,
     clock::now_millis,
-    error::Error as WorkspaceError,
     storage::{
         Storage,
         atomic_file::{failed, is_dir, open_regular, restrict_permissions, sync_dir},
@@ -189,20 +188,10 @@ fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Result<Option
 
 /// Returns the description of damage.
 fn problem_of(error: Error) -> Result<Option<String>, Error> {
-    if is_access_failure(&error) {
+    if error.is_access_failure() {
         return Err(error);
     }
     Ok(Some(error.to_string()))
-}
-
-/// Returns whether stored data could not be accessed. A folder that is missing is damage.
-fn is_access_failure(error: &Error) -> bool {
-    let is_missing = matches!(
-        error,
-        Error::Workspace(WorkspaceError::Storage { source, .. })
-            if matches!(source.kind(), Io::NotFound | Io::NotADirectory)
-    );
-    error.is_access_failure() && !is_missing
 }
 
 /// Requires that every folder of the store can be listed, and every file opened. Missing entries
@@ -348,7 +337,7 @@ fn free_name(dir: &Path) -> PathBuf {
 /// Returns what was read from a damaged store, or nothing if that part is damaged.
 fn if_intact<T: Default>(read: Result<T, Error>) -> Result<T, Error> {
     match read {
-        Err(error) if !is_access_failure(&error) => Ok(T::default()),
+        Err(error) if !error.is_access_failure() => Ok(T::default()),
         read => read,
     }
 }
@@ -360,7 +349,7 @@ fn salvage(
     is_checkpoint: IsCheckpoint,
 ) -> Result<Vec<Oid>, Error> {
     let ids = match refs::ids(broken.dir()) {
-        Err(error) if !is_access_failure(&error) => {
+        Err(error) if !error.is_access_failure() => {
             // Falls back to the refs that can be read.
             let loose = if_intact(refs::loose_ids(broken.dir()))?;
             loose.into_iter().map(|(id, _)| id).collect()
