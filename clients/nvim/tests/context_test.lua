@@ -10,6 +10,15 @@ local function start(init, options)
   return driver.start(vim.tbl_extend('force', { cwd = shop, init = init }, options or {}))
 end
 
+--- Kills the servers.
+local KILL = [[
+  for _, child in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do
+    if (vim.api.nvim_get_proc(child) or {}).name == 'sightline' then
+      vim.uv.kill(child, 'sigkill')
+    end
+  end
+]]
+
 local function block(editor, params)
   local fixed = { now = 1749308645000, timeZone = 'Europe/Berlin' }
   local answer = editor:ask('environment_details', vim.tbl_extend('force', fixed, params or {}))
@@ -474,19 +483,12 @@ test('a server that dies answers all who wait, and is started again', function()
   local editor = start()
   editor:command('edit src/cart.py')
   block(editor)
-  local kill = [[
-    for _, child in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do
-      if (vim.api.nvim_get_proc(child) or {}).name == 'sightline' then
-        vim.uv.kill(child, 'sigkill')
-      end
-    end
-  ]]
   editor:lua([[
     require('sightline').list_files({}, function() end)
     _G.kind = nil
     require('sightline.compat').request = function() return true, 1 end
     require('sightline').list_files({}, function(err) _G.kind = err.kind end)
-  ]] .. kill)
+  ]] .. KILL)
   same(editor:wait('return _G.kind'), 'stopped')
   editor:wait_said('signal 9')
   editor:lua([[package.loaded['sightline.compat'].request = function(client, ...)
@@ -494,11 +496,17 @@ test('a server that dies answers all who wait, and is started again', function()
     return client.request(...)
   end]])
   has(block(editor), 'src/cart.py')
-  for _ = 1, 2 do
-    editor:lua(kill)
+  editor:press('ccunsaved<Esc>')
+  for crash = 2, 3 do
+    editor:lua(KILL)
     editor:wait_said('signal 9')
-    editor:ask('list_files')
+    if crash < 3 then
+      -- Nothing asks for it, and the unsaved text is there again.
+      editor:wait([[return #require('sightline.server').clients() == 1]])
+      has(editor:ask('read_file', { path = 'src/cart.py' }).text, 'unsaved\n')
+    end
   end
+  editor:wait_said('cannot start the server')
   has(editor:ask('list_files').error.message, ':Sightline restart')
   editor:command('Sightline restart')
   editor:wait([[return #require('sightline.server').clients() == 1]])
@@ -554,6 +562,23 @@ test('settings reach the server', function()
   ]])
   editor:command('edit src/cart.py')
   has_not(block(editor), '# Current Mode')
+  editor:quit()
+end)
+
+test('a server that vim.lsp.enable started is started again, too', function()
+  local editor = start([[
+    if vim.lsp.config then
+      vim.lsp.enable('sightline')
+    end
+  ]])
+  if editor:lua('return vim.lsp.config ~= nil') then
+    editor:command('edit src/cart.py')
+    local running =
+      [[local client = vim.lsp.get_clients({ bufnr = 0 })[1]; return client and client.initialized and client.id]]
+    local first = editor:wait(running)
+    editor:lua(KILL)
+    editor:wait('local first = ...; ' .. running .. ' ~= first', first)
+  end
   editor:quit()
 end)
 

@@ -1,13 +1,15 @@
--- Pickers with a preview. SIGHTLINE_NVIM_PLUGINS is a folder with clones of telescope.nvim,
--- plenary.nvim, snacks.nvim and fzf-lua; without it, the tests are skipped.
+-- Pickers with a preview, and their `vim.ui.select`. SIGHTLINE_NVIM_PLUGINS is a folder with clones
+-- of telescope.nvim, telescope-ui-select.nvim, plenary.nvim, snacks.nvim and fzf-lua; without it,
+-- the tests are skipped.
 
 local driver = require('editor')
 local same, write = driver.same, driver.write
 
 local folder = vim.env.SIGHTLINE_NVIM_PLUGINS
 
---- Adds a test of a picker with two checkpoints. The newer one is selected first.
-local function test(name, plugins, program)
+--- Adds a test of a picker with two checkpoints. The newer one is selected first. `register` makes
+--- the picker that of `vim.ui.select`.
+local function test(name, plugins, register, program)
   local program_path = program and vim.fn.exepath(program)
   if not folder or program_path == '' then
     local missing = folder and program or 'SIGHTLINE_NVIM_PLUGINS'
@@ -37,10 +39,23 @@ local function test(name, plugins, program)
     editor:press('<CR>')
     editor:wait_screen('1/1 M a.txt')
     same(editor:lua([[return vim.fn.getbufline(vim.fn.winbufnr(1), 1, '$')]]), { 'first' })
+    editor:command('tabclose')
+
+    -- Closing the question closes the preview.
+    editor:lua(register)
+    editor:press(':Sightline restore older<CR>')
+    editor:wait_screen('Restore 1 file')
+    editor:press('<Esc><Esc>')
+    editor:wait([[return #vim.api.nvim_list_wins() == 1]])
+    same(driver.read(root .. '/a.txt'), 'third\n')
     editor:quit()
   end)
 end
 
-test('telescope', { 'telescope.nvim', 'plenary.nvim' })
-test('snacks', { 'snacks.nvim' })
-test('fzf-lua', { 'fzf-lua' }, 'fzf')
+test(
+  'telescope',
+  { 'telescope.nvim', 'telescope-ui-select.nvim', 'plenary.nvim' },
+  [[require('telescope').load_extension('ui-select')]]
+)
+test('snacks', { 'snacks.nvim' }, [[vim.ui.select = require('snacks').picker.select]])
+test('fzf-lua', { 'fzf-lua' }, [[require('fzf-lua').register_ui_select()]], 'fzf')

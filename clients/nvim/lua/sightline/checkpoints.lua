@@ -43,7 +43,6 @@ function M.create(label, confirmed, target)
             M.create(label, true, target)
           end,
         },
-        { label = 'Cancel', run = function() end },
       })
     elseif not checkpoint then
       return show.failed(err)
@@ -242,7 +241,6 @@ local function review(operation, target)
         diff.open({ from = preview.undoId or operation.preview.id, paths = operation.preview.paths }, target)
       end,
     })
-    table.insert(choices, { label = 'Cancel', run = close })
     local later = vim.tbl_filter(function(change)
       return change.changedSince
     end, preview.changes)
@@ -252,7 +250,7 @@ local function review(operation, target)
     end
     -- Draw the preview before a prompt covers the screen.
     vim.cmd('redraw')
-    pickers.action(question, choices)
+    pickers.action(question, choices, close)
   end, target)
 end
 
@@ -337,7 +335,6 @@ function M.list()
           preview_and_restore(checkpoint.id, nil, target)
         end,
       },
-      { label = 'Cancel', run = function() end },
     })
   end)
 end
@@ -388,7 +385,6 @@ function M.prune(number)
     local text = 'Remove %s, about %s? This cannot be undone.'
     pickers.action(text:format(show.count(result.removed, 'checkpoint'), show.size(result.freedBytes)), {
       { label = 'Remove', run = remove },
-      { label = 'Cancel', run = function() end },
     })
   end, target)
 end

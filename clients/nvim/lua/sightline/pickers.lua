@@ -146,10 +146,13 @@ function M.resolve_range(spec, target, callback)
   end, callback)
 end
 
---- Asks for an action and runs it.
+--- Asks for an action and runs it. The last choice is *Cancel*, which closing the picker selects too.
 ---@param prompt string
 ---@param choices { label: string, run: fun() }[]
-function M.action(prompt, choices)
+---@param cancel? fun()
+function M.action(prompt, choices, cancel)
+  local none = { label = 'Cancel', run = cancel or function() end }
+  table.insert(choices, none)
   vim.ui.select(choices, {
     prompt = prompt,
     kind = 'sightline.action',
@@ -157,9 +160,7 @@ function M.action(prompt, choices)
       return choice.label
     end,
   }, function(chosen)
-    if chosen then
-      chosen.run()
-    end
+    (chosen or none).run()
   end)
 end
 

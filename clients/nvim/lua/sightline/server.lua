@@ -183,17 +183,30 @@ function M.fail(server, err)
   end
 end
 
----@param server sightline.Server
+--- Restarts a server that crashed, however it was started: agents use its bridges and the unsaved
+--- text even if the user opens no other file.
+---@param id integer
 ---@param code integer
 ---@param signal integer
-local function handle_exit(server, code, signal)
-  M.on_exit(server.id)
-  M.fail(server, problem('the Sightline server exited; see :checkhealth sightline', 'stopped'))
-  if server.stopping or (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then
+local function handle_exit(id, code, signal)
+  M.on_exit(id)
+  local exited = vim.tbl_filter(function(server)
+    return server.id == id
+  end, vim.tbl_values(servers))
+  local crashed = (code ~= 0 or signal ~= 0) and vim.v.exiting == vim.NIL
+  for _, server in ipairs(exited) do
+    crashed = crashed and not server.stopping
+    M.fail(server, problem('the Sightline server exited; see :checkhealth sightline', 'stopped'))
+  end
+  if not crashed then
     return
   end
   -- Neovim reports the exit itself.
   table.insert(crashes, os.time())
+  for _, server in ipairs(exited) do
+    M.ensure(server.root)
+  end
+  M.attach_all()
 end
 
 --- Returns the reason why no server can be started, if any.
@@ -241,6 +254,11 @@ function M.client_config(root)
         M.ready(client)
       end)
     end,
+    on_exit = function(code, signal, id)
+      vim.schedule(function()
+        handle_exit(id, code, signal)
+      end)
+    end,
   }
 end
 
@@ -267,13 +285,7 @@ function M.ensure(root)
   if reason then
     return nil, problem(reason, 'stopped')
   end
-  local options = M.client_config(root)
-  options.on_exit = function(code, signal)
-    vim.schedule(function()
-      handle_exit(server, code, signal)
-    end)
-  end
-  local started, id = pcall(compat.start, options)
+  local started, id = pcall(compat.start, M.client_config(root))
   if not started or not id then
     return nil, problem('cannot start the server: ' .. tostring(id), 'stopped')
   end
@@ -303,6 +315,13 @@ function M.attach(bufnr)
     reported[err.message] = true
     -- Keep it short: a message longer than a line requires a key press.
     vim.notify('sightline: cannot start the server; see :checkhealth sightline', vim.log.levels.WARN)
+  end
+end
+
+--- Attaches all loaded files. Starts the servers of their projects if necessary.
+function M.attach_all()
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    M.attach(bufnr)
   end
 end
 
@@ -478,9 +497,7 @@ end
 function M.restart()
   M.stop(function()
     stopped = false
-    for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-      M.attach(bufnr)
-    end
+    M.attach_all()
   end)
 end
 

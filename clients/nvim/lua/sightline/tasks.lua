@@ -57,7 +57,6 @@ local function delete(task, target)
         end, target)
       end,
     },
-    { label = 'Cancel', run = function() end },
   })
 end
 
