@@ -97,6 +97,58 @@ fn nothing_is_written_without_yes() {
 }
 
 #[test]
+fn changes_begin_with_a_summary_and_are_printed_as_json() {
+    let home = Home::new();
+    home.write(".claude/settings.json", SETTINGS);
+    home.write(".gemini/settings.json", "{");
+    let both = ["install", "--agent", "claude", "--agent", "gemini"];
+    let text = home.run(&both, 3);
+    assert!(
+        text.starts_with(
+            "Claude Code: MCP server, 3 hooks -> ~/.claude.json, ~/.claude/settings.json\n"
+        ),
+        "{text}"
+    );
+    let json = |arguments: &[&str], code| {
+        let output = home.command(&[&["agents"], arguments, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(code));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let report = json(&both, 3);
+    let [claude, gemini] = report["agents"].as_array().unwrap().as_slice() else {
+        panic!("{report}");
+    };
+    assert_eq!(report["written"], false);
+    assert_eq!(claude["agent"], "claude");
+    assert_eq!(claude["scope"], "user");
+    assert_eq!(claude["parts"], json!(["mcp", "context", "access"]));
+    let settings = &claude["files"][1];
+    assert_eq!(
+        settings["path"],
+        json!(home.folder.join(".claude/settings.json"))
+    );
+    assert!(
+        settings["diff"].as_str().unwrap().contains("\n+"),
+        "{settings}"
+    );
+    assert_eq!(settings["content"], json!(["3 hooks"]));
+    assert!(claude.get("problem").is_none(), "{claude}");
+    assert_eq!(gemini["files"], json!([]));
+    let problem = gemini["problem"].as_str().unwrap();
+    assert!(problem.contains(".gemini/settings.json"), "{problem}");
+    let only = ["--agent", "claude"];
+    let report = json(&[&["install", "--yes"], only.as_slice()].concat(), 0);
+    assert_eq!(report["written"], true);
+    let report = json(&[&["install"], only.as_slice()].concat(), 0);
+    assert_eq!(report["agents"][0]["files"], json!([]));
+    let report = json(&[&["uninstall"], only.as_slice()].concat(), 1);
+    assert_eq!(
+        report["agents"][0]["parts"],
+        json!(["mcp", "context", "access"])
+    );
+}
+
+#[test]
 fn install_and_uninstall_are_inverse_for_all_agents() {
     let home = Home::new();
     let settings = home.write(".claude/settings.json", SETTINGS);

@@ -256,6 +256,32 @@ impl Content {
         }
     }
 
+    /// Returns what an agent gets, such as `3 hooks`.
+    pub fn summary(&self) -> Vec<String> {
+        let hooks = |count: usize| match count {
+            0 => None,
+            1 => Some("1 hook".to_owned()),
+            count => Some(format!("{count} hooks")),
+        };
+        let server = || "MCP server".to_owned();
+        match self {
+            Self::Json(entries) => {
+                let is_hook = |entry: &&Entry| matches!(entry.slot, Slot::Element { .. });
+                let count = entries.iter().filter(is_hook).count();
+                let server = (count < entries.len()).then(server);
+                hooks(count).into_iter().chain(server).collect()
+            }
+            Self::Toml(_) => vec![server()],
+            Self::Whole(text, _) if text.starts_with(plugin::FIRST_LINE) => {
+                vec!["plugin".to_owned()]
+            }
+            // Each line with a hook of Copilot CLI has one command.
+            Self::Whole(text, _) => hooks(text.matches("\"bash\"").count())
+                .into_iter()
+                .collect(),
+        }
+    }
+
     /// Returns how much of our content a text has.
     ///
     /// # Errors
