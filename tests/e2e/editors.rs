@@ -10,26 +10,9 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline::main_loop::Options;
+use sightline_testing::fixtures;
 
 use crate::harness::{Server, Workspace};
-
-fn recordings() -> Option<PathBuf> {
-    let base = std::env::var_os("SIGHTLINE_FIXTURES").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-        PathBuf::from,
-    );
-    let editors = base.join("editors");
-    if editors.is_dir() {
-        return Some(editors);
-    }
-    let why = format!(
-        "no recordings in {}; set SIGHTLINE_FIXTURES",
-        editors.display()
-    );
-    assert!(std::env::var_os("CI").is_none(), "{why}");
-    eprintln!("skipped: {why}");
-    None
-}
 
 /// Moves a recorded message into the test's workspace.
 fn moved(text: &str, workspace: &Workspace) -> Value {
@@ -186,7 +169,7 @@ fn replay(session: &Path, initialize: &Path) {
 
 #[test]
 fn t10_recorded_sessions_replay_clean() {
-    let Some(folder) = recordings() else { return };
+    let folder = Path::new(fixtures::RECORDED).join("editors");
     let mut sessions: Vec<PathBuf> = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

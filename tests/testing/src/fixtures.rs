@@ -1,22 +1,28 @@
-//! Finds the recordings of Cline, which are not part of this repository.
+//! Finds recordings of Cline and of editors. Some of Cline are not part of this repository:
+//! see `tests/fixtures/recorded/README.md`.
 
-use std::{env, fs, path::PathBuf};
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// The recordings in this repository.
+pub const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/recorded");
 
 /// Returns the recording `name`, such as `cline/ignore.json`. Prints the reason and returns
-/// `None` if recordings are not available.
-///
-/// # Panics
-/// In continuous integration, where the recordings are required.
-#[allow(clippy::print_stdout)]
+/// `None` if it is not available.
 pub fn load(name: &str) -> Option<serde_json::Value> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/fixtures");
-    let folder = env::var_os("SIGHTLINE_FIXTURES").map_or_else(|| default.into(), PathBuf::from);
-    let path = folder.join(name);
-    let Ok(text) = fs::read(&path) else {
-        let reason = format!("{} is missing; set SIGHTLINE_FIXTURES", path.display());
-        assert!(env::var_os("CI").is_none(), "{reason}");
-        println!("skipped: {reason}");
+    let other = env::var_os("SIGHTLINE_FIXTURES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
+        PathBuf::from,
+    );
+    let candidates = [Path::new(RECORDED).join(name), other.join(name)];
+    let Some(path) = candidates.iter().find(|path| path.exists()) else {
+        // Not `println`, which the test runner shows for failed tests only.
+        let reason = format!("skipped: no recording {name} in {}", other.display());
+        writeln!(io::stderr(), "{reason}; set SIGHTLINE_FIXTURES").unwrap();
         return None;
     };
-    Some(serde_json::from_slice(&text).unwrap())
+    Some(serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
 }

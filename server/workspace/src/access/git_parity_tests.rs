@@ -5,7 +5,8 @@
 use std::{fs, process::Command};
 
 use ignore::{Match, gitignore::GitignoreBuilder};
-use sightline_testing::git;
+use serde_json::Value;
+use sightline_testing::{fixtures, git};
 
 use super::{
     git_glob::Case,
@@ -451,6 +452,34 @@ const TRAPS: &[Trap] = &[
         ..trap("the directory of the rules itself", b"**/*\n", "")
     },
 ];
+
+/// Verdicts of git on the exclude list of Cline's checkpoints.
+#[test]
+fn recorded_exclude_lists_match_as_in_git() {
+    let cases = fixtures::load("cline/checkpoint_exclusions.json").unwrap();
+    let cases = cases.as_array().unwrap();
+    let strings = |list: &Value| -> Vec<String> { serde_json::from_value(list.clone()).unwrap() };
+    let list = cases
+        .iter()
+        .find(|case| case["kind"] == "patterns")
+        .unwrap();
+    let lines = strings(&list["expected"]["full"]).join("\n");
+    let set = PatternSet::gitignore_with_case("exclude", lines.as_bytes(), Case::Sensitive);
+    let mut count = 0;
+    for case in cases.iter().filter(|case| case["kind"] == "paths") {
+        assert_eq!(case["input"]["lfsPatterns"], Value::Array(Vec::new()));
+        let paths = strings(&case["input"]["paths"]);
+        let expected = case["expected"]["matchedPattern"].as_array().unwrap();
+        for (path, pattern) in paths.iter().zip(expected) {
+            let name = path.trim_end_matches('/');
+            let rule = walk(&set, name, path.ends_with('/'));
+            let ours = rule.inner().map(|rule| rule.pattern.as_str());
+            assert_eq!(ours, pattern.as_str(), "{path}");
+            count += 1;
+        }
+    }
+    assert!(count > 200, "only {count} paths");
+}
 
 /// The rules of the row about a large pattern.
 fn a_large_pattern(rules: &[u8]) -> Vec<u8> {
