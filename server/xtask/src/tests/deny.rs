@@ -1,0 +1,139 @@
+//! Applies `deny.toml` to the dependencies of the three workspaces, as `cargo deny check bans
+//! licenses sources` does. Advisories need a database from the network and are not checked here.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+use toml_edit::{DocumentMut, Item};
+
+/// The folders with a `Cargo.lock`.
+const WORKSPACES: [&str; 3] = ["", "clients/zed", "fuzz"];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn parse(path: &str) -> DocumentMut {
+    let text = fs::read_to_string(repository().join(path)).unwrap();
+    text.parse()
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Returns the elements of an array of tables or of an array of inline tables.
+fn rows(item: &Item) -> Vec<&dyn toml_edit::TableLike> {
+    match item {
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| table as _).collect(),
+        item => {
+            let rows = item.as_array().unwrap().iter();
+            rows.map(|row| row.as_inline_table().unwrap() as _)
+                .collect()
+        }
+    }
+}
+
+fn text<'a>(row: &'a dyn toml_edit::TableLike, key: &str) -> &'a str {
+    row.get(key).and_then(Item::as_str).unwrap_or_default()
+}
+
+fn strings(item: &Item) -> BTreeSet<&str> {
+    let values = item.as_array().unwrap().iter();
+    values.map(|value| value.as_str().unwrap()).collect()
+}
+
+#[test]
+fn locked_crates_are_not_banned_and_come_from_one_registry() {
+    let rules = parse("deny.toml");
+    let banned: Vec<_> = rows(&rules["bans"]["deny"])
+        .into_iter()
+        .map(|row| text(row, "crate"))
+        .collect();
+    assert!(banned.contains(&"rustls"), "{banned:?}");
+    let mut registries = BTreeSet::new();
+    for workspace in WORKSPACES {
+        let lock = parse(&Path::new(workspace).join("Cargo.lock").to_string_lossy());
+        let packages = rows(&lock["package"]);
+        assert!(packages.len() > 10, "{workspace}");
+        for package in packages {
+            let name = text(package, "name");
+            assert!(!banned.contains(&name), "{workspace}: {name} is banned");
+            if package.contains_key("source") {
+                registries.insert(text(package, "source").to_owned());
+            }
+        }
+    }
+    let registries: Vec<_> = registries.iter().collect();
+    assert!(
+        matches!(registries[..], [one] if one.starts_with("registry+") && one.ends_with("crates.io-index")),
+        "{registries:?}"
+    );
+}
+
+#[test]
+fn licenses_and_features_are_allowed() {
+    let rules = parse("deny.toml");
+    let allowed = strings(&rules["licenses"]["allow"]);
+    let exceptions: BTreeSet<_> = rows(&rules["licenses"]["exceptions"])
+        .into_iter()
+        .flat_map(|row| {
+            let licenses = strings(row.get("allow").unwrap()).into_iter();
+            licenses.map(|license| (text(row, "crate"), license))
+        })
+        .collect();
+    let features: BTreeSet<_> = rows(&rules["bans"]["features"])
+        .into_iter()
+        .flat_map(|row| {
+            let denied = strings(row.get("deny").unwrap()).into_iter();
+            denied.map(|feature| (text(row, "crate"), feature))
+        })
+        .collect();
+    for workspace in WORKSPACES {
+        let Some(metadata) = metadata(workspace) else {
+            continue;
+        };
+        let packages = metadata["packages"].as_array().unwrap();
+        let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+        for package in packages {
+            let name = package["name"].as_str().unwrap();
+            let license = package["license"].as_str().unwrap_or_default();
+            let expression = spdx::Expression::parse_mode(license, spdx::ParseMode::LAX)
+                .unwrap_or_else(|error| panic!("{name}: {license:?}: {error}"));
+            let is_allowed = expression.evaluate(|required| {
+                let required = required.to_string();
+                allowed.contains(required.as_str()) || exceptions.contains(&(name, &required))
+            });
+            assert!(is_allowed, "{workspace}: {name} has the license {license}");
+            let node = nodes.iter().find(|node| node["id"] == package["id"]);
+            for feature in node.unwrap()["features"].as_array().unwrap() {
+                let feature = feature.as_str().unwrap();
+                let is_banned = features.contains(&(name, feature));
+                assert!(!is_banned, "{workspace}: {name} with feature {feature}");
+            }
+        }
+    }
+}
+
+/// Returns the packages and features of all platforms, which cargo may have to download. Prints
+/// the reason if it cannot.
+///
+/// # Panics
+/// In continuous integration, where packages can be downloaded.
+#[allow(clippy::print_stderr)]
+fn metadata(workspace: &str) -> Option<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--format-version=1"])
+        .current_dir(repository().join(workspace))
+        .output()
+        .unwrap();
+    if output.status.success() {
+        return Some(serde_json::from_slice(&output.stdout).unwrap());
+    }
+    let reason = String::from_utf8_lossy(&output.stderr);
+    assert!(std::env::var_os("CI").is_none(), "{workspace}: {reason}");
+    eprintln!("skipped: licenses of {workspace:?}: {reason}");
+    None
+}
