@@ -140,6 +140,8 @@
 ---@class sightline.CommandAccess
 ---@field allowed boolean False if any operand is denied.
 ---@field denied sightline.DeniedOperand[] Denied operands.
+---@field instead? string A command that does the same without the denied files, if there is one.
+---@field written? string[] Absolute paths that the command would write, create, move, link or remove, as far as its words show them. Default: `[]`.
 
 --- Commands of `workspace/executeCommand`.
 ---@class sightline.CommandSettings

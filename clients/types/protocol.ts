@@ -429,6 +429,14 @@ export interface CommandAccess {
   allowed: boolean;
   /** Denied operands. */
   denied: DeniedOperand[];
+  /** A command that does the same without the denied files, if there is one. */
+  instead?: string;
+  /**
+   * Absolute paths that the command would write, create, move, link or remove, as far as its
+   * words show them.
+   * Default: `[]`.
+   */
+  written?: string[];
 }
 
 /** Commands of `workspace/executeCommand`. */

@@ -81,6 +81,14 @@ pub struct CommandAccess {
     pub allowed: bool,
     /// Denied operands.
     pub denied: Vec<DeniedOperand>,
+    /// A command that does the same without the denied files, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// Absolute paths that the command would write, create, move, link or remove, as far as its
+    /// words show them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub written: Vec<String>,
 }
 
 /// A command operand that names a denied file.

@@ -26,7 +26,7 @@ mod wildcard;
 mod words;
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -49,6 +49,8 @@ const MAX_SCRIPTS: usize = 200;
 const MAX_DEPTH: usize = 8;
 /// Maximum file name, in characters. No file system allows more.
 const MAX_NAME: usize = 255;
+/// Maximum written paths reported.
+const MAX_WRITTEN: usize = 1_000;
 /// Maximum denied operands reported.
 const MAX_DENIED: usize = 200;
 /// Maximum time for one command. Ordinary commands take milliseconds.
@@ -95,6 +97,8 @@ impl AccessView {
         CommandAccess {
             allowed: checker.denied.is_empty(),
             denied: checker.denied,
+            instead: None,
+            written: checker.written.into_iter().collect(),
         }
     }
 }
@@ -114,6 +118,8 @@ struct CommandChecker<'a> {
     checks_all_words: bool,
     home: Option<PathBuf>,
     denied: Vec<DeniedOperand>,
+    /// Absolute paths that the command writes.
+    written: BTreeSet<String>,
     known: HashMap<PathBuf, Option<Denial>>,
     scripts: VecDeque<PendingScript>,
     seen_scripts: HashSet<(String, Vec<PathBuf>)>,
@@ -151,6 +157,7 @@ impl<'a> CommandChecker<'a> {
             checks_all_words: false,
             home: std::env::home_dir(),
             denied: Vec::new(),
+            written: BTreeSet::new(),
             known: HashMap::new(),
             scripts: VecDeque::new(),
             seen_scripts: HashSet::new(),
@@ -257,6 +264,20 @@ impl<'a> CommandChecker<'a> {
         }
         for piece in field.path_candidates() {
             self.check_path(&piece, dirs, how);
+        }
+    }
+
+    /// Records that the command writes the paths of a word.
+    fn add_written(&mut self, field: &ExpandedWord, dirs: &[PathBuf]) {
+        let mut paths: Vec<PathBuf> = dirs.iter().map(|dir| dir.join(field.text())).collect();
+        if field.has_pattern() {
+            paths.extend(self.matches(field, dirs));
+        }
+        for path in paths.iter().filter_map(|path| AbsPath::new(path)) {
+            if self.written.len() < MAX_WRITTEN {
+                let path = path.as_path().to_string_lossy();
+                self.written.insert(path.into_owned());
+            }
         }
     }
 

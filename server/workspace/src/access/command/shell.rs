@@ -320,6 +320,12 @@ impl CommandChecker<'_> {
         }
     }
 
+    fn add_written_word(&mut self, raw: &str, state: &ShellState) {
+        for field in self.expand(raw, state) {
+            self.add_written(&field, &state.dirs);
+        }
+    }
+
     fn redirect(&mut self, redirect: &IoRedirect, state: &mut ShellState) {
         match redirect {
             IoRedirect::File(number, kind, target) => match target {
@@ -339,6 +345,12 @@ impl CommandChecker<'_> {
                     );
                     state.is_fed |=
                         feeds && number.is_none_or(|it| it == 0) && word.value != "/dev/null";
+                    if !matches!(
+                        kind,
+                        IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput
+                    ) {
+                        self.add_written_word(&word.value, state);
+                    }
                     self.check_raw_word(&word.value, state, how);
                 }
                 IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
@@ -347,6 +359,7 @@ impl CommandChecker<'_> {
                 IoFileRedirectTarget::Fd(_) => {}
             },
             IoRedirect::OutputAndError(word, _) => {
+                self.add_written_word(&word.value, state);
                 self.check_raw_word(&word.value, state, "a redirection would write it");
             }
             IoRedirect::HereString(_, word) => {

@@ -142,6 +142,66 @@ const FOLDER_OPTIONS: &[&str] = &[
     "-WorkingDirectory",
 ];
 
+/// Programs that write, create, move, link or remove their operands.
+const WRITERS: &[&str] = &[
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "mv",
+    "cp",
+    "ln",
+    "link",
+    "install",
+    "tee",
+    "touch",
+    "truncate",
+    "chmod",
+    "chown",
+    "chgrp",
+    "chattr",
+    "setfacl",
+    "dd",
+    "sed",
+    "gsed",
+    "perl",
+    "rsync",
+    "patch",
+    "mkdir",
+    "mkfifo",
+    "mknod",
+    "sponge",
+    "split",
+    "csplit",
+    "tar",
+    "unzip",
+    "git",
+    "ed",
+    "ex",
+    "vi",
+    "vim",
+    "nvim",
+    "curl",
+    "wget",
+    "ruby",
+    "sort",
+    "set-content",
+    "add-content",
+    "out-file",
+    "remove-item",
+    "move-item",
+    "copy-item",
+    "rename-item",
+    "new-item",
+    "clear-content",
+    "del",
+    "erase",
+    "move",
+    "copy",
+    "ren",
+    "rd",
+];
+
 /// Maximum places in a word where a command may start.
 const MAX_EMBEDDED: usize = 8;
 /// Maximum nesting of containers.
@@ -201,6 +261,17 @@ impl CommandChecker<'_> {
                     self.check_git_object(&text, &dirs, &how);
                 }
                 self.check_embedded(&text, state);
+            }
+        }
+        let writer =
+            (0..invocation.len()).find(|at| WRITERS.contains(&invocation.program(*at).as_str()));
+        let operands = writer.map_or(invocation.len(), |at| at + 1);
+        for field in invocation.words.iter().skip(operands).flatten() {
+            for piece in field.path_candidates() {
+                self.add_written(&ExpandedWord::quoted(&piece), &dirs);
+            }
+            if field.has_pattern() {
+                self.add_written(field, &dirs);
             }
         }
         for at in 0..invocation.len() {

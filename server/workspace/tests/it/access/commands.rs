@@ -498,3 +498,37 @@ fn a_denied_operand_carries_its_rule() {
         .collect();
     assert_eq!(rules, [("private/x", 4), (".env", 1)]);
 }
+
+#[test]
+fn written_paths_are_reported() {
+    let workspace = workspace();
+    for (command, written) in [
+        ("echo x > a.txt", vec!["a.txt"]),
+        ("cd sub && echo x >> b.txt 2>&1", vec!["sub/b.txt"]),
+        ("sudo rm -f a.txt sub/*.txt", vec!["a.txt", "sub/a.txt"]),
+        ("mv a.txt b.txt", vec!["a.txt", "b.txt"]),
+        ("echo x | tee -a docs/log", vec!["docs/log"]),
+        ("sed -i s/a/b/ src/main.rs", vec!["src/main.rs"]),
+        ("sh -c 'ln -sf x y'", vec!["y"]),
+        ("dd of=image", vec!["image"]),
+        ("find . -name x -exec rm {} + > out", vec!["out"]),
+    ] {
+        let result = workspace.view.check_command(command);
+        for path in written {
+            let path = format!("{}/{path}", workspace.root);
+            assert!(result.written.contains(&path), "{command}: {result:?}");
+        }
+    }
+    for command in [
+        "cat public.txt",
+        "grep x public.txt 2>/dev/null",
+        "ls -la sub",
+    ] {
+        let written = workspace.view.check_command(command).written;
+        let written: Vec<_> = written
+            .iter()
+            .filter(|path| !path.starts_with("/dev/"))
+            .collect();
+        assert!(written.is_empty(), "{command}: {written:?}");
+    }
+}
