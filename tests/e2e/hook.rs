@@ -300,21 +300,21 @@ fn unknown_events_agents_and_options_are_ignored() {
 }
 
 #[test]
-fn malformed_input_refuses_a_tool_where_rules_exist() {
-    let (with_rules, without) = (Workspace::new(FILES), Workspace::new(&[]));
-    for names in &AGENTS {
-        for input in ["", "{", "[]", "{}"] {
-            let said = hook(&with_rules, names.tool, names.agent, input);
-            let answer: Value = serde_json::from_str(&said).unwrap_or_default();
-            let reason = answer.pointer(names.reason).and_then(Value::as_str);
-            assert!(
-                reason.is_some_and(|reason| reason.contains("could not check")),
-                "{said}"
-            );
-            assert_eq!(hook(&without, names.tool, names.agent, input), "");
-        }
-        for input in ["", "{", "[]"] {
-            assert_eq!(hook(&with_rules, names.prompt, names.agent, input), "");
+fn malformed_input_refuses_a_tool_in_every_folder() {
+    for workspace in [Workspace::new(FILES), Workspace::new(&[])] {
+        for names in &AGENTS {
+            for input in ["", "{", "[]", "{}"] {
+                let said = hook(&workspace, names.tool, names.agent, input);
+                let answer: Value = serde_json::from_str(&said).unwrap_or_default();
+                let reason = answer.pointer(names.reason).and_then(Value::as_str);
+                assert!(
+                    reason.is_some_and(|reason| reason.contains("could not check")),
+                    "{said}"
+                );
+            }
+            for input in ["", "{", "[]"] {
+                assert_eq!(hook(&workspace, names.prompt, names.agent, input), "");
+            }
         }
     }
 }

@@ -322,14 +322,19 @@ fn a_mention_is_refused_wherever_an_agent_ends_it() {
 #[test]
 fn a_prompt_that_cannot_be_checked_is_refused_if_it_may_mention_a_file() {
     let (with_rules, without) = (Workspace::new(FILES), Workspace::new(&[]));
-    for (prompt, refused) in [
-        (format!("@secret.txt {}", "x".repeat(9_000_000)), true),
-        (format!("@{}", "a,".repeat(2000)).repeat(40), true),
-        ("x".repeat(9_000_000), false),
+    for (prompt, refused, refused_without) in [
+        (
+            format!("@secret.txt {}", "x".repeat(9_000_000)),
+            true,
+            false,
+        ),
+        (format!("@{}", "a,".repeat(2000)).repeat(40), true, true),
+        ("x".repeat(9_000_000), false, false),
     ] {
         let text = prompt.get(..20).unwrap_or_default();
         assert_eq!(refuses_prompt(&with_rules, &prompt), refused, "{text}");
-        assert!(!refuses_prompt(&without, &prompt), "{text}");
+        let found = refuses_prompt(&without, &prompt);
+        assert_eq!(found, refused_without, "{text}");
     }
 }
 
@@ -397,24 +402,78 @@ fn odd_json_is_understood() {
 }
 
 #[test]
-fn calls_that_exceed_a_limit_are_refused_without_rules() {
+fn input_that_cannot_be_parsed_is_refused_without_rules() {
     let workspace = Workspace::new(&[]);
     let deep = format!("{}{}", "[".repeat(130), "]".repeat(130));
-    let call = |more: &str| {
+    for more in [&deep, "unfinished"] {
         let input = format!(
             r#"{{"cwd":"{}","tool_input":{{"path":".env","x":{more}}}}}"#,
             workspace.root().display()
         );
-        hook_with(&workspace, "PreToolUse", "claude", &input, &[])
-    };
-    let said = call(&deep);
-    assert!(said.contains("could not check"), "{said}");
-    assert_eq!(call("unfinished"), "");
+        let said = hook_with(&workspace, "PreToolUse", "claude", &input, &[]);
+        assert!(said.contains("could not check"), "{said}");
+    }
     let prompt = format!(r#"{{"prompt":"@.env","x":{deep}}}"#);
-    assert_eq!(
-        hook_with(&workspace, "UserPromptSubmit", "claude", &prompt, &[]),
-        ""
-    );
+    let said = hook_with(&workspace, "UserPromptSubmit", "claude", &prompt, &[]);
+    assert!(said.contains("\"block\""), "{said}");
+}
+
+/// A model chooses how much a call names. `.env` is denied in every folder.
+#[test]
+fn calls_that_are_too_large_to_check_are_refused_without_rules() {
+    let workspace = Workspace::new(&[(".env", "K=1\n"), ("a.txt", "a\n")]);
+    let folders: Vec<String> = (0..70).map(|at| format!("dir{at}")).collect();
+    for folder in &folders {
+        workspace.write(&format!("{folder}/.clineignore"), "x\n");
+        workspace.write(&format!("{folder}/f"), "f\n");
+    }
+    let named = |file: &str| {
+        let files = folders.iter().map(|folder| format!("{folder}/f"));
+        format!("cat {file} {}", files.collect::<Vec<_>>().join(" "))
+    };
+    let root = workspace.root().to_string_lossy().into_owned();
+    let climbing = format!("{root}{}/.env", "/src/..".repeat(20_000));
+    let globs: Vec<String> = (0..1000).map(|at| format!("{at}*")).collect();
+    let many: Vec<String> = (0..400_000).map(|at| format!("p{at}")).collect();
+    let words = format!("echo {}", "a ".repeat(15_000));
+    for (tool, arguments) in [
+        ("Bash", json!({ "command": named(".env") })),
+        ("Read", json!({ "file_path": climbing })),
+        ("mcp__x__y", json!({ "target": climbing })),
+        (
+            "mcp__x__y",
+            json!({ "files": [".env", globs], "more": folders }),
+        ),
+        ("read_files", json!({ "files": [many, ".env"] })),
+        (
+            "mcp__x__y",
+            json!({ "path": "a:/b:/c:/d:/e#f?g,".repeat(3000) + ".env", "folders": folders }),
+        ),
+        (
+            "run_commands",
+            json!({ "commands": [vec![words; 20], vec!["cat .env".to_owned()]] }),
+        ),
+        (
+            "Bash",
+            json!({ "command": format!("cat .env {}", "a ".repeat(1_000_000)) }),
+        ),
+    ] {
+        let input = json!({ "cwd": root, "tool_name": tool, "tool_input": arguments });
+        let said = hook_with(&workspace, "PreToolUse", "claude", &input.to_string(), &[]);
+        assert!(said.contains("\"deny\""), "{tool}: {said}");
+    }
+    // A monorepo has as many folders with rules.
+    assert!(!refuses(
+        &workspace,
+        "Bash",
+        &json!({ "command": named("a.txt") })
+    ));
+    let climbing = climbing.replace(".env", "a.txt");
+    assert!(!refuses(
+        &workspace,
+        "Read",
+        &json!({ "file_path": climbing })
+    ));
 }
 
 #[test]
@@ -453,6 +512,37 @@ mod processes {
         assert!(!refuses(&workspace, "x", &many));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// An agent that was started in a folder which a `git checkout` removed.
+    #[test]
+    fn a_hook_that_starts_in_a_removed_folder_uses_the_folder_of_its_input() {
+        use std::io::Write;
+
+        let workspace = Workspace::new(&[(".env", "K=1\n"), ("a.txt", "a\n")]);
+        for (path, refused) in [(".env", true), ("a.txt", false)] {
+            fs::create_dir(workspace.path("gone")).unwrap();
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", "rmdir ../gone && exec \"$@\"", "sh"])
+                .arg(crate::harness::program().get_program())
+                .args(["hook", "PreToolUse", "--agent", "claude", "--storage"])
+                .arg(workspace.data())
+                .current_dir(workspace.path("gone"))
+                .stdin(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            let input = json!({
+                "cwd": workspace.root(), "tool_name": "Read", "tool_input": { "file_path": path },
+            });
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(input.to_string().as_bytes()).unwrap();
+            drop(stdin);
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(said.contains("\"deny\""), refused, "{path}: {said}");
+            assert!(!said.contains("could not check"), "{said}");
+        }
     }
 
     /// Runs the event of a prompt with checkpoints.

@@ -20,10 +20,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use block::{KnownSections, context_block};
-pub use refusal::{denied_mention, denied_search, denied_tool};
+pub use refusal::{denied_mention, denied_search, denied_tool, unchecked};
 pub use search::Search;
 pub use tool_call::ToolCall;
-pub use written_path::{glob_command, readings};
+pub use written_path::{glob_command, readings, shortened};
 
 use crate::Agent;
 use formats::format;
@@ -121,6 +121,9 @@ pub enum ParseError {
     /// A prompt whose mentions cannot all be checked.
     #[error("the prompt has too many @")]
     TooManyMentions,
+    /// A tool call with a path or a command that is too long to check.
+    #[error("{0}")]
+    TooLong(String),
 }
 
 /// Returns whether the agent adds files to a prompt that mentions them with `@`.
@@ -168,10 +171,12 @@ pub fn parse(
                     .ok_or(ParseError::TooManyMentions)?,
             }
         }
-        EventKind::ToolCall => HookEvent::ToolCall(
-            ToolCall::new(agent, input, format.tool_name, format.tool_input)
-                .ok_or(ParseError::Fields("tool arguments"))?,
-        ),
+        EventKind::ToolCall => HookEvent::ToolCall(ToolCall::new(
+            agent,
+            input,
+            format.tool_name,
+            format.tool_input,
+        )?),
     };
     Ok(Some(HookInput {
         cwd: session_dir(input),

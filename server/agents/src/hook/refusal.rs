@@ -2,6 +2,11 @@
 
 use sightline_protocol::access::{AccessKind, AccessRule, CheckAccessResult, PathAccess};
 
+/// Returns the refusal of what could not be checked.
+pub fn unchecked(why: &str) -> String {
+    format!("Sightline could not check this: {why}. Try a smaller or simpler call.")
+}
+
 /// Returns why a tool may not run. `None` if access is allowed. Paths outside the workspace are
 /// left to the agent.
 pub fn denied_tool(result: &CheckAccessResult) -> Option<String> {

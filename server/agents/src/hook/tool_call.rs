@@ -6,15 +6,14 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::{
+    ParseError,
     arguments::{self, Kind},
     mutation, patches,
     search::Search,
-    written_path::quote,
+    written_path::{MAX_PATH, MAX_TEXT, quote, shortened},
 };
 use crate::{Agent, mcp};
 
-/// Maximum length of a text that can be a path, in bytes. Linux allows 4,096.
-const MAX_PATH: usize = 4096;
 /// Names of fields with the name of a tool, in the arguments of a tool that calls other tools.
 const TOOL_FIELDS: &[&str] = &["tool", "tool_name", "toolName", "name", "recipient_name"];
 /// Names of fields with the arguments of such a tool.
@@ -45,17 +44,21 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Collects the arguments of the tool call in a hook's input. Returns `None` if it has none.
+    /// Collects the arguments of the tool call in a hook's input.
+    ///
+    /// # Errors
+    /// If it has none, or one that is too long to check.
     pub(super) fn new(
         agent: Agent,
         input: &Value,
         name_field: &str,
         input_field: &str,
-    ) -> Option<Self> {
-        let arguments = input.get(input_field)?;
+    ) -> Result<Self, ParseError> {
+        const MISSING: ParseError = ParseError::Fields("tool arguments");
+        let arguments = input.get(input_field).ok_or(MISSING)?;
         let tool = input[name_field].as_str().unwrap_or_default();
         if is_ours(agent, tool) {
-            return Some(Self::default());
+            return Ok(Self::default());
         }
         let arguments = parsed(arguments);
         let arguments = arguments.as_ref();
@@ -79,7 +82,12 @@ impl ToolCall {
                     collector.add(Kind::Command, true, values);
                 }
             }
-            _ => return None,
+            _ => return Err(MISSING),
+        }
+        if let Some(bytes) = collector.too_long {
+            return Err(ParseError::TooLong(format!(
+                "an argument for paths has {bytes} bytes, which exceeds the limit of {MAX_TEXT}"
+            )));
         }
         let mut inner = Vec::new();
         inner_calls(arguments, &mut inner);
@@ -105,7 +113,7 @@ impl ToolCall {
                 .commands
                 .iter()
                 .any(|command| mutation::may_change(command));
-        Some(call)
+        Ok(call)
     }
 }
 
@@ -116,6 +124,8 @@ struct Collector {
     is_patch: bool,
     /// The tool writes to a terminal.
     is_terminal: bool,
+    /// Length of an argument for paths that is too long to check, in bytes.
+    too_long: Option<usize>,
 }
 
 impl Collector {
@@ -200,7 +210,12 @@ impl Collector {
             // `cat a{enter}`
             Kind::Command => self.call.commands.push(text.replace("{enter}", "\n")),
             Kind::Path | Kind::Folder => {
-                if !is_remote(text) {
+                let text = &*shortened(text);
+                if text.len() > MAX_TEXT {
+                    self.too_long = Some(text.len());
+                }
+                // A list, if it has several lines.
+                if !is_remote(text) && !text.trim().contains('\n') {
                     self.call.paths.push(text.to_owned());
                 }
                 if kind == Kind::Folder {
@@ -217,6 +232,7 @@ impl Collector {
 
     /// Adds a text that is a path only if it has one of these characters.
     fn possible_path(&mut self, text: &str, signs: &[char]) {
+        let text = &*shortened(text);
         if text.len() <= MAX_PATH && text.contains(signs) && !text.contains('\n') {
             self.call.possible_paths.push(text.to_owned());
         }
@@ -470,6 +486,26 @@ mod tests {
         assert_eq!(call("view", json!(r#"{"path":"a"}"#)).paths, ["a"]);
         let input = json!({ "tool_name": "view", "tool_input": null });
         let found = ToolCall::new(Agent::Claude, &input, "tool_name", "tool_input");
-        assert_eq!(found, None);
+        assert!(found.is_err());
+    }
+
+    #[test]
+    fn arguments_that_are_too_long_are_errors() {
+        let parse = |arguments| {
+            let input = json!({ "tool_name": "x", "tool_input": arguments });
+            ToolCall::new(Agent::Claude, &input, "tool_name", "tool_input")
+        };
+        let long = "a,".repeat(40_000);
+        for name in ["path", "files", "cwd"] {
+            assert!(parse(json!({ name: long })).is_err(), "{name}");
+        }
+        for name in ["content", "message", "x"] {
+            assert!(parse(json!({ name: long })).is_ok(), "{name}");
+        }
+        let climbing = format!("{}/.env", "src/../".repeat(20_000));
+        for name in ["path", "x"] {
+            let found = parse(json!({ name: climbing })).unwrap_or_default();
+            assert_eq!(found.possible_paths, [".env"], "{name}");
+        }
     }
 }

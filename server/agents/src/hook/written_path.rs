@@ -3,13 +3,38 @@
 //! Tools disagree on quotes, percent-encoding, line numbers, fragments and lists. A text therefore has several
 //! readings, of which only those that exist matter.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+/// Maximum length of a path, in bytes. Linux opens no longer one.
+pub(super) const MAX_PATH: usize = 4096;
 /// Maximum length of a text that can be a path or a list of paths, in bytes.
-const MAX_TEXT: usize = 64 * 1024;
+pub(super) const MAX_TEXT: usize = 64 * 1024;
 /// Maximum number of schemes before a path.
 const MAX_SCHEMES: usize = 4;
+
+/// Returns a path that is too long to be opened without `.`, `..` and empty names: tools shorten
+/// paths themselves. Links on the way do not matter, because only the short path can be opened.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_PATH {
+        return Cow::Borrowed(text);
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in text.split('/') {
+        match (name, names.last()) {
+            ("" | ".", _) => {}
+            ("..", Some(&last)) if last != ".." => {
+                names.pop();
+            }
+            ("..", None) if text.starts_with('/') => {}
+            _ => names.push(name),
+        }
+    }
+    let start = if text.starts_with('/') { "/" } else { "" };
+    Cow::Owned(format!("{start}{}", names.join("/")))
+}
 
 /// Returns the readings of a text other than the text.
 pub fn readings(text: &str) -> Vec<String> {
@@ -100,7 +125,20 @@ pub(super) fn quote(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{glob_command, readings};
+    use super::{MAX_PATH, glob_command, readings, shortened};
+
+    #[test]
+    fn only_paths_that_cannot_be_opened_are_shortened() {
+        assert_eq!(shortened("/a/../b"), "/a/../b");
+        for (start, long, end) in [
+            ("/r", "/src/..".repeat(MAX_PATH), "/r/b"),
+            ("", "/..".repeat(MAX_PATH), "/b"),
+            ("r", "/.//".repeat(MAX_PATH), "r/b"),
+            ("..", "/a/..".repeat(MAX_PATH), "../b"),
+        ] {
+            assert_eq!(shortened(&format!("{start}{long}/b")), end);
+        }
+    }
 
     #[test]
     fn decorations_are_removed() {

@@ -1,8 +1,8 @@
 //! `sightline hook`: answers one event of a coding agent.
 //!
 //! Agents take an exit code other than 0 as a refusal, or let a tool run if its hook fails. So the
-//! exit code is always 0, unknown events, agents and options are ignored, and an error while a
-//! tool or a mentioned file is checked refuses it if the workspace has access rules.
+//! exit code is always 0, unknown events, agents and options are ignored, and a tool call or a
+//! prompt with a mention that cannot be checked is refused: built-in secrets are denied everywhere.
 
 mod access_check;
 mod session;
@@ -12,7 +12,8 @@ use std::{
     ffi::OsString,
     io::{self, Read},
     mem,
-    path::{Path, PathBuf},
+    panic::{self, AssertUnwindSafe},
+    path::PathBuf,
     sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
@@ -25,7 +26,7 @@ use sightline_agents::{
     Agent,
     hook::{self, EventKind, HookAnswer, HookEvent},
 };
-use sightline_workspace::{access::RULE_FILE, json_repair};
+use sightline_workspace::json_repair;
 
 use super::{DONE, print};
 use crate::process::logging;
@@ -37,14 +38,6 @@ const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of the input, in bytes. gemini-cli sends the content of mentioned files.
 const MAX_INPUT: usize = 64 * 1024 * 1024;
-/// Maximum depth of lists and objects in the input, that of serde_json.
-const MAX_DEPTH: usize = 127;
-/// Variables with the folder of the session that agents set for hooks.
-const DIR_VARIABLES: &[&str] = &[
-    "CLAUDE_PROJECT_DIR",
-    "GEMINI_PROJECT_DIR",
-    "QWEN_PROJECT_DIR",
-];
 
 /// Arguments for help texts. [`main`] reads them, and reports no errors.
 #[derive(clap::Args)]
@@ -79,7 +72,8 @@ struct Call {
 pub(super) fn main(arguments: impl Iterator<Item = OsString>) -> i32 {
     if let Some(call) = Call::parse(arguments) {
         logging::start();
-        let answer = call.answer();
+        let answer = panic::catch_unwind(AssertUnwindSafe(|| call.answer()));
+        let answer = answer.unwrap_or_else(|_| call.failure(true, "internal error"));
         // A closed pipe cannot be reported.
         let _ = print(&hook::render(call.agent, call.kind, &answer));
     }
@@ -120,24 +114,24 @@ impl Call {
     fn answer(&self) -> HookAnswer {
         let end = Instant::now() + TIMEOUT;
         let left = || end.saturating_duration_since(Instant::now());
-        let text = match read_input() {
-            Ok(text) => text,
-            Err((text, why)) => return self.unreadable(&text, &why),
-        };
-        let input = match parse_json(&text) {
-            Ok(input) => input,
-            Err(why) => return self.unreadable(&text, &why),
-        };
-        let dir = hook::session_dir(&input);
-        let input = match hook::parse(self.agent, self.kind, &input) {
+        let (text, read) = read_input();
+        let mentions = text.contains(&b'@');
+        let (agent, kind) = (self.agent, self.kind);
+        let parsed = read.and_then(|()| {
+            with_deadline(left(), move || {
+                let event = hook::parse(agent, kind, &parse_json(&text)?);
+                event.map_err(|error| error.to_string())
+            })
+        });
+        let input = match parsed {
             Ok(Some(input)) => input,
             Ok(None) => return HookAnswer::Nothing,
-            Err(error) => return self.failure(dir, &text, &error.to_string()),
+            Err(why) => return self.failure(mentions, &why),
         };
-        let Ok(session) = Session::new(self, &input) else {
-            return self.failure(dir, &text, "the workspace folder cannot be found");
+        let session = match Session::new(self, &input) {
+            Ok(session) => session,
+            Err(error) => return self.failure(mentions, &error.message),
         };
-        let dir = session.cwd.clone();
         let access = session.access();
         match input.event {
             HookEvent::SessionStart { context_lost } => {
@@ -146,11 +140,11 @@ impl Call {
                 }
                 HookAnswer::Nothing
             }
-            HookEvent::Prompt { mentions } => {
-                match with_deadline(left(), move || access.denied_mention(&mentions)) {
+            HookEvent::Prompt { mentions: names } => {
+                match with_deadline(left(), move || access.denied_mention(&names)) {
                     Ok(Some(reason)) => return HookAnswer::Deny(reason),
                     Ok(None) => {}
-                    Err(why) => return self.failure(Some(dir), &text, &why),
+                    Err(why) => return self.failure(mentions, &why),
                 }
                 let context = with_deadline(left(), move || {
                     session.begin_turn();
@@ -171,7 +165,7 @@ impl Call {
                 match with_deadline(left(), move || access.denied_tool(&call)) {
                     Ok(Some(reason)) => return HookAnswer::Deny(reason),
                     Ok(None) => {}
-                    Err(why) => return self.failure(Some(dir), &text, &why),
+                    Err(why) => return self.failure(mentions, &why),
                 }
                 if edits {
                     session.create_checkpoint();
@@ -181,38 +175,17 @@ impl Call {
         }
     }
 
-    /// Handles input that is not read. A tool call that exceeds a limit is refused everywhere: built-in
-    /// secrets are denied in every workspace, and a model chooses the size of arguments.
-    fn unreadable(&self, input: &[u8], why: &str) -> HookAnswer {
-        let exceeds = input.len() > MAX_INPUT || depth(input) > MAX_DEPTH;
-        match self.kind == EventKind::ToolCall && exceeds {
-            true => self.refuse(why),
-            false => self.failure(None, input, why),
-        }
-    }
-
-    fn refuse(&self, why: &str) -> HookAnswer {
-        HookAnswer::Deny(format!(
-            "Sightline could not check this: {why}. Ask the user."
-        ))
-    }
-
-    /// Refuses what could not be checked, if the workspace may have rules: a tool, and a prompt
-    /// that may mention a file. `dir` is the folder of the session, if it is known.
-    fn failure(&self, dir: Option<PathBuf>, input: &[u8], why: &str) -> HookAnswer {
+    /// Refuses what could not be checked: a tool, and a prompt that may mention a file. A model
+    /// chooses how large and how slow a call is, and built-in secrets are denied in every folder.
+    fn failure(&self, mentions: bool, why: &str) -> HookAnswer {
         tracing::warn!(agent = self.agent.name(), why, "cannot answer a hook");
         let can_read = match self.kind {
             EventKind::ToolCall => true,
-            EventKind::Prompt => hook::reads_mentions(self.agent) && input.contains(&b'@'),
+            EventKind::Prompt => hook::reads_mentions(self.agent) && mentions,
             EventKind::SessionStart => false,
         };
-        let mut dirs = match dir {
-            Some(dir) => vec![dir],
-            None => possible_dirs(input),
-        };
-        dirs.extend(self.root.clone());
-        if can_read && dirs.iter().any(|dir| has_rules(dir)) {
-            self.refuse(why)
+        if can_read {
+            HookAnswer::Deny(hook::unchecked(why))
         } else {
             HookAnswer::Nothing
         }
@@ -241,8 +214,8 @@ fn with_deadline<T: Send + 'static>(
     }
 }
 
-/// Reads standard input. An error comes with what was read.
-fn read_input() -> Result<Vec<u8>, (Vec<u8>, String)> {
+/// Reads standard input. An error comes with what was read before.
+fn read_input() -> (Vec<u8>, Result<(), String>) {
     let shared = Arc::new(Mutex::new(Vec::new()));
     let text = Arc::clone(&shared);
     let read = with_deadline(INPUT_TIMEOUT, move || {
@@ -261,10 +234,7 @@ fn read_input() -> Result<Vec<u8>, (Vec<u8>, String)> {
         }
     });
     let text = mem::take(&mut *shared.lock());
-    match read {
-        Ok(()) => Ok(text),
-        Err(why) => Err((text, why)),
-    }
+    (text, read)
 }
 
 /// Parses JSON that an agent wrote. Ignores a byte order mark; invalid UTF-8 and lone surrogates are replaced.
@@ -277,46 +247,4 @@ fn parse_json(text: &[u8]) -> Result<Value, String> {
             serde_json::from_str(&repaired)
         })
         .map_err(|error| format!("the hook input is not JSON: {error}"))
-}
-
-/// Returns the depth of lists and objects in JSON text, or more if brackets stand in strings.
-fn depth(text: &[u8]) -> usize {
-    let (mut now, mut most) = (0_usize, 0);
-    for byte in text {
-        match byte {
-            b'[' | b'{' => now += 1,
-            b']' | b'}' => now = now.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(now);
-    }
-    most
-}
-
-/// Returns folders that may be that of the session: those in input that is incomplete or not
-/// JSON, those in variables that agents set, and that of this process.
-fn possible_dirs(input: &[u8]) -> Vec<PathBuf> {
-    let text = String::from_utf8_lossy(input);
-    let in_text = text.match_indices("\"cwd\"").filter_map(|(at, name)| {
-        let value = text
-            .get(at + name.len()..)?
-            .trim_start()
-            .strip_prefix(':')?;
-        let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
-        values.next()?.ok().map(PathBuf::from)
-    });
-    let variables = DIR_VARIABLES.iter().filter_map(std::env::var_os);
-    in_text
-        .chain(variables.map(PathBuf::from))
-        .chain(std::env::current_dir())
-        .collect()
-}
-
-/// Returns whether access rules may apply in a folder.
-fn has_rules(folder: &Path) -> bool {
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    folder.ancestors().any(|folder| {
-        let rules = folder.join(RULE_FILE).symlink_metadata();
-        !rules.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-    })
 }

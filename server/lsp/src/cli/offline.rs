@@ -154,6 +154,10 @@ pub(super) fn absolute(path: &str) -> Result<String, Error> {
 }
 
 pub(super) fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
+    // The current folder may have been removed.
+    if let Some(path) = AbsPath::new(path) {
+        return Ok(path);
+    }
     let full: PathBuf = current()?.as_path().join(path);
     AbsPath::new(&full).ok_or_else(|| Error::invalid(format!("invalid path: {}", path.display())))
 }

@@ -1,7 +1,7 @@
 //! Whether agents may see what a prompt mentions and what a tool reads.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     path::{Component, Path, PathBuf},
     time::Duration,
 };
@@ -11,6 +11,7 @@ use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
     method::CheckAccess,
 };
+use sightline_workspace::limits::MAX_COMMAND_BYTES;
 
 use super::{
     super::{Workspace, requests::Attached, rule_dirs},
@@ -19,8 +20,10 @@ use super::{
 
 /// Time for a running server to answer. After it, the rules on disk decide.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of folders with rules of their own that one event can concern.
-const MAX_RULE_DIRS: usize = 64;
+/// Maximum number of texts of one event that may be paths. Looking them up takes half of the time of a hook.
+const MAX_TEXTS: usize = 50_000;
+/// Maximum number of commands and searches of one event.
+const MAX_COMMANDS: usize = 1_000;
 
 /// Checks access in the folder of a session.
 #[derive(Clone)]
@@ -42,6 +45,16 @@ struct Request {
     mentioned: bool,
     /// The existing paths among `paths`.
     existing: HashSet<PathBuf>,
+    /// Number of texts that were looked up.
+    texts: usize,
+}
+
+/// What a folder with rules of its own concerns.
+#[derive(Default)]
+struct Concerned<'a> {
+    paths: Vec<(String, String)>,
+    commands: Vec<&'a String>,
+    searches: Vec<&'a String>,
 }
 
 impl AccessCheck {
@@ -56,7 +69,7 @@ impl AccessCheck {
         };
         // Only existing files can be added to a prompt.
         for mention in mentions {
-            request.add_existing(&self.cwd, mention);
+            request.add_existing(&self.cwd, mention)?;
         }
         self.first_denial(&request, hook::denied_mention)
     }
@@ -66,6 +79,12 @@ impl AccessCheck {
     /// # Errors
     /// If the access cannot be checked.
     pub(super) fn denied_tool(&self, call: &ToolCall) -> Result<Option<String>, String> {
+        if let Some(command) = call.commands.iter().find(|it| it.len() > MAX_COMMAND_BYTES) {
+            return Err(format!(
+                "a command has {} bytes, which exceeds the limit of {MAX_COMMAND_BYTES}",
+                command.len()
+            ));
+        }
         let folders = call.folders.iter();
         let folders = folders.map(|folder| PathBuf::from(absolute(&self.cwd, folder)));
         let mut starts = vec![self.cwd.clone()];
@@ -77,9 +96,9 @@ impl AccessCheck {
         }
         for start in &starts {
             for text in call.paths.iter().chain(&call.possible_paths) {
-                request.add_existing(start, text);
+                request.add_existing(start, text)?;
                 for reading in hook::readings(text) {
-                    request.add_existing(start, &reading);
+                    request.add_existing(start, &reading)?;
                 }
             }
             for path in &call.paths {
@@ -115,17 +134,29 @@ impl AccessCheck {
         if request.paths.is_empty() && request.commands.is_empty() && request.searches.is_empty() {
             return Ok(None);
         }
+        let count = request.commands.len() + request.searches.len();
+        if count > MAX_COMMANDS {
+            return Err(format!("it has {count} commands and searches"));
+        }
         let mut source = Source::Server;
-        let mut workspaces = vec![self.workspace.clone()];
-        for dir in self.rule_dirs(request)? {
-            workspaces.push(Workspace {
+        let of_workspace = Concerned {
+            paths: request.paths.clone(),
+            commands: request.commands.iter().collect(),
+            searches: request.searches.iter().collect(),
+        };
+        let others = self.rule_dirs(request).into_iter().map(|(dir, concerned)| {
+            let workspace = Workspace {
                 root: Some(dir),
                 ..self.workspace.clone()
-            });
-        }
-        for workspace in &workspaces {
-            let mut paths = Some(request.paths.as_slice());
-            let mut commands = request.commands.iter();
+            };
+            (workspace, concerned)
+        });
+        for (workspace, concerned) in [(self.workspace.clone(), of_workspace)]
+            .into_iter()
+            .chain(others)
+        {
+            let mut paths = Some(concerned.paths.as_slice());
+            let mut commands = concerned.commands.into_iter();
             // The first command is checked with the paths.
             loop {
                 let command = commands.next();
@@ -133,13 +164,13 @@ impl AccessCheck {
                     break;
                 }
                 let paths = paths.take().unwrap_or_default();
-                let result = source.check(workspace, paths, command, request.mentioned)?;
+                let result = source.check(&workspace, paths, command, request.mentioned)?;
                 if let Some(reason) = denied(&result) {
                     return Ok(Some(reason));
                 }
             }
-            for search in &request.searches {
-                let result = source.check(workspace, &[], Some(search), false)?;
+            for search in concerned.searches {
+                let result = source.check(&workspace, &[], Some(search), false)?;
                 if let Some(reason) = hook::denied_search(&result) {
                     return Ok(Some(reason));
                 }
@@ -149,44 +180,58 @@ impl AccessCheck {
     }
 
     /// Returns the folders with rules above what a request names, without those of the workspace
-    /// and above it.
-    fn rule_dirs(&self, request: &Request) -> Result<BTreeSet<PathBuf>, String> {
+    /// and above it, each with what is below it.
+    fn rule_dirs<'a>(&self, request: &'a Request) -> BTreeMap<PathBuf, Concerned<'a>> {
         let root = self.workspace.root.as_deref().unwrap_or(&self.cwd);
-        let commands = request.commands.iter().chain(&request.searches);
-        let words = commands.flat_map(|command| {
-            let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c);
-            command.split(ends).filter(|word| !word.is_empty())
-        });
-        let words = words.map(|word| absolute(&self.cwd, word));
-        let paths = request.paths.iter().map(|(_, full)| full.clone());
-        let mut found = BTreeSet::new();
-        // Paths of one folder have the same folders above them.
-        let mut checked = HashSet::new();
-        for path in paths.chain(words) {
-            let file = Path::new(&path);
+        // Files of one folder have the same folders above them.
+        let mut of_folder: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+        let mut dirs_above = |path: &str| {
+            let file = Path::new(path);
             let is_file = file.symlink_metadata().is_ok_and(|found| found.is_file());
-            let is_known = is_file
-                && file
-                    .parent()
-                    .is_some_and(|dir| !checked.insert(dir.to_owned()));
-            if !is_known {
-                found.extend(rule_dirs::below(root, &path));
+            match file.parent().filter(|_| is_file) {
+                Some(folder) => of_folder
+                    .entry(folder.to_owned())
+                    .or_insert_with(|| rule_dirs::below(root, path))
+                    .clone(),
+                None => rule_dirs::below(root, path),
+            }
+        };
+        let mut found: BTreeMap<PathBuf, Concerned<'a>> = BTreeMap::new();
+        for path in &request.paths {
+            for dir in dirs_above(&path.1) {
+                found.entry(dir).or_default().paths.push(path.clone());
             }
         }
-        if found.len() > MAX_RULE_DIRS {
-            return Err(format!(
-                "it names files below {} folders with rules of their own",
-                found.len()
-            ));
+        let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c);
+        let mut dirs_of_words = |command: &str| -> BTreeSet<PathBuf> {
+            let words: BTreeSet<&str> = command.split(ends).filter(|it| !it.is_empty()).collect();
+            let words = words.into_iter();
+            words
+                .flat_map(|word| dirs_above(&absolute(&self.cwd, word)))
+                .collect()
+        };
+        for command in &request.commands {
+            for dir in dirs_of_words(command) {
+                found.entry(dir).or_default().commands.push(command);
+            }
         }
-        Ok(found)
+        for search in &request.searches {
+            for dir in dirs_of_words(search) {
+                found.entry(dir).or_default().searches.push(search);
+            }
+        }
+        found
     }
 }
 
 impl Request {
     /// Adds a path if it exists. Tools that remove `..` themselves can find another file than the
     /// kernel, so both count.
-    fn add_existing(&mut self, start: &Path, text: &str) {
+    fn add_existing(&mut self, start: &Path, text: &str) -> Result<(), String> {
+        self.texts += 1;
+        if self.texts > MAX_TEXTS {
+            return Err("it has too many texts that may be paths".to_owned());
+        }
         let full = PathBuf::from(absolute(start, text));
         // A folder may be named `file:`.
         let plain = start.join(text);
@@ -196,6 +241,7 @@ impl Request {
                 self.paths.push((text.to_owned(), full));
             }
         }
+        Ok(())
     }
 }
 
@@ -306,7 +352,7 @@ fn absolute(start: &Path, path: &str) -> String {
     let in_home =
         in_home.and_then(|rest| Some(directories::BaseDirs::new()?.home_dir().join(rest)));
     let full = in_home.unwrap_or_else(|| start.join(path));
-    full.to_string_lossy().into_owned()
+    hook::shortened(&full.to_string_lossy()).into_owned()
 }
 
 /// Returns a command as run in a folder. Commands are checked as run in the root.
