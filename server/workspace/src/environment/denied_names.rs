@@ -5,8 +5,9 @@
 //! missing line is a nuisance, a denied name is a leak.
 
 use std::{
+    cell::OnceCell,
     collections::HashMap,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Component, Path},
 };
 
@@ -20,7 +21,7 @@ use crate::{
 /// Characters that often surround a path and are rare in one.
 const SEPARATORS: &[char] = &[
     '\'', '"', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ':', '=', ';', '|', '&', '#', '@',
-    '$', '\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '\u{ab}', '\u{bb}', '\u{2026}',
+    '$', '%', '\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '\u{ab}', '\u{bb}', '\u{2026}',
     '\u{2190}', '\u{2192}', '\u{2500}', '\u{2502}', '\u{b7}', '\u{2022}', '\u{3001}', '\u{3002}',
     '\u{ff0c}',
 ];
@@ -30,6 +31,9 @@ const MARKS_BEFORE: &[char] = &['+', '-', '@', '*', '!', '_', '~'];
 const MARKS_AFTER: &[char] = &['.', '!', '?', '*', '@', '~', '_', '\u{2026}'];
 /// Maximum hyphens of a word at which a file name may end.
 const MAX_HYPHENS: usize = 16;
+/// Maximum entries of a root that are searched for denied files. In a larger one, each name without its start
+/// counts as denied.
+const MAX_SEARCHED: usize = 20_000;
 
 /// Checks lines of one terminal. Caches the verdict of each word.
 pub(super) struct Redactor<'a> {
@@ -39,6 +43,8 @@ pub(super) struct Redactor<'a> {
     /// Whether roots are nested, so that a path below one may belong to another.
     nested: bool,
     known: HashMap<String, bool>,
+    /// The denied files below the roots, found on first use. `None` if there are too many entries.
+    denied_files: OnceCell<Option<Vec<String>>>,
 }
 
 /// Returns the possible file names in `name-12-text` and `name-text`, the format of context lines
@@ -54,16 +60,29 @@ fn before_hyphens(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether `line` is from `git diff --stat` with a truncated name, which cannot be checked:
-/// ` .../dir/name | 2 +-`.
-fn is_shortened(line: &str) -> bool {
+/// Returns the ends of names in a line of `git diff --stat` that has no room for their start, such as
+/// `/dir/name` of ` .../dir/name | 2 +-`. Without a slash at its start, an end may begin within a name.
+fn ends_of_names(line: &str) -> Option<Vec<String>> {
     let line = line.trim_start_matches([' ', '\t', '|', '*', '/', '\\']);
-    let Some((name, change)) = line.rsplit_once(" | ") else {
-        return false;
-    };
+    let (name, change) = line.rsplit_once(" | ")?;
     let change = change.trim_start();
-    (name.starts_with("...") || name.contains("{...") || name.contains("=> ..."))
-        && (change.starts_with(|c: char| c.is_ascii_digit()) || change.starts_with("Bin"))
+    let is_stat = change.starts_with(|c: char| c.is_ascii_digit()) || change.starts_with("Bin");
+    let is_cut = name.starts_with("...") || name.contains("{...") || name.contains("=> ...");
+    if !is_stat || !is_cut {
+        return None;
+    }
+    let name = name.trim_end().replace("...", "");
+    if let Some(names) = renamed(&name) {
+        return Some(names.into());
+    }
+    // The start of `{old => new}/name` is cut off.
+    let (old, new) = name.split_once(" => ").unwrap_or(("", &name));
+    let (new, after) = new.split_once('}').unwrap_or((new, ""));
+    let ends = [old, new].into_iter().filter(|end| !end.is_empty());
+    Some(
+        ends.map(|end| format!("{end}{after}").replace("//", "/"))
+            .collect(),
+    )
 }
 
 /// Returns both names of a rename in git's format `dir/{old => new}/name`.
@@ -147,6 +166,7 @@ impl<'a> Redactor<'a> {
             bases,
             nested,
             known: HashMap::new(),
+            denied_files: OnceCell::new(),
         }
     }
 
@@ -162,7 +182,8 @@ impl<'a> Redactor<'a> {
     }
 
     fn in_visible_line(&mut self, line: &str) -> bool {
-        if is_shortened(line) && self.has_rules() {
+        let ends = ends_of_names(line).unwrap_or_default();
+        if ends.iter().any(|end| self.is_end_denied(end)) {
             return true;
         }
         // Names with spaces: alone on the line, or in quotes.
@@ -191,9 +212,68 @@ impl<'a> Redactor<'a> {
         })
     }
 
-    fn has_rules(&self) -> bool {
-        let mut roots = 0..self.view.roots().as_slice().len();
-        roots.any(|root| !self.view.entry_rules(root).is_empty())
+    /// Returns whether a denied file may have a name with this end: by a rule for any folder, by a rule for one
+    /// folder, or because such a file exists.
+    fn is_end_denied(&mut self, end: &str) -> bool {
+        let is_cut = !end.starts_with('/');
+        let end = end.trim_start_matches('/');
+        let by_rule = |pattern: &String| {
+            let mut folders = Path::new(pattern).ancestors().skip(1);
+            is_cut && pattern.ends_with(end)
+                || folders.any(|folder| self.check_path(&format!("{}/{end}", folder.display())))
+        };
+        let has_end = |file: &String| {
+            let start = file.strip_suffix(end);
+            start.is_some_and(|start| is_cut || start.is_empty() || start.ends_with('/'))
+        };
+        anchored_patterns(self.view).iter().any(by_rule)
+            || self
+                .denied_files()
+                .is_none_or(|files| files.iter().any(has_end))
+            || self.is_denied(end)
+    }
+
+    /// Returns the denied files below the roots, or `None` if not all were found.
+    fn denied_files(&self) -> Option<&Vec<String>> {
+        let found = self.denied_files.get_or_init(|| {
+            let (mut files, mut left) = (Vec::new(), MAX_SEARCHED);
+            for root in 0..self.view.roots().as_slice().len() {
+                let mut folders = vec![(RelPath::default(), false)];
+                while let Some((folder, is_denied)) = folders.pop() {
+                    for (name, is_dir) in self.entries(root, &folder) {
+                        left = left.checked_sub(1)?;
+                        let rel = folder.child(&name);
+                        let is_denied =
+                            is_denied || self.view.check_entry(root, &rel, is_dir).is_some();
+                        if is_dir {
+                            folders.push((rel, is_denied));
+                        } else if is_denied {
+                            files.push(rel.as_path().to_string_lossy().into_owned());
+                        }
+                    }
+                }
+            }
+            Some(files)
+        });
+        found.as_ref()
+    }
+
+    /// Returns the names in a folder of a root, and which are folders. An unreadable one has none.
+    fn entries(&self, root: usize, folder: &RelPath) -> Vec<(OsString, bool)> {
+        let Some(root) = self.view.roots().get(root) else {
+            return Vec::new();
+        };
+        let entries = std::fs::read_dir(root.path.join(folder).as_path());
+        entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| {
+                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                (entry.file_name(), is_dir)
+            })
+            .filter(|(name, _)| name != ".git")
+            .collect()
     }
 
     fn is_denied_marked(&mut self, word: &str) -> bool {
@@ -311,6 +391,23 @@ impl<'a> Redactor<'a> {
             .get(root)
             .is_some_and(|root| std::fs::symlink_metadata(root.path.join(rel).as_path()).is_ok())
     }
+}
+
+/// Returns the patterns of rules for files of one folder, with `x` in place of wildcards in folder names.
+fn anchored_patterns(view: &AccessView) -> Vec<String> {
+    let roots = 0..view.roots().as_slice().len();
+    let rules = roots.flat_map(|root| view.entry_rules(root));
+    let mut patterns = Vec::new();
+    for content in rules.filter_map(|rules| rules.content.ok()) {
+        for line in String::from_utf8_lossy(&content).lines() {
+            let line = line.trim_end();
+            let is_anchored = line.trim_start_matches('/').contains('/') && !line.ends_with('/');
+            if is_anchored && !line.starts_with(['#', '!', '*']) {
+                patterns.push(line.trim_start_matches('/').replace(['*', '?'], "x"));
+            }
+        }
+    }
+    patterns
 }
 
 /// Returns whether the deciding pattern matches every name (`*`, `/**`).

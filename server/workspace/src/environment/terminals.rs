@@ -132,6 +132,7 @@ fn output(
         .lines()
         .map(str::trim_end)
         .collect();
+    lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
     if let Some(last) = lines.pop() {
         let last = last.strip_suffix(['%', '$', '#', '>']).unwrap_or(last);
         if !last.trim().is_empty() {
@@ -277,8 +278,16 @@ fn plain(raw: &str) -> String {
     let mut chars = raw.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\u{1b}' => skip_escape(&mut chars),
-            '\u{9b}' => skip_control_sequence(&mut chars),
+            '\u{1b}' | '\u{9b}' => match skip_escape(c, &mut chars) {
+                // Text after a movement of the cursor does not continue the word before it.
+                Some('C' | 'G' | '`') => out.push(' '),
+                Some('A' | 'B' | 'E' | 'F' | 'H' | 'd' | 'f') if !out.is_empty() => {
+                    out.push('\n');
+                    line_start = out.len();
+                    returned = false;
+                }
+                _ => {}
+            },
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
             '\n' => {
                 out.push('\n');
@@ -306,12 +315,13 @@ fn plain(raw: &str) -> String {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// Skips an escape sequence after ESC.
-fn skip_escape(chars: &mut Chars<'_>) {
+/// Skips an escape sequence that starts with `start`. Returns the final character of a control sequence.
+fn skip_escape(start: char, chars: &mut Chars<'_>) -> Option<char> {
     match chars.peek() {
+        _ if start == '\u{9b}' => return skip_control_sequence(chars),
         Some('[') => {
             chars.next();
-            skip_control_sequence(chars);
+            return skip_control_sequence(chars);
         }
         Some(']' | 'P' | 'X' | '^' | '_') => {
             chars.next();
@@ -322,12 +332,13 @@ fn skip_escape(chars: &mut Chars<'_>) {
             chars.next_if(|c| matches!(c, '0'..='~'));
         }
     }
+    None
 }
 
-/// Skips a control sequence after `ESC [`: parameters and one final character.
-fn skip_control_sequence(chars: &mut Chars<'_>) {
+/// Skips a control sequence after `ESC [`: parameters and one final character, which is returned.
+fn skip_control_sequence(chars: &mut Chars<'_>) -> Option<char> {
     while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
-    chars.next_if(|c| matches!(c, '@'..='~'));
+    chars.next_if(|c| matches!(c, '@'..='~'))
 }
 
 /// Skips a string, such as a title, up to BEL or ST. An unterminated string ends at a line break.
@@ -362,6 +373,8 @@ mod tests {
             ("s\u{8}se\u{8}ec\u{8}c", "sec"),
             ("a\n\u{8}\u{8}b", "a\nb"),
             ("\u{1b}]never ends\nnext", "\nnext"),
+            ("a\u{1b}[2Cb\u{1b}[9Gc", "a b c"),
+            ("a\u{1b}[2Kb\u{1b}[3;1Hc", "ab\nc"),
             ("\u{1b}[12", ""),
             ("\u{1b}", ""),
             ("\u{1b}[3\nx", "\nx"),

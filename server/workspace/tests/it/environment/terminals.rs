@@ -52,7 +52,11 @@ const RULES: &str = "/f.env\n*.secret\nsecr\u{e9}t.env\nprivate/\n/config/keys.e
 fn shown(output: &str) -> String {
     let mut fixture = Fixture::new(
         &["app"],
-        &[("app/.clineignore", RULES), ("app/private/x", "")],
+        &[
+            ("app/.clineignore", RULES),
+            ("app/private/x", ""),
+            ("app/private/deep/prod/plain.txt", ""),
+        ],
     );
     fixture.terminals(&[("1", "make", false, output)]);
     fixture.body(SectionId::InactiveTerminals)
@@ -92,6 +96,12 @@ fn every_spelling_of_a_denied_name_is_found() {
         " rename config/{old => }/keys.env (100%)",
         "f.env-CONTEXT=1 of a search",
         "f.env-12-CONTEXT=1 of a search",
+        "at 100%f.env",
+        "at 100%config/keys.env",
+        "at 100\u{1b}[20Gf.env",
+        "\u{1b}[3;1Hdone\u{1b}[4;1Hsee f.env\u{1b}[5;1Hdone",
+        " .../{old => prod}/plain.txt | 0",
+        " ...old => prod}/plain.txt | 2 +-",
     ];
     let missed: Vec<_> = lines
         .into_iter()
@@ -113,6 +123,12 @@ fn other_lines_are_kept() {
         "#1 a-b-c --d-e",
         "C:\\303\\251",
         "%zz %",
+        "100%done",
+        " .../other.txt      |  2 +-",
+        " ...ther.txt        |  2 +-",
+        " .../src/plain.txt  | 12 ++++--",
+        " .../src/keys.env   | Bin 0 -> 12 bytes",
+        " .../{old => new}/other.txt | 0",
     ];
     for line in lines {
         let shown = shown(&format!("one\n{line}\ntwo\n"));
