@@ -696,6 +696,7 @@
 
 --- Result of `sightline/readFile`.
 ---@class sightline.ReadFileResult
+---@field changedOnDisk? boolean True if the file on disk has changed too since the editor read or saved it. `text` is that of the editor.
 ---@field encoding? string Encoding of the file on disk, if it is not UTF-8.
 ---@field isDirty boolean True if the editor has unsaved changes to this file.
 ---@field source sightline.TextSource Source of the text.

@@ -1523,6 +1523,11 @@ export interface ReadFileParams {
 
 /** Result of `sightline/readFile`. */
 export interface ReadFileResult {
+  /**
+   * True if the file on disk has changed too since the editor read or saved it. `text` is that of the
+   * editor.
+   */
+  changedOnDisk?: boolean;
   /** Encoding of the file on disk, if it is not UTF-8. */
   encoding?: string;
   /** True if the editor has unsaved changes to this file. */

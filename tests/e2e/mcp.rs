@@ -16,7 +16,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, Workspace, program};
+use crate::{
+    harness::{Server, Workspace, program},
+    hook::hook_with,
+    ipc::run,
+};
 
 const FILES: &[(&str, &str)] = &[
     (".clineignore", "secret.txt\n"),
@@ -187,8 +191,80 @@ fn unsaved_text_comes_from_the_running_server() {
         text.contains("unsaved text") && text.contains("from the editor"),
         "{text}"
     );
+    assert!(!text.contains("on disk has changed"), "{text}");
     let text = client.text("environment_details", json!({ "sections": ["openTabs"] }));
     assert!(!text.contains("No editor"), "{text}");
+    // Another program changes the file too.
+    workspace.write("notes.txt", "third text\n");
+    let text = client.text("read_file", json!({ "path": "notes.txt" }));
+    assert!(
+        text.contains("unsaved text") && text.contains("the file on disk has changed too"),
+        "{text}"
+    );
+    let (_, text, warning) = run(&workspace, &["read", "notes.txt"]);
+    assert_eq!(text, "unsaved text\n");
+    assert!(
+        warning.contains("the file on disk has changed too"),
+        "{warning}"
+    );
+    let read = server.call("sightline/readFile", json!({ "path": "notes.txt" }));
+    assert_eq!(read["changedOnDisk"], true, "{read}");
+}
+
+#[test]
+fn whole_numbers_may_be_written_as_fractions() {
+    let workspace = Workspace::new(&[("a.txt", "one\ntwo\nthree\n")]);
+    let mut client = Client::open(&workspace, &[]);
+    let lines =
+        json!({ "path": "a.txt", "startLine": 2.0, "endLine": 2.0, "maxCharacters": 500.0 });
+    let text = client.text("read_file", lines);
+    assert!(text.ends_with("\n\ntwo\n"), "{text}");
+    for wrong in [json!(2.5), json!(-1), json!("2")] {
+        let arguments = json!({ "path": "a.txt", "startLine": wrong });
+        let (text, is_error) = client.call("read_file", arguments);
+        let expected = format!(
+            "invalid arguments: startLine must be a whole number of at least 1, not {wrong}"
+        );
+        assert!(is_error && text == expected, "{text}");
+    }
+}
+
+#[test]
+fn a_list_of_checkpoints_names_the_turn_of_each() {
+    let workspace = Workspace::new(FILES);
+    let input = json!({
+        "session_id": "s-1", "cwd": workspace.root(), "prompt": "Q",
+        "tool_name": "Edit", "tool_input": { "file_path": workspace.path("notes.txt") },
+    });
+    for event in ["UserPromptSubmit", "PreToolUse"] {
+        hook_with(
+            &workspace,
+            event,
+            "claude",
+            &input.to_string(),
+            &["--checkpoints"],
+        );
+    }
+    let mut client = Client::open(&workspace, &[]);
+    client.text("checkpoint_create", json!({ "label": "mine" }));
+    let params = json!({ "name": "checkpoint_list", "arguments": {} });
+    let answer = client.request("tools/call", &params);
+    let result = &answer["result"];
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("(before turn 1 of claude, session s-1)"),
+        "{text}"
+    );
+    let listed = result["structuredContent"]["checkpoints"]
+        .as_array()
+        .unwrap();
+    let turns: Vec<Value> = listed
+        .iter()
+        .filter(|one| one.get("turn").is_some())
+        .map(|one| json!([one["agent"], one["session"], one["turn"]]))
+        .collect();
+    assert_eq!(turns, [json!(["claude", "s-1", "1"])], "{result}");
+    assert_eq!(listed[0]["label"], "mine", "{result}");
 }
 
 #[test]

@@ -132,6 +132,10 @@ pub struct ReadFileResult {
     pub source: TextSource,
     /// True if the editor has unsaved changes to this file.
     pub is_dirty: bool,
+    /// True if the file on disk has changed too since the editor read or saved it. `text` is that of the
+    /// editor.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub changed_on_disk: bool,
     /// Number of lines in the whole file. A last line without a line ending counts.
     pub total_lines: u64,
     /// True if the text was cut at `maxBytes`.

@@ -52,6 +52,11 @@ impl Document {
         &self.text
     }
 
+    /// Returns the last opened or saved text.
+    pub fn saved(&self) -> &Rope {
+        &self.saved
+    }
+
     /// Returns the client's latest version number. Versions may have gaps and may restart.
     pub fn version(&self) -> i32 {
         self.version

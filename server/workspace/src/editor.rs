@@ -112,6 +112,13 @@ impl OpenDocument {
             })
         })
     }
+
+    /// Returns whether the file at `path` was changed by another program since the editor read or saved it.
+    pub fn is_changed_on_disk(&self, view: &AccessView, path: &AbsPath) -> bool {
+        let saved = self.document.saved();
+        self.opened_at
+            .is_some_and(|opened| read::changed_since(view, saved, path, opened))
+    }
 }
 
 /// Editor state of one session.

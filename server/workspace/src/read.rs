@@ -6,10 +6,10 @@
 //! decode it.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read, Seek},
     path::Path,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -90,6 +90,29 @@ pub fn differs_from_disk(
     plain(&disk) != plain(&text.to_string())
 }
 
+/// Returns whether the file at `path` changed after `opened` and holds another text than `saved`, which the editor
+/// opened then or saved later. Returns false when the file cannot be read.
+pub fn changed_since(view: &AccessView, saved: &Rope, path: &AbsPath, opened: SystemTime) -> bool {
+    let Ok(file) = view.open_anywhere(path) else {
+        return false;
+    };
+    let is_newer = last_change(file.metadata()).is_none_or(|changed| changed > opened);
+    is_newer && text_of(&file).is_some_and(|disk| !is_same_text(&disk, saved))
+}
+
+/// Returns when the content or the times of a file last changed.
+fn last_change(metadata: &Metadata) -> Option<SystemTime> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let seconds = Duration::from_secs(u64::try_from(metadata.ctime()).ok()?);
+        let nanos = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).ok()?);
+        SystemTime::UNIX_EPOCH.checked_add(seconds + nanos)
+    }
+    #[cfg(not(unix))]
+    metadata.modified().ok()
+}
+
 /// Returns whether a missing file may have existed at `then`: its nearest existing ancestor was
 /// modified since.
 fn may_have_existed_at(path: &Path, then: SystemTime) -> bool {
@@ -105,13 +128,15 @@ fn may_have_existed_at(path: &Path, then: SystemTime) -> bool {
 pub fn is_on_disk(view: &AccessView, text: &Rope, path: &AbsPath) -> bool {
     let opened = view.open_anywhere(path).ok();
     let disk = opened.and_then(|opened| text_of(&opened));
-    disk.is_some_and(|disk| {
-        let (disk, text) = (
-            normalize_newlines(&disk),
-            normalize_newlines(&text.to_string()),
-        );
-        disk.strip_suffix('\n').unwrap_or(&disk) == text.strip_suffix('\n').unwrap_or(&text)
-    })
+    disk.is_some_and(|disk| is_same_text(&disk, text))
+}
+
+fn is_same_text(disk: &str, text: &Rope) -> bool {
+    let (disk, text) = (
+        normalize_newlines(disk),
+        normalize_newlines(&text.to_string()),
+    );
+    disk.strip_suffix('\n').unwrap_or(&disk) == text.strip_suffix('\n').unwrap_or(&text)
 }
 
 /// Returns the text of a UTF-8 file within the size limit.

@@ -1,20 +1,21 @@
 //! Results of requests as text for a model.
 
+use serde_json::{Value, json};
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessResult},
     checkpoint::{
-        Checkpoint, DiffCheckpointsResult, ListCheckpointsResult, PreviewRestoreResult,
-        RestoreAction, RestoreCheckpointResult, RestoreConflict, short_id,
+        AgentTurn, Checkpoint, CheckpointPurpose, DiffCheckpointsResult, ListCheckpointsResult,
+        PreviewRestoreResult, RestoreAction, RestoreCheckpointResult, RestoreConflict, short_id,
     },
     editor::{DiagnosticsResult, Position, SelectionResult},
     files::{ListFilesResult, ReadFileResult, TextSource},
     tokens::CountTokensResult,
 };
 
-use super::page::{PageArguments, first_page, note, room};
+use super::page::{MAX_CHARACTERS, PageArguments, first_page, note, room};
 
 /// Room for the first line of a file without its path, in characters.
-const HEADER_CHARACTERS: usize = 150;
+const HEADER_CHARACTERS: usize = 200;
 
 /// A page of a file. `result` begins at the first line of the page.
 pub fn file(
@@ -25,6 +26,9 @@ pub fn file(
     page: PageArguments,
 ) -> String {
     let source = match (result.source, result.is_dirty) {
+        (TextSource::Buffer, true) if result.changed_on_disk => {
+            "from the editor, with unsaved changes; the file on disk has changed too, and differs from this text"
+        }
         (TextSource::Buffer, true) => "from the editor, with unsaved changes",
         (TextSource::Buffer, false) => "from the editor",
         (TextSource::Disk, _) if is_editor_running => "from the disk",
@@ -185,6 +189,37 @@ pub fn checkpoints(result: &ListCheckpointsResult) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Checkpoints as data. `None` if they do not fit into a page.
+pub fn checkpoints_as_json(result: &ListCheckpointsResult) -> Option<Value> {
+    let checkpoints = result.checkpoints.iter().map(|checkpoint| {
+        let Checkpoint {
+            id,
+            created_at,
+            label,
+            added,
+            modified,
+            deleted,
+            purpose,
+            turn,
+            ..
+        } = checkpoint;
+        let fields = json!({
+            "id": id, "createdAt": created_at, "label": label, "purpose": purpose,
+            "added": added, "modified": modified, "deleted": deleted,
+            "agent": turn.as_ref().map(|turn| &turn.agent),
+            "session": turn.as_ref().map(|turn| &turn.session),
+            "turn": turn.as_ref().map(|turn| &turn.turn),
+        });
+        let Value::Object(fields) = fields else {
+            return Value::Null;
+        };
+        let known = fields.into_iter().filter(|(_, value)| !value.is_null());
+        Value::Object(known.collect())
+    });
+    let data = json!({ "checkpoints": checkpoints.collect::<Vec<_>>() });
+    (data.to_string().len() <= MAX_CHARACTERS).then_some(data)
+}
+
 fn checkpoint_line(checkpoint: &Checkpoint) -> String {
     let Checkpoint {
         id,
@@ -199,14 +234,21 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> String {
     let time = time.strftime("%Y-%m-%d %H:%M:%S UTC");
     let label = checkpoint.label.as_deref().unwrap_or_default();
     let purpose = match checkpoint.purpose {
-        Some(_) => " (before a restore or imported)",
+        Some(CheckpointPurpose::Undo) => " (undo point, from before a restore)",
+        Some(CheckpointPurpose::Imported) => " (imported)",
         None => "",
     };
-    format!(
-        "{id} at {time}: {added} added, {modified} modified, {deleted} deleted {label}{purpose}"
-    )
-    .trim_end()
-    .to_owned()
+    let turn = checkpoint.turn.as_ref().map(|turn| {
+        let AgentTurn {
+            agent,
+            session,
+            turn,
+        } = turn;
+        format!(" (before turn {turn} of {agent}, session {session})")
+    });
+    let turn = turn.unwrap_or_default();
+    let changes = format!("{added} added, {modified} modified, {deleted} deleted {label}");
+    format!("{id} at {time}: {}{purpose}{turn}", changes.trim_end())
 }
 
 /// The difference of two checkpoints.

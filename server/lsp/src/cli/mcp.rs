@@ -134,16 +134,20 @@ impl ServerHandler for McpServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let backend = self.backend.clone();
-        if !self.tools.iter().any(|tool| tool.name == request.name) {
+        let Some(tool) = self.tools.iter().find(|tool| tool.name == request.name) else {
             let message = format!("there is no tool {}", request.name);
             return Err(ErrorData::invalid_params(message, None));
-        }
+        };
         let arguments = request.arguments.unwrap_or_default();
-        let name = request.name.clone();
+        let tool = tool.clone();
         // A panic fails this call only.
-        let answer = tokio::task::spawn_blocking(move || backend.call(&name, arguments)).await;
+        let answer = tokio::task::spawn_blocking(move || backend.call(&tool, arguments)).await;
         let result = match answer {
-            Ok(Ok(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Ok(Ok(answer)) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+                result.structured_content = answer.structured;
+                result
+            }
             Ok(Err(error)) => CallToolResult::error(vec![ContentBlock::text(cut(&error.message))]),
             Err(_) => {
                 CallToolResult::error(vec![ContentBlock::text(format!("{} failed", request.name))])

@@ -413,6 +413,11 @@ fn run(command: Command) -> Result<i32, Error> {
                 print_sorted_json(&read)?;
             } else {
                 print(&read.text)?;
+                if read.changed_on_disk {
+                    eprintln!(
+                        "sightline: this is the unsaved text of the editor; the file on disk has changed too"
+                    );
+                }
             }
             Ok(DONE)
         }

@@ -75,6 +75,7 @@ pub(crate) fn run(
         text: content.text,
         source: content.source,
         is_dirty,
+        changed_on_disk: is_dirty && open.is_some_and(|open| open.is_changed_on_disk(&view, &abs)),
         total_lines: content.total_lines,
         truncated: content.truncated,
         encoding: content.encoding.map(str::to_owned),

@@ -13,6 +13,7 @@ use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use sightline_agents::mcp::{
+    self, Tool,
     page::{PageArguments, cut},
     text,
 };
@@ -66,6 +67,13 @@ pub(super) struct Backend {
     /// Servers in this process, by folder below the root that has rules. They are kept, because removed
     /// rules stay in force while their file is saved.
     nested: Mutex<HashMap<PathBuf, Arc<ManuallyDrop<OfflineServer>>>>,
+}
+
+/// Result of a tool.
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// The same as data, for clients that show it.
+    pub(super) structured: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -123,35 +131,51 @@ impl Backend {
     }
 
     /// Runs a tool. Returns its result for the model.
-    pub(super) fn call(&self, tool: &str, arguments: JsonObject) -> Result<String, Error> {
+    pub(super) fn call(&self, tool: &Tool, arguments: JsonObject) -> Result<Answer, Error> {
+        let arguments = mcp::checked(tool, arguments).map_err(invalid_arguments)?;
         let arguments = Value::Object(arguments);
         let page: PageArguments = parsed(&arguments)?;
+        if tool.name == "checkpoint_list" {
+            return self.list_checkpoints(parsed(&arguments)?, page);
+        }
+        let text = self.call_for_text(tool.name, &arguments, page)?;
+        Ok(Answer {
+            text,
+            structured: None,
+        })
+    }
+
+    fn call_for_text(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        page: PageArguments,
+    ) -> Result<String, Error> {
         match tool {
-            "environment_details" => self.environment_details(parsed(&arguments)?),
-            "read_file" => return self.read_file(parsed(&arguments)?, page),
-            "list_files" => self.list_files(parsed(&arguments)?),
-            "check_access" => self.check_access(parsed(&arguments)?),
-            "selection" => self.selection(parsed(&arguments)?),
-            "diagnostics" => self.diagnostics(parsed(&arguments)?),
-            "open_file" => self.open_file(parsed(&arguments)?),
-            "checkpoint_create" => return self.create_checkpoint(parsed(&arguments)?),
-            "checkpoint_list" => self.list_checkpoints(parsed(&arguments)?),
-            "checkpoint_diff" => self.diff_checkpoints(parsed(&arguments)?),
+            "environment_details" => self.environment_details(parsed(arguments)?),
+            "read_file" => return self.read_file(parsed(arguments)?, page),
+            "list_files" => self.list_files(parsed(arguments)?),
+            "check_access" => self.check_access(parsed(arguments)?),
+            "selection" => self.selection(parsed(arguments)?),
+            "diagnostics" => self.diagnostics(parsed(arguments)?),
+            "open_file" => self.open_file(parsed(arguments)?),
+            "checkpoint_create" => return self.create_checkpoint(parsed(arguments)?),
+            "checkpoint_diff" => self.diff_checkpoints(parsed(arguments)?),
             "checkpoint_restore" => {
-                let arguments: RestoreArguments = parsed(&arguments)?;
+                let arguments: RestoreArguments = parsed(arguments)?;
                 if arguments.token.is_some() {
                     return self.restore(arguments);
                 }
                 self.preview_restore(arguments)
             }
             "checkpoint_undo" => {
-                let arguments: UndoArguments = parsed(&arguments)?;
+                let arguments: UndoArguments = parsed(arguments)?;
                 if arguments.token.is_some() {
                     return self.undo(arguments);
                 }
                 self.preview_undo(arguments)
             }
-            "count_tokens" => self.count_tokens(parsed(&arguments)?),
+            "count_tokens" => self.count_tokens(parsed(arguments)?),
             _ => Err(Error::invalid(format!("there is no tool {tool}"))),
         }
         .map(|text| page.page(&text))
@@ -339,14 +363,21 @@ impl Backend {
         Ok(cut(&text::created(&created)))
     }
 
-    fn list_checkpoints(&self, arguments: ListCheckpointsParams) -> Result<String, Error> {
+    fn list_checkpoints(
+        &self,
+        arguments: ListCheckpointsParams,
+        page: PageArguments,
+    ) -> Result<Answer, Error> {
         let params = ListCheckpointsParams {
             limit: arguments.limit.or(Some(LISTED_CHECKPOINTS)),
             root: self.root_uri(),
             ..ListCheckpointsParams::default()
         };
         let listed = self.request::<ListCheckpoints>(params)?.0;
-        Ok(text::checkpoints(&listed))
+        Ok(Answer {
+            text: page.page(&text::checkpoints(&listed)),
+            structured: text::checkpoints_as_json(&listed),
+        })
     }
 
     fn diff_checkpoints(&self, arguments: DiffArguments) -> Result<String, Error> {
@@ -543,6 +574,9 @@ impl Backend {
 
 /// Reads the arguments of a tool. Other arguments are ignored.
 fn parsed<T: DeserializeOwned>(arguments: &Value) -> Result<T, Error> {
-    serde_path_to_error::deserialize(arguments)
-        .map_err(|error| Error::invalid(format!("invalid arguments: {error}")))
+    serde_path_to_error::deserialize(arguments).map_err(invalid_arguments)
+}
+
+fn invalid_arguments(why: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("invalid arguments: {why}"))
 }
