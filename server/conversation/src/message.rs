@@ -74,6 +74,11 @@ pub(crate) enum BlockKind {
     Text,
     ToolUse,
     ToolResult,
+    /// A call of a tool that the provider runs, such as `server_tool_use`.
+    ServerToolUse,
+    /// The result of such a call, such as `web_search_tool_result`. Providers write both into
+    /// messages of the assistant.
+    ServerToolResult,
     Image,
     Other,
 }
@@ -212,7 +217,8 @@ fn block(text: &str, cursor: &mut Cursor<'_>) -> Block {
     block.range = start..cursor.position();
     match block.kind {
         BlockKind::Text => block.text = own,
-        BlockKind::ToolUse => block.id = id,
+        BlockKind::ToolUse | BlockKind::ServerToolUse => block.id = id,
+        BlockKind::ServerToolResult => block.id = result_of,
         BlockKind::ToolResult => (block.text, block.id) = (inner, result_of),
         BlockKind::Image | BlockKind::Other => {}
     }
@@ -225,10 +231,21 @@ fn kind(string: &str) -> BlockKind {
         ("tool_use", BlockKind::ToolUse),
         ("tool_result", BlockKind::ToolResult),
         ("image", BlockKind::Image),
+        ("server_tool_use", BlockKind::ServerToolUse),
+        ("mcp_tool_use", BlockKind::ServerToolUse),
     ]
     .into_iter()
     .find(|(name, _)| string_equals(string, name))
-    .map_or(BlockKind::Other, |(_, kind)| kind)
+    .map_or_else(
+        || {
+            if decode(string).ends_with("_tool_result") {
+                BlockKind::ServerToolResult
+            } else {
+                BlockKind::Other
+            }
+        },
+        |(_, kind)| kind,
+    )
 }
 
 /// Skips a value and returns its range if it is a string.
@@ -305,7 +322,9 @@ mod tests {
             {"type":"tool_use","id":"t2","input":{"type":"text","text":"no"}},
             {"type":"image","source":{"data":"AAAA","type":"base64"}},
             {"type":"image","source":{"data":"AAAA","type":"url"}},
-            {"type":"text","text":""}
+            {"type":"text","text":""},
+            {"type":"mcp_tool_use","id":"s1"},
+            {"type":"x_tool_result","tool_use_id":"s1","content":[{"type":"text","text":"no"}]}
         ]}"#;
         let message = Message::scan(text).unwrap();
         assert_eq!(message.role, Role::User);
@@ -327,6 +346,8 @@ mod tests {
                 (BlockKind::Image, None, None),
                 (BlockKind::Image, None, None),
                 (BlockKind::Text, None, None),
+                (BlockKind::ServerToolUse, None, id("s1")),
+                (BlockKind::ServerToolResult, None, id("s1")),
             ]
         );
         let data = |index: usize| message.blocks()[index].data.clone();

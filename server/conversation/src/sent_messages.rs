@@ -13,7 +13,9 @@ use super::{
     BlockEdit, Notices, SentMessage,
     context_history::ContextHistory,
     message::{Content, Message},
-    tool_pairs::{ContentPart, original_parts, pair_results, without_tool_results},
+    tool_pairs::{
+        ContentPart, original_parts, pair_results, separated_server_tools, without_tool_results,
+    },
 };
 
 /// Builds the messages to send: the first two and those from `start` on.
@@ -25,10 +27,12 @@ pub(super) fn build(
     notices: &Notices,
     cancel: &Cancel,
 ) -> Result<Vec<SentMessage>, Error> {
+    let is_sent = |index: usize| !(2..start).contains(&index);
+    let separated = separated_server_tools(messages, is_sent);
     let mut previous: Option<&Message<'_>> = None;
     let mut sent = Vec::new();
     for (index, message) in messages.iter().enumerate() {
-        if (2..start).contains(&index) {
+        if !is_sent(index) {
             continue;
         }
         cancel.check()?;
@@ -39,10 +43,16 @@ pub(super) fn build(
         if let Some(previous) = previous {
             parts = pair_results(previous, message, parts);
         }
+        let is_separated = |block: usize| separated.contains(&(index, block));
+        let is_changed = (0..message.blocks().len()).any(is_separated);
+        if is_changed {
+            let parts = parts.get_or_insert_with(|| original_parts(message));
+            retain_blocks(parts, |block| !is_separated(block));
+        }
         // No provider accepts a message without content.
         if let Some(parts) = &mut parts
             && parts.is_empty()
-            && profile == Profile::Default
+            && (profile == Profile::Default || is_changed)
         {
             parts.push(ContentPart::Notice);
         }
@@ -98,6 +108,21 @@ fn build_sent_message(
     })
 }
 
+/// Removes the blocks of a message for which `drops` returns true.
+pub(crate) fn without_blocks(
+    message: &Message<'_>,
+    drops: impl Fn(usize) -> bool,
+) -> Result<Box<RawValue>, Error> {
+    let mut parts = original_parts(message);
+    retain_blocks(&mut parts, |block| !drops(block));
+    let notices = Notices::default();
+    to_raw(rebuild(message, &parts, &mut HashMap::new(), &notices))
+}
+
+fn retain_blocks(parts: &mut Vec<ContentPart<'_>>, is_kept: impl Fn(usize) -> bool) {
+    parts.retain(|part| !matches!(part, ContentPart::Block(block) if !is_kept(*block)));
+}
+
 /// Appends a text block to a message and removes the blocks for which `drops` returns true.
 pub(crate) fn with_appended_text(
     message: &Message<'_>,
@@ -105,7 +130,7 @@ pub(crate) fn with_appended_text(
     text: &str,
 ) -> Result<Box<RawValue>, Error> {
     let mut parts = original_parts(message);
-    parts.retain(|part| !matches!(part, ContentPart::Block(index) if drops(*index)));
+    retain_blocks(&mut parts, |block| !drops(block));
     parts.push(ContentPart::Notice);
     let notices = Notices {
         truncation: text.to_owned(),

@@ -1,7 +1,10 @@
 //! Pairs tool calls with their results. Providers reject a call without a result and a result
 //! without a call.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use super::message::{Block, BlockKind, Content, Message, Role};
 
@@ -31,6 +34,38 @@ pub(super) fn without_tool_results<'a>(message: &Message<'_>) -> Option<Vec<Cont
         .enumerate()
         .filter(|(_, block)| !is_result(block));
     Some(kept.map(|(index, _)| ContentPart::Block(index)).collect())
+}
+
+/// Returns the blocks of server tools, by message and block, whose other half is not sent: calls
+/// whose result is left out, and results whose call is. Both can stand in different messages if
+/// the provider paused the turn. Halves without a counterpart in the whole conversation are not
+/// returned.
+pub(super) fn separated_server_tools(
+    messages: &[Message<'_>],
+    is_sent: impl Fn(usize) -> bool,
+) -> HashSet<(usize, usize)> {
+    let mut calls = HashMap::new();
+    let mut separated = HashSet::new();
+    for (index, message) in messages.iter().enumerate() {
+        for (position, block) in message.blocks().iter().enumerate() {
+            let place = (index, position);
+            match block.kind {
+                BlockKind::ServerToolUse => {
+                    if let Some(id) = message.id(block) {
+                        calls.insert(id, place);
+                    }
+                }
+                BlockKind::ServerToolResult => {
+                    let call = message.id(block).and_then(|id| calls.remove(&id));
+                    if let Some(call) = call.filter(|call| is_sent(call.0) != is_sent(index)) {
+                        separated.extend([call, place]);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    separated
 }
 
 /// Orders the content of `next` after `previous`: the results of its calls first, in call
@@ -86,7 +121,7 @@ fn tool_call_ids<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
         return Vec::new();
     }
     let mut ids = Vec::new();
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for block in message.blocks() {
         if block.kind != BlockKind::ToolUse {
             continue;

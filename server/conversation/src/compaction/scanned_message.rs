@@ -115,15 +115,13 @@ fn block(json: &str, kind: BlockKind) -> Option<MessagePart<'_>> {
     let text_of = |key| member(json, key).filter(|value| value.starts_with('"'));
     let name = text_of("type").map_or(Cow::Borrowed("unknown"), decode);
     match kind {
-        BlockKind::ToolUse => return Some(call(json)),
-        BlockKind::ToolResult => return Some(result(json)),
+        BlockKind::ToolUse | BlockKind::ServerToolUse => return Some(call(json)),
+        BlockKind::ToolResult | BlockKind::ServerToolResult => return Some(result(json)),
         BlockKind::Image => return Some(MessagePart::Label(name)),
         BlockKind::Text | BlockKind::Other => {}
     }
     match &*name {
         "text" | "input_text" | "output_text" => text_of("text").map(MessagePart::Text),
-        "server_tool_use" | "mcp_tool_use" => Some(call(json)),
-        name if name.ends_with("_tool_result") => Some(result(json)),
         "document" => {
             let source = member(json, "source").unwrap_or_default();
             let is_text = member(source, "type").is_some_and(|kind| string_equals(kind, "text"));

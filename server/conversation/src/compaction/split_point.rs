@@ -43,10 +43,10 @@ impl SplitPoints {
                     continue;
                 };
                 match block.kind {
-                    BlockKind::ToolUse => {
+                    BlockKind::ToolUse | BlockKind::ServerToolUse => {
                         calls.insert(id, position);
                     }
-                    BlockKind::ToolResult => {
+                    BlockKind::ToolResult | BlockKind::ServerToolResult => {
                         if let Some(call) = calls.get(&id) {
                             pair_delta[call + 1] += 1;
                             pair_delta[position + 1] -= 1;
@@ -98,13 +98,15 @@ mod tests {
     use crate::compaction::IndexedMessage;
 
     /// Parses a script of `u` and `a` messages. Digits are ids of calls (in `a`) and results (in
-    /// `u`).
+    /// `u`). `c` and `r` are messages of the assistant with calls and results of server tools.
     fn positions(script: &str) -> SplitPoints {
         let raws: Vec<Box<RawValue>> = script
             .split_whitespace()
             .map(|message| {
                 let (role, kind, key) = match &message[..1] {
                     "a" => ("assistant", "tool_use", "id"),
+                    "c" => ("assistant", "mcp_tool_use", "id"),
+                    "r" => ("assistant", "mcp_tool_result", "tool_use_id"),
                     _ => ("user", "tool_result", "tool_use_id"),
                 };
                 let blocks: Vec<String> = message[1..]
@@ -132,6 +134,7 @@ mod tests {
         assert_eq!(positions("u a1 u1 a1 u1 a").positions, [3, 5]);
         assert_eq!(positions("u1 a1 u a u1 a").positions, [5]);
         assert_eq!(positions("a u a").positions, [2]);
+        assert_eq!(positions("u a u c1 r1 u a").positions, [3, 6]);
         assert_eq!(positions("u a1 a u1").positions, [0; 0]);
         assert_eq!(positions("").positions, [0; 0]);
     }

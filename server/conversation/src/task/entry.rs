@@ -231,7 +231,11 @@ impl<'a> LogLine<'a> {
             match block.kind {
                 BlockKind::ToolUse => line.tool.extend(tool_call(&message, block)),
                 BlockKind::ToolResult => line.tool_result.extend(tool_result(&message, block)),
-                BlockKind::Text | BlockKind::Image | BlockKind::Other => {}
+                BlockKind::Text
+                | BlockKind::ServerToolUse
+                | BlockKind::ServerToolResult
+                | BlockKind::Image
+                | BlockKind::Other => {}
             }
         }
         line.message = Some(raw);
@@ -318,7 +322,7 @@ impl TruncationRecord {
     }
 }
 
-/// Reads a block of type `tool_use`.
+/// Reads a tool call.
 pub(super) fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall> {
     let mut call = ToolCall {
         id: message.id(block)?.into_owned(),

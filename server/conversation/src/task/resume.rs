@@ -18,6 +18,7 @@ use crate::{
     Notices, TruncateAction, TruncateRequest,
     error::Error,
     message::{BlockKind, Message, Role},
+    sent_messages::without_blocks,
     truncate_scanned,
 };
 
@@ -106,8 +107,50 @@ fn messages_to_send(
             &calls,
             &options.notices.missing_tool_result,
         )?);
+    } else if let Some(last) = sent.pop() {
+        sent.extend(without_open_server_calls(last)?);
     }
     Ok(sent)
+}
+
+/// Removes calls of server tools without a result from the last message, because a message of
+/// the user follows. Returns `None` if nothing else is left.
+fn without_open_server_calls(last: Box<RawValue>) -> Result<Option<Box<RawValue>>, Error> {
+    let open = open_server_calls(&last);
+    let Some(message) = Message::scan(last.get()).filter(|_| !open.is_empty()) else {
+        return Ok(Some(last));
+    };
+    let is_open = |block: usize| open.iter().any(|(position, _)| *position == block);
+    if (0..message.blocks().len()).all(is_open) {
+        return Ok(None);
+    }
+    without_blocks(&message, is_open).map(Some)
+}
+
+/// Returns the calls of server tools without a result in an assistant message that calls no
+/// other tools, with the positions of their blocks.
+fn open_server_calls(raw: &RawValue) -> Vec<(usize, ToolCall)> {
+    let Some(message) = Message::scan(raw.get()).filter(|message| message.role == Role::Assistant)
+    else {
+        return Vec::new();
+    };
+    let ids = |kind: BlockKind| {
+        let blocks = message.blocks().iter();
+        blocks
+            .filter(move |block| block.kind == kind)
+            .map(|block| message.id(block))
+    };
+    // These calls may wait for the result of a call of the client.
+    if ids(BlockKind::ToolUse).next().is_some() {
+        return Vec::new();
+    }
+    let answered: HashSet<_> = ids(BlockKind::ServerToolResult).collect();
+    let blocks = message.blocks().iter().enumerate();
+    blocks
+        .filter(|(_, block)| block.kind == BlockKind::ServerToolUse)
+        .filter(|(_, block)| !answered.contains(&message.id(block)))
+        .filter_map(|(position, block)| Some((position, tool_call(&message, block)?)))
+        .collect()
 }
 
 /// Builds a message with results for the calls.
@@ -158,6 +201,10 @@ fn unanswered_calls(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<
         open.extend(calls.filter(|call| seen.insert(call.id.clone())));
     }
     open.retain(|call| !answered.contains(&call.id));
+    if let Some(last) = conversation.messages.last() {
+        let calls = open_server_calls(&last.message).into_iter();
+        open.extend(calls.map(|(_, call)| call));
+    }
     Ok(open)
 }
 

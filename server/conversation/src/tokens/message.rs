@@ -169,6 +169,7 @@ impl<'a> MessageSplitter<'a> {
                 let text = string(fields, "thinking").unwrap_or_default();
                 self.parts.push(TextPart::uncertain(text));
             }
+            "redacted_thinking" => self.parts.push(TextPart::uncertain(block.to_string())),
             kind if kind == "tool_result" || kind.ends_with("_tool_result") => {
                 self.frames.results += 1;
                 if let Some(content) = fields.get("content") {
@@ -220,17 +221,70 @@ impl<'a> MessageSplitter<'a> {
                 let data = ["data", "file_data"]
                     .into_iter()
                     .find_map(|key| string(source, key));
-                // Base64 encodes three bytes in four characters.
-                let bytes = data.unwrap_or_default().len() as u64 / 4 * 3;
                 self.frames.documents += 1;
-                self.frames.document_bytes += bytes;
+                self.frames.document_bytes += data.map_or(0, decoded_size);
             }
         }
     }
 
+    /// Adds a block of another type as JSON, without the media in it.
     fn unknown(&mut self, block: &Value) {
+        let mut block = block.clone();
+        self.take_media(&mut block, false);
         self.parts.push(TextPart::uncertain(block.to_string()));
     }
+
+    /// Removes encoded media from a value, and counts each as an image or a document.
+    fn take_media(&mut self, value: &mut Value, is_image: bool) {
+        match value {
+            Value::String(text) if is_encoded(text) => {
+                if is_image || text.starts_with("data:image/") {
+                    self.frames.images += 1;
+                } else {
+                    self.frames.documents += 1;
+                    self.frames.document_bytes += decoded_size(text);
+                }
+                text.clear();
+            }
+            Value::Array(items) => {
+                for item in items {
+                    self.take_media(item, is_image);
+                }
+            }
+            Value::Object(fields) => {
+                let names_image = |key: &str| {
+                    string(fields, key)
+                        .is_some_and(|kind| kind.contains("image") || kind.contains("screenshot"))
+                };
+                let is_image = is_image
+                    || ["type", "media_type", "mime_type", "mimeType"]
+                        .into_iter()
+                        .any(names_image);
+                for (key, value) in fields {
+                    // Text that only the provider can read.
+                    if !key.starts_with("encrypted") && key != "signature" {
+                        self.take_media(value, is_image);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Minimum length of encoded media, in bytes. Shorter strings may be names or hashes, and cost
+/// little as text.
+const MIN_ENCODED: usize = 256;
+
+/// Returns whether a string is a `data:` URI or only base64.
+fn is_encoded(text: &str) -> bool {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte);
+    text.len() >= MIN_ENCODED && (text.starts_with("data:") || text.bytes().all(is_base64))
+}
+
+/// Returns the size of base64 data, in bytes. It encodes three bytes in four characters.
+fn decoded_size(base64: &str) -> u64 {
+    base64.len() as u64 / 4 * 3
 }
 
 fn string<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
@@ -312,6 +366,65 @@ mod tests {
                 ..FrameCounts::default()
             }
         );
+    }
+
+    #[test]
+    fn media_are_not_counted_by_the_characters_of_their_encoding() {
+        let data = "QUJD".repeat(100_000);
+        let uri = format!("data:image/png;base64,{data}");
+        for (block, images) in [
+            (
+                json!({"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}),
+                0,
+            ),
+            (
+                json!({"type": "video", "source": {"type": "base64", "data": data}}),
+                0,
+            ),
+            (
+                json!({"type": "resource", "resource": {"mimeType": "image/png", "blob": data}}),
+                1,
+            ),
+            (
+                json!({"type": "resource", "resource": {"uri": "a:b", "blob": data}}),
+                0,
+            ),
+            (json!({"type": "image_generation_call", "result": data}), 1),
+            (
+                json!({"type": "computer_call_output",
+                "output": {"type": "computer_screenshot", "image_url": uri}}),
+                1,
+            ),
+            (
+                json!({"type": "code_interpreter_call", "outputs": [{"type": "image", "url": uri}]}),
+                1,
+            ),
+            (
+                json!({"type": "tool_result", "content": [{"type": "audio", "data": data}]}),
+                0,
+            ),
+            (
+                json!({"inlineData": {"mimeType": "image/jpeg", "data": data}}),
+                1,
+            ),
+            (
+                json!({"type": "novel", "parts": [[{"deep": {"bytes": uri}}]]}),
+                1,
+            ),
+        ] {
+            let (parts, frames) = split(&json!({"role": "user", "content": [block]}));
+            let length: usize = parts.iter().map(|(text, _)| text.len()).sum();
+            assert!(length < 200, "{:.200}", parts[0].0);
+            assert_eq!(
+                (frames.images, frames.images + frames.documents),
+                (images, 1)
+            );
+            assert_eq!(frames.document_bytes, if images == 0 { 300_000 } else { 0 });
+        }
+        // Text of a model, in an encoding that only its provider reads.
+        let (parts, _) = split(&json!({"role": "assistant", "content": [
+            {"type": "redacted_thinking", "data": data}, {"type": "x", "encrypted_content": data}]}));
+        assert!(parts.iter().all(|(text, _)| text.len() > data.len()));
     }
 
     #[test]

@@ -12,6 +12,8 @@ use sightline_protocol::{
 };
 use sightline_workspace::cancel::Cancel;
 
+mod server_tools;
+
 /// A request with defaults for tests.
 struct TestRequest {
     action: TruncateAction,

@@ -113,6 +113,45 @@ fn interrupted_tool_calls_get_results() {
 }
 
 #[test]
+fn interrupted_server_tool_calls_are_removed() {
+    let text = json!({"type": "text", "text": "I search."});
+    let search = json!({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content": []});
+    let mcp =
+        json!({"type": "mcp_tool_use", "id": "m1", "name": "x", "server_name": "y", "input": {}});
+    let call = json!({"type": "tool_use", "id": "c1", "name": "z", "input": {}});
+    for (end, interrupted, sent) in [
+        (json!([text, search]), vec!["s1"], Some(json!([text]))),
+        (
+            json!([text, search, found, mcp]),
+            vec!["m1"],
+            Some(json!([text, search, found])),
+        ),
+        (json!([mcp]), vec!["m1"], None),
+        (json!([search, found]), vec![], Some(json!([search, found]))),
+        // The call of the server waits for that of the client.
+        (
+            json!([search, call]),
+            vec!["c1"],
+            Some(json!([search, call])),
+        ),
+    ] {
+        let scratch = Scratch::new();
+        let last = json!({"role": "assistant", "content": end}).to_string();
+        scratch.append("t", &[&says("user", "x"), &last], 0);
+        let resumed = resume(&scratch, &[], &[]);
+        assert_eq!(resumed.interrupted_tools, interrupted, "{last}");
+        let answer = resumed.messages.get(1);
+        let answer = answer.map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap());
+        assert_eq!(
+            answer.map(|answer| answer["content"].clone()),
+            sent,
+            "{last}"
+        );
+    }
+}
+
+#[test]
 fn resume_returns_the_messages_to_send() {
     let scratch = Scratch::new();
     let mut messages: Vec<String> = (0..5).map(turn).collect();
