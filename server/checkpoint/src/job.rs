@@ -68,7 +68,7 @@ impl Job<'_> {
     pub(crate) fn require_rules(&self) -> Result<(), Error> {
         match self.view.unusable(self.root) {
             None => Ok(()),
-            Some(why) => Err(Error::RulesUnusable(why.to_owned())),
+            Some(why) => Err(Error::RulesUnusable(why.to_string())),
         }
     }
 }

@@ -383,6 +383,11 @@ impl<'a> DeniedPaths<'a> {
                 .is_some()
     }
 
+    /// Returns whether a file contains access rules for the folder it is in.
+    pub(super) fn is_rule_file(&self, path: &RelPath) -> bool {
+        self.job.view.is_nested_rule_file(self.job.root, path)
+    }
+
     /// Returns whether a link points to a denied path, existing or not. The content of the link
     /// then contains a denied name.
     pub(super) fn denies_target(&mut self, link: &RelPath, target: &[u8]) -> bool {

@@ -17,7 +17,7 @@ use twox_hash::XxHash3_128;
 
 use super::{
     reserved_names,
-    snapshot::{ExclusionReason, FolderRules},
+    snapshot::{self, ExclusionReason, FolderRules},
 };
 use crate::job::Settings;
 
@@ -68,7 +68,7 @@ impl<'a> CaptureFilter<'a> {
         }
     }
 
-    /// Returns a hash of the rules. Equal hashes mean equal decisions.
+    /// Returns a hash of the rules. Equal hashes, and equal rules of the folders, mean equal decisions.
     pub(crate) fn fingerprint(&self) -> u128 {
         let mut hash = XxHash3_128::new();
         let mut add = |bytes: &[u8]| {
@@ -138,6 +138,31 @@ impl<'a> CaptureFilter<'a> {
             return Decision::Exclude(ExclusionReason::TooLong);
         }
         Decision::Capture
+    }
+
+    /// Returns a hash of the access rules that begin in a folder, or `None` if there are none.
+    ///
+    /// # Errors
+    /// If they cannot be used.
+    pub(crate) fn access_rules_of(&self, folder: &[u8]) -> Result<Option<u128>, ExclusionReason> {
+        let path = snapshot::below(folder, b"");
+        let rules = self.view.folder_rules(self.root, &path);
+        if rules.is_empty() {
+            return Ok(None);
+        }
+        let mut hash = XxHash3_128::new();
+        for lines in rules {
+            let lines = lines.map_err(|_| ExclusionReason::RulesUnusable)?;
+            hash.write(&(lines.len() as u64).to_le_bytes());
+            hash.write(&lines);
+        }
+        Ok(Some(hash.finish_128()))
+    }
+
+    /// Takes note of the names in a folder.
+    pub(crate) fn note_names<'n>(&self, folder: &[u8], names: impl Iterator<Item = &'n [u8]>) {
+        let path = snapshot::below(folder, b"");
+        self.view.note_names(self.root, &path, names);
     }
 
     fn is_excluded_by_settings(&self, name: &[u8]) -> bool {

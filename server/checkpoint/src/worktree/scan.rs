@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use sightline_workspace::{clock::now_nanos, fs::dir::Dir, gitignore_stack, path::RelPath};
+use sightline_workspace::{
+    access::RULE_FILE, clock::now_nanos, fs::dir::Dir, gitignore_stack, path::RelPath,
+};
 
 use super::{
     capture_filter::CaptureFilter,
@@ -10,7 +12,7 @@ use super::{
     git_index::{GitIndexState, TrackedPaths},
     permissions::RestrictedPath,
     saved_paths,
-    snapshot::{Folder, FolderRules},
+    snapshot::Folder,
     walk::{
         dir_task::PathTree,
         state::{BlobSink, ContentMode, Walk, WalkOptions, WalkOutcome},
@@ -204,7 +206,7 @@ pub(crate) fn update(
     let filter_fingerprint = filter.fingerprint();
     if filter_fingerprint != last.filter_fingerprint
         || changed.iter().any(affects_rules)
-        || !are_excludes_unchanged(filter, last)
+        || !are_folder_rules_unchanged(filter, last)
     {
         return Ok(None);
     }
@@ -256,24 +258,25 @@ fn is_in_repository(path: &RelPath) -> bool {
 /// Returns whether a change of this path affects other paths.
 fn affects_rules(path: &RelPath) -> bool {
     let name = path.name().unwrap_or_default();
-    let is_rules = name == gitignore_stack::FILE_NAME || name == ".git";
+    let is_rules = name == gitignore_stack::FILE_NAME || name == RULE_FILE || name == ".git";
     let in_repository = is_in_repository(path) && (name == "exclude" || name == "HEAD");
     is_rules || in_repository
 }
 
-/// Returns whether the `info/exclude` files of the repositories are unchanged. The watcher does not
-/// cover them.
-fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
+/// Returns whether the rules of folders are unchanged that changed paths do not show: `info/exclude` of the repositories,
+/// which the watcher does not cover, and access rules, which can include files and apply for a while after their removal.
+fn are_folder_rules_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
     let mut hold = true;
     last.tree.visit(Folder::has_rules, |path, folder| {
-        if let Some(FolderRules {
-            git: true,
-            excludes,
-            ..
-        }) = folder.rules.as_deref()
-        {
+        let Some(rules) = folder.rules.as_deref() else {
+            return;
+        };
+        if rules.git {
             let now = gitignore_stack::excludes_of(&filter.place(path));
-            hold &= now.as_deref() == excludes.as_deref();
+            hold &= now.as_deref() == rules.excludes.as_deref();
+        }
+        if rules.access.is_some() {
+            hold &= filter.access_rules_of(path) == Ok(rules.access);
         }
     });
     hold

@@ -129,6 +129,8 @@ pub(crate) enum ExclusionReason {
     OwnData,
     /// A git directory with another name than `.git`.
     GitDirectory,
+    /// A folder whose access rules cannot be used.
+    RulesUnusable,
 }
 
 impl ExclusionReason {
@@ -136,7 +138,11 @@ impl ExclusionReason {
     pub(crate) fn needs_recheck(&self) -> bool {
         matches!(
             self,
-            Self::TooLarge(_) | Self::Unreadable(_) | Self::Unstable | Self::GitDirectory
+            Self::TooLarge(_)
+                | Self::Unreadable(_)
+                | Self::Unstable
+                | Self::GitDirectory
+                | Self::RulesUnusable
         )
     }
 }
@@ -161,11 +167,12 @@ impl fmt::Display for ExclusionReason {
             Self::TooLong => f.write_str("the path is too long"),
             Self::OwnData => f.write_str("contains the server's own data"),
             Self::GitDirectory => f.write_str("a git repository's own data"),
+            Self::RulesUnusable => f.write_str("its access rules cannot be used"),
         }
     }
 }
 
-/// Ignore rules that a folder adds to those above it.
+/// Rules that a folder adds to those above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FolderRules {
     /// Whether the folder has an entry called `.git`.
@@ -174,12 +181,14 @@ pub(crate) struct FolderRules {
     pub(crate) excludes: Option<Arc<[u8]>>,
     /// Content of `.gitignore`, if there is one; empty if it cannot be read.
     pub(crate) gitignore: Option<Arc<[u8]>>,
+    /// Hash of the access rules that begin here, if there are any.
+    pub(crate) access: Option<u128>,
 }
 
 impl FolderRules {
     /// Returns whether the folder has any source of rules.
     pub(crate) fn has_sources(&self) -> bool {
-        self.git || self.gitignore.is_some()
+        self.git || self.gitignore.is_some() || self.access.is_some()
     }
 }
 
@@ -193,7 +202,7 @@ pub(crate) struct Folder {
     pub(crate) settled: bool,
     /// Whether the folder, or one below it, has excluded or denied entries.
     has_exclusions: bool,
-    /// Whether the folder, or one below it, has ignore rules.
+    /// Whether the folder, or one below it, has rules.
     has_rules: bool,
     /// Read permissions that occur below it.
     pub(crate) read_permissions: ReadPermissionSet,

@@ -111,6 +111,10 @@ impl Walk<'_> {
         if let Some(known) = known {
             let before = known.rules.as_deref();
             let now = before.map(|before| self.reload_rules(task, &dir, known, before));
+            let now = match now.transpose() {
+                Ok(now) => now,
+                Err(reason) => return Ok(Opened::Excluded(EntryResult::Excluded(reason))),
+            };
             if before == now.as_ref() {
                 let ignore_stack = self.ignore_stack(task, before);
                 *task.state() = DirState {
@@ -140,7 +144,10 @@ impl Walk<'_> {
             let reason = ExclusionReason::GitDirectory;
             return Ok(Opened::Excluded(EntryResult::Excluded(reason)));
         }
-        let rules = self.rules(task, &dir, &names);
+        let rules = match self.rules(task, &dir, &names) {
+            Ok(rules) => rules,
+            Err(reason) => return Ok(Opened::Excluded(EntryResult::Excluded(reason))),
+        };
         let before = task.last.as_ref().map(|last| last.rules.as_deref());
         let ignore_stack = self.ignore_stack(task, rules.as_ref());
         let reevaluate = task.reevaluate || before.is_some_and(|before| before != rules.as_ref());
@@ -160,7 +167,18 @@ impl Walk<'_> {
     }
 
     /// Reads the rules of a folder with these names.
-    fn rules(&self, task: &DirTask<'_>, dir: &Dir, names: &[ListedName]) -> Option<FolderRules> {
+    ///
+    /// # Errors
+    /// Returns why the folder is not captured, if its access rules cannot be used.
+    fn rules(
+        &self,
+        task: &DirTask<'_>,
+        dir: &Dir,
+        names: &[ListedName],
+    ) -> Result<Option<FolderRules>, ExclusionReason> {
+        let path = task.path();
+        let all = names.iter().map(|name| &*name.name);
+        self.options.filter.note_names(&path, all);
         let find = |wanted: &[u8]| {
             let index = names.binary_search_by(|name| (*name.name).cmp(wanted));
             index.ok().map(|index| &names[index])
@@ -172,18 +190,22 @@ impl Walk<'_> {
             git,
             excludes: git.then(|| self.excludes(task)).flatten(),
             gitignore: gitignore.and_then(|_| read_rules(dir)),
+            access: self.options.filter.access_rules_of(&path)?,
         };
-        rules.has_sources().then_some(rules)
+        Ok(rules.has_sources().then_some(rules))
     }
 
     /// Reads the rules of a folder whose names are known.
+    ///
+    /// # Errors
+    /// As [`Self::rules`].
     fn reload_rules(
         &self,
         task: &DirTask<'_>,
         dir: &Dir,
         known: &Folder,
         before: &FolderRules,
-    ) -> FolderRules {
+    ) -> Result<FolderRules, ExclusionReason> {
         let name = gitignore_stack::FILE_NAME.as_bytes();
         let is_clean = || {
             let file = known.get(name)?.file()?.clone();
@@ -195,11 +217,12 @@ impl Walk<'_> {
             Some(_) => read_rules(dir),
             None => None,
         };
-        FolderRules {
+        Ok(FolderRules {
             git: before.git,
             excludes: before.git.then(|| self.excludes(task)).flatten(),
             gitignore,
-        }
+            access: self.options.filter.access_rules_of(&task.path())?,
+        })
     }
 
     fn excludes(&self, task: &DirTask<'_>) -> Option<Arc<[u8]>> {

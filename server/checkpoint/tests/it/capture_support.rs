@@ -66,6 +66,7 @@ impl Bench {
     /// Returns the access rules, after earlier rules have expired.
     pub(crate) fn view(&self) -> AccessView {
         self.access.view();
+        self.access.refresh_nested();
         let ClockReading { monotonic, wall } = ClockReading::system();
         let later = ClockReading {
             monotonic: monotonic + REMOVAL_DELAY,

@@ -105,6 +105,23 @@ fn ignored_and_denied_changes_are_not_captured() {
     assert_eq!(checkpoint.metadata.skipped.len(), 1);
 }
 
+/// Included files and rules that apply after their removal are no reported changes.
+#[test]
+fn changed_access_rules_of_a_folder_cause_a_full_scan() {
+    let bench = Bench::new();
+    for path in ["a", "pkg/a", "pkg/b"] {
+        bench.write(path, "");
+    }
+    bench.create();
+    bench.write("pkg/.clineignore", "a\n!include more\n");
+    assert_eq!(told(&bench, &["pkg/.clineignore"]), ["a", "pkg/b"]);
+    bench.write("pkg/more", "b\n");
+    assert_eq!(told(&bench, &["a"]), ["a", "pkg/more"]);
+    fs::remove_file(bench.ws.join("pkg/.clineignore")).unwrap();
+    let all = ["a", "pkg/a", "pkg/b", "pkg/more"];
+    assert_eq!(told(&bench, &["a"]), all);
+}
+
 #[test]
 fn a_rule_change_causes_a_full_scan() {
     let bench = Bench::new();

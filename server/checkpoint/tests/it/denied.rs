@@ -305,3 +305,25 @@ fn a_checkpoint_with_secrets_keeps_and_hides_the_current_ones() {
     ground.restore(id);
     assert_eq!(ground.read(".env"), "KEY=1");
 }
+
+#[test]
+fn restores_follow_the_access_rules_of_folders() {
+    let ground = Ground::new(&[
+        ("a", "1"),
+        ("pkg/secret", "1"),
+        ("pkg/b", "1"),
+        ("pkg/more", "other\n"),
+    ]);
+    let id = ground.create();
+    let rules = "secret\n!include more\n";
+    ground.write(&[("pkg/.clineignore", rules), ("a", "2"), ("pkg/b", "2")]);
+    ground.write(&[("pkg/secret", "2"), ("pkg/more", "none\n")]);
+    let files = ground.diff(&Side::Checkpoint(id), &Side::WorkTree);
+    let text = String::from_utf8(patch(&files)).unwrap();
+    assert!(text.contains("pkg/b") && !text.contains("secret"), "{text}");
+    ground.restore(id);
+    let read = ["a", "pkg/b", "pkg/secret", "pkg/more"].map(|path| ground.read(path));
+    assert_eq!(read, ["1", "1", "2", "none\n"]);
+    assert_eq!(ground.read("pkg/.clineignore"), rules);
+    assert!(!objects(&ground).contains("pkg/.clineignore"));
+}

@@ -41,6 +41,7 @@ impl Origin {
                 })
                 .collect(),
             outside: Rules::None,
+            nested: None,
         };
         match view.resolve(path) {
             Ok(place) if place.linked => Self {

@@ -8,7 +8,7 @@
 //! bind mounts inside a root have independent names and are not resolved.
 //!
 //! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `rule_scope` (the
-//! rules of one directory), `secrets` (the built-in rules), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
+//! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
 //! `document_origin` (documents opened in an editor), `lint` (diagnostics for rule files), `command` (shell commands,
 //! advice only).
 
@@ -18,6 +18,7 @@ mod document_origin;
 mod git_glob;
 pub mod gitignore;
 pub mod lint;
+mod nested;
 mod non_links;
 mod open;
 mod rule_file;
@@ -48,6 +49,7 @@ pub use self::{
     view::{AccessView, EntryRules, RuleBase},
 };
 use self::{
+    nested::{KeptFiles, NestedRules},
     rule_scope::RuleScope,
     rules::{RuleFiles, Rules, ScopeKind},
 };
@@ -81,19 +83,24 @@ pub struct Access {
     secrets: Secrets,
     /// The roots in their order, then the directories of open files, then all directories above these.
     files: Mutex<Vec<RuleFiles>>,
+    /// The directories of `files`.
+    folders: Arc<[AbsPath]>,
+    /// The rule files that were found in other directories.
+    nested: Arc<KeptFiles>,
 }
 
 impl Access {
     /// Reads the rules for `roots`. `open_files` are files that are open without any root. They are allowed unless a
     /// `.clineignore` in their directory or above it denies them. `secrets` selects whether the built-in rules apply.
     pub fn new(roots: Arc<Roots>, open_files: Vec<AbsPath>, secrets: Secrets) -> Self {
-        Self::with(roots, open_files, secrets, &[])
+        Self::with(roots, open_files, secrets, &[], Arc::default())
     }
 
     /// Returns the rules for other roots, files or settings. Rule files that are known already keep their state.
     #[must_use]
     pub fn updated(&self, roots: Arc<Roots>, open_files: Vec<AbsPath>, secrets: Secrets) -> Self {
-        Self::with(roots, open_files, secrets, &self.files())
+        let nested = self.nested.clone();
+        Self::with(roots, open_files, secrets, &self.files(), nested)
     }
 
     fn with(
@@ -101,6 +108,7 @@ impl Access {
         open_files: Vec<AbsPath>,
         secrets: Secrets,
         known: &[RuleFiles],
+        nested: Arc<KeptFiles>,
     ) -> Self {
         let now = ClockReading::system();
         let open_files = if roots.is_empty() {
@@ -143,7 +151,9 @@ impl Access {
         Self {
             open_files: open_files.into(),
             secrets,
+            folders: files.iter().map(|files| files.folder().clone()).collect(),
             files: Mutex::new(files),
+            nested,
             roots,
         }
     }
@@ -182,9 +192,13 @@ impl Access {
         }
         let rule_files = files.iter().flat_map(RuleFiles::paths);
         let rule_files: Vec<PathBuf> = rule_files.map(Path::to_path_buf).collect();
+        let real_roots = scopes.iter().filter(|scope| scope.is_root);
+        let real_roots = real_roots.map(|scope| scope.real().clone());
+        let nested = NestedRules::new(self.nested.clone(), now, self.folders.clone(), real_roots);
         let view = AccessView {
             roots: self.roots.clone(),
             open_files: self.open_files.clone(),
+            nested: Some(Arc::new(nested)),
             scopes: scopes.into(),
             rule_files: rule_files.into(),
             outside: match self.secrets {
@@ -206,16 +220,22 @@ impl Access {
 
     /// Returns the files to watch for changes of the rules. Some may not exist yet.
     pub fn watched_files(&self) -> Vec<PathBuf> {
-        self.files()
-            .iter()
-            .flat_map(RuleFiles::watched)
-            .map(Path::to_path_buf)
-            .collect()
+        let files = self.files();
+        let watched = files.iter().flat_map(RuleFiles::watched);
+        let mut watched: Vec<PathBuf> = watched.map(Path::to_path_buf).collect();
+        watched.extend(self.nested.watched());
+        watched
+    }
+
+    /// Reads the known rule files below the roots again that may have changed, as views do when they reach them. Returns
+    /// whether any were found or changed since the last call.
+    pub fn refresh_nested(&self) -> bool {
+        self.nested.refresh(ClockReading::system())
     }
 
     /// Returns whether removed rules still apply. They end with the first view after [`REMOVAL_DELAY`].
     pub fn is_holding(&self) -> bool {
-        self.files().iter().any(RuleFiles::is_holding)
+        self.files().iter().any(RuleFiles::is_holding) || self.nested.is_holding()
     }
 
     fn files(&self) -> MutexGuard<'_, Vec<RuleFiles>> {

@@ -246,7 +246,7 @@ fn open_in(
 }
 
 /// Returns whether opening failed because of a symlink.
-fn is_link(error: &io::Error) -> bool {
+pub(super) fn is_link(error: &io::Error) -> bool {
     #[cfg(unix)]
     {
         error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())

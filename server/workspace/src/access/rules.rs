@@ -76,6 +76,18 @@ impl Rules {
         }
     }
 
+    /// Returns the lines of all versions, or why everything is denied.
+    pub(super) fn contents(&self) -> Vec<Result<Vec<u8>, String>> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Broken(why) => vec![Err(why.to_string())],
+            Self::Patterns(versions) => versions
+                .iter()
+                .map(|version| Ok(version.lines.to_vec()))
+                .collect(),
+        }
+    }
+
     /// Returns whether these are the rules `before`, followed only by lines that deny more.
     fn extend(&self, before: &Self) -> bool {
         let (Self::Patterns(now), Self::Patterns(before)) = (self, before) else {
@@ -111,7 +123,7 @@ pub(super) enum ScopeKind {
     /// A root, or the directory of an open file. Built-in rules may apply, and rules name their source file by its
     /// path relative to the directory.
     Workspace(Secrets),
-    /// A directory above these. Rules name their source file by its absolute path.
+    /// Another directory, above or below these.
     Above,
 }
 
@@ -120,6 +132,8 @@ pub(super) enum ScopeKind {
 pub(super) struct RuleFiles {
     folder: AbsPath,
     kind: ScopeKind,
+    /// The directory from which rules name their source files. Without one, by their absolute paths.
+    names_from: Option<AbsPath>,
     /// The current content of the files.
     current: Version,
     /// Earlier contents since the files were last unchanged for [`REMOVAL_DELAY`].
@@ -144,16 +158,28 @@ struct Version {
 }
 
 impl RuleFiles {
-    /// Reads the rules of `folder`.
+    /// Reads the rules of a root, of the directory of an open file or of one above these.
     pub(super) fn read(folder: AbsPath, kind: ScopeKind, now: ClockReading) -> Self {
+        let names_from = names_from(&folder, kind);
+        Self::read_named(folder, kind, names_from, now)
+    }
+
+    /// Reads the rules of `folder`. Rules name their source files by the path from `names_from`.
+    pub(super) fn read_named(
+        folder: AbsPath,
+        kind: ScopeKind,
+        names_from: Option<AbsPath>,
+        now: ClockReading,
+    ) -> Self {
         let (sources, states) = read_rule_files(&folder);
         let current = Version {
-            rules: compile(&folder, kind, &sources),
+            rules: compile(&folder, kind, names_from.as_ref(), &sources),
             sources,
         };
         Self {
             folder,
             kind,
+            names_from,
             rules: current.rules.clone(),
             current,
             held: Vec::new(),
@@ -172,9 +198,11 @@ impl RuleFiles {
             return changed;
         }
         changed.kind = kind;
+        changed.names_from = names_from(&self.folder, kind);
+        let names_from = changed.names_from.as_ref();
         let versions = std::iter::once(&mut changed.current).chain(&mut changed.held);
         for version in versions.filter(|version| !version.sources.is_empty()) {
-            version.rules = compile(&self.folder, kind, &version.sources);
+            version.rules = compile(&self.folder, kind, names_from, &version.sources);
         }
         changed.update_rules();
         changed
@@ -190,6 +218,11 @@ impl RuleFiles {
 
     pub(super) fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// Returns whether any rules apply, including removed ones.
+    pub(super) fn has_rules(&self) -> bool {
+        self.is_holding() || !matches!(self.rules, Rules::None)
     }
 
     /// Returns whether removed rules still apply.
@@ -259,7 +292,7 @@ impl RuleFiles {
         let version = match known {
             Some(index) => self.held.remove(index),
             None => Version {
-                rules: compile(&self.folder, self.kind, &sources),
+                rules: compile(&self.folder, self.kind, self.names_from.as_ref(), &sources),
                 sources,
             },
         };
@@ -337,12 +370,21 @@ impl RuleFiles {
     }
 }
 
-fn compile(folder: &AbsPath, kind: ScopeKind, sources: &[Source]) -> Rules {
+fn names_from(folder: &AbsPath, kind: ScopeKind) -> Option<AbsPath> {
+    (kind != ScopeKind::Above).then(|| folder.clone())
+}
+
+fn compile(
+    folder: &AbsPath,
+    kind: ScopeKind,
+    names_from: Option<&AbsPath>,
+    sources: &[Source],
+) -> Rules {
     let name = |path: &Path| {
-        let below = path.strip_prefix(folder.as_path()).unwrap_or(path);
-        match (kind, RelPath::new(below)) {
-            (ScopeKind::Workspace(_), Some(rel)) => rel.to_wire().0,
-            _ => path.display().to_string(),
+        let below = names_from.and_then(|base| path.strip_prefix(base.as_path()).ok());
+        match below.and_then(RelPath::new) {
+            Some(rel) => rel.to_wire().0,
+            None => path.display().to_string(),
         }
     };
     let broken = |why: String| Rules::Broken(why.into());

@@ -12,6 +12,7 @@ use sightline_protocol::access::{AccessKind, PathAccess};
 
 use super::{
     Denial, Verdict,
+    nested::NestedRules,
     rule_file::{PROJECT_FILE, included_paths},
     rule_scope::RuleScope,
     rules::{RULE_FILE, Rules, ScopeKind},
@@ -60,6 +61,8 @@ pub struct AccessView {
     pub(super) rule_files: Arc<[PathBuf]>,
     /// The rules for paths outside of the roots.
     pub(super) outside: Rules,
+    /// The rules of the directories between a root and a file.
+    pub(super) nested: Option<Arc<NestedRules>>,
 }
 
 impl AccessView {
@@ -210,7 +213,8 @@ impl AccessView {
             });
         };
         if !scope.overlaps {
-            return scope.denial(rel, || is_dir);
+            let denial = scope.denial(rel, || is_dir);
+            return denial.or_else(|| self.nested.as_ref()?.denial_in(root, rel, || is_dir));
         }
         // Other roots may contain it by its written path or by its path without symlinks.
         let denial = self.denial_of(&scope.path().join(rel), || is_dir);
@@ -219,12 +223,21 @@ impl AccessView {
 
     /// Returns why everything in `root` is denied: rules that cannot be used, of the root itself or of a directory
     /// inside it or above it.
-    pub fn unusable(&self, root: usize) -> Option<&str> {
+    pub fn unusable(&self, root: usize) -> Option<Arc<str>> {
         let own = self.scopes.get(root)?;
         let mut scopes = self.scopes.iter();
-        scopes.find_map(|scope| match &scope.rules {
-            Rules::Broken(why) if std::ptr::eq(scope, own) || own.touches(scope) => Some(&**why),
+        let broken = scopes.find_map(|scope| match &scope.rules {
+            Rules::Broken(why) if std::ptr::eq(scope, own) || own.touches(scope) => {
+                Some(why.clone())
+            }
             _ => None,
+        });
+        broken.or_else(|| {
+            let mut above = self.rules_above(root).into_iter();
+            above.find_map(|(_, rules)| match rules {
+                Rules::Broken(why) => Some(why),
+                _ => None,
+            })
         })
     }
 
@@ -270,14 +283,7 @@ impl AccessView {
             .filter(|scope| std::ptr::eq(*scope, own) || own.overlaps);
         let mut rules = Vec::new();
         for scope in scopes {
-            let contents: Vec<Result<Vec<u8>, String>> = match &scope.rules {
-                Rules::None => continue,
-                Rules::Broken(why) => vec![Err(why.to_string())],
-                Rules::Patterns(versions) => versions
-                    .iter()
-                    .map(|version| Ok(version.lines.to_vec()))
-                    .collect(),
-            };
+            let contents = scope.rules.contents();
             // As in `check_entry`: the written path of the root, and the one without symlinks.
             let mut bases: Vec<RuleBase> = Vec::new();
             for root in [own.path(), own.real()] {
@@ -299,7 +305,70 @@ impl AccessView {
                 }));
             }
         }
+        // Rules of a main working tree, which apply to the root or to a directory above it.
+        for (base, above) in self.rules_above(root) {
+            let base = own.real().relative_to(&base).unwrap_or_default();
+            rules.extend(above.contents().into_iter().map(|content| EntryRules {
+                base: RuleBase::Above(base.clone()),
+                content,
+            }));
+        }
         rules
+    }
+
+    /// Returns the lines of the rule files that begin to apply in a directory below `root`, or why they cannot be used.
+    /// They are not part of [`Self::entry_rules`].
+    pub fn folder_rules(&self, root: usize, dir: &RelPath) -> Vec<Result<Vec<u8>, String>> {
+        let nested = self.nested.as_ref();
+        nested.map_or_else(Vec::new, |nested| nested.lines_of(root, dir))
+    }
+
+    /// Saves looking for a rule file in a directory below `root` that has these names.
+    pub fn note_names<'n>(
+        &self,
+        root: usize,
+        dir: &RelPath,
+        mut names: impl Iterator<Item = &'n [u8]>,
+    ) {
+        let is_known = |name: &[u8]| {
+            let known = [RULE_FILE, ".git"];
+            known
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+        };
+        if let Some(nested) = &self.nested
+            && !names.any(is_known)
+        {
+            nested.note_plain(root, dir);
+        }
+    }
+
+    /// Returns whether a file below `root` contains rules that apply in directories below the root.
+    pub fn is_nested_rule_file(&self, root: usize, rel: &RelPath) -> bool {
+        rel.name().is_some_and(|name| name == RULE_FILE)
+            || self
+                .nested
+                .as_ref()
+                .is_some_and(|nested| nested.is_rule_file(root, rel))
+    }
+
+    /// Returns whether the user wrote any of the rules that were found so far.
+    pub(super) fn has_user_rules(&self) -> bool {
+        self.nested
+            .as_ref()
+            .is_some_and(|nested| nested.is_any_found())
+            || self.scopes.iter().any(|scope| scope.rules.are_of_user())
+    }
+
+    /// Returns whether rules apply in a directory outside of the roots.
+    pub(super) fn has_rules_outside(&self, dir: &AbsPath) -> bool {
+        let nested = self.nested.as_ref();
+        nested.is_some_and(|nested| nested.has_rules_outside(dir))
+    }
+
+    fn rules_above(&self, root: usize) -> Vec<(AbsPath, Rules)> {
+        let nested = self.nested.as_ref();
+        nested.map_or_else(Vec::new, |nested| nested.above(root))
     }
 
     /// [`Self::check`] for an absolute path.
@@ -317,7 +386,10 @@ impl AccessView {
     ) -> Option<Denial> {
         let denial = match location {
             Location::Inside { root, rel } => match self.scopes.get(*root) {
-                Some(scope) if !scope.overlaps => scope.denial(rel, &is_dir),
+                Some(scope) if !scope.overlaps => {
+                    let denial = scope.denial(rel, &is_dir);
+                    denial.or_else(|| self.nested.as_ref()?.denial_in(*root, rel, &is_dir))
+                }
                 _ => self.denial_of(path, &is_dir),
             },
             Location::Outside(_) => self.denial_of(path, &is_dir),
@@ -386,10 +458,25 @@ impl AccessView {
             is_outside &= scope.kind == ScopeKind::Above;
             scope.denial(&rel, &is_dir)
         });
-        denial.or_else(|| {
-            let rel = is_outside.then(|| path.below_file_system_root())??;
-            self.outside.denial(&rel, &is_dir)
-        })
+        denial
+            .or_else(|| {
+                let rel = is_outside.then(|| path.below_file_system_root())??;
+                self.outside.denial(&rel, &is_dir)
+            })
+            .or_else(|| self.nested_denial(path, is_dir))
+    }
+
+    fn nested_denial(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {
+        let nested = self.nested.as_ref()?;
+        let mut roots = self
+            .scopes
+            .iter()
+            .take_while(|scope| scope.is_root)
+            .enumerate();
+        match roots.find_map(|(root, scope)| Some((root, scope.relative(path)?))) {
+            Some((root, rel)) => nested.denial_in(root, &rel, is_dir),
+            None => nested.denial_outside(path, is_dir),
+        }
     }
 }
 

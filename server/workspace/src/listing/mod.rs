@@ -340,6 +340,10 @@ impl Walk<'_> {
         } else {
             IgnoreRules::default()
         };
+        if read.complete {
+            let names = names.iter().map(|entry| entry.name.as_encoded_bytes());
+            self.view.note_names(self.root, &directory.rel, names);
+        }
         let mut scope = rules.within(&directory.real);
         let parent = if is_top { None } else { directory.rel.name() };
         for (index, Name { name, kind }) in names.into_iter().enumerate() {

@@ -48,7 +48,9 @@ impl ProtectedPaths<'_> {
             ));
         }
         // Includes the folders and links that lead to a rule file.
-        if self.rule_files.iter().any(|file| is_within(file, path)) {
+        if self.rule_files.iter().any(|file| is_within(file, path))
+            || self.denied.is_rule_file(path)
+        {
             return Some(Protection::Reported(
                 "contains access rules, which are not restored; edit it by hand",
             ));

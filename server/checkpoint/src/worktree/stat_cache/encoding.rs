@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-const MAGIC: &[u8] = b"SLTREE\0\x04";
+const MAGIC: &[u8] = b"SLTREE\0\x05";
 const CHECKSUM_BYTES: usize = 16;
 
 /// Content of the file.
@@ -68,6 +68,7 @@ struct SavedRules<'a> {
     git: bool,
     excludes: Option<&'a [u8]>,
     gitignore: Option<&'a [u8]>,
+    access: Option<u128>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -131,6 +132,7 @@ fn saved_folder(folder: &Folder) -> SavedFolder<'_> {
             git: rules.git,
             excludes: rules.excludes.as_deref(),
             gitignore: rules.gitignore.as_deref(),
+            access: rules.access,
         }),
         entries: folder
             .entries()
@@ -226,6 +228,7 @@ fn read_folder(saved: SavedFolder<'_>, folders: &mut Vec<Arc<Folder>>) -> Option
             git: rules.git,
             excludes: rules.excludes.map(Arc::from),
             gitignore: rules.gitignore.map(Arc::from),
+            access: rules.access,
         }),
     }))
 }
@@ -276,6 +279,7 @@ mod tests {
             git: true,
             excludes: Some(Arc::from(b"*.o\n".as_slice())),
             gitignore: None,
+            access: Some(7),
         };
         let middle = folder(Parts {
             entries: vec![(b"deep".as_slice().into(), deep)],

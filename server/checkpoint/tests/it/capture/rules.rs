@@ -96,3 +96,55 @@ fn rules_above_the_workspace_apply() {
     fs::write(repo.join(".gitignore"), "b\n").unwrap();
     assert_eq!(bench.files(&bench.create()), ["a.log", "out/x"]);
 }
+
+#[test]
+fn access_rules_of_folders_apply() {
+    let bench = Bench::new();
+    for path in ["a", "pkg/a", "pkg/b", "pkg/deep/a"] {
+        bench.write(path, path);
+    }
+    let all = bench.files(&bench.create());
+    bench.write("pkg/.clineignore", "a\n");
+    assert_eq!(bench.files(&bench.create()), ["a", "pkg/b"]);
+    // The folder keeps its stamp.
+    bench.write("pkg/.clineignore", "/a\n!include more\n");
+    assert_eq!(bench.files(&bench.create()), ["a", "pkg/b", "pkg/deep/a"]);
+    bench.write("pkg/more", "b\n");
+    bench.create();
+    bench.write("pkg/more", "deep/\n");
+    assert_eq!(bench.files(&bench.create()), ["a", "pkg/b", "pkg/more"]);
+    // Rules that cannot be used are reported.
+    bench.write("pkg/.clineignore", b"\0");
+    let checkpoint = bench.create();
+    assert_eq!(bench.files(&checkpoint), ["a"]);
+    assert_eq!(
+        reasons(&checkpoint),
+        [("pkg", "its access rules cannot be used")]
+    );
+    for file in ["pkg/.clineignore", "pkg/more"] {
+        fs::remove_file(bench.ws.join(file)).unwrap();
+    }
+    assert_eq!(bench.files(&bench.create()), all);
+}
+
+#[test]
+fn access_rules_of_the_main_working_tree_apply_in_a_worktree() {
+    let bench = Bench::at("main/.claude/worktrees/ws");
+    let main = bench.parent.join("main");
+    fs::remove_dir(&bench.ws).unwrap();
+    fs::create_dir_all(main.join("config")).unwrap();
+    fs::write(main.join("config/secret"), "1").unwrap();
+    fs::write(main.join("config/open"), "1").unwrap();
+    git_in(&main, &["init", "-q"]);
+    git_in(&main, &["add", "config"]);
+    git_in(&main, &["commit", "-qm", "a"]);
+    git_in(&main, &["worktree", "add", "-q", ".claude/worktrees/ws"]);
+    assert_eq!(bench.files(&bench.create()).len(), 2);
+    fs::write(main.join(".clineignore"), "/config/secret\n").unwrap();
+    assert_eq!(bench.files(&bench.create()), ["config/open"]);
+    fs::write(main.join(".clineignore"), "/config/open\n").unwrap();
+    assert_eq!(bench.files(&bench.create()), ["config/secret"]);
+    fs::remove_file(main.join(".clineignore")).unwrap();
+    fs::write(main.join("config/.clineignore"), "/secret\n").unwrap();
+    assert_eq!(bench.files(&bench.create()), ["config/open"]);
+}

@@ -128,8 +128,6 @@ struct CommandChecker<'a> {
     entries_left: usize,
     /// Remaining directory entries for recursive reads.
     tree_left: usize,
-    /// Whether the user wrote access rules.
-    has_user_rules: bool,
     /// Nesting of containers of the current command.
     containers: usize,
     started: Instant,
@@ -164,7 +162,6 @@ impl<'a> CommandChecker<'a> {
             depth: 0,
             entries_left: wildcard::MAX_ENTRIES,
             tree_left: recursive_readers::MAX_ENTRIES,
-            has_user_rules: view.scopes.iter().any(|scope| scope.rules.are_of_user()),
             containers: 0,
             started: Instant::now(),
             exhausted: false,

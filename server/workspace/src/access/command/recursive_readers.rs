@@ -213,7 +213,7 @@ impl CommandChecker<'_> {
     /// Returns how long directories are searched. A search for built-in secrets alone leaves time to
     /// check the rest of the command.
     fn tree_time(&self) -> Duration {
-        if self.has_user_rules {
+        if self.view.has_user_rules() {
             MAX_TIME
         } else {
             MAX_TIME / 4
@@ -224,7 +224,7 @@ impl CommandChecker<'_> {
     /// `before`. Without a rule of the user, such a command is allowed: built-in rules alone must
     /// not make large directories unsearchable.
     fn refuse_undecided(&mut self, search: &TreeSearch<'_>, folder: &str, before: usize) {
-        if self.denied.len() > before || !self.has_user_rules {
+        if self.denied.len() > before || !self.view.has_user_rules() {
             return;
         }
         let reason = format!(
@@ -309,9 +309,12 @@ impl CommandChecker<'_> {
         }
         let with_rules = || {
             let scopes = self.view.scopes.iter();
-            scopes.filter(|scope| !matches!(scope.rules, Rules::None))
+            // Rules may begin in any directory below a root.
+            scopes.filter(|scope| scope.is_root || !matches!(scope.rules, Rules::None))
         };
-        if with_rules().any(|scope| scope.relative(&real).is_some()) {
+        if with_rules().any(|scope| scope.relative(&real).is_some())
+            || self.view.has_rules_outside(&real)
+        {
             return Some(vec![(real.as_path().to_path_buf(), written.to_owned())]);
         }
         let below = with_rules().filter_map(|scope| {

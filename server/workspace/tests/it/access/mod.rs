@@ -4,6 +4,7 @@ mod command_readers;
 mod commands;
 mod everyday_commands;
 mod hostile_commands;
+mod nested_rules;
 mod open;
 mod paths;
 mod races;

@@ -175,7 +175,7 @@ fn built_in_patterns_do_not_count() {
     let (_dir, root) = workspace(&[(".clineignore", &"a\n".repeat(50_000))]);
     assert_eq!(view(&root).unusable(0), None);
     write(&root, &[(".clineignore", &"a\n".repeat(50_001))]);
-    let why = view(&root).unusable(0).unwrap().to_owned();
+    let why = view(&root).unusable(0).unwrap();
     assert!(why.contains("more than 50000 patterns"), "{why}");
 }
 
