@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sightline_workspace::path::AbsPath;
 
-use crate::harness::{Server, Workspace, uri};
+use crate::{
+    harness::{Server, Workspace, uri},
+    ipc::run,
+};
 
 fn verdicts(server: &mut Server, paths: Value) -> Vec<String> {
     let result = server.call("sightline/checkAccess", json!({ "paths": paths }));
@@ -50,6 +53,85 @@ fn verdicts_name_the_rule_and_keep_the_order() {
     }
     assert_eq!(got[6]["access"], "denied");
     assert_eq!(server.end(), 0);
+}
+
+/// One question has one answer, also for a file that the rules of a folder below the root deny.
+#[test]
+fn rules_of_a_folder_apply_to_requests_and_the_command_line() {
+    let workspace = Workspace::new(&[
+        ("pkg/.clineignore", "secret.txt\n"),
+        ("pkg/secret.txt", "TOPSECRET\n"),
+        ("pkg/open.txt", "fine\n"),
+    ]);
+    let mut server = Server::start(&workspace);
+    for (path, text) in [
+        ("pkg/secret.txt", "TOPSECRET\n"),
+        ("pkg/open.txt", "fine\n"),
+    ] {
+        server.send_notification(
+            "textDocument/didOpen",
+            json!({ "textDocument": {
+                "uri": workspace.uri(path), "languageId": "plaintext", "version": 1, "text": text,
+            }}),
+        );
+        let range = json!({
+            "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 3 },
+        });
+        let diagnostics = json!([{ "range": range, "message": "TOPSECRET" }]);
+        let params = json!({ "uri": workspace.uri(path), "diagnostics": diagnostics });
+        if path.contains("secret") {
+            server.send_notification("sightline/didChangeDiagnostics", params);
+        }
+    }
+    let tab = |path: &str| json!({ "uri": workspace.uri(path) });
+    let tabs = json!({ "tabs": [tab("pkg/secret.txt"), tab("pkg/open.txt")] });
+    server.send_notification("sightline/didChangeTabs", tabs);
+    let editor = json!({ "uri": workspace.uri("pkg/secret.txt"), "isActive": true });
+    let visible = json!({ "editors": [editor] });
+    server.send_notification("sightline/didChangeVisibleEditors", visible);
+    let first = server.call("sightline/createCheckpoint", json!({}));
+    assert_eq!(
+        verdicts(&mut server, json!(["pkg/secret.txt", "pkg/open.txt"])),
+        ["denied", "allowed"]
+    );
+    let error = server.refused("sightline/readFile", json!({ "path": "pkg/secret.txt" }));
+    assert_eq!(error["data"]["rule"]["source"], "pkg/.clineignore");
+    for (method, params) in [
+        ("sightline/listFiles", json!({})),
+        (
+            "sightline/environmentDetails",
+            json!({ "includeFiles": true }),
+        ),
+        ("sightline/selection", json!({})),
+        ("sightline/diagnostics", json!({})),
+    ] {
+        let result = server.call(method, params).to_string();
+        let is_named = result.contains("secret.txt") || result.contains("TOPSECRET");
+        assert!(!is_named, "{method}: {result}");
+    }
+    workspace.write("pkg/secret.txt", "TOPSECRET too\n");
+    workspace.write("pkg/open.txt", "changed\n");
+    let diff = json!({ "from": first["id"], "patch": true });
+    let diff = server.call("sightline/diffCheckpoints", diff).to_string();
+    assert!(
+        diff.contains("open.txt") && !diff.contains("secret"),
+        "{diff}"
+    );
+    let command = json!({ "command": "grep -r x ." });
+    let result = server.call("sightline/checkAccess", command);
+    assert_eq!(result["command"]["allowed"], false);
+    assert_eq!(server.end(), 0);
+    for arguments in [
+        ["access", "pkg/secret.txt"].as_slice(),
+        &["access", "--command", "cat pkg/secret.txt"],
+        &["read", "pkg/secret.txt"],
+    ] {
+        let (code, text, _) = run(&workspace, arguments);
+        assert!(
+            code == 1 && !text.contains("TOPSECRET"),
+            "{arguments:?}: {code} {text}"
+        );
+    }
 }
 
 #[test]
@@ -186,7 +268,7 @@ fn each_root_has_its_own_rules_and_roots_come_and_go() {
         other.join("two")
     ]);
     let mut server = Server::start(&workspace);
-    let alone = ["denied", "allowed", "outside", "outside"];
+    let alone = ["denied", "allowed", "outside", "denied"];
     assert_eq!(verdicts(&mut server, paths.clone()), alone);
 
     let folder = json!({ "uri": uri(&other), "name": "other" });

@@ -202,7 +202,16 @@ fn a_denied_focus_clears_the_selection() {
     assert_eq!(agent.selection_in(""), "");
     editor.select("a.txt", 0, 2);
     assert_eq!(agent.selection_in(path.to_str().unwrap()), "on");
-    // New rules deny the focused file.
+    // New rules deny the focused file, also those of a folder below the root.
+    editor.workspace.write("sub/b.txt", "two\n");
+    editor.open("sub/b.txt", "two\n");
+    editor.select("sub/b.txt", 0, 3);
+    let below = editor.workspace.path("sub/b.txt");
+    assert_eq!(agent.selection_in(below.to_str().unwrap()), "two");
+    editor.workspace.write("sub/.clineignore", "b.txt\n");
+    assert_eq!(agent.selection_in(""), "");
+    editor.select("a.txt", 0, 3);
+    assert_eq!(agent.selection_in(path.to_str().unwrap()), "one");
     editor.workspace.write(".clineignore", "*.txt\n");
     assert_eq!(agent.selection_in(""), "");
     // Diagnostics of denied files are not listed.

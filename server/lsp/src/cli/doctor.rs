@@ -204,7 +204,7 @@ fn rules(root: &Root, secrets: Secrets) -> Finding {
     match access.view().0.unusable(0) {
         Some(reason) => Finding::failed(
             what,
-            reason.to_owned(),
+            reason.to_string(),
             "make .clineignore a readable text file",
         ),
         None => Finding::passed(what, format!("{}; {built_in}", files.join(", "))),

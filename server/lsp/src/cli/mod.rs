@@ -21,7 +21,6 @@ mod offline;
 mod output;
 mod progress_bar;
 mod requests;
-mod rule_dirs;
 mod schema;
 mod task_files;
 mod uninstall;

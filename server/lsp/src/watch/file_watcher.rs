@@ -18,7 +18,10 @@ use std::{
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
 use parking_lot::Mutex;
 
-use sightline_workspace::{access::REMOVAL_DELAY, path::uri_to_path};
+use sightline_workspace::{
+    access::{REMOVAL_DELAY, RULE_FILE},
+    path::{AbsPath, Location, uri_to_path},
+};
 
 use crate::{scheduler::Keys, services::Services, session::Snapshot};
 
@@ -88,11 +91,18 @@ impl Scanner {
     /// file are still held.
     fn scan(&mut self, services: &Arc<Services>, snapshot: &Snapshot) -> bool {
         // Watch before reading: a change in between is then seen twice instead of missed.
-        let rules = snapshot.access.get().watched_files();
+        let documents = snapshot.editor.documents().into_iter();
+        let documents = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
+        let documents: Vec<AbsPath> = documents.collect();
+        let mut rules = snapshot.access.get().watched_files();
+        rules.extend(
+            documents
+                .iter()
+                .flat_map(|path| rule_files_above(snapshot, path)),
+        );
         let mut tracked = services.tracked_files.paths();
         if snapshot.settings.diagnostics.changed_files {
-            let documents = snapshot.editor.documents().into_iter();
-            let paths = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
+            let paths = documents.iter();
             tracked.extend(paths.map(|path| path.as_path().to_path_buf()));
         }
         let config_files = snapshot.config_files.read_again(snapshot.roots());
@@ -103,7 +113,12 @@ impl Scanner {
             services.jobs.set_config_files(config_files);
         }
 
-        let (_, mut changed) = services.refresh_view(snapshot);
+        let (view, mut changed) = services.refresh_view(snapshot);
+        // Finds the rules of the folders above the documents.
+        for path in &documents {
+            let _ = view.check(&view.roots().place(path.clone()));
+        }
+        changed |= snapshot.access.get().refresh_nested();
         for path in tracked {
             let stamp = std::fs::symlink_metadata(&path)
                 .ok()
@@ -125,6 +140,22 @@ impl Scanner {
         }
         snapshot.access.get().is_holding()
     }
+}
+
+/// Returns the rule files that may be in the folders between a root and a document.
+fn rule_files_above(snapshot: &Snapshot, document: &AbsPath) -> Vec<PathBuf> {
+    let roots = snapshot.access.roots();
+    let Location::Inside { root, rel } = roots.place(document.clone()) else {
+        return Vec::new();
+    };
+    let Some(root) = roots.get(root) else {
+        return Vec::new();
+    };
+    let folders = rel.as_path().ancestors().skip(1);
+    let folders = folders.filter(|folder| !folder.as_os_str().is_empty());
+    folders
+        .map(|folder| root.path.as_path().join(folder).join(RULE_FILE))
+        .collect()
 }
 
 /// The watched directories.

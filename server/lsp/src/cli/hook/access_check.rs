@@ -1,7 +1,7 @@
 //! Whether agents may see what a prompt mentions and what a tool reads.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeSet, HashSet},
     path::{Component, Path, PathBuf},
     time::Duration,
 };
@@ -14,7 +14,7 @@ use sightline_protocol::{
 use sightline_workspace::limits::MAX_COMMAND_BYTES;
 
 use super::{
-    super::{Workspace, requests::Attached, rule_dirs},
+    super::{Workspace, requests::Attached},
     with_deadline,
 };
 
@@ -47,14 +47,6 @@ struct Request {
     existing: HashSet<PathBuf>,
     /// Number of texts that were looked up.
     texts: usize,
-}
-
-/// What a folder with rules of its own concerns.
-#[derive(Default)]
-struct Concerned<'a> {
-    paths: Vec<(String, String)>,
-    commands: Vec<&'a String>,
-    searches: Vec<&'a String>,
 }
 
 impl AccessCheck {
@@ -125,7 +117,7 @@ impl AccessCheck {
         self.first_denial(&request, hook::denied_tool)
     }
 
-    /// Checks a request by the rules of the workspace, and of other folders with rules.
+    /// Checks a request by the rules of the workspace.
     fn first_denial(
         &self,
         request: &Request,
@@ -139,88 +131,27 @@ impl AccessCheck {
             return Err(format!("it has {count} commands and searches"));
         }
         let mut source = Source::Server;
-        let of_workspace = Concerned {
-            paths: request.paths.clone(),
-            commands: request.commands.iter().collect(),
-            searches: request.searches.iter().collect(),
-        };
-        let others = self.rule_dirs(request).into_iter().map(|(dir, concerned)| {
-            let workspace = Workspace {
-                root: Some(dir),
-                ..self.workspace.clone()
-            };
-            (workspace, concerned)
-        });
-        for (workspace, concerned) in [(self.workspace.clone(), of_workspace)]
-            .into_iter()
-            .chain(others)
-        {
-            let mut paths = Some(concerned.paths.as_slice());
-            let mut commands = concerned.commands.into_iter();
-            // The first command is checked with the paths.
-            loop {
-                let command = commands.next();
-                if paths.is_none() && command.is_none() {
-                    break;
-                }
-                let paths = paths.take().unwrap_or_default();
-                let result = source.check(&workspace, paths, command, request.mentioned)?;
-                if let Some(reason) = denied(&result) {
-                    return Ok(Some(reason));
-                }
+        let mut paths = Some(request.paths.as_slice());
+        let mut commands = request.commands.iter();
+        // The first command is checked with the paths.
+        loop {
+            let command = commands.next();
+            if paths.is_none() && command.is_none() {
+                break;
             }
-            for search in concerned.searches {
-                let result = source.check(&workspace, &[], Some(search), false)?;
-                if let Some(reason) = hook::denied_search(&result) {
-                    return Ok(Some(reason));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the folders with rules above what a request names, without those of the workspace
-    /// and above it, each with what is below it.
-    fn rule_dirs<'a>(&self, request: &'a Request) -> BTreeMap<PathBuf, Concerned<'a>> {
-        let root = self.workspace.root.as_deref().unwrap_or(&self.cwd);
-        // Files of one folder have the same folders above them.
-        let mut of_folder: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
-        let mut dirs_above = |path: &str| {
-            let file = Path::new(path);
-            let is_file = file.symlink_metadata().is_ok_and(|found| found.is_file());
-            match file.parent().filter(|_| is_file) {
-                Some(folder) => of_folder
-                    .entry(folder.to_owned())
-                    .or_insert_with(|| rule_dirs::below(root, path))
-                    .clone(),
-                None => rule_dirs::below(root, path),
-            }
-        };
-        let mut found: BTreeMap<PathBuf, Concerned<'a>> = BTreeMap::new();
-        for path in &request.paths {
-            for dir in dirs_above(&path.1) {
-                found.entry(dir).or_default().paths.push(path.clone());
-            }
-        }
-        let ends = |c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c);
-        let mut dirs_of_words = |command: &str| -> BTreeSet<PathBuf> {
-            let words: BTreeSet<&str> = command.split(ends).filter(|it| !it.is_empty()).collect();
-            let words = words.into_iter();
-            words
-                .flat_map(|word| dirs_above(&absolute(&self.cwd, word)))
-                .collect()
-        };
-        for command in &request.commands {
-            for dir in dirs_of_words(command) {
-                found.entry(dir).or_default().commands.push(command);
+            let paths = paths.take().unwrap_or_default();
+            let result = source.check(&self.workspace, paths, command, request.mentioned)?;
+            if let Some(reason) = denied(&result) {
+                return Ok(Some(reason));
             }
         }
         for search in &request.searches {
-            for dir in dirs_of_words(search) {
-                found.entry(dir).or_default().searches.push(search);
+            let result = source.check(&self.workspace, &[], Some(search), false)?;
+            if let Some(reason) = hook::denied_search(&result) {
+                return Ok(Some(reason));
             }
         }
-        found
+        Ok(None)
     }
 }
 

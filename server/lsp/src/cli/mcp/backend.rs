@@ -1,12 +1,6 @@
 //! Runs the tools: in the running server of the workspace, or in this process.
 
-use std::{
-    collections::HashMap,
-    mem::ManuallyDrop,
-    num::NonZeroU64,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{mem::ManuallyDrop, num::NonZeroU64, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
 use rmcp::model::JsonObject;
@@ -18,7 +12,7 @@ use sightline_agents::mcp::{
     text,
 };
 use sightline_protocol::{
-    access::{AccessKind, CheckAccessParams, CheckAccessResult, PathAccess},
+    access::CheckAccessParams,
     checkpoint::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
         RestoreCheckpointParams, UndoRestoreParams,
@@ -26,7 +20,7 @@ use sightline_protocol::{
     editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
     environment::{EnvironmentDetailsParams, ModelRef, SectionId},
     error::ErrorKind,
-    files::{ListFilesParams, ReadFileParams, ReadFileResult, TextSource},
+    files::{ListFilesParams, ReadFileParams},
     method::{
         CheckAccess, CountTokens, CreateCheckpoint, Diagnostics, DiffCheckpoints,
         EnvironmentDetails, ListCheckpoints, ListFiles, OpenFile, PreviewRestore, ReadFile,
@@ -41,7 +35,6 @@ use crate::{
         Workspace,
         offline::{self, OfflineServer},
         requests::{AnsweredBy, Ask},
-        rule_dirs,
     },
     dispatch::Handler,
     error::Error,
@@ -64,9 +57,6 @@ pub(super) struct Backend {
     root: Root,
     /// Started by the first call that no running server answers.
     offline: Mutex<Option<Arc<ManuallyDrop<OfflineServer>>>>,
-    /// Servers in this process, by folder below the root that has rules. They are kept, because removed
-    /// rules stay in force while their file is saved.
-    nested: Mutex<HashMap<PathBuf, Arc<ManuallyDrop<OfflineServer>>>>,
 }
 
 /// Result of a tool.
@@ -126,7 +116,6 @@ impl Backend {
             root: offline::root(&workspace)?,
             workspace,
             offline: Mutex::default(),
-            nested: Mutex::default(),
         })
     }
 
@@ -210,7 +199,7 @@ impl Backend {
             max_bytes: Some(max_bytes as u64),
             ..ReadFileParams::default()
         };
-        let (result, from) = self.read(params)?;
+        let (result, from) = self.request_by::<ReadFile>(ipc::client::read_file, params)?;
         let total = result.total_lines;
         if start_line > total.max(1) {
             return Err(Error::invalid(format!(
@@ -236,14 +225,8 @@ impl Backend {
     fn check_access(&self, mut params: CheckAccessParams) -> Result<String, Error> {
         let asked = std::mem::take(&mut params.paths);
         params.paths = asked.iter().map(|path| self.absolute(path)).collect();
-        let paths = params.paths.clone();
         let mut result = self.request::<CheckAccess>(params)?.0;
-        for ((verdict, asked), path) in result.paths.iter_mut().zip(asked).zip(paths) {
-            if verdict.access == AccessKind::Allowed
-                && let Some(denied) = self.denied_below(&path)?
-            {
-                *verdict = denied;
-            }
+        for (verdict, asked) in result.paths.iter_mut().zip(asked) {
             verdict.path = asked;
         }
         Ok(text::access(&result))
@@ -259,7 +242,6 @@ impl Backend {
 
     fn diagnostics(&self, mut params: DiagnosticsParams) -> Result<String, Error> {
         params.paths = self.absolute_paths(params.paths);
-        self.check_rules_below(params.paths.iter().flatten())?;
         let (result, from) = self.request::<Diagnostics>(params)?;
         Ok(match from {
             AnsweredBy::Editor => text::diagnostics(&result),
@@ -269,88 +251,8 @@ impl Backend {
 
     fn open_file(&self, mut params: OpenFileParams) -> Result<String, Error> {
         params.path = self.absolute(&params.path);
-        self.check_rules_below([&params.path])?;
         let shown = self.request::<OpenFile>(params)?.0;
         Ok(format!("The editor was asked to show {}.", shown.path))
-    }
-
-    /// Requires that files may be read by the rules of folders between them and the root, which
-    /// the server does not know.
-    fn check_rules_below<'a>(
-        &self,
-        paths: impl IntoIterator<Item = &'a String>,
-    ) -> Result<(), Error> {
-        for path in paths {
-            if let Some(denied) = self.denied_below(path)? {
-                let result = CheckAccessResult {
-                    paths: vec![denied],
-                    ..CheckAccessResult::default()
-                };
-                let message = format!("access to a file is denied\n{}", text::access(&result));
-                return Err(Error::new(ErrorKind::AccessDenied, message));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the verdict on a path that a folder's own rules deny.
-    fn denied_below(&self, path: &str) -> Result<Option<PathAccess>, Error> {
-        for server in self.servers_below(path)? {
-            let params = CheckAccessParams {
-                paths: vec![path.to_owned()],
-                ..CheckAccessParams::default()
-            };
-            let mut verdicts = server.call::<CheckAccess>(params)?.paths.into_iter();
-            let denied = verdicts.find(|verdict| verdict.access == AccessKind::Denied);
-            if denied.is_some() {
-                return Ok(denied);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the servers of the folders with rules between the root and a path.
-    fn servers_below(&self, path: &str) -> Result<Vec<Arc<ManuallyDrop<OfflineServer>>>, Error> {
-        let mut nested = self.nested.lock();
-        let mut dirs = rule_dirs::below(self.root.canonical.as_path(), path);
-        // Their rules may be in the middle of being saved.
-        dirs.extend(
-            nested
-                .keys()
-                .filter(|dir| rule_dirs::is_below(path, dir))
-                .cloned(),
-        );
-        let mut servers = Vec::new();
-        for dir in dirs {
-            let server = match nested.get(&dir) {
-                Some(server) => server.clone(),
-                None => {
-                    let workspace = Workspace {
-                        root: Some(dir.clone()),
-                        ..self.workspace.clone()
-                    };
-                    let server = Arc::new(OfflineServer::start(&workspace)?);
-                    nested.insert(dir, server.clone());
-                    server
-                }
-            };
-            servers.push(server);
-        }
-        Ok(servers)
-    }
-
-    /// Reads a file by the rules of the workspace, and by those of folders between it and the
-    /// file. What is returned from disk was opened by all of them.
-    fn read(&self, params: ReadFileParams) -> Result<(ReadFileResult, AnsweredBy), Error> {
-        let mut opened = None;
-        for server in self.servers_below(&params.path)? {
-            opened = Some(server.call::<ReadFile>(params.clone())?);
-        }
-        let (result, from) = self.request_by::<ReadFile>(ipc::client::read_file, params)?;
-        match opened {
-            Some(opened) if result.source == TextSource::Disk => Ok((opened, from)),
-            _ => Ok((result, from)),
-        }
     }
 
     fn create_checkpoint(&self, arguments: CreateCheckpointParams) -> Result<String, Error> {
@@ -389,28 +291,7 @@ impl Backend {
             patch: true,
             ..DiffCheckpointsParams::default()
         };
-        let mut result = self.request::<DiffCheckpoints>(params.clone())?.0;
-        let mut allowed = Vec::new();
-        let mut is_any_denied = false;
-        for file in &result.files {
-            let paths = [Some(&file.path), file.old_path.as_ref()];
-            let paths = paths.into_iter().flatten().map(|path| self.absolute(path));
-            let paths: Vec<String> = paths.collect();
-            match self.check_rules_below(&paths) {
-                Ok(()) => allowed.extend(paths),
-                Err(_) => is_any_denied = true,
-            }
-        }
-        // The patch has the contents of all files.
-        if is_any_denied {
-            if allowed.is_empty() {
-                return Ok("No differences that may be shown.".to_owned());
-            }
-            let paths = Some(allowed);
-            result = self
-                .request::<DiffCheckpoints>(DiffCheckpointsParams { paths, ..params })?
-                .0;
-        }
+        let result = self.request::<DiffCheckpoints>(params)?.0;
         Ok(text::difference(&result))
     }
 
@@ -470,7 +351,9 @@ impl Backend {
                     max_bytes: Some(u64::MAX),
                     ..ReadFileParams::default()
                 };
-                let file = self.read(params)?.0;
+                let file = self
+                    .request_by::<ReadFile>(ipc::client::read_file, params)?
+                    .0;
                 if file.truncated {
                     return Err(Error::new(
                         ErrorKind::TooLarge,
