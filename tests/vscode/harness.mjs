@@ -49,9 +49,9 @@ function given(name) {
 /**
  * Starts a VS Code with the workspace `files` (name to text, or a folder to
  * copy) and opens it in a browser. `machine` are settings that a folder cannot change,
- * `config` is the configuration file of the server.
+ * `config` is the configuration file of the server. `icon` is what the status bar shows at the start.
  */
-export async function startEditor({ files, settings = {}, machine = {}, config = "", viewport = { width: 1280, height: 800 } }) {
+export async function startEditor({ files, settings = {}, machine = {}, config = "", icon = "eye", viewport = { width: 1280, height: 800 } }) {
   const tools = given("SIGHTLINE_VSCODE_TOOLS");
   const home = await mkdtemp(path.join(tmpdir(), "sightline-vscode-"));
   const workspace = path.join(home, "shop");
@@ -106,7 +106,7 @@ export async function startEditor({ files, settings = {}, machine = {}, config =
     await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
     const editor = new Editor(page, workspace, home, stop);
     // An open or closed eye shows that the server is running.
-    await editor.status.locator("[class*='codicon-eye']").waitFor();
+    await editor.status.locator(`[class*='codicon-${icon}']`).waitFor();
     return editor;
   } catch (error) {
     await stop();

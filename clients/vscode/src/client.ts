@@ -63,6 +63,7 @@ export class Client implements vscode.Disposable {
   private readonly handlers = new Map<string, ((params: unknown) => void)[]>();
   private readonly answers = new Map<string, (params: unknown) => Promise<unknown>>();
   private progressTokens = 0;
+  private restarted: Promise<void> = Promise.resolve();
 
   /** Fires if the server starts or stops, or if its supported methods change. */
   readonly onDidChange = this.changed.event;
@@ -106,12 +107,13 @@ export class Client implements vscode.Disposable {
   }
 
   /**
-   * Starts the server. Shows an error if the program is not found.
+   * Starts the server. If the program is not found, asks the user, and does not wait for the answer: a message can stay
+   * open as long as the user likes.
    */
   async start(): Promise<void> {
     const found = findProgram();
     if (found.program === undefined) {
-      await this.askForProgram(found);
+      void this.askForProgram(found);
       return;
     }
     const command = found.program;
@@ -139,16 +141,20 @@ export class Client implements vscode.Disposable {
     this.changed.fire();
   }
 
-  /** Restarts the server with the current settings. */
+  /** Restarts the server with the current settings, after restarts that are running. */
   async restart(): Promise<void> {
-    await this.stop();
-    await this.start();
+    this.restarted = this.restarted.then(() => this.stop()).then(() => this.start());
+    await this.restarted;
   }
 
   /** Stops the server after its running requests are completed or cancelled. */
   async stop(): Promise<void> {
     const language = this.language;
     this.language = undefined;
+    if (language?.state === State.Starting) {
+      // A client that is starting cannot be stopped.
+      await language.start().catch(() => undefined);
+    }
     await language?.dispose().catch((error: unknown) => this.output.warn(`cannot stop the server: ${String(error)}`));
   }
 

@@ -22,8 +22,8 @@ const NEEDS_RESTART = ["sightline.server.path", "sightline.storage.path", "sight
 
 let client: Client | undefined;
 
-/** Activates the extension. */
-export async function activate(context: vscode.ExtensionContext): Promise<void> {
+/** Activates the extension. Does not wait for the server: VS Code runs no command before this returns. */
+export function activate(context: vscode.ExtensionContext): void {
   readManifest(context.extension.packageJSON);
   const output = vscode.window.createOutputChannel("Sightline", { log: true });
   const connection = new Client(output);
@@ -65,7 +65,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       }
     }),
   );
-  await connection.start();
+  void connection.start();
 }
 
 /** Stops the server and waits for it to exit. */
