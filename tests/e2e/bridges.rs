@@ -10,6 +10,8 @@ mod http;
 #[cfg(target_os = "linux")]
 mod soak;
 #[cfg(unix)]
+mod strangers;
+#[cfg(unix)]
 mod transcripts;
 
 use std::{

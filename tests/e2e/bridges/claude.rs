@@ -105,10 +105,13 @@ impl Agent {
     }
 }
 
-const TOKEN: &str = "x-claude-code-ide-authorization";
+pub(super) const TOKEN: &str = "x-claude-code-ide-authorization";
 
 /// Connects as an agent does. The error is the HTTP status.
-fn connect(port: u16, headers: &[(&'static str, &str)]) -> Result<WebSocket<TcpStream>, u16> {
+pub(super) fn connect(
+    port: u16,
+    headers: &[(&'static str, &str)],
+) -> Result<WebSocket<TcpStream>, u16> {
     let mut request = format!("ws://127.0.0.1:{port}/")
         .into_client_request()
         .unwrap();

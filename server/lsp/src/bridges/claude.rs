@@ -26,8 +26,8 @@ use tokio_tungstenite::{
 use super::{
     BridgeContext, OpenBridge,
     diffs::OpenDiffs,
-    discovery::{self, DiscoveryFile},
-    listener,
+    discovery,
+    listener::{self, Admission},
     token::{RequestCheck, Token},
 };
 use crate::error::Error;
@@ -54,12 +54,8 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
         &context.ide_name,
         token.as_str(),
     );
-    let mut files = Vec::new();
-    for folder in lock_folders()? {
-        discovery::remove_stale(&folder, "pid");
-        let file = folder.join(format!("{port}.lock"));
-        files.push(DiscoveryFile::write(file, &content)?);
-    }
+    let files = lock_folders()?.map(|folder| (folder, format!("{port}.lock")));
+    let (files, problems) = discovery::write_all(files, "pid", &content)?;
     let runtime = context.runtime.clone();
     let check = RequestCheck {
         token,
@@ -69,26 +65,31 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
     };
     let accepting = runtime.spawn(listener::serve(
         async move || Ok(listener.accept().await?.0),
-        move |stream| talk(stream, check.clone(), context.clone()),
+        move |stream, admission| talk(stream, check.clone(), admission, context.clone()),
     ));
-    Ok(OpenBridge::new(accepting, files))
+    Ok(OpenBridge::new(accepting, files, problems))
 }
 
 /// Returns the folders of the lock files. opencode ignores `CLAUDE_CONFIG_DIR`.
-fn lock_folders() -> Result<Vec<PathBuf>, Error> {
+fn lock_folders() -> Result<impl Iterator<Item = PathBuf>, Error> {
     let default = discovery::home()?.join(".claude");
     let configured = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     let configured = configured.filter(|dir| dir.is_absolute() && *dir != default);
     let folders = configured.into_iter().chain([default]);
-    Ok(folders.map(|folder| folder.join("ide")).collect())
+    Ok(folders.map(|folder| folder.join("ide")))
 }
 
-async fn talk(stream: TcpStream, check: RequestCheck, context: BridgeContext) {
+async fn talk(
+    stream: TcpStream,
+    check: RequestCheck,
+    admission: Admission,
+    context: BridgeContext,
+) {
     let limits = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
     #[expect(clippy::result_large_err, reason = "the callback's type")]
-    let upgrade = |request: &Request, response| upgrade(request, response, &check);
+    let upgrade = |request: &Request, response| upgrade(request, response, &check, &admission);
     let handshake = accept_hdr_async_with_config(stream, upgrade, Some(limits));
     let Ok(Ok(socket)) = timeout(TIMEOUT, handshake).await else {
         return;
@@ -104,9 +105,10 @@ fn upgrade(
     request: &Request,
     mut response: Response,
     check: &RequestCheck,
+    admission: &Admission,
 ) -> Result<Response, ErrorResponse> {
     let headers = request.headers();
-    if let Err(status) = check.check(headers) {
+    if let Err(status) = check.check(headers, admission) {
         let mut refused = ErrorResponse::new(None);
         *refused.status_mut() = status;
         return Err(refused);

@@ -38,7 +38,7 @@ const IDLE: Duration = Duration::from_secs(600);
 /// If the folder of the socket is not private.
 pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
     let folder = std::env::temp_dir().join("codex-ipc");
-    discovery::make_private(&folder)?;
+    let folder = discovery::make_private(&folder)?;
     let uid = rustix::process::geteuid().as_raw();
     let path = folder.join(format!("ipc-{uid}.sock"));
     let files = Arc::new(Mutex::new(Some(Vec::new())));
@@ -46,7 +46,11 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
         .runtime
         .clone()
         .spawn(serve(path, files.clone(), context));
-    Ok(OpenBridge { accepting, files })
+    Ok(OpenBridge {
+        accepting,
+        files,
+        problems: Vec::new(),
+    })
 }
 
 /// Files of the bridge. None once it is closed.
@@ -57,7 +61,8 @@ async fn serve(path: PathBuf, files: Files, context: BridgeContext) {
         match bind(&path, &files, &context).await {
             Ok(Some(listener)) => {
                 let accept = async move || socket::accept(&listener).await;
-                return listener::serve(accept, move |stream| talk(stream, context.clone())).await;
+                let talk = |stream, _| talk(stream, context.clone());
+                return listener::serve_user(accept, talk).await;
             }
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "cannot serve Codex yet"),

@@ -24,9 +24,8 @@ pub(super) struct DiscoveryFile {
 }
 
 impl DiscoveryFile {
-    /// Writes a file. Creates its folder for the user only.
+    /// Writes a file into a folder, which [`make_private`] returned.
     pub(super) fn write(path: PathBuf, content: &Value) -> Result<Self, Error> {
-        make_private(path.parent().unwrap_or(Path::new("/")))?;
         atomic_file::write(&path, content.to_string().as_bytes())?;
         Ok(Self { path, socket: None })
     }
@@ -57,44 +56,112 @@ fn inode(path: &Path) -> io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
-/// Creates a folder for the user only. Its parent must be the user's too, unless it is the
-/// temporary folder of all users.
-pub(super) fn make_private(folder: &Path) -> Result<(), Error> {
-    let failed = |why: &dyn std::fmt::Display| {
-        Error::storage(format!("cannot use {}: {why}", folder.display()))
-    };
-    atomic_file::make_dir(folder)?;
-    let parent = folder
-        .parent()
-        .filter(|parent| *parent != std::env::temp_dir());
-    for folder in parent.into_iter().chain([folder]) {
-        if !is_private(folder).map_err(|error| failed(&error))? {
-            return Err(failed(
-                &"it belongs to another user, or others can write to it",
-            ));
+/// Writes the files by which several agents find a bridge, each a folder and a name. `pid` is the
+/// field with our process. Returns those that were written, and why the others were not.
+///
+/// # Errors
+/// If none can be written.
+pub(super) fn write_all(
+    files: impl IntoIterator<Item = (PathBuf, String)>,
+    pid: &str,
+    content: &Value,
+) -> Result<(Vec<DiscoveryFile>, Vec<Error>), Error> {
+    let mut written = Vec::new();
+    let mut failures = Vec::new();
+    for (folder, name) in files {
+        let file = make_private(&folder).and_then(|folder| {
+            remove_stale(&folder, pid);
+            DiscoveryFile::write(folder.join(name), content)
+        });
+        match file {
+            Ok(file) => written.push(file),
+            Err(error) => failures.push(error),
         }
     }
-    Ok(())
+    if written.is_empty()
+        && let Some(error) = failures.pop()
+    {
+        return Err(error);
+    }
+    let unreachable = |error| Error::storage(format!("an agent cannot find this editor: {error}"));
+    Ok((written, failures.into_iter().map(unreachable).collect()))
 }
 
-/// Returns whether no other user can create or exchange files in a folder.
-fn is_private(folder: &Path) -> io::Result<bool> {
-    let found = fs::symlink_metadata(folder)?;
-    #[cfg(unix)]
-    let is_closed = {
-        use std::os::unix::fs::MetadataExt;
-        found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+/// Creates a folder for the user only. Its parent must be the user's too, unless it is the
+/// temporary folder of all users. Returns the folder without links, so that links cannot be
+/// exchanged later.
+pub(super) fn make_private(folder: &Path) -> Result<PathBuf, Error> {
+    let check = |folder: &Path| {
+        check_private(folder)
+            .map_err(|why| Error::storage(format!("cannot use {}: {why}", folder.display())))
     };
-    #[cfg(not(unix))]
-    let is_closed = true;
-    Ok(found.is_dir() && is_closed)
+    let mut folder = folder.to_owned();
+    let parent = folder.parent().map(Path::to_owned);
+    if let (Some(parent), Some(name)) = (parent, folder.file_name().map(ToOwned::to_owned))
+        && parent != std::env::temp_dir()
+    {
+        // Nothing is created through a link that leads nowhere.
+        if !parent.is_symlink() {
+            atomic_file::make_dir(&parent)?;
+        }
+        folder = check(&parent)?.join(name);
+    }
+    atomic_file::make_dir(&folder)?;
+    check(&folder)
+}
+
+/// Checks that no other user can create or exchange files in a folder, or in the one to which a link
+/// of the user leads. Returns it without links, or what is wrong.
+fn check_private(folder: &Path) -> Result<PathBuf, String> {
+    let failed = |error: io::Error| error.to_string();
+    let target = fs::canonicalize(folder).map_err(|error| match folder.read_link() {
+        Ok(target) => format!("it is a link to {}: {error}", target.display()),
+        Err(_) => error.to_string(),
+    })?;
+    let found = fs::metadata(&target).map_err(failed)?;
+    if !found.is_dir() {
+        return Err("it is not a folder".to_owned());
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let user = rustix::process::geteuid().as_raw();
+        let link = fs::symlink_metadata(folder).map_err(failed)?;
+        let leads = match link.is_symlink() {
+            true => format!("it is a link to {}, which", target.display()),
+            false => "it".to_owned(),
+        };
+        if link.uid() != user {
+            return Err("it belongs to another user".to_owned());
+        }
+        if found.uid() != user {
+            return Err(format!("{leads} belongs to another user"));
+        }
+        if found.mode() & 0o022 != 0 {
+            let target = target.display();
+            return Err(format!(
+                "{leads} can be written by other users; run `chmod go-w {target}`"
+            ));
+        }
+        // Only what leads away from the folders of the user.
+        let above = target.ancestors().skip(1).filter(|_| link.is_symlink());
+        for above in above {
+            let found = fs::metadata(above).map_err(failed)?;
+            let is_sticky = found.mode() & 0o1000 != 0;
+            if ![user, 0].contains(&found.uid()) || (found.mode() & 0o022 != 0 && !is_sticky) {
+                let above = above.display();
+                return Err(format!("{leads} other users can replace through {above}"));
+            }
+        }
+    }
+    Ok(target)
 }
 
 /// Removes files that a server left behind which was killed: those that name Sightline and a
 /// process that has ended. `pid` is the field with its id.
 pub(super) fn remove_stale(folder: &Path, pid: &str) {
     // Others could exchange a file while it is read.
-    if !is_private(folder).unwrap_or(false) {
+    if check_private(folder).is_err() {
         return;
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -25,7 +25,7 @@ use tokio::{
 use super::{
     BridgeContext, OpenBridge,
     discovery::{self, DiscoveryFile},
-    listener,
+    listener::{self, Admission},
     token::{RequestCheck, Token},
 };
 use crate::error::Error;
@@ -55,34 +55,17 @@ struct Endpoint {
 pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> {
     let temporary = std::env::temp_dir().join("gemini/ide");
     let qwen = discovery::home()?.join(".qwen/ide");
-    for folder in [&temporary, &qwen] {
-        discovery::remove_stale(folder, "ppid");
-    }
     let token = Token::new()?;
     let (listener, port) = listener::on_loopback(&context.runtime)?;
     let pid = std::process::id();
     let (roots, name) = (&context.roots, &context.ide_name);
     let content = companion::gemini_file(port, roots, name, token.as_str(), pid)
         .ok_or_else(|| Error::storage("gemini-cli cannot find folders with `:` in their path"))?;
-    let written = [
-        temporary.join(format!("gemini-ide-server-{pid}-{port}.json")),
-        qwen.join(format!("{port}.lock")),
-    ]
-    .map(|file| DiscoveryFile::write(file, &content));
-    let mut files = Vec::new();
-    let mut failure = None;
-    for file in written {
-        match file {
-            Ok(file) => files.push(file),
-            Err(error) => failure = Some(error),
-        }
-    }
-    // One of the two agents can be served if the folder of the other is not private.
-    match failure {
-        Some(error) if files.is_empty() => return Err(error),
-        Some(error) => tracing::warn!(%error, "an agent cannot find this server"),
-        None => {}
-    }
+    let files = [
+        (temporary, format!("gemini-ide-server-{pid}-{port}.json")),
+        (qwen, format!("{port}.lock")),
+    ];
+    let (files, problems) = discovery::write_all(files, "ppid", &content)?;
     let hosts = ["127.0.0.1", "localhost", "host.docker.internal"];
     let check = RequestCheck {
         token,
@@ -98,9 +81,9 @@ pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> 
     });
     let accepting = runtime.spawn(listener::serve(
         async move || Ok(listener.accept().await?.0),
-        move |stream| talk(stream, endpoint.clone()),
+        move |stream, admission| talk(stream, endpoint.clone(), admission),
     ));
-    Ok(OpenBridge::new(accepting, files))
+    Ok(OpenBridge::new(accepting, files, problems))
 }
 
 /// Opens the bridge to Copilot CLI.
@@ -114,8 +97,8 @@ pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error>
         None => discovery::home()?.join(".copilot"),
     };
     let folder = home.join("ide");
+    let folder = discovery::make_private(&folder)?;
     discovery::remove_stale(&folder, "pid");
-    discovery::make_private(&folder)?;
     let token = Token::new()?;
     let id = uuid::Uuid::new_v4().simple().to_string();
     let socket = folder.join(format!(
@@ -147,21 +130,21 @@ pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error>
         dialect: Dialect::Copilot,
         check,
     });
-    let accepting = runtime.spawn(listener::serve(
+    let accepting = runtime.spawn(listener::serve_user(
         async move || super::socket::accept(&listener).await,
-        move |stream| talk(stream, endpoint.clone()),
+        move |stream, admission| talk(stream, endpoint.clone(), admission),
     ));
-    Ok(OpenBridge::new(accepting, files))
+    Ok(OpenBridge::new(accepting, files, Vec::new()))
 }
 
 /// Answers the requests of a connection.
-async fn talk<S>(stream: S, endpoint: Arc<Endpoint>)
+async fn talk<S>(stream: S, endpoint: Arc<Endpoint>, admission: Admission)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let service = service_fn(|request| {
-        let endpoint = endpoint.clone();
-        async move { Ok::<_, Infallible>(answer(&endpoint, request).await) }
+        let (endpoint, admission) = (endpoint.clone(), admission.clone());
+        async move { Ok::<_, Infallible>(answer(&endpoint, &admission, request).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -173,8 +156,12 @@ where
     }
 }
 
-async fn answer(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Body> {
-    if let Err(status) = endpoint.check.check(request.headers()) {
+async fn answer(
+    endpoint: &Endpoint,
+    admission: &Admission,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    if let Err(status) = endpoint.check.check(request.headers(), admission) {
         return empty(status);
     }
     if request.uri().path() != "/mcp" {

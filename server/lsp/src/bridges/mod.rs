@@ -151,12 +151,18 @@ struct OpenBridge {
     accepting: JoinHandle<()>,
     /// None once it is closed.
     files: Arc<Mutex<Option<Vec<DiscoveryFile>>>>,
+    /// Why some agents cannot find it.
+    problems: Vec<Error>,
 }
 
 impl OpenBridge {
-    fn new(accepting: JoinHandle<()>, files: Vec<DiscoveryFile>) -> Self {
+    fn new(accepting: JoinHandle<()>, files: Vec<DiscoveryFile>, problems: Vec<Error>) -> Self {
         let files = Arc::new(Mutex::new(Some(files)));
-        Self { accepting, files }
+        Self {
+            accepting,
+            files,
+            problems,
+        }
     }
 }
 
@@ -296,7 +302,7 @@ impl Bridges {
     }
 
     /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns
-    /// the number of the opening if all were closed, and why others cannot be opened.
+    /// the number of the opening if all were closed, and what agents cannot use or find.
     pub fn update(
         &self,
         snapshot: &Snapshot,
@@ -326,7 +332,10 @@ impl Bridges {
                 .map(|runtime| self.context(runtime, open.roots.clone(), editor.clone()))
                 .and_then(|context| protocol.start(context));
             match opened {
-                Ok(bridge) => drop(open.bridges.insert(protocol, bridge)),
+                Ok(mut bridge) => {
+                    errors.append(&mut bridge.problems);
+                    open.bridges.insert(protocol, bridge);
+                }
                 Err(error) => errors.push(error),
             }
         }

@@ -8,6 +8,7 @@ use hyper::{
 use sightline_protocol::error::ErrorKind;
 use subtle::ConstantTimeEq;
 
+use super::listener::Admission;
 use crate::error::Error;
 
 /// A random token of 43 characters, new at each start of a bridge.
@@ -53,8 +54,12 @@ impl RequestCheck {
         Some(hosts.collect())
     }
 
-    /// Checks the headers of a request. Returns the status of a refusal.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), StatusCode> {
+    /// Checks the headers of a request, and admits its connection. Returns the status of a refusal.
+    pub(super) fn check(
+        &self,
+        headers: &HeaderMap,
+        admission: &Admission,
+    ) -> Result<(), StatusCode> {
         let is_host = |hosts: &Vec<String>| {
             let mut given = headers.get_all(HOST).iter();
             let first = given.next();
@@ -67,7 +72,10 @@ impl RequestCheck {
         let given = headers.get(self.header);
         let given = given.and_then(|given| given.as_bytes().strip_prefix(self.scheme.as_bytes()));
         match given {
-            Some(given) if self.token.is(given) => Ok(()),
+            Some(given) if self.token.is(given) => match admission.admit() {
+                true => Ok(()),
+                false => Err(StatusCode::SERVICE_UNAVAILABLE),
+            },
             _ => Err(StatusCode::UNAUTHORIZED),
         }
     }
