@@ -42,6 +42,8 @@ mod ipc;
 mod ipc_checkpoints;
 mod lifecycle;
 mod limits;
+#[cfg(target_os = "linux")]
+mod low_memory;
 mod main_loop;
 mod mcp;
 mod neovim;

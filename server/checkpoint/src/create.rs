@@ -19,7 +19,9 @@ use std::{
 
 use rayon::prelude::*;
 use sightline_protocol::checkpoint::AgentTurn;
-use sightline_workspace::{clock::now_millis, fs::dir::DirWalker, path::RelPath, storage::TaskId};
+use sightline_workspace::{
+    clock::now_millis, fs::dir::DirWalker, path::RelPath, storage::TaskId, thread_pool,
+};
 
 use super::{
     checkpoints::Checkpoints,
@@ -145,6 +147,7 @@ impl Checkpoints {
             opened()
         } else {
             // Both read files and are independent.
+            thread_pool::start();
             rayon::join(opened, || cache.load(&self.state_dir())).0
         };
         let (repository, generation, checkpoints) = opened?;
@@ -224,6 +227,7 @@ impl Checkpoints {
             let id = repository.write_checkpoint(pack, &commit_of(scan.tree.oid, &metadata))?;
             Ok::<_, Error>((id, metadata))
         };
+        thread_pool::start();
         let (stored, made) = rayon::join(stored, || during_write(&seen));
         let (id, metadata): (Oid, CheckpointMetadata) = stored?;
         // Some files changed while they were stored, so the scan is newer.

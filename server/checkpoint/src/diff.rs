@@ -22,6 +22,7 @@ use sightline_protocol::error::ErrorKind;
 use sightline_workspace::{
     fs::dir::{DirWalker, FileInfo, FileType},
     path::RelPath,
+    thread_pool,
 };
 
 pub use file_diff::{DiffOptions, FileDiff, Status};
@@ -136,6 +137,7 @@ impl Checkpoints {
         let pairs = paired(&differences, &pairs);
         let wanted = self.wanted_contents(&texts, &pairs, options)?;
         let done = AtomicU64::new(0);
+        thread_pool::start();
         let compared: Result<Vec<Vec<FileDiff>>, Error> = pairs
             .par_chunks(CHUNK)
             .zip(wanted.par_chunks(CHUNK))

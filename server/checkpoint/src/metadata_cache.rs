@@ -7,6 +7,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
+use sightline_workspace::thread_pool;
 
 use super::{
     metadata::{Checkpoint, CheckpointMetadata, message, metadata_of},
@@ -91,6 +92,7 @@ impl MetadataCache {
             return Ok(checkpoints);
         }
         let fetched = remote_refs::all(repository.dir())?;
+        thread_pool::start();
         let read = unknown
             .par_iter()
             .with_min_len(MIN_READS_PER_THREAD)

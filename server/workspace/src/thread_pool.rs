@@ -4,11 +4,16 @@
 //! take milliseconds, the largest some hundreds of milliseconds. They have their own pool, so that
 //! a listing does not wait for a checkpoint. One restore at a time has a dedicated pool;
 //! concurrent restores use the global one.
+//!
+//! Where the system starts no threads, for lack of memory or by a limit, the calling thread does the
+//! work of a pool.
 
 use std::{
+    error::Error,
+    mem,
     panic::resume_unwind,
     sync::{
-        OnceLock,
+        LazyLock, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -20,17 +25,48 @@ use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 /// waking up a worker takes tens of microseconds.
 const MIN_PARALLEL_BYTES: usize = 1024 * 1024;
 
-/// Runs `work` in the request pool, or on the current thread if the pool cannot be created.
+/// Starts rayon's global pool. Must be called before it is used, on the same thread: rayon itself
+/// panics if no threads can be started.
+pub fn start() {
+    static IS_STARTED: LazyLock<bool> =
+        LazyLock::new(|| match ThreadPoolBuilder::new().build_global() {
+            Ok(()) => true,
+            // Without a cause, it was running before.
+            Err(error) => error.source().is_none(),
+        });
+    if !*IS_STARTED {
+        work_here();
+    }
+}
+
+/// Makes the calling thread the only worker of a pool, so that it does all parallel work itself.
+fn work_here() {
+    if rayon::current_thread_index().is_none() {
+        let threads = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+        // The thread remains a worker until it ends.
+        mem::forget(threads.build());
+    }
+}
+
+/// Runs `work` in a pool, or on the current thread if there is none.
+fn run_in<T: Send>(threads: Option<&ThreadPool>, work: impl FnOnce() -> T + Send) -> T {
+    match threads {
+        Some(threads) => threads.install(work),
+        None => {
+            work_here();
+            work()
+        }
+    }
+}
+
+/// Runs `work` in the request pool.
 pub(crate) fn in_request_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     static THREADS: OnceLock<Option<ThreadPool>> = OnceLock::new();
     let threads = THREADS.get_or_init(|| {
         let name = |index| format!("request-{index}");
         ThreadPoolBuilder::new().thread_name(name).build().ok()
     });
-    match threads {
-        Some(threads) => threads.install(work),
-        None => work(),
-    }
+    run_in(threads.as_ref(), work)
 }
 
 /// Runs a restore, which consists of many short parallel steps, inside its own pool. Entering a
@@ -59,6 +95,7 @@ impl ExclusivePool {
 
     fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         if self.is_taken.swap(true, Ordering::Acquire) {
+            start();
             return work();
         }
         let _freed = ReleaseOnDrop(&self.is_taken);
@@ -66,10 +103,7 @@ impl ExclusivePool {
             let name = |index| format!("restore-{index}");
             ThreadPoolBuilder::new().thread_name(name).build().ok()
         });
-        match threads {
-            Some(threads) => threads.install(work),
-            None => work(),
-        }
+        run_in(threads.as_ref(), work)
     }
 }
 
@@ -124,6 +158,22 @@ mod tests {
             || receiver.recv_timeout(Duration::from_secs(60)),
         );
         assert_eq!((sent, received), (Ok(()), Ok("concurrent")));
+    }
+
+    #[test]
+    fn a_thread_without_a_pool_does_the_work_itself() {
+        let here = thread::current().id();
+        for _ in 0..2 {
+            let ids = run_in(None, || {
+                let parts = (0..100).into_par_iter().map(|_| thread::current().id());
+                let (parts, joined) =
+                    rayon::join(|| parts.collect::<Vec<_>>(), || thread::current().id());
+                let mut scoped = None;
+                rayon::scope(|scope| scope.spawn(|_| scoped = Some(thread::current().id())));
+                [parts, vec![joined], scoped.into_iter().collect()].concat()
+            });
+            assert_eq!(ids, vec![here; 102]);
+        }
     }
 
     #[test]

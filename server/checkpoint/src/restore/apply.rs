@@ -26,6 +26,7 @@ use rayon::prelude::*;
 use sightline_workspace::{
     fs::dir::{Access, Dir, DirWalker, FileInfo, FileType, stat_file},
     path::RelPath,
+    thread_pool,
 };
 
 pub(super) mod displaced_files;
@@ -136,6 +137,7 @@ fn in_parallel<T: Sync, R: Send>(
     items: &[(usize, T)],
     act: impl Fn(&mut Worker<'_>, &T) -> R + Sync,
 ) -> Vec<(usize, R)> {
+    thread_pool::start();
     let chunks = items.par_chunks(CHUNK).map_init(
         || Worker::new(context),
         |worker, chunk| {

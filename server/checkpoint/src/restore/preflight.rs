@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
-use sightline_workspace::{cancel::Cancel, escape::one_line, path::RelPath};
+use sightline_workspace::{cancel::Cancel, escape::one_line, path::RelPath, thread_pool};
 
 use super::{
     super::{
@@ -77,6 +77,7 @@ pub(super) fn verify_folders(
     folders: &[Oid],
     cancel: &Cancel,
 ) -> Result<(), Error> {
+    thread_pool::start();
     folders.par_iter().with_min_len(16).try_for_each_init(
         || repository.odb(),
         |reader, folder| {
@@ -141,6 +142,7 @@ fn unreadable_paths(
         .iter()
         .filter(|step| !step.changes_only_mode())
         .collect();
+    thread_pool::start();
     let bad: Vec<Option<RelPath>> = steps
         .into_par_iter()
         .map_init(

@@ -10,7 +10,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
-use sightline_workspace::{cancel::Cancel, escape::one_line, limits::MAX_PATH_BYTES};
+use sightline_workspace::{cancel::Cancel, escape::one_line, limits::MAX_PATH_BYTES, thread_pool};
 
 use super::{
     object::{Commit, Kind, Mode, Oid, RawEntry, Unreadable, raw_entries, tree_order},
@@ -179,6 +179,7 @@ impl FsckState {
     fn read_blobs(&mut self, reader: &Odb, cancel: &Cancel) -> Result<(), Error> {
         let blobs: Vec<Oid> = self.blobs.drain().collect();
         let one_large = Mutex::new(());
+        thread_pool::start();
         let bad: Vec<Option<(Oid, String)>> = blobs
             .into_par_iter()
             .map(|oid| {

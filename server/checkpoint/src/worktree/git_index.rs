@@ -19,6 +19,7 @@ use sightline_workspace::{
     fs::dir::{FileInfo, FileType, stat_file},
     gitignore_stack,
     path::os_name,
+    thread_pool,
 };
 use twox_hash::XxHash3_128;
 
@@ -306,6 +307,7 @@ fn find_tracked(
             cancel.check()?;
             folders.enter(split(path).0);
         }
+        thread_pool::start();
         let found = files.par_chunks(CHUNK).map(|files| {
             cancel.check()?;
             Ok(folders.ignored(files))

@@ -26,6 +26,7 @@ use sightline_workspace::{
     fs::dir::{Dir, FileType},
     gitignore_stack,
     path::os_name,
+    thread_pool,
 };
 
 use super::{
@@ -73,6 +74,7 @@ impl Walk<'_> {
             pending: AtomicUsize::new(1),
             state: Mutex::default(),
         });
+        thread_pool::start();
         rayon::scope(|scope| scope.spawn(|scope| self.visit(scope, task)));
         self.options.job.cancel.check()?;
         self.outcome()

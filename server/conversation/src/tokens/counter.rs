@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde_json::value::RawValue;
 use sightline_protocol::tokens::{CountTokensParams, CountTokensResult};
-use sightline_workspace::cancel::Cancel;
+use sightline_workspace::{cancel::Cancel, thread_pool};
 
 use crate::error::Error;
 
@@ -145,6 +145,7 @@ impl Counter {
         family: Family,
         feed: impl Fn(&T, &mut twox_hash::XxHash3_128) + Sync,
     ) -> Vec<Key> {
+        thread_pool::start();
         parts_by_item
             .par_iter()
             .with_min_len(64)

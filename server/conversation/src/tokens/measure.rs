@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use sightline_workspace::cancel::Cancel;
+use sightline_workspace::{cancel::Cancel, thread_pool};
 
 use crate::error::Error;
 
@@ -171,6 +171,7 @@ fn measure_by(
             work.extend(chunks.map(|chunk| (owner, part.is_uncertain, chunk)));
         }
     }
+    thread_pool::start();
     let counted = work
         .par_iter()
         .map(|&(_, is_uncertain, chunk)| {

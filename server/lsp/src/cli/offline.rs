@@ -52,11 +52,11 @@ impl OfflineServer {
     /// Starts a server, which is never dropped: the process is about to exit, so the caches
     /// need not be freed.
     pub(super) fn start(workspace: &Workspace) -> Result<ManuallyDrop<Self>, Error> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
+        // Delayed work never runs: there is no session that would wait for it.
+        let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
-            .map_err(|error| Error::storage(format!("cannot start threads: {error}")))?;
+            .map_err(|error| Error::storage(format!("cannot start a runtime: {error}")))?;
         let mut services = Services::new(
             Client::closed(),
             JobSender::closed(),

@@ -30,10 +30,10 @@ pub fn cancel_on_termination() -> io::Result<Cancel> {
         let _entered = runtime.enter();
         termination_signal()?
     };
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         runtime.block_on(end);
         raised.cancel();
-    });
+    })?;
     Ok(cancel)
 }
 

@@ -40,7 +40,7 @@ pub fn start(services: &Arc<Services>) {
         return;
     };
     let services = Arc::downgrade(services);
-    std::thread::spawn(move || {
+    let watch = move || {
         let mut scanner = Scanner::new(wake);
         while let Some(services) = services.upgrade() {
             let (reply, scanned) = mpsc::channel();
@@ -66,7 +66,10 @@ pub fn start(services: &Arc<Services>) {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
         }
-    });
+    };
+    if let Err(error) = std::thread::Builder::new().spawn(watch) {
+        tracing::warn!(%error, "cannot start the file watcher");
+    }
 }
 
 type Stamp = Option<(SystemTime, u64)>;

@@ -36,6 +36,7 @@ mod linux {
 
     use memchr::memmem::Finder;
     use rayon::prelude::*;
+    use sightline_workspace::thread_pool;
 
     pub(super) fn open_for_writing(ending: &str, names: &HashSet<OsString>) -> HashSet<OsString> {
         let finder = Finder::new(ending);
@@ -48,6 +49,7 @@ mod linux {
             .filter(|entry| is_number(&entry.file_name()))
             .map(|entry| entry.path())
             .collect();
+        thread_pool::start();
         let found = processes.par_iter().flat_map_iter(|process| {
             let mut found = opened(process, &finder);
             found.extend(mapped(process, &finder));
