@@ -185,6 +185,30 @@ fn denied_files_are_refused_with_a_running_server() {
 }
 
 #[test]
+fn hooks_of_several_scopes_add_one_block_to_a_prompt() {
+    let workspace = Workspace::new(FILES);
+    let mut server = Server::start(&workspace);
+    server
+        .notify(
+            "sightline/didChangeTabs",
+            json!({ "tabs": [{ "uri": workspace.uri("notes.txt"), "isActive": true }] }),
+        )
+        .unwrap();
+    server.call("sightline/listTasks", json!({}));
+    for names in &AGENTS {
+        let blocks: usize = std::thread::scope(|scope| {
+            let hooks = [(); 6].map(|()| scope.spawn(|| names.block(&workspace, "several")));
+            hooks
+                .into_iter()
+                .filter_map(|hook| hook.join().unwrap())
+                .count()
+        });
+        assert_eq!(blocks, 1, "{}", names.agent);
+    }
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
 fn a_prompt_gets_the_block_once_and_then_the_changes() {
     let workspace = Workspace::new(FILES);
     let mut server = Server::start(&workspace);

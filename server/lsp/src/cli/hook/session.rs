@@ -25,7 +25,7 @@ use super::{
     },
     Call,
     access_check::AccessCheck,
-    turns::SessionTurns,
+    turns::{self, SessionTurns},
     with_deadline,
 };
 use crate::error::Error;
@@ -168,14 +168,19 @@ impl Session {
         }
     }
 
-    /// Returns the file with the turns of the session. Creates its folder.
+    /// Returns the file with the turns of the session.
     fn turn_file(&self) -> Option<PathBuf> {
+        self.session_file("turn")
+    }
+
+    /// Returns a file of the session. Creates its folder.
+    fn session_file(&self, extension: &str) -> Option<PathBuf> {
         let folder = self.storage_dir()?.join(SESSIONS);
         Storage::open(&self.storage_dir()?)
             .ok()?
             .make_dir(&folder)
             .ok()?;
-        Some(folder.join(format!("{}.turn", self.task_id.as_ref()?)))
+        Some(folder.join(format!("{}.{extension}", self.task_id.as_ref()?)))
     }
 
     /// Returns the block with what the session does not know yet.
@@ -187,6 +192,9 @@ impl Session {
         };
         let attached = Attached { offline: false };
         let details = attached.environment_details(&self.workspace, params)?.0;
+        // Agents run the hooks of the user and of the project at the same time: only one of them adds
+        // the block.
+        let _lock = self.session_file("lock").map(|file| turns::open(&file));
         let file = self.state_file();
         let stored = file
             .as_deref()

@@ -22,7 +22,7 @@ pub(super) struct SessionTurns {
 /// What the file of a session holds.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
-struct State {
+pub(super) struct State {
     /// Number of prompts.
     prompts: u64,
     /// The last turn with a checkpoint.
@@ -63,7 +63,7 @@ impl SessionTurns {
 }
 
 /// Opens and locks the file. Unreadable content counts as none.
-fn open(path: &Path) -> Result<(File, State), Error> {
+pub(super) fn open(path: &Path) -> Result<(File, State), Error> {
     let opened = || {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
