@@ -40,11 +40,16 @@ for (const agent of AGENTS) {
     });
 
     /** Runs the agent with a prompt. Returns the requests to the model, and the output. */
-    async function ask(prompt, ...plan) {
+    function ask(prompt, ...plan) {
+      return askWith({}, prompt, ...plan);
+    }
+
+    /** The same with variables in the environment of the agent. */
+    async function askWith(env, prompt, ...plan) {
       model.plan = plan;
       model.requests = [];
       const words = [...(agent.interpreter ? [agent.interpreter] : []), ...agent.command(program, prompt)];
-      const { output } = await workspace.agent(words, agent.env(model.url));
+      const { output } = await workspace.agent(words, { ...agent.env(model.url), ...env });
       return { requests: model.requests, output };
     }
 
@@ -92,6 +97,27 @@ for (const agent of AGENTS) {
         assert.match(output, /\.clineignore/);
       });
     }
+
+    test("started with a short PATH, its shell reads no denied file", async () => {
+      const { requests, output } = await askWith({ PATH: "/usr/bin:/bin" }, "Run it", agent.run("cat secret.txt"));
+      const { results } = requests.at(-1) ?? assert.fail(output);
+      assert.match(results[0], /\.clineignore/);
+      assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
+    });
+
+    test("without the program, its tools are refused and its prompts pass", async () => {
+      workspace.hideProgram();
+      try {
+        const plan = [agent.run("cat notes.txt"), ...(agent.read ? [agent.read(join(workspace.project, "notes.txt"))] : [])];
+        const { requests, output } = await ask("The program is gone", ...plan);
+        assert.match(requests[0]?.text ?? assert.fail(output), /The program is gone/);
+        const { results } = requests.at(-1);
+        assert.equal(results.length, plan.length, output);
+        for (const result of results) assert.match(result, /not installed or did not run/);
+      } finally {
+        workspace.showProgram();
+      }
+    });
 
     test("uninstall leaves nothing of it", async () => {
       const { code, output } = await workspace.sightline("agents", "uninstall", "--agent", agent.name, "--yes");

@@ -1,7 +1,7 @@
 // A temporary home and project for one agent, and the program under test.
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -87,6 +87,15 @@ export class Workspace {
   /** Runs the program under test. Returns its exit code and output. */
   sightline(...args) {
     return this.spawn(SIGHTLINE, args, this.env);
+  }
+
+  /** Removes the program from the PATH, as if it was uninstalled, until `showProgram`. */
+  hideProgram() {
+    renameSync(join(this.folder, "bin/sightline"), join(this.folder, "hidden"));
+  }
+
+  showProgram() {
+    renameSync(join(this.folder, "hidden"), join(this.folder, "bin/sightline"));
   }
 
   /** Runs an agent in the project until it exits. */

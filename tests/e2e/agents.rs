@@ -14,6 +14,8 @@ use crate::harness::{Workspace, program};
 pub(crate) struct Home {
     pub(crate) workspace: Workspace,
     pub(crate) folder: PathBuf,
+    /// Variables of the commands.
+    pub(crate) variables: Vec<(&'static str, String)>,
 }
 
 impl Home {
@@ -21,7 +23,11 @@ impl Home {
         let workspace = Workspace::new(&[]);
         let folder = workspace.root().join("home");
         fs::create_dir(&folder).unwrap();
-        Self { workspace, folder }
+        Self {
+            workspace,
+            folder,
+            variables: Vec::new(),
+        }
     }
 
     fn write(&self, path: &str, text: &str) -> PathBuf {
@@ -41,6 +47,7 @@ impl Home {
             .env_remove("CLAUDE_CONFIG_DIR")
             .env_remove("CODEX_HOME")
             .env_remove("COPILOT_HOME")
+            .envs(self.variables.iter().cloned())
             .current_dir(self.workspace.root())
             .output()
             .unwrap()
@@ -52,6 +59,18 @@ impl Home {
             String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
         text
+    }
+
+    /// Puts a link to the program in a folder of the home, which is the first one of the `PATH`.
+    fn put_on_path(&mut self, folder: &str) -> PathBuf {
+        let folder = self.folder.join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let link = folder.join("sightline");
+        symlink(env!("CARGO_BIN_EXE_sightline"), &link).unwrap();
+        let path = format!("{}:/usr/bin:/bin", folder.display());
+        self.variables.retain(|(name, _)| *name != "PATH");
+        self.variables.push(("PATH", path));
+        link
     }
 
     /// Path, mode, and content or link target of everything in the home.
@@ -250,6 +269,176 @@ fn parts_are_removed_one_after_the_other_for_all_agents() {
         status(&[]);
         assert_eq!(home.snapshot(), before, "{agent}");
     }
+}
+
+/// The agents whose hooks are lines of a shell: file, path of an event, and name of the field.
+const SHELL_HOOKS: [(&str, &str, &str, &str); 5] = [
+    (
+        "claude",
+        ".claude/settings.json",
+        "PreToolUse",
+        "UserPromptSubmit",
+    ),
+    (
+        "codex",
+        ".codex/hooks.json",
+        "PreToolUse",
+        "UserPromptSubmit",
+    ),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        "BeforeTool",
+        "BeforeAgent",
+    ),
+    (
+        "qwen",
+        ".qwen/settings.json",
+        "PreToolUse",
+        "UserPromptSubmit",
+    ),
+    (
+        "copilot",
+        ".copilot/hooks/sightline.json",
+        "preToolUse",
+        "userPromptSubmitted",
+    ),
+];
+
+/// Returns the command line of an event in a file that `agents install` wrote.
+fn hook_line(file: &Path, event: &str) -> String {
+    let file: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let hook = &file["hooks"][event][0];
+    let line = hook["hooks"][0]["command"].as_str();
+    line.or(hook["bash"].as_str()).unwrap().to_owned()
+}
+
+#[test]
+fn entries_of_a_user_have_the_path_and_those_of_a_project_the_name() {
+    let mut home = Home::new();
+    let program = home.put_on_path("my tools/it's");
+    for (agent, file, tool, _) in SHELL_HOOKS {
+        home.run(&["install", "--agent", agent, "--yes"], 0);
+        let line = hook_line(&home.folder.join(file), tool);
+        let path = program.to_str().unwrap().replace('\'', r"'\''");
+        assert!(
+            line.starts_with(&format!("'{path}' hook {tool} ")),
+            "{line}"
+        );
+    }
+    let text = home.run(&["install", "--agent", "claude", "--project", "--yes"], 0);
+    assert!(!text.contains("not on your PATH"), "{text}");
+    home.run(&["uninstall", "--agent", "claude", "--project", "--yes"], 0);
+    home.variables.clear();
+    let text = home.run(&["install", "--agent", "claude", "--project", "--yes"], 0);
+    assert!(text.contains("not on your PATH"), "{text}");
+    let file = home.workspace.root().join(".claude/settings.json");
+    assert!(hook_line(&file, "PreToolUse").starts_with("sightline hook "));
+}
+
+#[test]
+fn a_hook_whose_program_is_missing_or_fails_refuses_tools_only() {
+    let mut home = Home::new();
+    let program = home.put_on_path("my tools/it's");
+    for (agent, ..) in SHELL_HOOKS {
+        home.run(&["install", "--agent", agent, "--yes"], 0);
+    }
+    let broken = || fs::write(&program, "#!/bin/sh\nkill -9 $$\n").unwrap();
+    let runs: [(&str, &dyn Fn()); 3] = [
+        ("missing", &|| fs::remove_file(&program).unwrap()),
+        ("not executable", &broken),
+        ("killed", &|| {
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        }),
+    ];
+    for (why, change) in runs {
+        change();
+        for (agent, file, tool, prompt) in SHELL_HOOKS {
+            let run = |event| {
+                let line = hook_line(&home.folder.join(file), event);
+                let output = std::process::Command::new("sh")
+                    .args(["-c", &line])
+                    .env("PATH", "/usr/bin:/bin")
+                    .output()
+                    .unwrap();
+                assert_eq!(output.status.code(), Some(0), "{agent}, {why}");
+                String::from_utf8(output.stdout).unwrap()
+            };
+            assert_eq!(run(prompt), "", "{agent}, {why}");
+            let answer: Value = serde_json::from_str(&run(tool)).unwrap();
+            let decision = match agent {
+                "claude" | "codex" | "qwen" => &answer["hookSpecificOutput"]["permissionDecision"],
+                "copilot" => &answer["permissionDecision"],
+                _ => &answer["decision"],
+            };
+            assert_eq!(decision, "deny", "{agent}, {why}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn entries_of_earlier_versions_are_out_of_date_and_updated() {
+    let home = Home::new();
+    let old_hook = |event: &str, matcher: &str| {
+        format!(
+            r#""{event}": [{{ {matcher}"hooks": [{{ "type": "command", "command": "sightline",
+               "args": ["hook", "{event}", "--agent", "claude"], "timeout": 10 }}] }}]"#
+        )
+    };
+    home.write(
+        ".claude/settings.json",
+        &format!(
+            "{{ \"hooks\": {{ {}, {}, {} }} }}",
+            old_hook("SessionStart", ""),
+            old_hook("UserPromptSubmit", ""),
+            old_hook("PreToolUse", "\"matcher\": \"*\", ")
+        ),
+    );
+    home.write(
+        ".gemini/settings.json",
+        r#"{ "hooks": { "BeforeTool": [{ "matcher": ".*", "hooks": [{ "type": "command", "name": "sightline",
+           "command": "command -v sightline >/dev/null || exit 0; exec sightline hook BeforeTool --agent gemini", "timeout": 10000 }] }] } }"#,
+    );
+    for agent in ["claude", "gemini"] {
+        let status = home.run(&["status", "--agent", agent], 0);
+        assert!(status.contains("out of date (user): run"), "{status}");
+        home.run(&["install", "--agent", agent, "--yes"], 0);
+        let status = home.run(&["status", "--agent", agent], 0);
+        assert!(!status.contains("out of date"), "{status}");
+        home.run(&["uninstall", "--agent", agent, "--yes"], 0);
+        let status = home.run(&["status", "--agent", agent], 0);
+        assert!(status.contains("not connected"), "{status}");
+    }
+}
+
+#[test]
+fn another_path_of_the_same_program_is_up_to_date() {
+    let mut home = Home::new();
+    home.put_on_path("one");
+    let all = [
+        "claude", "codex", "gemini", "qwen", "copilot", "opencode", "cline",
+    ];
+    for agent in all {
+        home.run(&["install", "--agent", agent, "--yes"], 0);
+    }
+    let before = home.snapshot();
+    home.put_on_path("two");
+    for agent in all {
+        let status = home.run(&["status", "--json", "--agent", agent], 0);
+        let status: Value = serde_json::from_str(&status).unwrap();
+        assert_eq!(status[0]["outdated"], false, "{status}");
+        let text = home.run(&["install", "--agent", agent, "--yes"], 0);
+        assert!(text.contains("Nothing to do"), "{text}");
+        home.run(
+            &["uninstall", "--agent", agent, "--only", "context", "--yes"],
+            0,
+        );
+    }
+    assert!(home.snapshot().len() >= before.len());
+    for agent in all {
+        home.run(&["uninstall", "--agent", agent, "--yes"], 0);
+    }
+    assert!(!home.folder.join(".codex").exists());
 }
 
 #[test]

@@ -12,6 +12,7 @@
 
 mod access;
 #[cfg(unix)]
+mod agent_status;
 mod agents;
 #[cfg(target_os = "linux")]
 mod backpressure;

@@ -70,7 +70,7 @@ pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
                 None => break,
             }
         }
-        if find(&json, entry)? != Some(true) {
+        if !find(&json, entry)?.is_some_and(|found| found.is_current) {
             return Err(EditError::OtherChange);
         }
     }
@@ -202,12 +202,19 @@ pub fn is_empty(text: &str) -> bool {
     !has_comments && root.is_ok_and(|root| root.is_none_or(|root| empty(&root.into())))
 }
 
-/// Returns whether an entry is present as it would be added, possibly with more members; `None` if
-/// there is none of ours.
+/// An entry as a file has it.
+pub(super) struct Found {
+    /// The program as written.
+    pub(super) program: String,
+    /// Whether the entry is as it would be added, possibly with more members.
+    pub(super) is_current: bool,
+}
+
+/// Looks up an entry in any version. Returns `None` if there is none of ours.
 ///
 /// # Errors
 /// If the text is not JSON, or a parent is written twice.
-pub fn find(text: &str, entry: &Entry) -> Result<Option<bool>, EditError> {
+pub(super) fn find(text: &str, entry: &Entry) -> Result<Option<Found>, EditError> {
     let root = parse(split_mark(text).1)?;
     let Some(mut object) = root.as_ref().and_then(Node::as_object) else {
         return Ok(None);
@@ -219,22 +226,33 @@ pub fn find(text: &str, entry: &Entry) -> Result<Option<bool>, EditError> {
         object = below;
     }
     Ok(match &entry.slot {
-        Slot::Member(name) => member(object, name)?
-            .map(|member| Value::from(member.value.clone()))
-            .filter(|found| is_our_server(found, &entry.program))
-            .map(|found| updated(&found, &entry.value) == found),
+        Slot::Member(name) => member(object, name)?.and_then(|member| {
+            let found = Value::from(member.value.clone());
+            Some(Found {
+                program: program_of_server(&found, &entry.program)?,
+                is_current: updated(&found, &entry.value) == found,
+            })
+        }),
         Slot::Element { array, words } => member(object, array)?
             .and_then(|member| member.value.as_array())
             .and_then(|list| {
-                let hooks = our_hooks(list, words, &entry.program);
-                let hook = hooks.first()?;
-                Some(if hook.is_alone {
+                let hook = our_hooks(list, words, &entry.program).into_iter().next()?;
+                let is_current = if hook.is_alone {
                     Value::from(list.elements[hook.group].clone()) == entry.value
                 } else {
                     Value::from(hook.node.clone()) == entry.value["hooks"][0]
+                };
+                Some(Found {
+                    program: hook.program,
+                    is_current,
                 })
             }),
     })
+}
+
+/// Returns the value of a text. `None` if it is not JSON.
+pub(super) fn value(text: &str) -> Option<Value> {
+    parse(split_mark(text).1).ok()?.map(Value::from)
 }
 
 /// Splits off a byte order mark.
@@ -258,7 +276,11 @@ fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
     };
     parse_to_ast(text, &CollectOptions::default(), &options)
         .map(|parsed| parsed.value)
-        .map_err(|error| EditError::Syntax(error.to_string()))
+        .map_err(|error| EditError::Syntax {
+            format: "JSON",
+            line: error.line_display(),
+            message: error.kind().to_string(),
+        })
 }
 
 /// Returns a member of an object.
@@ -288,20 +310,20 @@ fn index_of(object: &Object<'_>, name: &str) -> usize {
         .unwrap_or_default()
 }
 
-/// Returns whether a server starts `sightline mcp`.
-fn is_our_server(server: &Value, program: &Program) -> bool {
-    match &server["command"] {
-        Value::String(word) => program.is_named(word) && server["args"][0] == "mcp",
+/// Returns the program of a server that starts `sightline mcp`.
+fn program_of_server(server: &Value, program: &Program) -> Option<String> {
+    let (word, argument) = match &server["command"] {
+        Value::String(word) => (Some(word.as_str()), &server["args"][0]),
         // opencode
-        Value::Array(words) => {
-            words
-                .first()
-                .and_then(Value::as_str)
-                .is_some_and(|word| program.is_named(word))
-                && words.get(1).is_some_and(|word| word == "mcp")
-        }
-        _ => false,
-    }
+        Value::Array(words) => (words.first()?.as_str(), words.get(1)?),
+        _ => return None,
+    };
+    word.filter(|word| program.is_named(word) && argument == "mcp")
+        .map(str::to_owned)
+}
+
+fn is_our_server(server: &Value, program: &Program) -> bool {
+    program_of_server(server, program).is_some()
 }
 
 /// Returns `found` with the command of `wanted`, and the members it lacks. The user's arguments and
@@ -329,6 +351,8 @@ fn updated(found: &Value, wanted: &Value) -> Value {
 
 /// One of our hooks in a list of groups.
 struct OurHook<'a, 'b> {
+    /// The program as written.
+    program: String,
     /// Index of the group.
     group: usize,
     /// The hooks of the group.
@@ -363,8 +387,10 @@ fn our_hooks<'a, 'b>(
             .into_iter()
             .all(|name| matches!(name, "matcher" | "hooks"));
         for (index, node) in hooks.elements.iter().enumerate() {
-            if runs(&Value::from(node.clone()), words, program) {
+            let hook = Value::from(node.clone());
+            if let Some(program) = program_of_hook(&hook, words, program) {
                 found.push(OurHook {
+                    program,
                     group,
                     hooks,
                     index,
@@ -377,18 +403,17 @@ fn our_hooks<'a, 'b>(
     found
 }
 
-/// Returns whether a hook runs this program with arguments that begin with `words`.
-fn runs(hook: &Value, words: &[String], program: &Program) -> bool {
-    let Some(command) = hook["command"].as_str() else {
-        return false;
-    };
+/// Returns the program of a hook that runs this program with arguments that begin with `words`.
+fn program_of_hook(hook: &Value, words: &[String], program: &Program) -> Option<String> {
+    let command = hook["command"].as_str()?;
     match hook["args"].as_array() {
         Some(arguments) => {
-            program.is_named(command)
+            let is_ours = program.is_named(command)
                 && arguments.len() >= words.len()
-                && arguments.iter().zip(words).all(|(a, b)| a == b)
+                && arguments.iter().zip(words).all(|(a, b)| a == b);
+            is_ours.then(|| command.to_owned())
         }
-        None => program::runs(program, command, words),
+        None => program::program_of(program, command, words),
     }
 }
 

@@ -1,9 +1,33 @@
 //! Where agents keep their configuration.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::Scope;
 use crate::Agent;
+
+/// Variables that move the configuration of an agent.
+const VARIABLES: &[&str] = &[
+    "CLAUDE_CONFIG_DIR",
+    "CLINE_DATA_DIR",
+    "CLINE_DIR",
+    "CLINE_GLOBAL_SETTINGS_PATH",
+    "CLINE_LOG_PATH",
+    "CLINE_MCP_SETTINGS_PATH",
+    "CODEX_HOME",
+    "COPILOT_HOME",
+    "GEMINI_CLI_HOME",
+    "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+    "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+    "OPENCODE_CONFIG",
+    "OPENCODE_CONFIG_DIR",
+    "QWEN_CODE_SYSTEM_DEFAULTS_PATH",
+    "QWEN_CODE_SYSTEM_SETTINGS_PATH",
+    "QWEN_HOME",
+    "XDG_CONFIG_HOME",
+];
 
 /// The folders that hold the agents' configuration.
 #[derive(Clone, Debug)]
@@ -12,30 +36,64 @@ pub struct Locations {
     pub home: PathBuf,
     /// The project.
     pub project: PathBuf,
-    /// `XDG_CONFIG_HOME`, if set.
-    pub xdg_config: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`, if set.
-    pub claude: Option<PathBuf>,
-    /// `CODEX_HOME`, if set.
-    pub codex: Option<PathBuf>,
-    /// `COPILOT_HOME`, if set.
-    pub copilot: Option<PathBuf>,
+    /// Variables that are set.
+    variables: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Locations {
+    /// Creates it with the values of variables. Agents read a relative path from their own folder, which is
+    /// not known, so it is ignored like an empty one.
+    pub fn new(home: &Path, project: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
+        let value = |name: &&'static str| {
+            let path = variable(name)?;
+            let path = match path.strip_prefix("~") {
+                // Only Qwen Code resolves it.
+                Ok(below) if *name == "QWEN_HOME" => home.join(below),
+                _ => path,
+            };
+            path.is_absolute().then_some((*name, path))
+        };
+        Self {
+            home: home.to_owned(),
+            project: project.to_owned(),
+            variables: VARIABLES.iter().filter_map(value).collect(),
+        }
+    }
+
+    /// Returns the path in a variable, if it is set.
+    pub(super) fn variable(&self, name: &str) -> Option<&Path> {
+        self.variables.get(name).map(PathBuf::as_path)
+    }
+
     /// Returns the folder that exists if the user has used an agent.
     pub fn folder(&self, agent: Agent) -> PathBuf {
-        let or =
-            |set: &Option<PathBuf>, name: &str| set.clone().unwrap_or_else(|| self.home.join(name));
+        let home = &self.home;
+        let or = |name, default: &str| {
+            self.variable(name)
+                .map_or_else(|| home.join(default), Path::to_owned)
+        };
         match agent {
-            Agent::Claude => or(&self.claude, ".claude"),
-            Agent::Codex => or(&self.codex, ".codex"),
-            Agent::Gemini => self.home.join(".gemini"),
-            Agent::Qwen => self.home.join(".qwen"),
-            Agent::Copilot => or(&self.copilot, ".copilot"),
-            Agent::Opencode => or(&self.xdg_config, ".config").join("opencode"),
-            Agent::Cline => self.home.join(".cline"),
+            Agent::Claude => or("CLAUDE_CONFIG_DIR", ".claude"),
+            Agent::Codex => or("CODEX_HOME", ".codex"),
+            // Replaces the home.
+            Agent::Gemini => or("GEMINI_CLI_HOME", "").join(".gemini"),
+            Agent::Qwen => or("QWEN_HOME", ".qwen"),
+            Agent::Copilot => or("COPILOT_HOME", ".copilot"),
+            Agent::Opencode => or("XDG_CONFIG_HOME", ".config").join("opencode"),
+            Agent::Cline => or("CLINE_DIR", ".cline"),
         }
+    }
+
+    /// Returns the folder with the data of Cline.
+    pub(super) fn cline_data(&self) -> PathBuf {
+        self.variable("CLINE_DATA_DIR")
+            .map_or_else(|| self.folder(Agent::Cline).join("data"), Path::to_owned)
+    }
+
+    /// Returns the log of Cline.
+    pub fn cline_log(&self) -> PathBuf {
+        self.variable("CLINE_LOG_PATH")
+            .map_or_else(|| self.cline_data().join("logs/cline.log"), Path::to_owned)
     }
 
     /// Returns the file with the MCP servers of an agent.
@@ -43,7 +101,7 @@ impl Locations {
         let folder = self.folder(agent);
         let project = &self.project;
         Some(match (agent, scope) {
-            (Agent::Claude, Scope::User) => match &self.claude {
+            (Agent::Claude, Scope::User) => match self.variable("CLAUDE_CONFIG_DIR") {
                 Some(folder) => folder.join(".claude.json"),
                 None => self.home.join(".claude.json"),
             },
@@ -54,7 +112,10 @@ impl Locations {
             (Agent::Copilot, Scope::User) => folder.join("mcp-config.json"),
             (Agent::Opencode, Scope::User) => opencode_file(&folder),
             (Agent::Opencode, Scope::Project) => opencode_file(project),
-            (Agent::Cline, Scope::User) => folder.join("data/settings/cline_mcp_settings.json"),
+            (Agent::Cline, Scope::User) => match self.variable("CLINE_MCP_SETTINGS_PATH") {
+                Some(file) => file.to_owned(),
+                None => self.cline_data().join("settings/cline_mcp_settings.json"),
+            },
             (Agent::Cline, Scope::Project) => return None,
         })
     }

@@ -5,12 +5,14 @@
 //! [`patch`] undoes an edit byte for byte.
 
 pub mod codex_trust;
+mod hooks;
 pub mod json;
 mod locations;
 pub mod patch;
 mod plugin;
 mod program;
 pub mod record;
+pub mod switches;
 pub mod toml;
 
 use std::path::{Path, PathBuf};
@@ -21,15 +23,13 @@ pub use locations::Locations;
 pub use program::Program;
 
 use crate::{Agent, hook};
+use hooks::Hooks;
 use json::{Entry, Slot};
 use record::RecordedFile;
 use toml::TomlTable;
 
 /// Name of the MCP server and of our entries.
 const NAME: &str = "sightline";
-/// Time after which an agent gives up a hook, in seconds. The hook has a shorter deadline of its
-/// own, because an agent runs the tool if the hook is too slow.
-const HOOK_TIMEOUT: u32 = 10;
 
 /// What an agent gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,8 +106,15 @@ pub enum Presence {
 /// A file that cannot be edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {
-    /// The text is not valid; the parser's message.
-    Syntax(String),
+    /// The text is not valid.
+    Syntax {
+        /// `JSON` or `TOML`.
+        format: &'static str,
+        /// The line, from 1.
+        line: usize,
+        /// The parser's message.
+        message: String,
+    },
     /// This is not an object; names from the top.
     NotAnObject(Vec<&'static str>),
     /// This is not an array.
@@ -127,7 +134,11 @@ pub enum EditError {
 impl std::fmt::Display for EditError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Syntax(message) => write!(f, "the file is not valid: {message}"),
+            Self::Syntax {
+                format,
+                line,
+                message,
+            } => write!(f, "the file is not valid {format}, line {line}: {message}"),
             Self::NotAnObject(names) if names.is_empty() => {
                 f.write_str("the file is not an object")
             }
@@ -208,22 +219,13 @@ impl Content {
         if text == content {
             return true;
         }
-        // The plugins begin with this line; the hooks of Copilot run our program only.
-        match serde_json::from_str::<Value>(text) {
-            Ok(file) => {
-                let events = file["hooks"].as_object();
-                let hooks = events
-                    .into_iter()
-                    .flat_map(|events| events.values())
-                    .flat_map(|hooks| hooks.as_array().into_iter().flatten());
-                let lines: Vec<Option<&str>> = hooks.map(|hook| hook["bash"].as_str()).collect();
+        match hook_lines(text) {
+            Some(lines) => {
                 let words = ["hook".to_owned()];
-                !lines.is_empty()
-                    && lines
-                        .iter()
-                        .all(|line| line.is_some_and(|line| program::runs(program, line, &words)))
+                let is_ours = |line: &String| program::program_of(program, line, &words).is_some();
+                !lines.is_empty() && lines.iter().all(is_ours)
             }
-            Err(_) => text.starts_with(plugin::FIRST_LINE),
+            None => text.starts_with(plugin::FIRST_LINE),
         }
     }
 
@@ -253,6 +255,26 @@ impl Content {
         match self {
             Self::Json(_) => "{}\n".to_owned(),
             Self::Toml(_) | Self::Whole(..) => String::new(),
+        }
+    }
+
+    /// Returns how a text names the program that our content starts. `None` if it has none of it.
+    pub fn spelling(&self, text: &str) -> Option<String> {
+        match self {
+            Self::Json(entries) => entries
+                .iter()
+                .find_map(|entry| Some(json::find(text, entry).ok()??.program)),
+            Self::Toml(table) => toml::spelling(text, table),
+            Self::Whole(..) if !self.is_our_file(text) => None,
+            Self::Whole(_, program) => match hook_lines(text) {
+                Some(lines) => {
+                    let words = ["hook".to_owned()];
+                    lines
+                        .iter()
+                        .find_map(|line| program::program_of(program, line, &words))
+                }
+                None => plugin::spelling(text),
+            },
         }
     }
 
@@ -290,7 +312,7 @@ impl Content {
         let found: Vec<Option<bool>> = match self {
             Self::Json(entries) => entries
                 .iter()
-                .map(|entry| json::find(text, entry))
+                .map(|entry| Ok(json::find(text, entry)?.map(|found| found.is_current)))
                 .collect::<Result<_, EditError>>()?,
             Self::Toml(table) => vec![toml::find(text, table)?],
             Self::Whole(content, _) => vec![self.is_our_file(text).then_some(text == content)],
@@ -303,6 +325,22 @@ impl Content {
             Presence::Outdated
         })
     }
+}
+
+/// Returns the command lines of a file with the hooks of Copilot CLI; a hook without one has an empty
+/// line. `None` if the text is not JSON.
+fn hook_lines(text: &str) -> Option<Vec<String>> {
+    let file: Value = serde_json::from_str(text).ok()?;
+    let events = file["hooks"].as_object();
+    let hooks = events
+        .into_iter()
+        .flat_map(|events| events.values())
+        .flat_map(|hooks| hooks.as_array().into_iter().flatten());
+    Some(
+        hooks
+            .map(|hook| hook["bash"].as_str().unwrap_or_default().to_owned())
+            .collect(),
+    )
 }
 
 /// Returns the files that hold `parts` for an agent. Empty if the agent has no configuration in
@@ -326,7 +364,7 @@ pub fn targets(
         }
     };
     if parts.contains(&Part::Mcp) {
-        put(locations.mcp(agent, scope), mcp(agent, program));
+        put(locations.mcp(agent, scope), mcp(agent, scope, program));
     }
     let checkpoints = parts.contains(&Part::Checkpoints);
     let hooks = Hooks {
@@ -386,14 +424,15 @@ pub fn installed(
     parts
 }
 
-fn mcp(agent: Agent, program: &Program) -> Content {
+fn mcp(agent: Agent, scope: Scope, program: &Program) -> Content {
     let command = program.path();
-    let (parent, value) = match agent {
-        Agent::Claude => (
+    let (parent, value) = match (agent, scope) {
+        // Copilot CLI reads the file of Claude Code.
+        (Agent::Claude, _) | (Agent::Copilot, Scope::Project) => (
             "mcpServers",
             json!({ "type": "stdio", "command": command, "args": ["mcp"], "env": {} }),
         ),
-        Agent::Codex => {
+        (Agent::Codex, _) => {
             let mut table = toml_edit::Table::new();
             table.insert("command", toml_edit::value(command));
             table.insert(
@@ -410,19 +449,19 @@ fn mcp(agent: Agent, program: &Program) -> Content {
                 program: program.clone(),
             }));
         }
-        Agent::Gemini | Agent::Qwen => (
+        (Agent::Gemini | Agent::Qwen, _) => (
             "mcpServers",
             json!({ "command": command, "args": ["mcp"], "timeout": 30_000 }),
         ),
-        Agent::Copilot => (
+        (Agent::Copilot, Scope::User) => (
             "mcpServers",
             json!({ "type": "local", "command": command, "args": ["mcp"], "tools": ["*"] }),
         ),
-        Agent::Opencode => (
+        (Agent::Opencode, _) => (
             "mcp",
             json!({ "type": "local", "command": [command, "mcp"], "enabled": true }),
         ),
-        Agent::Cline => ("mcpServers", json!({ "command": command, "args": ["mcp"] })),
+        (Agent::Cline, _) => ("mcpServers", json!({ "command": command, "args": ["mcp"] })),
     };
     Content::Json(vec![Entry {
         parent: vec![parent],
@@ -430,97 +469,6 @@ fn mcp(agent: Agent, program: &Program) -> Content {
         value,
         program: program.clone(),
     }])
-}
-
-/// The hooks to install.
-struct Hooks {
-    context: bool,
-    access: bool,
-    checkpoints: bool,
-}
-
-impl Hooks {
-    /// Returns the events of an agent, with whether they concern tools.
-    fn events(&self, agent: Agent) -> Vec<(&'static str, bool)> {
-        use hook::EventKind::{Prompt, SessionStart, ToolCall};
-        let wanted = |kind| match kind {
-            SessionStart | Prompt => self.context,
-            ToolCall => self.access,
-        };
-        let events = hook::events(agent).iter().filter(|(_, kind)| wanted(*kind));
-        events
-            .map(|(name, kind)| (*name, *kind == ToolCall))
-            .collect()
-    }
-
-    fn arguments(&self, agent: Agent, event: &str) -> Vec<String> {
-        let mut arguments = vec!["hook", event, "--agent", agent.name()];
-        if self.checkpoints {
-            arguments.push("--checkpoints");
-        }
-        arguments.into_iter().map(str::to_owned).collect()
-    }
-
-    fn content(&self, agent: Agent, program: &Program) -> Content {
-        match agent {
-            Agent::Claude | Agent::Codex | Agent::Gemini | Agent::Qwen => {
-                let events = self.events(agent).into_iter();
-                Content::Json(
-                    events
-                        .map(|(event, of_tools)| Entry {
-                            parent: vec!["hooks"],
-                            slot: Slot::Element {
-                                array: event,
-                                words: ["hook", event, "--agent", agent.name()]
-                                    .map(str::to_owned)
-                                    .to_vec(),
-                            },
-                            value: self.group(agent, event, of_tools, program),
-                            program: program.clone(),
-                        })
-                        .collect(),
-                )
-            }
-            Agent::Copilot => {
-                let events = self.events(agent).into_iter().map(|(event, _)| {
-                    let bash = program.guarded(&self.arguments(agent, event));
-                    let hook =
-                        json!({ "type": "command", "bash": bash, "timeoutSec": HOOK_TIMEOUT });
-                    (event.to_owned(), json!([hook]))
-                });
-                let file = json!({ "version": 1, "hooks": Value::Object(events.collect()) });
-                Content::Whole(format!("{file:#}\n"), program.clone())
-            }
-            Agent::Opencode => Content::Whole(plugin::opencode(self, program), program.clone()),
-            Agent::Cline => Content::Whole(plugin::cline(self, program), program.clone()),
-        }
-    }
-
-    /// Returns a group of hooks for one event.
-    fn group(&self, agent: Agent, event: &str, of_tools: bool, program: &Program) -> Value {
-        let arguments = self.arguments(agent, event);
-        let (hook, matcher) = match agent {
-            // Started without a shell.
-            Agent::Claude => (
-                json!({ "type": "command", "command": program.path(), "args": arguments, "timeout": HOOK_TIMEOUT }),
-                "*",
-            ),
-            Agent::Codex => (
-                json!({ "type": "command", "command": program.shell_line(&arguments), "timeout": HOOK_TIMEOUT }),
-                ".*",
-            ),
-            // gemini-cli refuses every prompt if the program is missing.
-            _ => (
-                json!({ "type": "command", "name": NAME, "command": program.guarded(&arguments), "timeout": HOOK_TIMEOUT * 1000 }),
-                ".*",
-            ),
-        };
-        if of_tools {
-            json!({ "matcher": matcher, "hooks": [hook] })
-        } else {
-            json!({ "hooks": [hook] })
-        }
-    }
 }
 
 #[cfg(test)]

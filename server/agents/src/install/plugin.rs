@@ -1,6 +1,9 @@
 //! The plugins for opencode and Cline, which start `sightline hook`.
 
-use super::{Hooks, Program};
+use super::{
+    Program,
+    hooks::{Hooks, NOT_CHECKED},
+};
 
 /// First line of each plugin.
 pub(super) const FIRST_LINE: &str =
@@ -26,6 +29,15 @@ pub(super) fn cline(hooks: &Hooks, program: &Program) -> String {
     )
 }
 
+/// Before the path of the program in a plugin.
+const PROGRAM: &str = "\nconst PROGRAM = ";
+
+/// Returns how a plugin names the program.
+pub(super) fn spelling(text: &str) -> Option<String> {
+    let line = text.split_once(PROGRAM)?.1.lines().next()?;
+    serde_json::from_str(line).ok()
+}
+
 fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Program) -> String {
     // A string of JSON is one of JavaScript.
     let path = serde_json::Value::from(program.path()).to_string();
@@ -38,5 +50,6 @@ fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Prog
         .replace("{context}", if hooks.context { context } else { "" })
         .replace("{access}", if hooks.access { access } else { "" })
         .replace("{flags}", flags)
+        .replace("{not checked}", NOT_CHECKED)
         .replace("\"{program}\"", &path)
 }

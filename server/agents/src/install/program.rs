@@ -1,9 +1,13 @@
 //! The command lines that agents run.
 
-/// Behind the test of a guarded line, before the line.
+/// Behind the test of a guarded line, before the line. Written by earlier versions.
 const GUARD: &str = " >/dev/null || exit 0; exec ";
+/// Behind the line of a hook that need not run.
+const IGNORE_FAILURE: &str = " || exit 0";
+/// Behind the line of a hook that must run, before the quoted answer if it does not.
+const ANSWER_FAILURE: &str = " || printf '%s' '";
 
-/// How agents start this program: its name, if the search path has it, else its path.
+/// How agents start this program: by its absolute path, or by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program(String);
 
@@ -26,64 +30,73 @@ impl Program {
         })
     }
 
-    /// Returns a line for a POSIX shell.
-    pub(super) fn shell_line(&self, arguments: &[String]) -> String {
-        let words = std::iter::once(&self.0).chain(arguments);
-        words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    /// Returns whether this is a name that the agent looks up on its `PATH`.
+    pub fn is_bare(&self) -> bool {
+        !self.0.contains(['/', '\\'])
     }
 
-    /// Returns a line for a POSIX shell that does nothing if the program is missing.
-    pub(super) fn guarded(&self, arguments: &[String]) -> String {
-        let program = quoted(&self.0);
-        let line = self.shell_line(arguments);
-        format!("command -v {program}{GUARD}{line}")
+    /// Returns a line for a POSIX shell that runs a hook. If the program is missing or fails, the line
+    /// prints `refusal`; agents would run the tool otherwise. Its exit code is always 0, because agents
+    /// stop prompts at others. `refusal` has no quotes.
+    pub(super) fn hook_line(&self, arguments: &[&str], refusal: Option<&str>) -> String {
+        let words = std::iter::once(self.0.as_str()).chain(arguments.iter().copied());
+        let line = words.map(quoted).collect::<Vec<_>>().join(" ");
+        match refusal {
+            Some(refusal) => format!("{line}{ANSWER_FAILURE}{refusal}'"),
+            None => format!("{line}{IGNORE_FAILURE}"),
+        }
     }
 }
 
-/// Returns whether a line runs only this program, with arguments that begin with `words`: as
-/// written by [`Program::shell_line`] or [`Program::guarded`].
-pub(super) fn runs(program: &Program, line: &str, words: &[String]) -> bool {
+/// Returns the program of a line that runs only this program with arguments that begin with `words`,
+/// as written by this or an earlier version.
+pub(super) fn program_of(program: &Program, line: &str, words: &[String]) -> Option<String> {
+    let line = line.trim();
+    let line = match (line.strip_suffix(IGNORE_FAILURE), line.strip_suffix('\'')) {
+        (Some(line), _) => line,
+        // Nothing follows the quoted answer.
+        (None, Some(rest)) => match rest.rsplit_once(ANSWER_FAILURE) {
+            Some((line, answer)) if !answer.contains('\'') => line,
+            _ => line,
+        },
+        (None, None) => line,
+    };
     let line = match line.split_once(GUARD) {
         // The guard tests the program of the line, and nothing else.
-        Some((test, line)) => match test.strip_prefix("command -v ") {
-            Some(word)
-                if line
-                    .strip_prefix(word)
-                    .is_some_and(|rest| rest.starts_with(' ')) =>
-            {
-                line
-            }
-            _ => return false,
-        },
+        Some((test, line)) => {
+            let rest = line.strip_prefix(test.strip_prefix("command -v ")?)?;
+            rest.starts_with(' ').then_some(line)?
+        }
         None => line,
     };
-    let Some(arguments) = arguments(program, line) else {
-        return false;
-    };
+    let (word, arguments) = split(program, line)?;
     // No other command follows.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " -_".contains(c);
-    arguments
-        .strip_prefix(words.join(" ").as_str())
-        .is_some_and(|rest| {
-            rest.chars().all(is_plain) && (rest.is_empty() || rest.starts_with(' '))
-        })
+    let rest = arguments.strip_prefix(words.join(" ").as_str())?;
+    (rest.chars().all(is_plain) && (rest.is_empty() || rest.starts_with(' '))).then_some(word)
 }
 
-/// Splits a line into our program and its arguments, and returns these.
-fn arguments<'a>(program: &Program, line: &'a str) -> Option<&'a str> {
+/// Splits a line into our program, without quotes, and its arguments.
+fn split<'a>(program: &Program, line: &'a str) -> Option<(String, &'a str)> {
     let line = line.trim();
     let (word, arguments) = match line.strip_prefix('\'') {
         // A quote in the path is written as `'\''`.
-        Some(rest) => rest.rsplit_once("' ")?,
-        None => line.split_once(' ')?,
+        Some(rest) => {
+            let (word, arguments) = rest.rsplit_once("' ")?;
+            let is_one_word = !word.replace(r"'\''", "").contains('\'');
+            (is_one_word.then(|| word.replace(r"'\''", "'"))?, arguments)
+        }
+        None => {
+            let (word, arguments) = line.split_once(' ')?;
+            (
+                word.chars().all(is_plain).then(|| word.to_owned())?,
+                arguments,
+            )
+        }
     };
-    let is_quoted = line.starts_with('\'');
-    let is_one_word = if is_quoted {
-        !word.replace(r"'\''", "").contains('\'')
-    } else {
-        word.chars().all(is_plain)
-    };
-    (is_one_word && program.is_named(word)).then(|| arguments.trim_start())
+    program
+        .is_named(&word)
+        .then(|| (word, arguments.trim_start()))
 }
 
 /// Returns whether a shell reads a character as it is.

@@ -10,14 +10,7 @@ use serde_json::{Value, json};
 use super::{json as json_file, patch::ReversePatch, *};
 
 fn locations() -> Locations {
-    Locations {
-        home: PathBuf::from("/home/user"),
-        project: PathBuf::from("/project"),
-        xdg_config: None,
-        claude: None,
-        codex: None,
-        copilot: None,
-    }
+    Locations::new("/home/user".as_ref(), "/project".as_ref(), |_| None)
 }
 
 fn content_of(agent: Agent, name: &str) -> Content {
@@ -44,14 +37,22 @@ fn a_new_file_has_our_entries_only() {
     let content = content_of(Agent::Claude, "settings.json");
     let text = content.add(None).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
+    let group = &value["hooks"]["PreToolUse"][0];
+    assert_eq!(group["matcher"], "*");
+    let hook = &group["hooks"][0];
     assert_eq!(
-        value["hooks"]["PreToolUse"],
-        json!([{ "matcher": "*", "hooks": [{
-            "type": "command",
-            "command": "sightline",
-            "args": ["hook", "PreToolUse", "--agent", "claude"],
-            "timeout": 10,
-        }] }])
+        (&hook["type"], &hook["timeout"]),
+        (&json!("command"), &json!(60))
+    );
+    let line = hook["command"].as_str().unwrap();
+    let (line, answer) = line.split_once(" || printf '%s' '").unwrap();
+    assert_eq!(line, "sightline hook PreToolUse --agent claude");
+    let answer: Value = serde_json::from_str(answer.strip_suffix('\'').unwrap()).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
+    let line = value["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"].as_str();
+    assert_eq!(
+        line,
+        Some("sightline hook UserPromptSubmit --agent claude || exit 0")
     );
     assert_eq!(content.remove(&text).unwrap(), None);
 }
@@ -136,11 +137,24 @@ fn the_table_of_codex_follows_everything_else() {
 
 #[test]
 fn lines_for_a_shell_are_quoted() {
-    let program = Program::new("/my tools/it's/sightline");
-    let line = program.guarded(&["hook".to_owned()]);
-    let quoted = r"'/my tools/it'\''s/sightline'";
-    let expected = format!("command -v {quoted} >/dev/null || exit 0; exec {quoted} hook");
-    assert_eq!(line, expected);
+    let path = "/my tools/it's || so/sightline";
+    let program = Program::new(path);
+    let words = ["hook".to_owned(), "PreToolUse".to_owned()];
+    for refusal in [None, Some("{\"decision\":\"deny\"}")] {
+        let line = program.hook_line(&["hook", "PreToolUse", "--agent", "qwen"], refusal);
+        let quoted = r"'/my tools/it'\''s || so/sightline'";
+        assert!(
+            line.starts_with(&format!("{quoted} hook PreToolUse --agent qwen || ")),
+            "{line}"
+        );
+        let found = program::program_of(&Program::new("sightline"), &line, &words);
+        assert_eq!(found.as_deref(), Some(path), "{line}");
+        // A second command is not ours.
+        assert_eq!(
+            program::program_of(&program, &format!("{line}; true"), &words),
+            None
+        );
+    }
 }
 
 #[test]

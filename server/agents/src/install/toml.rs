@@ -24,7 +24,7 @@ pub struct TomlTable {
 /// another program.
 pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     let [above, name] = wanted.heading;
-    let document = Document::parse(text).map_err(syntax)?;
+    let document = parsed(text)?;
     if document.get(above).is_some_and(|item| !item.is_table()) {
         return Err(EditError::InlineTable(above));
     }
@@ -110,7 +110,7 @@ fn update(
 /// # Errors
 /// If the text is not TOML, or something else would change.
 pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
-    let document = Document::parse(text).map_err(syntax)?;
+    let document = parsed(text)?;
     let Some(table) = our_table(&document, wanted) else {
         return Ok(text.to_owned());
     };
@@ -138,7 +138,7 @@ pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
 /// # Errors
 /// If the text is not TOML.
 pub fn find(text: &str, wanted: &TomlTable) -> Result<Option<bool>, EditError> {
-    let document = Document::parse(text).map_err(syntax)?;
+    let document = parsed(text)?;
     let table = our_table(&document, wanted);
     Ok(table.map(|table| {
         let mut keys = wanted.table.iter();
@@ -148,6 +148,13 @@ pub fn find(text: &str, wanted: &TomlTable) -> Result<Option<bool>, EditError> {
                 .is_some_and(|found| key != "command" || plain_item(found) == plain_item(item))
         })
     }))
+}
+
+/// Returns how a text names the program of the table. `None` if it has none of ours.
+pub(super) fn spelling(text: &str, wanted: &TomlTable) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let table = our_table(&document, wanted)?;
+    table.get("command")?.as_str().map(str::to_owned)
 }
 
 /// Returns the table if it is written as `[heading]` and starts this program.
@@ -204,9 +211,14 @@ fn values_end(table: &Table, end: &mut usize) {
     }
 }
 
+/// Returns the value of a text. `None` if it is not TOML.
+pub(super) fn value(text: &str) -> Option<serde_json::Value> {
+    Some(plain(Document::parse(text).ok()?.as_table()))
+}
+
 /// Returns the text if it has the expected values.
 fn checked(text: String, expected: &serde_json::Value) -> Result<String, EditError> {
-    let document = Document::parse(text.as_str()).map_err(syntax)?;
+    let document = parsed(&text)?;
     if plain(document.as_table()) == *expected {
         Ok(text)
     } else {
@@ -261,7 +273,8 @@ fn plain_value(value: &Value) -> serde_json::Value {
         Value::String(text) => text.value().as_str().into(),
         Value::Array(values) => values.iter().map(plain_value).collect(),
         Value::InlineTable(table) => plain(table),
-        // Numbers, times and booleans, as written.
+        Value::Boolean(flag) => (*flag.value()).into(),
+        // Numbers and times, as written.
         other => {
             let mut other = other.clone();
             other.decor_mut().clear();
@@ -274,6 +287,13 @@ fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-fn syntax(error: TomlError) -> EditError {
-    EditError::Syntax(error.to_string())
+fn parsed(text: &str) -> Result<Document<&str>, EditError> {
+    Document::parse(text).map_err(|error: TomlError| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        EditError::Syntax {
+            format: "TOML",
+            line: 1 + before.unwrap_or_default().matches('\n').count(),
+            message: error.message().to_owned(),
+        }
+    })
 }

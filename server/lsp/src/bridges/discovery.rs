@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
+use sightline_agents::{Agent, install::Locations};
 use sightline_workspace::storage::atomic_file;
 
 use crate::error::Error;
@@ -202,6 +203,13 @@ fn has_ended(pid: i32) -> bool {
         let _ = pid;
         false
     }
+}
+
+/// Returns the folder of an agent.
+pub(super) fn agent_folder(agent: Agent) -> Result<PathBuf, Error> {
+    let home = home()?;
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    Ok(Locations::new(&home, &home, variable).folder(agent))
 }
 
 /// Returns the home of the user.

@@ -3,7 +3,7 @@
 //!
 //! `hyper` is used directly, because it limits the time for headers.
 
-use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use futures_util::stream;
 use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
@@ -16,7 +16,10 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
-use sightline_agents::ide::companion::{self, Dialect};
+use sightline_agents::{
+    Agent,
+    ide::companion::{self, Dialect},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::{sleep, timeout},
@@ -54,7 +57,7 @@ struct Endpoint {
 /// If it cannot listen, or a file cannot be written.
 pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> {
     let temporary = std::env::temp_dir().join("gemini/ide");
-    let qwen = discovery::home()?.join(".qwen/ide");
+    let qwen = discovery::agent_folder(Agent::Qwen)?.join("ide");
     let token = Token::new()?;
     let (listener, port) = listener::on_loopback(&context.runtime)?;
     let pid = std::process::id();
@@ -92,11 +95,7 @@ pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> 
 /// If it cannot listen, or a file cannot be written.
 #[cfg(unix)]
 pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error> {
-    let home = match std::env::var_os("COPILOT_HOME").filter(|dir| !dir.is_empty()) {
-        Some(dir) => PathBuf::from(dir),
-        None => discovery::home()?.join(".copilot"),
-    };
-    let folder = home.join("ide");
+    let folder = discovery::agent_folder(Agent::Copilot)?.join("ide");
     let folder = discovery::make_private(&folder)?;
     discovery::remove_stale(&folder, "pid");
     let token = Token::new()?;

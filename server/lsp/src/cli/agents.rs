@@ -17,11 +17,15 @@ use clap::ValueEnum;
 use installer::Installer;
 use sightline_agents::{
     Agent,
-    install::{Locations, Part, Program, Scope, installed},
+    install::{self, Locations, Part, Program, Scope, Target},
 };
+pub(super) use status::AgentState;
 
 use super::{Workspace, config_file::File, internal};
 use crate::error::Error;
+
+/// Name of the program.
+const NAME: &str = "sightline";
 
 #[derive(clap::Subcommand)]
 pub(super) enum Agents {
@@ -130,39 +134,56 @@ pub(super) fn run(command: Agents) -> Result<i32, Error> {
 
 /// Returns where the agents keep their configuration.
 fn locations(project: PathBuf) -> Result<Locations, Error> {
-    let set = |name: &str| {
-        let set = std::env::var_os(name).map(PathBuf::from);
-        set.filter(|path| path.is_absolute())
-    };
     let home = directories::BaseDirs::new()
         .ok_or_else(|| Error::storage("cannot find the home directory"))?;
-    Ok(Locations {
-        home: home.home_dir().to_owned(),
-        project,
-        xdg_config: set("XDG_CONFIG_HOME"),
-        claude: set("CLAUDE_CONFIG_DIR"),
-        codex: set("CODEX_HOME"),
-        copilot: set("COPILOT_HOME"),
-    })
+    Ok(Locations::new(home.home_dir(), &project, |name| {
+        std::env::var_os(name).map(PathBuf::from)
+    }))
 }
 
-/// Returns the name of this program if the search path finds this file, else its path.
-fn program() -> Result<Program, Error> {
+/// Returns how agents start this program. Agents that a desktop or a service starts have a shorter
+/// search path than a shell, so the configuration of a user has the absolute path: that of the search
+/// path, which stays the same over updates, if it leads to this file. A team shares the name.
+fn program(scope: Scope) -> Result<Program, Error> {
+    if scope == Scope::Project {
+        return Ok(Program::new(NAME));
+    }
     let this = std::env::current_exe().map_err(internal)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let name = format!("sightline{}", std::env::consts::EXE_SUFFIX);
     let found = std::env::split_paths(&path)
-        .map(|folder| folder.join(&name))
-        .find(|file| file.is_file());
-    let is_this = found.is_some_and(|found| {
-        let real = |path: &Path| path.canonicalize().ok();
-        real(&found).is_some() && real(&found) == real(&this)
-    });
-    Ok(if is_this {
-        Program::new("sightline")
-    } else {
-        Program::new(this.to_string_lossy())
-    })
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(executable(NAME)))
+        .find(|file| is_same_file(file, &this));
+    Ok(Program::new(found.unwrap_or(this).to_string_lossy()))
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(a).is_some_and(|a| Some(a) == real(b))
+}
+
+/// Returns the files that hold `parts` for an agent. A file that names `program` by another path is
+/// expected to keep it.
+fn targets(
+    agent: Agent,
+    scope: Scope,
+    parts: &[Part],
+    locations: &Locations,
+    program: &Program,
+) -> Vec<Target> {
+    let of = |program: &Program| install::targets(agent, scope, parts, locations, program);
+    let as_written = |target: Target| {
+        let text = read_text(&target.path)?;
+        let written = Program::new(target.content.spelling(&text)?);
+        let is_path = !program.is_bare() && !written.is_bare();
+        let is_same = is_path && is_same_file(program.path().as_ref(), written.path().as_ref());
+        let mut targets = of(&written).into_iter();
+        is_same.then(|| targets.find(|written| written.path == target.path))?
+    };
+    of(program)
+        .into_iter()
+        .map(|target| as_written(target.clone()).unwrap_or(target))
+        .collect()
 }
 
 /// Returns the text of a configuration file.
@@ -171,21 +192,20 @@ fn read_text(path: &Path) -> Option<String> {
     Some(file.text().to_owned())
 }
 
-/// Returns the names of the agents that are connected, for the user or in a project.
-pub(super) fn connected(project: &Path) -> Result<Vec<&'static str>, Error> {
-    let locations = locations(project.to_owned())?;
-    let program = program()?;
-    let is_connected = |agent: &Agent| {
-        [Scope::User, Scope::Project]
-            .into_iter()
-            .any(|scope| !installed(*agent, scope, &locations, &program, read_text).is_empty())
-    };
-    let agents = Agent::ALL.into_iter().filter(is_connected);
-    Ok(agents.map(Agent::title).collect())
-}
-
 /// Returns whether a folder of the search path contains a program.
 pub(super) fn on_path(path: &OsStr, program: &str) -> bool {
-    let suffix = std::env::consts::EXE_SUFFIX;
-    std::env::split_paths(path).any(|folder| folder.join(format!("{program}{suffix}")).is_file())
+    std::env::split_paths(path).any(|folder| folder.join(executable(program)).is_file())
+}
+
+fn executable(program: &str) -> String {
+    format!("{program}{}", std::env::consts::EXE_SUFFIX)
+}
+
+/// Returns the agents that are connected, for the user or in a project, or have a problem.
+pub(super) fn states(project: &Path) -> Result<Vec<AgentState>, Error> {
+    let locations = locations(project.to_owned())?;
+    let states = Agent::ALL.map(|agent| AgentState::read(agent, &locations));
+    let mut states = states.into_iter().collect::<Result<Vec<_>, _>>()?;
+    states.retain(|state| state.is_connected() || !state.problems.is_empty());
+    Ok(states)
 }

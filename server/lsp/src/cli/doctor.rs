@@ -14,7 +14,7 @@ use sightline_workspace::{
 
 use super::{
     DONE, NEGATIVE, Workspace,
-    agents::{connected, on_path},
+    agents::{AgentState, on_path, states},
     checkpoints::size,
     offline, print, print_json, uninstall,
 };
@@ -172,15 +172,37 @@ fn servers(named: Option<&Path>, root: &Root) -> Finding {
 }
 
 fn agents(root: &Path) -> Finding {
-    let found = connected(root)
-        .map(|names| names.join(", "))
-        .unwrap_or_default();
-    let found = if found.is_empty() {
+    let what = "agents";
+    let states = match states(root) {
+        Ok(states) => states,
+        Err(error) => return Finding::failed(what, error.message, "set HOME"),
+    };
+    let connected = states.iter().filter(|state| state.is_connected());
+    let names: Vec<&str> = connected.map(AgentState::title).collect();
+    let found = if names.is_empty() {
         "none connected; see `sightline agents`".to_owned()
     } else {
-        found
+        names.join(", ")
     };
-    Finding::passed("agents", found)
+    let problems: Vec<(String, &str)> = states
+        .iter()
+        .flat_map(|state| state.problems.iter().map(move |problem| (state, problem)))
+        .map(|(state, problem)| {
+            let found = format!("{}: {}", state.title(), problem.what);
+            (found, problem.remedy.as_str())
+        })
+        .collect();
+    if problems.is_empty() {
+        return Finding::passed(what, found);
+    }
+    let mut remedies: Vec<&str> = problems.iter().map(|(_, remedy)| *remedy).collect();
+    remedies.dedup();
+    let problems: Vec<&str> = problems.iter().map(|(found, _)| found.as_str()).collect();
+    Finding::failed(
+        what,
+        format!("{found}; {}", problems.join("; ")),
+        &remedies.join("; "),
+    )
 }
 
 fn rules(root: &Root, secrets: Secrets) -> Finding {

@@ -3,6 +3,6 @@
         const answer = hook("PreToolUse", { tool_name: toolCall?.toolName ?? toolCall?.name ?? "", tool_input: input })
         return answer.cancel ? { skip: true, reason: answer.errorMessage } : undefined
       } catch (error) {
-        return { skip: true, reason: `Sightline could not check this: ${error.message}. Ask the user.` }
+        return { skip: true, reason: error.message }
       }
     },

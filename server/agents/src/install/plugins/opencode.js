@@ -10,9 +10,7 @@ function hook(event, input) {
     encoding: "utf8",
     timeout: 10_000,
   })
-  // Sightline was removed.
-  if (error?.code === "ENOENT") return {}
-  if (error || status !== 0) throw new Error(`Sightline could not check this: ${error ?? `exit code ${status}`}. Ask the user.`)
+  if (error || status !== 0) throw new Error("{not checked}")
   return stdout.trim() === "" ? {} : JSON.parse(stdout)
 }
 

@@ -139,10 +139,9 @@ fn a_group_with_another_hook_loses_only_ours() {
     let text = json!({ "hooks": { "PreToolUse": [{ "matcher": "*", "hooks": [other, ours] }] } });
     let after = parsed(&content.add(Some(&text.to_string())).unwrap());
     let group = &after["hooks"]["PreToolUse"][0]["hooks"];
-    assert_eq!(
-        (&group[0], &group[1]["command"]),
-        (&other, &json!("sightline"))
-    );
+    assert_eq!(group[0], other);
+    let line = group[1]["command"].as_str().unwrap();
+    assert!(line.starts_with("sightline hook PreToolUse "), "{line}");
     assert_eq!(
         after["hooks"]["PreToolUse"].as_array().map(Vec::len),
         Some(1)

@@ -10,15 +10,17 @@ use sightline_agents::{
     Agent,
     install::{
         Content, Locations, Part, Presence, Program, Scope, Target, installed, patch::unified_diff,
-        record::Record, targets,
+        record::Record,
     },
 };
 use sightline_workspace::storage::{Storage, atomic_file, read_foreign};
 
 use super::{
     super::{DONE, FAILURE, NEGATIVE, Workspace, config_file::File, internal, offline},
-    AgentName, Change, PartName, locations, program, read_text,
+    AgentName, Change, NAME, PartName, locations, on_path, program, read_text,
     report::{AgentReport, FileChange, Report},
+    status::switched_off,
+    targets,
 };
 use crate::error::Error;
 
@@ -47,6 +49,10 @@ impl Installer {
             storage: None,
             json: false,
         };
+        let scope = match change.project {
+            true => Scope::Project,
+            false => Scope::User,
+        };
         let storage_dir = offline::storage_dir(change.storage.as_deref())?;
         let lock = change.yes.then(|| lock(&storage_dir)).transpose()?;
         let path = storage_dir.join(RECORD_FILE);
@@ -61,13 +67,9 @@ impl Installer {
         };
         Ok(Self {
             locations: locations(offline::root(&workspace)?.path.as_path().to_owned())?,
-            program: program()?,
+            program: program(scope)?,
             storage_dir,
-            scope: if change.project {
-                Scope::Project
-            } else {
-                Scope::User
-            },
+            scope,
             record,
             _lock: lock,
             report: Report {
@@ -100,6 +102,13 @@ impl Installer {
                 "this program is in a build folder; agents lose it when the folder is cleaned. Install it, for example with `cargo install`".to_owned(),
             );
         }
+        if self.scope == Scope::Project
+            && !on_path(&std::env::var_os("PATH").unwrap_or_default(), NAME)
+        {
+            self.report.notes.push(
+                "`sightline` is not on your PATH, where the entries of a project look for it: agents that do not find it have all their tools refused".to_owned(),
+            );
+        }
         for agent in agents {
             let mut parts: Vec<Part> = change.only.iter().map(|part| part.0).collect();
             if parts.is_empty() {
@@ -129,6 +138,12 @@ impl Installer {
                     "Codex runs new hooks after you have approved them: open Codex and enter /hooks"
                         .to_owned(),
                 );
+            }
+            for switch in switched_off(agent, &self.locations, &parts) {
+                let title = agent.title();
+                report
+                    .notes
+                    .push(format!("{title}: {switch}; remove the setting"));
             }
             self.report.agents.push(report);
         }

@@ -1,95 +1,267 @@
-//! `sightline agents status`.
+//! `sightline agents status`, and what `doctor` says about agents: what is connected, and what keeps it
+//! from running.
 
-use std::path::Path;
+use std::{
+    fs,
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use serde_json::json;
 use sightline_agents::{
     Agent,
-    install::{Locations, Part, Presence, Program, Scope, codex_trust, installed, targets},
+    install::{
+        EditError, Locations, Part, Presence, Scope, codex_trust, installed,
+        switches::{Switch, switches},
+    },
 };
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    super::{DONE, Workspace, config_file::File, offline, print},
-    AgentName, locations, on_path, program, read_text,
+    super::{DONE, NEGATIVE, Workspace, config_file::File, offline, print},
+    AgentName, locations, on_path, program, read_text, targets,
 };
 use crate::error::Error;
 
+/// Part of Cline's log that is searched, in bytes.
+const LOG_TAIL: u64 = 256 * 1024;
+/// Age after which an entry of Cline's log is of no interest.
+const LOG_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Something that keeps an agent from running what is installed.
+pub(in crate::cli) struct Problem {
+    pub(in crate::cli) what: String,
+    pub(in crate::cli) remedy: String,
+    /// Whether nothing of a part runs, so that `status` fails.
+    is_fatal: bool,
+}
+
 /// What an agent has.
+pub(in crate::cli) struct AgentState {
+    agent: Agent,
+    is_used: bool,
+    user: Installed,
+    project: Installed,
+    /// Whether Codex runs our hooks.
+    trusted: Option<bool>,
+    pub(in crate::cli) problems: Vec<Problem>,
+}
+
+/// What an agent has in one scope.
 struct Installed {
     parts: Vec<Part>,
     /// Other versions of our entries.
     outdated: bool,
+    problems: Vec<Problem>,
 }
 
 impl Installed {
-    fn read(agent: Agent, scope: Scope, locations: &Locations, program: &Program) -> Self {
-        let parts = installed(agent, scope, locations, program, read_text);
-        let mut targets = targets(agent, scope, &parts, locations, program).into_iter();
+    fn read(agent: Agent, scope: Scope, locations: &Locations) -> Result<Self, Error> {
+        let program = program(scope)?;
+        let parts = installed(agent, scope, locations, &program, read_text);
+        let mut problems = Vec::new();
+        for target in targets(agent, scope, &Part::ALL, locations, &program) {
+            let path = target.path.display();
+            let broken = match File::read(&target.path) {
+                Ok(file) if file.exists() => match target.content.presence(file.text()) {
+                    Err(EditError::Syntax { format, line, .. }) => {
+                        format!("{path}: invalid {format}, line {line}")
+                    }
+                    Err(error) => format!("{path}: {error}"),
+                    Ok(_) => continue,
+                },
+                Ok(_) => continue,
+                Err(error) => error.message,
+            };
+            problems.push(Problem {
+                what: broken,
+                remedy: "correct the file".to_owned(),
+                is_fatal: true,
+            });
+        }
+        let flag = match scope {
+            Scope::User => "",
+            Scope::Project => " --project",
+        };
+        let remedy = format!(
+            "run `sightline agents install --agent {}{flag}`",
+            agent.name()
+        );
+        let name = scope_name(scope);
+        let mut targets = targets(agent, scope, &parts, locations, &program).into_iter();
+        let mut bare = false;
         let outdated = targets.any(|target| {
             let text = read_text(&target.path).unwrap_or_default();
-            target.content.presence(&text) != Ok(Presence::Current)
+            match target.content.presence(&text) {
+                Ok(Presence::Current) | Err(_) => false,
+                _ if names_program_only(agent, scope, &parts, locations, &target.path, &text) => {
+                    bare = true;
+                    false
+                }
+                _ => true,
+            }
         });
-        Self { parts, outdated }
+        if outdated {
+            problems.push(Problem {
+                what: format!("out of date ({name})"),
+                remedy: remedy.clone(),
+                is_fatal: false,
+            });
+        }
+        if bare {
+            problems.push(Problem {
+                what: format!(
+                    "`sightline` is named without its folder ({name}), so it is not found if the agent has a shorter PATH"
+                ),
+                remedy,
+                is_fatal: false,
+            });
+        }
+        Ok(Self {
+            parts,
+            outdated,
+            problems,
+        })
+    }
+}
+
+/// Returns whether the entries of a user are as they should be, but name the program without its path.
+fn names_program_only(
+    agent: Agent,
+    scope: Scope,
+    parts: &[Part],
+    locations: &Locations,
+    path: &Path,
+    text: &str,
+) -> bool {
+    let Ok(bare) = program(Scope::Project) else {
+        return false;
+    };
+    let mut targets = targets(agent, scope, parts, locations, &bare).into_iter();
+    scope == Scope::User
+        && targets
+            .find(|target| target.path == path)
+            .is_some_and(|target| target.content.presence(text) == Ok(Presence::Current))
+}
+
+impl AgentState {
+    pub(super) fn read(agent: Agent, locations: &Locations) -> Result<Self, Error> {
+        let mut user = Installed::read(agent, Scope::User, locations)?;
+        let mut project = Installed::read(agent, Scope::Project, locations)?;
+        let mut problems: Vec<Problem> = user.problems.drain(..).collect();
+        // Both scopes can be one file.
+        problems.extend(project.problems.drain(..));
+        let parts: Vec<Part> = user.parts.iter().chain(&project.parts).copied().collect();
+        problems.extend(
+            switched_off(agent, locations, &parts)
+                .into_iter()
+                .map(|switch| Problem {
+                    what: switch.to_string(),
+                    remedy: "remove the setting".to_owned(),
+                    is_fatal: true,
+                }),
+        );
+        let has_hooks = |installed: &Installed| {
+            [Part::Context, Part::Access]
+                .iter()
+                .any(|part| installed.parts.contains(part))
+        };
+        let trusted =
+            (agent == Agent::Codex && has_hooks(&user)).then(|| codex_trusts_hooks(locations));
+        if trusted == Some(false) {
+            problems.push(Problem {
+                what: "hooks not approved yet".to_owned(),
+                remedy: "open Codex and enter /hooks".to_owned(),
+                is_fatal: false,
+            });
+        }
+        if agent == Agent::Cline && has_hooks(&user) && has_failed_to_load(&locations.cline_log()) {
+            problems.push(Problem {
+                what: format!(
+                    "Cline went on without plugins in the last 24 hours ({})",
+                    locations.cline_log().display()
+                ),
+                remedy: "start Cline again; its plugins must load within 4 seconds".to_owned(),
+                is_fatal: true,
+            });
+        }
+        Ok(Self {
+            agent,
+            is_used: locations.folder(agent).is_dir(),
+            user,
+            project,
+            trusted,
+            problems,
+        })
+    }
+
+    pub(in crate::cli) fn is_connected(&self) -> bool {
+        !self.user.parts.is_empty() || !self.project.parts.is_empty()
+    }
+
+    pub(in crate::cli) fn title(&self) -> &'static str {
+        self.agent.title()
+    }
+
+    /// Returns what is connected, and the problems.
+    fn notes(&self, on_path: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (scope, installed) in [(Scope::User, &self.user), (Scope::Project, &self.project)] {
+            if !installed.parts.is_empty() {
+                let names = names(&installed.parts).join(", ");
+                notes.push(format!("{names} ({})", scope_name(scope)));
+            }
+        }
+        for problem in &self.problems {
+            notes.push(format!("{}: {}", problem.what, problem.remedy));
+        }
+        if notes.is_empty() {
+            let note = if self.is_used {
+                "not connected"
+            } else {
+                "not found"
+            };
+            notes.push(note.to_owned());
+        }
+        if self.is_used && !on_path {
+            notes.push(format!("`{}` is not on the PATH", self.agent.name()));
+        }
+        notes
     }
 }
 
 pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
     let locations = locations(root.path.as_path().to_owned())?;
-    let program = program()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut rows = Vec::new();
     let mut lines = String::new();
+    let mut fails = false;
     for agent in Agent::ALL {
         if !named.is_empty() && !named.contains(&AgentName(agent)) {
             continue;
         }
-        let is_used = locations.folder(agent).is_dir();
-        let user = Installed::read(agent, Scope::User, &locations, &program);
-        let project = Installed::read(agent, Scope::Project, &locations, &program);
-        let names = |parts: &[Part]| parts.iter().map(|part| part.name()).collect::<Vec<_>>();
-        let mut notes = Vec::new();
-        for (scope, installed) in [("user", &user), ("project", &project)] {
-            if !installed.parts.is_empty() {
-                notes.push(format!("{} ({scope})", names(&installed.parts).join(", ")));
-            }
-            if installed.outdated {
-                notes.push(format!(
-                    "out of date ({scope}): run `sightline agents install --agent {}`",
-                    agent.name()
-                ));
-            }
-        }
-        if notes.is_empty() {
-            notes.push(
-                if is_used {
-                    "not connected"
-                } else {
-                    "not found"
-                }
-                .to_owned(),
-            );
-        }
-        let trusted = (agent == Agent::Codex && user.parts.contains(&Part::Access))
-            .then(|| codex_trusts_hooks(&locations));
-        if trusted == Some(false) {
-            notes.push("hooks not approved yet: open Codex and enter /hooks".to_owned());
-        }
-        let on_path = on_path(&path, program_name(agent));
-        if is_used && !on_path {
-            notes.push(format!("`{}` is not on the PATH", program_name(agent)));
-        }
-        lines.push_str(&format!("{:<13} {}\n", agent.title(), notes.join("; ")));
+        let state = AgentState::read(agent, &locations)?;
+        fails |= state.problems.iter().any(|problem| problem.is_fatal);
+        let on_path = on_path(&path, agent.name());
+        let notes = state.notes(on_path).join("; ");
+        lines.push_str(&format!("{:<13} {notes}\n", agent.title()));
+        let problems: Vec<&str> = state
+            .problems
+            .iter()
+            .map(|problem| problem.what.as_str())
+            .collect();
         rows.push(json!({
             "agent": agent.name(),
             "title": agent.title(),
-            "used": is_used,
+            "used": state.is_used,
             "onPath": on_path,
-            "user": names(&user.parts),
-            "project": names(&project.parts),
-            "outdated": user.outdated || project.outdated,
-            "trusted": trusted,
+            "user": names(&state.user.parts),
+            "project": names(&state.project.parts),
+            "outdated": state.user.outdated || state.project.outdated,
+            "trusted": state.trusted,
+            "problems": problems,
         }));
     }
     print(&if workspace.json {
@@ -97,12 +269,28 @@ pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, 
     } else {
         lines
     })?;
-    Ok(DONE)
+    Ok(if fails { NEGATIVE } else { DONE })
 }
 
-/// Returns the name of an agent's program.
-fn program_name(agent: Agent) -> &'static str {
-    agent.name()
+fn names(parts: &[Part]) -> Vec<&'static str> {
+    parts.iter().map(|part| part.name()).collect()
+}
+
+fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::User => "user",
+        Scope::Project => "project",
+    }
+}
+
+/// Returns the settings that keep an agent from running parts.
+pub(super) fn switched_off(agent: Agent, locations: &Locations, parts: &[Part]) -> Vec<Switch> {
+    let is_set = |name: &str| {
+        std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+    };
+    let mut found = switches(agent, locations, read_text, is_set);
+    found.retain(|switch| parts.iter().any(|part| switch.concerns(*part)));
+    found
 }
 
 fn codex_trusts_hooks(locations: &Locations) -> bool {
@@ -114,4 +302,22 @@ fn codex_trusts_hooks(locations: &Locations) -> bool {
         .and_then(|text| serde_json::from_str(&text).map_err(|_| ErrorKind::InvalidParams));
     let config = text(&folder.join("config.toml")).unwrap_or_default();
     hooks.is_ok_and(|hooks| codex_trust::is_trusted(&config, &hooks, &path.to_string_lossy()))
+}
+
+/// Returns whether the log of Cline says that it went on without plugins, a short time ago.
+fn has_failed_to_load(log: &Path) -> bool {
+    let tail = || -> io::Result<Option<String>> {
+        let mut file = fs::File::open(log)?;
+        let metadata = file.metadata()?;
+        let age = SystemTime::now().duration_since(metadata.modified()?);
+        if !metadata.is_file() || age.is_ok_and(|age| age > LOG_AGE) {
+            return Ok(None);
+        }
+        file.seek(SeekFrom::Start(metadata.len().saturating_sub(LOG_TAIL)))?;
+        let mut tail = Vec::new();
+        file.take(LOG_TAIL).read_to_end(&mut tail)?;
+        Ok(Some(String::from_utf8_lossy(&tail).into_owned()))
+    };
+    let tail = tail().ok().flatten().unwrap_or_default();
+    tail.contains("plugin loading failed")
 }

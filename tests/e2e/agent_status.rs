@@ -1,0 +1,282 @@
+//! `sightline agents status` and `doctor`: what keeps a connected agent from running our entries.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::agents::Home;
+
+impl Home {
+    /// Connects an agent. Returns what `status` says then.
+    fn connect(&self, agent: &str) -> String {
+        self.run(&["install", "--agent", agent, "--yes"], 0);
+        self.run(&["status", "--agent", agent], 0)
+    }
+
+    fn doctor(&self) -> (bool, String) {
+        let output = self.command(&["doctor", "--json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = report["findings"].as_array().unwrap().iter();
+        let agents = findings.clone().find(|finding| finding["what"] == "agents");
+        let agents = agents.unwrap();
+        let found = agents["found"].as_str().unwrap().to_owned();
+        (agents["ok"].as_bool().unwrap(), found)
+    }
+}
+
+/// Adds a member to a JSON file, or a file with it.
+fn set(file: &std::path::Path, member: &str) {
+    let text = fs::read_to_string(file).unwrap_or_else(|_| "{}".to_owned());
+    let rest = text.trim_start().strip_prefix('{').unwrap();
+    let comma = if rest.trim() == "}" { "" } else { "," };
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, format!("{{{member}{comma}{rest}")).unwrap();
+}
+
+#[test]
+fn settings_that_switch_hooks_off_are_found() {
+    // Agent, file (of the project if it begins with `./`), what is in it, and the setting.
+    let cases = [
+        (
+            "claude",
+            ".claude/settings.json",
+            r#""disableAllHooks": true"#,
+            "disableAllHooks",
+        ),
+        (
+            "claude",
+            "./.claude/settings.json",
+            r#""disableAllHooks": true"#,
+            "disableAllHooks",
+        ),
+        (
+            "claude",
+            "./.claude/settings.local.json",
+            r#""disableAllHooks": true"#,
+            "disableAllHooks",
+        ),
+        (
+            "qwen",
+            ".qwen/settings.json",
+            r#""disableAllHooks": true"#,
+            "disableAllHooks",
+        ),
+        (
+            "qwen",
+            ".qwen/settings.json",
+            r#""mcp": {"excluded": ["sightline"]}"#,
+            "mcp.excluded",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            r#""hooksConfig": {"enabled": false}"#,
+            "hooksConfig.enabled",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            r#""hooksConfig": {"disabled": ["sightline"]}"#,
+            "hooksConfig.disabled",
+        ),
+        (
+            "gemini",
+            "./.gemini/settings.json",
+            r#""mcp": {"excluded": ["sightline"]}"#,
+            "mcp.excluded",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            r#""mcp": {"allowed": ["other"]}"#,
+            "mcp.allowed",
+        ),
+        (
+            "cline",
+            ".cline/data/settings/global-settings.json",
+            r#""disabledPlugins": ["HOME/.cline/plugins/sightline.js"]"#,
+            "disabledPlugins",
+        ),
+    ];
+    for (agent, file, member, setting) in cases {
+        let home = Home::new();
+        let text = home.connect(agent);
+        assert!(!text.contains("switched off"), "{text}");
+        let path = match file.strip_prefix("./") {
+            Some(file) => home.workspace.root().join(file),
+            None => home.folder.join(file),
+        };
+        set(
+            &path,
+            &member.replace("HOME", home.folder.to_str().unwrap()),
+        );
+        let text = home.run(&["status", "--agent", agent], 1);
+        let expected = format!("switched off by `{setting}` in {}", path.display());
+        assert!(text.contains(&expected), "{text}");
+        let (is_ok, found) = home.doctor();
+        assert!(!is_ok && found.contains(&expected), "{found}");
+        // Installing tells it too.
+        let text = home.run(&["install", "--agent", agent, "--yes"], 0);
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
+fn the_strongest_file_decides() {
+    let home = Home::new();
+    home.connect("claude");
+    let root = home.workspace.root();
+    set(
+        &home.folder.join(".claude/settings.json"),
+        r#""disableAllHooks": true"#,
+    );
+    set(
+        &root.join(".claude/settings.local.json"),
+        r#""disableAllHooks": false"#,
+    );
+    home.run(&["status", "--agent", "claude"], 0);
+    assert!(home.doctor().0);
+}
+
+#[test]
+fn codex_hooks_that_are_off_or_not_approved_are_a_problem_for_doctor() {
+    let home = Home::new();
+    let text = home.connect("codex");
+    assert!(text.contains("not approved"), "{text}");
+    let (is_ok, found) = home.doctor();
+    assert!(
+        !is_ok && found.contains("Codex: hooks not approved"),
+        "{found}"
+    );
+    let config = home.folder.join(".codex/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("[features]\nhooks = false\n\n{text}")).unwrap();
+    let text = home.run(&["status", "--agent", "codex"], 1);
+    assert!(
+        text.contains("switched off by `features.hooks` in"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_variable_and_a_log_are_found() {
+    let mut home = Home::new();
+    home.connect("opencode");
+    home.variables.push(("OPENCODE_PURE", "1".to_owned()));
+    let text = home.run(&["status", "--agent", "opencode"], 1);
+    assert!(
+        text.contains("`OPENCODE_PURE` in the environment"),
+        "{text}"
+    );
+    home.connect("cline");
+    let log = home.folder.join(".cline/data/logs/cline.log");
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    fs::write(
+        &log,
+        "{\"msg\":\"plugin loading failed; continuing without plugins (x)\"}\n",
+    )
+    .unwrap();
+    let text = home.run(&["status", "--agent", "cline"], 1);
+    assert!(text.contains("went on without plugins"), "{text}");
+    assert!(!home.doctor().0);
+}
+
+#[test]
+fn a_broken_file_is_not_a_missing_connection() {
+    let home = Home::new();
+    home.connect("claude");
+    for (file, text, line) in [
+        (".claude/settings.json", "{\n  \"a\": 1,\n  \"b\": [\n", 3),
+        (".codex/config.toml", "a = 1\nb = \n", 2),
+    ] {
+        let path = home.folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        let agent = if file.starts_with(".claude") {
+            "claude"
+        } else {
+            "codex"
+        };
+        let text = home.run(&["status", "--agent", agent], 1);
+        let format = if agent == "claude" { "JSON" } else { "TOML" };
+        let expected = format!("{}: invalid {format}, line {line}", path.display());
+        assert!(
+            text.contains(&expected) && !text.contains("not connected"),
+            "{text}"
+        );
+        let (is_ok, found) = home.doctor();
+        assert!(!is_ok && found.contains(&expected), "{found}");
+    }
+}
+
+#[test]
+fn configuration_that_a_variable_moved_is_found() {
+    // Agent, variable, its value below the home, and a file that is written.
+    let cases = [
+        ("claude", "CLAUDE_CONFIG_DIR", "a b", "a b/settings.json"),
+        ("codex", "CODEX_HOME", "a/", "a/hooks.json"),
+        (
+            "gemini",
+            "GEMINI_CLI_HOME",
+            "a b",
+            "a b/.gemini/settings.json",
+        ),
+        ("qwen", "QWEN_HOME", "a b", "a b/settings.json"),
+        ("copilot", "COPILOT_HOME", "a", "a/hooks/sightline.json"),
+        (
+            "opencode",
+            "XDG_CONFIG_HOME",
+            "a",
+            "a/opencode/plugins/sightline.js",
+        ),
+        ("cline", "CLINE_DIR", "a", "a/plugins/sightline.js"),
+        (
+            "cline",
+            "CLINE_DIR",
+            "a",
+            "a/data/settings/cline_mcp_settings.json",
+        ),
+        (
+            "cline",
+            "CLINE_DATA_DIR",
+            "a",
+            "a/settings/cline_mcp_settings.json",
+        ),
+        ("cline", "CLINE_MCP_SETTINGS_PATH", "a.json", "a.json"),
+    ];
+    for (agent, variable, value, file) in cases {
+        let mut home = Home::new();
+        let value = format!("{}/{value}", home.folder.display());
+        home.variables.push((variable, value));
+        home.run(&["install", "--agent", agent, "--yes"], 0);
+        assert!(home.folder.join(file).exists(), "{variable}");
+        home.run(&["uninstall", "--agent", agent, "--yes"], 0);
+        assert_eq!(fs::read_dir(&home.folder).unwrap().count(), 0, "{variable}");
+        for unset in ["", " ", "relative"] {
+            home.variables.last_mut().unwrap().1 = unset.to_owned();
+            home.run(&["install", "--agent", agent, "--yes"], 0);
+            assert!(
+                !home.workspace.root().join("relative").exists(),
+                "{variable}"
+            );
+            assert!(!home.folder.join(file).exists(), "{variable}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_two_agents_share_is_up_to_date_for_both() {
+    let home = Home::new();
+    for (first, second) in [("claude", "copilot"), ("copilot", "claude")] {
+        home.run(&["install", "--agent", first, "--project", "--yes"], 0);
+        let status = home.run(&["status"], 0);
+        assert!(!status.contains("out of date"), "{status}");
+        home.run(&["install", "--agent", second, "--project", "--yes"], 0);
+        let status = home.run(&["status"], 0);
+        assert!(!status.contains("out of date"), "{status}");
+        for agent in [first, second] {
+            home.run(&["uninstall", "--agent", agent, "--project", "--yes"], 0);
+        }
+        assert!(!home.workspace.root().join(".mcp.json").exists());
+    }
+}
