@@ -300,12 +300,14 @@
 
 --- Params of `sightline/environmentDetails`.
 ---@class sightline.EnvironmentDetailsParams
+---@field changedFiles? string[] URIs of further files that changed since the agent last read or wrote them, for clients that track files themselves.
 ---@field consume? boolean Mark terminal output and recently modified files as delivered. If false, the request has no side effects. Default: `true`.
 ---@field includeFiles? boolean Include the file list, the workspace configuration and the command line tools. Default: `false`.
 ---@field maxFiles? integer Maximum number of entries in the file list. Default: `200`.
 ---@field mode? sightline.Mode Mode of the agent. Default: `"act"`.
 ---@field model? sightline.ModelRef Model, for the size of its context window.
 ---@field now? integer Time to print, in milliseconds since the Unix epoch, for reproducible output. Defaults to the clock of the server.
+---@field requesterPids? integer[] Process ids of the program that asks and of its parents. The terminal in which it runs is left out.
 ---@field sections? sightline.SectionId[] Return only these sections, in protocol order.
 ---@field sinceRevision? integer Return only the current time and the sections that changed since this revision of an earlier result.
 ---@field taskId? string Id of the task, for its recently modified files.
@@ -954,6 +956,7 @@
 
 --- One terminal.
 ---@class sightline.Terminal
+---@field alternateScreen? boolean True while a program uses the alternate screen. What it shows is not output.
 ---@field command? string The running command, or the last one.
 ---@field cwd? string Working directory.
 ---@field exitCode? integer Exit code of the last command.
@@ -961,6 +964,7 @@
 ---@field isBusy boolean True while a command is running.
 ---@field name? string Title of the terminal.
 ---@field newOutput? string Output since the last notification. Appended to the unread output.
+---@field pid? integer Process id of the first process, usually the shell. An agent does not get the output of the terminal in which it runs.
 
 --- Source of the text of a `readFile` result.
 ---@alias sightline.TextSource
@@ -1030,6 +1034,7 @@
 
 --- Result of `sightline/unsavedFiles`.
 ---@class sightline.UnsavedFilesResult
+---@field editor? string Name of the editor.
 ---@field uris string[] Their `file:` URIs, without those of files that agents may not see.
 
 --- Token usage of a request to a model, as reported by the provider.

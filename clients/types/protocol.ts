@@ -751,6 +751,11 @@ export type DifferenceStatus =
 /** Params of `sightline/environmentDetails`. */
 export interface EnvironmentDetailsParams {
   /**
+   * URIs of further files that changed since the agent last read or wrote them, for clients that
+   * track files themselves.
+   */
+  changedFiles?: string[];
+  /**
    * Mark terminal output and recently modified files as delivered. If false, the
    * request has no side effects.
    * Default: `true`.
@@ -778,6 +783,11 @@ export interface EnvironmentDetailsParams {
    * Defaults to the clock of the server.
    */
   now?: number;
+  /**
+   * Process ids of the program that asks and of its parents. The terminal in which it runs is left
+   * out.
+   */
+  requesterPids?: number[];
   /** Return only these sections, in protocol order. */
   sections?: SectionId[];
   /**
@@ -2035,6 +2045,8 @@ export interface TaskSummary {
 
 /** One terminal. */
 export interface Terminal {
+  /** True while a program uses the alternate screen. What it shows is not output. */
+  alternateScreen?: boolean;
   /** The running command, or the last one. */
   command?: string;
   /** Working directory. */
@@ -2052,6 +2064,11 @@ export interface Terminal {
   name?: string;
   /** Output since the last notification. Appended to the unread output. */
   newOutput?: string;
+  /**
+   * Process id of the first process, usually the shell. An agent does not get the output of the
+   * terminal in which it runs.
+   */
+  pid?: number;
 }
 
 /** Source of the text of a `readFile` result. */
@@ -2210,6 +2227,8 @@ export interface UnsavedFilesParams {
 
 /** Result of `sightline/unsavedFiles`. */
 export interface UnsavedFilesResult {
+  /** Name of the editor. */
+  editor?: string;
   /** Their `file:` URIs, without those of files that agents may not see. */
   uris: string[];
 }

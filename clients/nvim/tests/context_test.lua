@@ -343,7 +343,7 @@ test('shell integration is believed', function()
     require('sightline.terminals').forget(1)
     require('sightline.terminals').send({ id = 1 })
     compat.notify = notify
-    return { sent.isBusy, sent.exitCode or -1, sent.cwd }
+    return { sent.isBusy, sent.exitCode or -1, sent.pid }
   ]]
   local function request(sequence)
     editor:lua([[require('sightline.terminals').requested(vim.api.nvim_get_current_buf(), ...)]], sequence)
@@ -355,6 +355,7 @@ test('shell integration is believed', function()
   request('\27]133;D;7')
   local state = editor:lua(busy)
   same({ state[1], state[2] }, { false, 7 })
+  same(state[3], editor:lua([[return vim.b.terminal_job_pid]]))
   editor:quit()
 end)
 

@@ -18,6 +18,7 @@ const MAX_OUTPUT = 256 * 1024;
 
 interface State {
   readonly id: string;
+  pid: number | undefined;
   command: string | undefined;
   exitCode: number | undefined;
   running: vscode.TerminalShellExecution | undefined;
@@ -34,8 +35,20 @@ export function trackTerminals(client: Client): vscode.Disposable {
   const stateOf = (terminal: vscode.Terminal): State => {
     let state = states.get(terminal);
     if (!state) {
-      state = { id: String(++lastId), command: undefined, exitCode: undefined, running: undefined, output: "" };
+      const created: State = {
+        id: String(++lastId),
+        pid: undefined,
+        command: undefined,
+        exitCode: undefined,
+        running: undefined,
+        output: "",
+      };
+      state = created;
       states.set(terminal, state);
+      void terminal.processId.then((pid) => {
+        created.pid = pid;
+        schedule();
+      });
     }
     return state;
   };
@@ -117,6 +130,7 @@ function toWire(terminal: vscode.Terminal, state: State): Terminal {
     ...(cwd !== undefined && { cwd }),
     ...(state.exitCode !== undefined && { exitCode: state.exitCode }),
     ...(state.output !== "" && { newOutput: state.output }),
+    ...(state.pid !== undefined && { pid: state.pid }),
   };
 }
 

@@ -115,6 +115,13 @@ pub struct Terminal {
     /// Exit code of the last command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
+    /// Process id of the first process, usually the shell. An agent does not get the output of the
+    /// terminal in which it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// True while a program uses the alternate screen. What it shows is not output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alternate_screen: Option<bool>,
 }
 
 fn string_or_number<'de, D>(deserializer: D) -> Result<String, D::Error>
@@ -259,6 +266,9 @@ pub struct UnsavedFilesParams {
 pub struct UnsavedFilesResult {
     /// Their `file:` URIs, without those of files that agents may not see.
     pub uris: Vec<String>,
+    /// Name of the editor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub editor: Option<String>,
 }
 
 /// Params of `sightline/openFile`.

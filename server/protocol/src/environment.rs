@@ -4,6 +4,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Text of the visible files section if there are none.
+pub const NO_VISIBLE_FILES: &str = "(No visible files)";
+/// Text of the open tabs section if there are none.
+pub const NO_OPEN_TABS: &str = "(No open tabs)";
+
 /// Params of `sightline/environmentDetails`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
@@ -33,6 +38,14 @@ pub struct EnvironmentDetailsParams {
     /// URIs of further files with unsaved changes, such as those of another editor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsaved_files: Vec<String>,
+    /// URIs of further files that changed since the agent last read or wrote them, for clients that
+    /// track files themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<String>,
+    /// Process ids of the program that asks and of its parents. The terminal in which it runs is left
+    /// out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requester_pids: Vec<u32>,
     /// Mark terminal output and recently modified files as delivered. If false, the
     /// request has no side effects.
     pub consume: bool,
@@ -58,6 +71,8 @@ impl Default for EnvironmentDetailsParams {
             sections: None,
             since_revision: None,
             unsaved_files: Vec::new(),
+            changed_files: Vec::new(),
+            requester_pids: Vec::new(),
             consume: true,
             now: None,
             time_zone: None,

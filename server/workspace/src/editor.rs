@@ -44,6 +44,26 @@ pub struct TerminalState {
     /// The end of the read output of the command that still runs. It identifies the file whose
     /// content continues in `unread`.
     pub earlier: String,
+    /// Whether `unread` starts while a program uses the alternate screen.
+    pub starts_in_alternate_screen: bool,
+}
+
+/// Returns where a text of a terminal enters and leaves the alternate screen: start and end of the escape sequence,
+/// and whether it enters.
+pub(crate) fn screen_switches(text: &str) -> impl Iterator<Item = (usize, usize, bool)> + '_ {
+    const INTRODUCER: &str = "\u{1b}[?";
+    text.match_indices(INTRODUCER).filter_map(|(at, _)| {
+        let modes = &text[at + INTRODUCER.len()..];
+        let length = modes.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+        let enters = match modes.as_bytes().get(length)? {
+            b'h' => true,
+            b'l' => false,
+            _ => return None,
+        };
+        let mut modes = modes[..length].split(';');
+        let is_switch = modes.any(|mode| matches!(mode, "47" | "1047" | "1049"));
+        is_switch.then_some((at, at + INTRODUCER.len() + length + 1, enters))
+    })
 }
 
 impl TerminalState {
@@ -69,6 +89,9 @@ impl TerminalState {
         let mut cut = bytes;
         while !self.unread.is_char_boundary(cut) {
             cut += 1;
+        }
+        if let Some((.., enters)) = screen_switches(&self.unread[..cut]).last() {
+            self.starts_in_alternate_screen = enters;
         }
         self.earlier.extend(self.unread.drain(..cut));
         let excess = self.earlier.len().saturating_sub(limits::MAX_EARLIER_BYTES);
@@ -172,6 +195,7 @@ impl EditorState {
             let goes_on = before.is_busy && before.command == state.terminal.command;
             if !goes_on && state.unread.is_empty() {
                 state.earlier.clear();
+                state.starts_in_alternate_screen = false;
             }
             if !output.is_empty() {
                 state.receive(&output, before.command.filter(|_| before.is_busy));

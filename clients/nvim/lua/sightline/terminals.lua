@@ -181,6 +181,7 @@ local function describe(bufnr, terminal)
     cwd = cwd or terminal.cwd,
     isBusy = busy,
     exitCode = not busy and terminal.exit_code or nil,
+    pid = not terminal.ended and terminal.pid or nil,
   }
 end
 

@@ -6,9 +6,11 @@ use sightline_protocol::environment::{
     EnvironmentDetailsParams, EnvironmentDetailsResult, ModelRef,
 };
 use sightline_workspace::{
+    access::AccessView,
     cancel::Cancel,
     clock::now_millis,
     environment::{self, CliTools, FileList, Inputs},
+    limits,
     listing::{self, ListOptions},
     path::RelPath,
     tracker,
@@ -50,6 +52,7 @@ pub(crate) fn run(
             deleted: modified.deleted,
             location: view.roots().place(modified.file.abs.clone()),
         })
+        .chain(changed_files(&view, &params.changed_files))
         .collect();
 
     let options = ListOptions {
@@ -104,6 +107,24 @@ pub(crate) fn run(
         on_delivered,
         ..answer.into()
     })
+}
+
+/// Returns the files that the client reports as changed.
+fn changed_files<'a>(
+    view: &'a AccessView,
+    uris: &'a [String],
+) -> impl Iterator<Item = environment::ModifiedFile> + 'a {
+    uris.iter()
+        .take(limits::MAX_EDITOR_ITEMS)
+        .filter_map(|uri| {
+            let location = view.roots().locate(uri).ok()?;
+            let path = view.roots().absolute(&location);
+            Some(environment::ModifiedFile {
+                path: uri.clone(),
+                deleted: std::fs::symlink_metadata(path.as_path()).is_err(),
+                location,
+            })
+        })
 }
 
 /// Rejects negative and non-finite numbers.

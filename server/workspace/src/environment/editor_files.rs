@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, path::Path};
 
-use sightline_protocol::settings::OutsideFiles;
+use sightline_protocol::{
+    environment::{NO_OPEN_TABS, NO_VISIBLE_FILES},
+    settings::OutsideFiles,
+};
 
 use super::{
     Inputs,
@@ -38,7 +41,7 @@ pub(super) fn visible(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDra
     let visible = inputs.editor.visible();
     let mut draft = list(inputs, &visible.value, Missing::LeaveOut, cancel)?;
     if draft.lines.is_empty() {
-        draft.lines.push("(No visible files)".to_owned());
+        draft.lines.push(NO_VISIBLE_FILES.to_owned());
     }
     draft.derived = visible.derived;
     Ok(draft)
@@ -48,7 +51,7 @@ pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft,
     let tabs = inputs.editor.tabs();
     let mut draft = list(inputs, &tabs.value, Missing::LeaveOut, cancel)?;
     if draft.lines.is_empty() {
-        draft.lines.push("(No open tabs)".to_owned());
+        draft.lines.push(NO_OPEN_TABS.to_owned());
     }
     draft.derived = tabs.derived;
     Ok(draft)

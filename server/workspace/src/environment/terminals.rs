@@ -1,6 +1,8 @@
 //! The terminal sections: running commands, and output since the last block.
 //!
-//! They never wait for output. A terminal is left out if its command, or a command that its unread
+//! They never wait for output. The terminal of the agent that asks is left out, and so are those of other known
+//! agents: what they show is their own screen. The same holds for the alternate screen and for programs that use it.
+//! A terminal is left out if its command, or a command that its unread
 //! output may come from, names a denied file. Otherwise only the lines that name a denied file are
 //! left out.
 
@@ -12,8 +14,45 @@ use super::{
     denied_output::DeniedOutput,
     render::{DeliveredItem, Delivery, SectionDraft},
 };
-use crate::{cancel::Cancel, editor::TerminalState, error::Error, escape, plural::plural};
+use crate::{
+    cancel::Cancel,
+    editor::{TerminalState, screen_switches},
+    error::Error,
+    escape,
+    plural::plural,
+};
 
+/// Programs of coding agents.
+const AGENTS: &[&str] = &[
+    "aider",
+    "amp",
+    "auggie",
+    "claude",
+    "claude-code",
+    "cline",
+    "codex",
+    "copilot",
+    "crush",
+    "cursor-agent",
+    "droid",
+    "gemini",
+    "gemini-cli",
+    "goose",
+    "opencode",
+    "opencode-ai",
+    "qwen",
+    "qwen-code",
+];
+/// Programs that show a screen instead of output.
+const SCREEN_PROGRAMS: &[&str] = &[
+    "btop", "emacs", "fzf", "helix", "htop", "hx", "lazygit", "less", "man", "more", "nano",
+    "nvim", "screen", "tig", "tmux", "top", "vi", "vim", "watch", "zellij",
+];
+/// Programs that start the program named after them.
+const STARTERS: &[&str] = &[
+    "bun", "bunx", "command", "dlx", "env", "exec", "nice", "node", "nohup", "npm", "npx", "pnpm",
+    "pnpx", "sudo", "time", "uvx", "yarn",
+];
 /// Maximum lines of output shown in full. Longer output is shortened to its start and end.
 const MAX_LINES: usize = 500;
 /// Lines kept at each end.
@@ -79,6 +118,16 @@ fn label_and_redactor<'a>(
     draft: &mut SectionDraft,
 ) -> Option<(String, Redactor<'a>)> {
     let terminal = &state.terminal;
+    let is_own = terminal
+        .pid
+        .is_some_and(|pid| inputs.params.requester_pids.contains(&pid));
+    if is_own || terminal.is_busy && runs(terminal, AGENTS) {
+        draft.delivered.push(Delivery {
+            line: None,
+            what: delivered(state),
+        });
+        return None;
+    }
     let label = label(terminal);
     let mut names = Redactor::new(inputs.access, terminal.cwd.as_deref());
     // Checks the label as shown, and each possible command as sent: neither an escape sequence nor
@@ -99,6 +148,36 @@ fn label_and_redactor<'a>(
         what: delivered(state),
     });
     None
+}
+
+/// Returns whether one of these programs is the command of a terminal.
+fn runs(terminal: &Terminal, programs: &[&str]) -> bool {
+    let command = terminal.command.as_deref().unwrap_or_default();
+    command
+        .split([';', '|', '&', '\n', '(', ')'])
+        .filter_map(program)
+        .any(|program| programs.contains(&program.as_str()))
+}
+
+/// Returns the name of the program that a simple command starts.
+fn program(command: &str) -> Option<String> {
+    let names = command.split_whitespace().map(|word| {
+        let name = word.trim_matches(['"', '\'']).rsplit(['/', '\\']).next();
+        let name = name.unwrap_or_default().to_ascii_lowercase();
+        let name = name.split('@').next().unwrap_or_default();
+        let endings = [".exe", ".cmd", ".js", ".mjs", ".cjs"];
+        let plain = endings.iter().find_map(|end| name.strip_suffix(end));
+        plain.unwrap_or(name).to_owned()
+    });
+    names
+        .zip(command.split_whitespace())
+        .find(|(name, word)| {
+            let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
+                name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            });
+            !word.starts_with('-') && !is_assignment && !STARTERS.contains(&name.as_str())
+        })
+        .map(|(name, _)| name)
 }
 
 /// Returns the command, or the next best label.
@@ -125,7 +204,16 @@ fn output(
     names: &mut Redactor<'_>,
     cancel: &Cancel,
 ) -> Result<Option<TerminalOutput>, Error> {
-    let text = plain(&state.unread);
+    let terminal = &state.terminal;
+    let shows_screen = terminal.alternate_screen == Some(true)
+        || terminal.is_busy && runs(terminal, SCREEN_PROGRAMS);
+    if shows_screen {
+        return Ok(None);
+    }
+    let text = plain(&without_alternate_screen(
+        &state.unread,
+        state.starts_in_alternate_screen,
+    ));
     let mut lines: Vec<&str> = text
         .trim_start_matches('\n')
         .trim_end()
@@ -192,6 +280,23 @@ impl TerminalOutput {
         }
         self.content.is_hidden(line, denied) || denied
     }
+}
+
+/// Returns the text that a program printed outside of the alternate screen.
+fn without_alternate_screen(raw: &str, mut is_inside: bool) -> String {
+    let mut kept = String::with_capacity(raw.len());
+    let mut start = 0;
+    for (at, end, enters) in screen_switches(raw) {
+        if !is_inside {
+            kept.push_str(&raw[start..at]);
+        }
+        is_inside = enters;
+        start = end;
+    }
+    if !is_inside {
+        kept.push_str(&raw[start..]);
+    }
+    kept
 }
 
 /// Returns whether `line` is a prompt followed by a known command. The prompt character alone is

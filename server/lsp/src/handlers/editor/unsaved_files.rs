@@ -27,5 +27,6 @@ pub(crate) fn run(
     });
     Ok(UnsavedFilesResult {
         uris: uris.collect(),
+        editor: Some(snapshot.client_info.host.clone()),
     })
 }
