@@ -161,6 +161,14 @@ fn files_come_from_disk_without_an_editor() {
         text.contains("notes.txt") && !text.contains("secret.txt"),
         "{text}"
     );
+    let text = client.text("list_files", json!({ "limit": 1 }));
+    assert_eq!(text.matches("cut short").count(), 1, "{text}");
+    assert!(!text.contains("not complete"), "{text}");
+    let (text, is_error) = client.call("read_file", json!({ "path": "nosuch" }));
+    assert!(
+        is_error && text.contains("nosuch: no such file or directory"),
+        "{text}"
+    );
     let text = client.text(
         "check_access",
         json!({ "paths": ["secret.txt"], "command": "cat secret.txt" }),

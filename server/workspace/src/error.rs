@@ -46,7 +46,7 @@ pub enum Error {
     #[error("cannot list {0}: it is a link to a directory outside every workspace folder")]
     LinkToOutside(String),
     /// A file or directory cannot be opened.
-    #[error("cannot open {path}: {source}")]
+    #[error("cannot open {path}: {}", cause(source))]
     Open {
         /// The path.
         path: String,
@@ -123,6 +123,14 @@ pub enum Error {
     /// The tracked files cannot be encoded, which is a bug.
     #[error("cannot write the tracked files: {0}; please report this bug")]
     Encode(#[source] serde_json::Error),
+}
+
+/// Returns an error as the system words it.
+fn cause(error: &io::Error) -> String {
+    if is_absent(error) && error.raw_os_error().is_none() {
+        return "no such file or directory".to_owned();
+    }
+    error.to_string()
 }
 
 impl Error {

@@ -67,13 +67,7 @@ pub fn files(result: &ListFilesResult) -> String {
     if result.entries.is_empty() {
         return "No files.".to_owned();
     }
-    let mut text = result.text.clone();
-    if result.truncated {
-        text.push_str(
-            "\nThe list is not complete. Call again with a larger limit, or with a path below.",
-        );
-    }
-    text
+    result.text.clone()
 }
 
 /// The active file and the selected text. Lines and columns start at 1.
