@@ -24,6 +24,7 @@ export const AGENTS = [
       DISABLE_TELEMETRY: "1",
       DISABLE_AUTOUPDATER: "1",
     }),
+    continues: ["--continue"],
     read: (path) => call("Read", { file_path: path }),
     run: (command) => call("Bash", { command, description: "show" }),
     mcpRead: (path) => call("mcp__sightline__read_file", { path }),

@@ -1,6 +1,7 @@
 // Runs each agent with the configuration that `sightline agents install` writes.
 
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { AGENTS } from "./agents.mjs";
@@ -45,10 +46,19 @@ for (const agent of AGENTS) {
     }
 
     /** The same with variables in the environment of the agent. */
-    async function askWith(env, prompt, ...plan) {
+    function askWith(env, prompt, ...plan) {
+      return start(agent.command(program, prompt), env, plan);
+    }
+
+    /** The same in the last session. */
+    function askAgain(prompt) {
+      return start([...agent.command(program, prompt), ...agent.continues], {}, []);
+    }
+
+    async function start(command, env, plan) {
       model.plan = plan;
       model.requests = [];
-      const words = [...(agent.interpreter ? [agent.interpreter] : []), ...agent.command(program, prompt)];
+      const words = [...(agent.interpreter ? [agent.interpreter] : []), ...command];
       const { output } = await workspace.agent(words, { ...agent.env(model.url), ...env });
       return { requests: model.requests, output };
     }
@@ -70,6 +80,25 @@ for (const agent of AGENTS) {
         assert.match(results[0], /\.clineignore/);
         assert.match(results[1], /saved text/);
         assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
+      });
+    }
+
+    if (agent.continues) {
+      test("a change from outside is told to a continued session, once", async () => {
+        const path = join(workspace.project, "notes.txt");
+        await ask("Read it", agent.read(path));
+        const before = readFileSync(path);
+        writeFileSync(path, "CHANGED\n");
+        const told = await askAgain("The second prompt");
+        const { text } = told.requests[0] ?? assert.fail(told.output);
+        assert.match(text, /The second prompt/);
+        assert.equal(text.split("# Recently Modified Files").length, 2, text);
+        assert.match(text, /read them again before you edit:\\?n?\s*notes\.txt/);
+        writeFileSync(path, before);
+        const again = await askAgain("The third prompt");
+        assert.equal(again.requests[0].text.split("# Recently Modified Files").length, 3);
+        const last = await askAgain("The last prompt");
+        assert.equal(last.requests[0].text.split("# Recently Modified Files").length, 3);
       });
     }
 

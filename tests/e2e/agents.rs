@@ -124,7 +124,7 @@ fn changes_begin_with_a_summary_and_are_printed_as_json() {
     let text = home.run(&both, 3);
     assert!(
         text.starts_with(
-            "Claude Code: MCP server, 3 hooks -> ~/.claude.json, ~/.claude/settings.json\n"
+            "Claude Code: MCP server, 4 hooks -> ~/.claude.json, ~/.claude/settings.json\n"
         ),
         "{text}"
     );
@@ -150,7 +150,7 @@ fn changes_begin_with_a_summary_and_are_printed_as_json() {
         settings["diff"].as_str().unwrap().contains("\n+"),
         "{settings}"
     );
-    assert_eq!(settings["content"], json!(["3 hooks"]));
+    assert_eq!(settings["content"], json!(["4 hooks"]));
     assert!(claude.get("problem").is_none(), "{claude}");
     assert_eq!(gemini["files"], json!([]));
     let problem = gemini["problem"].as_str().unwrap();

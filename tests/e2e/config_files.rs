@@ -81,7 +81,10 @@ fn block_for_prompt(workspace: &Workspace) -> String {
     // A known session gets only what changed.
     static SESSIONS: AtomicU32 = AtomicU32::new(0);
     let session = format!("s{}", SESSIONS.fetch_add(1, Ordering::Relaxed));
-    let input = json!({ "session_id": session, "cwd": workspace.root(), "prompt": "Q" });
+    // Without an editor, the mode is what there is to tell.
+    let input = json!({
+        "session_id": session, "cwd": workspace.root(), "prompt": "Q", "permission_mode": "plan",
+    });
     let answer = run_hook(workspace, "UserPromptSubmit", &input);
     let block = answer.pointer("/hookSpecificOutput/additionalContext");
     block.and_then(Value::as_str).unwrap_or_default().to_owned()

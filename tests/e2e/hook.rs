@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::{Server, Workspace, program};
 
 /// Runs a hook. Returns what it prints. The exit code must be 0.
-fn hook(workspace: &Workspace, event: &str, agent: &str, input: &str) -> String {
+pub(crate) fn hook(workspace: &Workspace, event: &str, agent: &str, input: &str) -> String {
     hook_with(workspace, event, agent, input, &[])
 }
 
@@ -44,19 +44,19 @@ fn answer(workspace: &Workspace, event: &str, agent: &str, input: &Value) -> Val
 }
 
 /// An agent: names of its prompt and tool events, and of its input fields.
-struct Names {
-    agent: &'static str,
-    prompt: &'static str,
-    tool: &'static str,
-    session: &'static str,
-    tool_name: &'static str,
-    tool_input: &'static str,
+pub(crate) struct Names {
+    pub(crate) agent: &'static str,
+    pub(crate) prompt: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) session: &'static str,
+    pub(crate) tool_name: &'static str,
+    pub(crate) tool_input: &'static str,
     /// Pointers to the added text and to the reason of a refused tool.
-    context: &'static str,
-    reason: &'static str,
+    pub(crate) context: &'static str,
+    pub(crate) reason: &'static str,
 }
 
-const CLAUDE: Names = Names {
+pub(crate) const CLAUDE: Names = Names {
     agent: "claude",
     prompt: "UserPromptSubmit",
     tool: "PreToolUse",
@@ -67,7 +67,7 @@ const CLAUDE: Names = Names {
     reason: "/hookSpecificOutput/permissionDecisionReason",
 };
 
-const AGENTS: [Names; 7] = [
+pub(crate) const AGENTS: [Names; 7] = [
     CLAUDE,
     Names {
         agent: "codex",
@@ -184,6 +184,14 @@ fn denied_files_are_refused_with_a_running_server() {
     assert_eq!(server.end(), 0);
 }
 
+/// Starts a server, as an editor does, with an open file.
+fn editor(workspace: &Workspace) -> Server {
+    let mut server = Server::start(workspace);
+    server.open(&workspace.uri("notes.txt"), "on disk\n");
+    server.call("sightline/listTasks", json!({}));
+    server
+}
+
 #[test]
 fn hooks_of_several_scopes_add_one_block_to_a_prompt() {
     let workspace = Workspace::new(FILES);
@@ -239,6 +247,7 @@ fn a_prompt_gets_the_block_once_and_then_the_changes() {
 #[test]
 fn a_session_whose_context_was_compacted_gets_the_whole_block() {
     let workspace = Workspace::new(FILES);
+    let _editor = editor(&workspace);
     assert!(CLAUDE.block(&workspace, "s").is_some());
     for (source, whole) in [("startup", false), ("compact", true), ("clear", true)] {
         let input = json!({
@@ -253,6 +262,7 @@ fn a_session_whose_context_was_compacted_gets_the_whole_block() {
 #[test]
 fn a_mentioned_denied_file_stops_the_prompt() {
     let workspace = Workspace::new(FILES);
+    let _editor = editor(&workspace);
     for names in &AGENTS {
         let answer = names.prompt(&workspace, "s", "explain @secret.txt.");
         let refused = match names.agent {
@@ -267,7 +277,7 @@ fn a_mentioned_denied_file_stops_the_prompt() {
         assert!(refused, "{}: {answer}", names.agent);
         let reason = answer["reason"].as_str().unwrap();
         assert!(reason.contains(".clineignore:2"), "{reason}");
-        let answer = names.prompt(&workspace, "s", "explain @notes.txt and @missing");
+        let answer = names.prompt(&workspace, "t", "explain @notes.txt and @missing");
         assert!(answer.pointer(names.context).is_some(), "{answer}");
     }
 }
@@ -278,6 +288,7 @@ fn a_setting_lets_prompts_mention_denied_files() {
     let mut params = workspace.initialize();
     params["initializationOptions"]["access"] = json!({ "mentions": "allow" });
     let mut server = Server::initialized(params);
+    server.open(&workspace.uri("notes.txt"), "on disk\n");
     server.call("sightline/listTasks", json!({}));
     let answer = CLAUDE.prompt(&workspace, "s", "explain @secret.txt");
     assert!(answer.pointer(CLAUDE.context).is_some(), "{answer}");

@@ -578,12 +578,16 @@ mod processes {
     }
 
     #[test]
-    fn a_link_in_place_of_the_file_of_the_turns_is_not_followed() {
+    fn a_link_in_place_of_a_file_of_the_session_is_not_followed() {
         let workspace = Workspace::new(FILES);
         let folder = workspace.data().join("agent-sessions");
         fs::create_dir_all(&folder).unwrap();
-        symlink(workspace.path("notes.txt"), folder.join("claude-s.turn")).unwrap();
-        let input = json!({ "session_id": "s", "cwd": workspace.root(), "prompt": "hello" });
+        for file in ["claude-s.turn", "claude-s.files"] {
+            symlink(workspace.path("notes.txt"), folder.join(file)).unwrap();
+        }
+        let input = json!({
+            "session_id": "s", "cwd": workspace.root(), "prompt": "hello", "permission_mode": "plan",
+        });
         let input = input.to_string();
         let said = hook_with(
             &workspace,

@@ -39,6 +39,7 @@ mod helix;
 mod hook;
 mod hook_attacks;
 mod hook_checkpoints;
+mod hook_context;
 mod ipc;
 mod ipc_checkpoints;
 mod lifecycle;

@@ -23,6 +23,7 @@ pub mod main_loop;
 mod plural;
 pub mod process;
 pub mod request_context;
+mod restore_log;
 pub mod scheduler;
 pub mod services;
 pub mod session;

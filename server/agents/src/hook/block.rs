@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sightline_protocol::environment::{Section, SectionId};
+use sightline_protocol::environment::{Mode, NO_OPEN_TABS, NO_VISIBLE_FILES, Section, SectionId};
 
 use super::Markup;
 
@@ -28,6 +28,61 @@ const OPTIONAL: &[SectionId] = &[
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownSections(BTreeMap<SectionId, u64>);
 
+const ACT: &str = "ACT MODE";
+const PLAN: &str = "PLAN MODE\nPlan only: change nothing until the user ends plan mode.";
+
+/// Returns the sections that an agent is told: with its own mode instead of a default one, and with
+/// `restores`, one line for each restore.
+pub fn told_sections(
+    mut sections: Vec<Section>,
+    mode: Option<Mode>,
+    restores: &[String],
+) -> Vec<Section> {
+    let is_enabled = sections.iter().any(|section| section.id == SectionId::Mode);
+    sections.retain(|section| section.id != SectionId::Mode);
+    if let Some(mode) = mode.filter(|_| is_enabled) {
+        let text = match mode {
+            Mode::Act => ACT,
+            Mode::Plan => PLAN,
+        };
+        sections.push(section(SectionId::Mode, "Current Mode", text));
+    }
+    if !restores.is_empty() {
+        let restored = restores.join("\n");
+        let mut known = sections.iter_mut();
+        match known.find(|section| section.id == SectionId::RecentlyModified) {
+            Some(section) => section.text = format!("{restored}\n{}", section.text),
+            None => sections.push(section(
+                SectionId::RecentlyModified,
+                "Recently Modified Files",
+                &restored,
+            )),
+        }
+    }
+    sections
+}
+
+fn section(id: SectionId, heading: &str, text: &str) -> Section {
+    Section {
+        id,
+        heading: heading.to_owned(),
+        text: text.to_owned(),
+        tokens: 0,
+        omitted: 0,
+        derived: false,
+    }
+}
+
+/// Returns whether a section says nothing to a session that knows none of its kind.
+fn is_empty(section: &Section) -> bool {
+    match section.id {
+        SectionId::VisibleFiles => section.text == NO_VISIBLE_FILES,
+        SectionId::OpenTabs => section.text == NO_OPEN_TABS,
+        SectionId::Mode => section.text == ACT,
+        _ => false,
+    }
+}
+
 /// Returns the block with the sections that changed since `known`, which is updated. `None` if
 /// nothing changed except the time.
 pub fn context_block(
@@ -35,27 +90,37 @@ pub fn context_block(
     known: &mut KnownSections,
     markup: Markup,
 ) -> Option<String> {
+    let says_something =
+        |section: &&Section| known.0.contains_key(&section.id) || !is_empty(section);
+    // What was modified is told once, and may be modified again.
     let now: BTreeMap<SectionId, u64> = sections
         .iter()
+        .filter(says_something)
+        .filter(|section| section.id != SectionId::RecentlyModified)
         .map(|section| (section.id, hash(&section.text)))
         .collect();
     let is_new = |section: &&Section| match section.id {
         SectionId::CurrentTime => false,
-        id => known.0.get(&id) != now.get(&id),
+        id => known.0.get(&id) != now.get(&id) || id == SectionId::RecentlyModified,
     };
     let mut changed: Vec<Section> = sections.iter().filter(is_new).cloned().collect();
     let removed = known.0.keys().filter(|id| !now.contains_key(id));
     changed.extend(removed.filter_map(|id| empty_section(*id)));
+    let knew_mode = known.0.contains_key(&SectionId::Mode);
     known.0 = now;
     if changed.is_empty() {
         return None;
     }
-    changed.extend(
-        sections
-            .iter()
-            .filter(|section| section.id == SectionId::CurrentTime)
-            .cloned(),
-    );
+    // These go with a block, and are no reason for one.
+    let others = sections.iter().filter(|section| match section.id {
+        SectionId::CurrentTime => true,
+        SectionId::Mode => !knew_mode && is_empty(section),
+        _ => false,
+    });
+    for section in others {
+        known.0.insert(section.id, hash(&section.text));
+        changed.push(section.clone());
+    }
     changed.sort_by_key(|section| section.id);
     Some(within_budget(changed, markup))
 }
@@ -75,14 +140,7 @@ fn empty_section(id: SectionId) -> Option<Section> {
         // Others are never empty, or were news.
         _ => return None,
     };
-    Some(Section {
-        id,
-        heading: heading.to_owned(),
-        text: "(none)".to_owned(),
-        tokens: 0,
-        omitted: 0,
-        derived: false,
-    })
+    Some(section(id, heading, "(none)"))
 }
 
 fn within_budget(mut sections: Vec<Section>, markup: Markup) -> String {

@@ -18,8 +18,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use sightline_protocol::environment::Mode;
 
-pub use block::{KnownSections, context_block};
+pub use block::{KnownSections, context_block, told_sections};
 pub use refusal::{denied_mention, denied_search, denied_tool, unchecked};
 pub use search::Search;
 pub use tool_call::ToolCall;
@@ -28,6 +29,8 @@ pub use written_path::{glob_command, readings, shortened};
 use crate::Agent;
 use formats::format;
 
+/// Permission modes in which agents ask the user. In the others, they approve or refuse by themselves.
+const ATTENDED_MODES: &[&str] = &["default", "plan", "acceptEdits", "auto-edit"];
 /// Maximum length of a task id, in bytes.
 const MAX_TASK_ID: usize = 128;
 
@@ -40,6 +43,8 @@ pub enum EventKind {
     Prompt,
     /// A tool is about to run.
     ToolCall,
+    /// A tool has run.
+    ToolEnd,
 }
 
 /// An event, independent of the agent.
@@ -53,6 +58,10 @@ pub struct HookInput {
     pub session: Option<String>,
     /// Turn, if the agent names it.
     pub turn: Option<String>,
+    /// Mode of the agent, if it is known.
+    pub mode: Option<Mode>,
+    /// Whether somebody is there to answer a question, as far as the agent tells.
+    pub is_attended: bool,
     /// The event.
     pub event: HookEvent,
 }
@@ -72,6 +81,8 @@ pub enum HookEvent {
     },
     /// A tool is about to run.
     ToolCall(ToolCall),
+    /// A tool has run.
+    ToolEnd(ToolCall),
 }
 
 /// The answer to an event.
@@ -83,6 +94,8 @@ pub enum HookAnswer {
     Context(String),
     /// Refuses the prompt or the tool, with the reason.
     Deny(String),
+    /// Asks the user whether the tool may run, with the reason.
+    Ask(String),
 }
 
 /// Markup of the text added to a prompt.
@@ -124,6 +137,11 @@ pub enum ParseError {
     /// A tool call with a path or a command that is too long to check.
     #[error("{0}")]
     TooLong(String),
+}
+
+/// Returns whether the agent can ask the user whether a tool may run.
+pub fn can_ask(agent: Agent) -> bool {
+    format(agent).asks
 }
 
 /// Returns whether the agent adds files to a prompt that mentions them with `@`.
@@ -171,13 +189,15 @@ pub fn parse(
                     .ok_or(ParseError::TooManyMentions)?,
             }
         }
-        EventKind::ToolCall => HookEvent::ToolCall(ToolCall::new(
-            agent,
-            input,
-            format.tool_name,
-            format.tool_input,
-        )?),
+        EventKind::ToolCall | EventKind::ToolEnd => {
+            let call = ToolCall::new(agent, input, format.tool_name, format.tool_input)?;
+            match kind {
+                EventKind::ToolEnd => HookEvent::ToolEnd(call),
+                _ => HookEvent::ToolCall(call),
+            }
+        }
     };
+    let mode = input["permission_mode"].as_str();
     Ok(Some(HookInput {
         cwd: session_dir(input),
         task_id: input[format.session].as_str().map(|id| task_id(agent, id)),
@@ -186,6 +206,14 @@ pub fn parse(
             .iter()
             .find_map(|field| input[field].as_str())
             .map(str::to_owned),
+        mode: mode.map(|mode| {
+            if mode == "plan" {
+                Mode::Plan
+            } else {
+                Mode::Act
+            }
+        }),
+        is_attended: mode.is_some_and(|mode| ATTENDED_MODES.contains(&mode)),
         event,
     }))
 }

@@ -97,6 +97,21 @@ fn a_compacted_session_has_lost_its_context() {
 }
 
 #[test]
+fn the_mode_is_known_if_the_agent_tells_it() {
+    for (mode, expected, is_attended) in [
+        (json!("plan"), Some(Mode::Plan), true),
+        (json!("default"), Some(Mode::Act), true),
+        (json!("bypassPermissions"), Some(Mode::Act), false),
+        (json!("yolo"), Some(Mode::Act), false),
+        (Value::Null, None, false),
+    ] {
+        let input = json!({ "prompt": "Q", "permission_mode": mode });
+        let input = parsed(Agent::Claude, "UserPromptSubmit", input).unwrap();
+        assert_eq!((input.mode, input.is_attended), (expected, is_attended));
+    }
+}
+
+#[test]
 fn malformed_input_is_an_error() {
     for agent in Agent::ALL {
         for input in [

@@ -14,6 +14,10 @@ use super::{
 };
 use crate::{Agent, mcp};
 
+/// Maximum number of words of commands that are taken for names of files.
+const MAX_COMMAND_WORDS: usize = 64;
+/// Our tools that restore files.
+const RESTORE_TOOLS: &[&str] = &["checkpoint_restore", "checkpoint_undo"];
 /// Names of fields with the name of a tool, in the arguments of a tool that calls other tools.
 const TOOL_FIELDS: &[&str] = &["tool", "tool_name", "toolName", "name", "recipient_name"];
 /// Names of fields with the arguments of such a tool.
@@ -41,9 +45,26 @@ pub struct ToolCall {
     pub searches: Vec<Search>,
     /// Whether it may change files.
     pub edits: bool,
+    /// Whether it restores files to a checkpoint.
+    pub restores: bool,
 }
 
 impl ToolCall {
+    /// Returns texts that may be names of files which its commands read or write.
+    pub fn command_words(&self) -> Vec<String> {
+        let words = self.commands.iter().flat_map(|command| {
+            command.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=".contains(c))
+        });
+        let mut words: Vec<String> = words
+            .filter(|word| !word.is_empty() && !word.starts_with('-') && word.len() <= MAX_PATH)
+            .map(str::to_owned)
+            .collect();
+        words.sort();
+        words.dedup();
+        words.truncate(MAX_COMMAND_WORDS);
+        words
+    }
+
     /// Collects the arguments of the tool call in a hook's input.
     ///
     /// # Errors
@@ -57,8 +78,12 @@ impl ToolCall {
         const MISSING: ParseError = ParseError::Fields("tool arguments");
         let arguments = input.get(input_field).ok_or(MISSING)?;
         let tool = input[name_field].as_str().unwrap_or_default();
+        let restores = RESTORE_TOOLS.iter().any(|name| tool.ends_with(name));
         if is_ours(agent, tool) {
-            return Ok(Self::default());
+            return Ok(Self {
+                restores,
+                ..Self::default()
+            });
         }
         let arguments = parsed(arguments);
         let arguments = arguments.as_ref();
@@ -113,6 +138,7 @@ impl ToolCall {
                 .commands
                 .iter()
                 .any(|command| mutation::may_change(command));
+        call.restores = restores;
         Ok(call)
     }
 }

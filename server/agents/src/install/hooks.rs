@@ -28,7 +28,7 @@ pub(super) struct Hooks {
 impl Hooks {
     fn events(&self, agent: Agent) -> impl Iterator<Item = (&'static str, EventKind)> {
         let wanted = |kind| match kind {
-            EventKind::SessionStart | EventKind::Prompt => self.context,
+            EventKind::SessionStart | EventKind::Prompt | EventKind::ToolEnd => self.context,
             EventKind::ToolCall => self.access,
         };
         let events = hook::events(agent).iter().copied();
@@ -94,7 +94,7 @@ impl Hooks {
                 ".*",
             ),
         };
-        if kind == EventKind::ToolCall {
+        if matches!(kind, EventKind::ToolCall | EventKind::ToolEnd) {
             json!({ "matcher": matcher, "hooks": [hook] })
         } else {
             json!({ "hooks": [hook] })
@@ -105,7 +105,7 @@ impl Hooks {
 fn timeout(kind: EventKind) -> u32 {
     match kind {
         EventKind::ToolCall => TOOL_TIMEOUT,
-        EventKind::SessionStart | EventKind::Prompt => PROMPT_TIMEOUT,
+        EventKind::SessionStart | EventKind::Prompt | EventKind::ToolEnd => PROMPT_TIMEOUT,
     }
 }
 

@@ -5,7 +5,9 @@
 //! prompt with a mention that cannot be checked is refused: built-in secrets are denied everywhere.
 
 mod access_check;
+mod seen_files;
 mod session;
+mod session_file;
 mod turns;
 
 use std::{
@@ -36,6 +38,8 @@ use session::Session;
 const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time to answer. Agents kill a hook after 10 seconds, and then let the tool run.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time to record which files a tool uses. It does not stop the tool.
+const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of the input, in bytes. gemini-cli sends the content of mentioned files.
 const MAX_INPUT: usize = 64 * 1024 * 1024;
 
@@ -161,14 +165,30 @@ impl Call {
                 }
             }
             HookEvent::ToolCall(call) => {
-                let edits = call.edits;
-                match with_deadline(left(), move || access.denied_tool(&call)) {
+                let call = Arc::new(call);
+                let checked = call.clone();
+                match with_deadline(left(), move || access.denied_tool(&checked)) {
                     Ok(Some(reason)) => return HookAnswer::Deny(reason),
                     Ok(None) => {}
                     Err(why) => return self.failure(mentions, &why),
                 }
+                let edits = call.edits;
+                let session = Arc::new(session);
+                let (recorder, limit) = (session.clone(), left().min(RECORD_TIMEOUT));
+                match with_deadline(limit, move || Ok(recorder.begin_tool(&call))) {
+                    Ok(Some(answer)) => return answer,
+                    Ok(None) => {}
+                    Err(why) => tracing::warn!(why, "cannot record what a tool uses"),
+                }
                 if edits {
                     session.create_checkpoint();
+                }
+                HookAnswer::Nothing
+            }
+            HookEvent::ToolEnd(call) => {
+                let limit = left().min(RECORD_TIMEOUT);
+                if let Err(why) = with_deadline(limit, move || Ok(session.end_tool(&call))) {
+                    tracing::warn!(why, "cannot record what a tool changed");
                 }
                 HookAnswer::Nothing
             }
@@ -182,7 +202,7 @@ impl Call {
         let can_read = match self.kind {
             EventKind::ToolCall => true,
             EventKind::Prompt => hook::reads_mentions(self.agent) && mentions,
-            EventKind::SessionStart => false,
+            EventKind::SessionStart | EventKind::ToolEnd => false,
         };
         if can_read {
             HookAnswer::Deny(hook::unchecked(why))

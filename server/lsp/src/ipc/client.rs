@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sightline_protocol::{
-    editor::UnsavedFilesParams,
+    editor::{UnsavedFilesParams, UnsavedFilesResult},
     environment::{EnvironmentDetailsParams, EnvironmentDetailsResult},
     error::{ErrorData, ErrorKind},
     files::{ReadFileParams, ReadFileResult, TextSource},
@@ -103,16 +103,30 @@ pub fn environment_details(
     params: &EnvironmentDetailsParams,
 ) -> Reply<EnvironmentDetailsResult> {
     let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
+    let mut params = params.clone();
+    for unsaved in unsaved_in(sockets.iter().skip(1), root) {
+        params.unsaved_files.extend(unsaved.uris);
+    }
+    request_first::<EnvironmentDetails>(&mut sockets.iter(), &params)
+}
+
+/// Returns the unsaved files of each server that answers.
+pub fn unsaved_files(storage: &Storage, root: &Root) -> Vec<UnsavedFilesResult> {
+    let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
+    unsaved_in(sockets.iter(), root).collect()
+}
+
+fn unsaved_in<'a>(
+    sockets: impl Iterator<Item = &'a PathBuf>,
+    root: &Root,
+) -> impl Iterator<Item = UnsavedFilesResult> {
     let in_root = UnsavedFilesParams {
         folder: Some(root.canonical.to_uri()),
     };
-    let mut params = params.clone();
-    for socket in sockets.iter().skip(1) {
-        if let Ok(Ok(unsaved)) = ask::<UnsavedFiles>(socket, OTHERS_TIMEOUT, &in_root) {
-            params.unsaved_files.extend(unsaved.uris);
-        }
-    }
-    request_first::<EnvironmentDetails>(&mut sockets.iter(), &params)
+    sockets.filter_map(move |socket| {
+        let answer = ask::<UnsavedFiles>(socket, OTHERS_TIMEOUT, &in_root);
+        answer.ok()?.ok()
+    })
 }
 
 /// Sends a request to the first server that answers.

@@ -1,5 +1,6 @@
-//! The process: its log, its version, and when it exits.
+//! The process: its log, its version, its ancestors, and when it exits.
 
+pub mod ancestors;
 pub mod logging;
 pub mod parent_watch;
 pub mod signals;

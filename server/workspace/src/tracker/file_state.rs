@@ -7,6 +7,7 @@ use std::{
     fmt,
     fs::Metadata,
     io::{ErrorKind as Io, Read},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -238,6 +239,35 @@ impl Observation {
             content: self.content,
             stamp,
         })
+    }
+}
+
+/// What a file held at one moment, for a later comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenContent {
+    content: FileContent,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settled: Option<CachedContent>,
+}
+
+impl SeenContent {
+    /// Returns the content of a file, which is read again only if it may differ from `known`. Checks no access:
+    /// the content is only compared. Returns `None` if it cannot be read.
+    pub fn of(path: &AbsPath, known: Option<&Self>) -> Option<Self> {
+        let settled = known.and_then(|known| known.settled.as_ref());
+        let at_ns = super::nanos(SystemTime::now());
+        let view = AccessView::default();
+        let observed = Observation::of_disk(&view, path, settled, at_ns, &Cancel::default());
+        let observed = observed.ok().flatten()?;
+        Some(Self {
+            content: observed.content,
+            settled: observed.settled(),
+        })
+    }
+
+    /// Returns whether both are the same content.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.content == other.content
     }
 }
 

@@ -31,7 +31,7 @@ use sightline_protocol::{
     },
 };
 
-pub use file_state::ContentHash;
+pub use file_state::{ContentHash, SeenContent};
 pub use host_info::environment_entry;
 
 use crate::{

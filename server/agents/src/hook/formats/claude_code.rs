@@ -9,11 +9,13 @@ pub(super) const FORMAT: Format = Format {
         ("SessionStart", EventKind::SessionStart),
         ("UserPromptSubmit", EventKind::Prompt),
         ("PreToolUse", EventKind::ToolCall),
+        ("PostToolUse", EventKind::ToolEnd),
     ],
     session: "session_id",
     tool_name: "tool_name",
     tool_input: "tool_input",
     reads_mentions: true,
+    asks: true,
     has_content: false,
     markup: Markup::Tagged,
     render,
@@ -30,13 +32,18 @@ fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
         (EventKind::Prompt, HookAnswer::Deny(reason)) => {
             Some(json!({ "decision": "block", "reason": reason }))
         }
-        (EventKind::ToolCall, HookAnswer::Deny(reason)) => Some(json!({
-            "hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "permissionDecision": "deny",
-                "permissionDecisionReason": reason,
-            }
-        })),
+        (EventKind::ToolCall, HookAnswer::Deny(reason)) => Some(decision("deny", reason)),
+        (EventKind::ToolCall, HookAnswer::Ask(reason)) => Some(decision("ask", reason)),
         _ => None,
     }
+}
+
+fn decision(decision: &str, reason: &str) -> Value {
+    json!({
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": decision,
+            "permissionDecisionReason": reason,
+        }
+    })
 }

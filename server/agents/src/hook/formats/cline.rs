@@ -13,6 +13,7 @@ pub(super) const FORMAT: Format = Format {
     tool_name: "tool_name",
     tool_input: "tool_input",
     reads_mentions: false,
+    asks: false,
     has_content: false,
     markup: Markup::Tagged,
     render,

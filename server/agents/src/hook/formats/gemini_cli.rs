@@ -8,11 +8,13 @@ pub(super) const FORMAT: Format = Format {
     events: &[
         ("BeforeAgent", EventKind::Prompt),
         ("BeforeTool", EventKind::ToolCall),
+        ("AfterTool", EventKind::ToolEnd),
     ],
     session: "session_id",
     tool_name: "tool_name",
     tool_input: "tool_input",
     reads_mentions: true,
+    asks: false,
     has_content: true,
     markup: Markup::Headings,
     render,

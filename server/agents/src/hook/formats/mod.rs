@@ -25,6 +25,8 @@ pub(super) struct Format {
     pub(super) tool_input: &'static str,
     /// Whether the agent reads files mentioned with `@` without running a tool.
     pub(super) reads_mentions: bool,
+    /// Whether the agent can ask the user whether a tool may run.
+    pub(super) asks: bool,
     /// Whether the prompt of the event has the content of these files.
     pub(super) has_content: bool,
     pub(super) markup: Markup,

@@ -4,5 +4,6 @@ use super::{Format, claude_code};
 
 pub(super) const FORMAT: Format = Format {
     reads_mentions: false,
+    asks: false,
     ..claude_code::FORMAT
 };

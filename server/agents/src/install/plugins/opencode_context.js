@@ -2,7 +2,8 @@
     const prompt = output.parts.map((part) => part.text ?? "").join("\n")
     let answer = {}
     try {
-      answer = hook("UserPromptSubmit", { session_id: input.sessionID, cwd: directory, prompt })
+      const permission_mode = input.agent === "plan" ? "plan" : undefined
+      answer = hook("UserPromptSubmit", { session_id: input.sessionID, cwd: directory, prompt, permission_mode })
     } catch {
       // A prompt is never stopped.
     }
@@ -10,5 +11,12 @@
     if (text) {
       const id = `prt_${Date.now().toString(16)}${Math.random().toString(36).slice(2)}`
       output.parts.push({ id, messageID: output.message.id, sessionID: input.sessionID, type: "text", text, synthetic: true })
+    }
+  },
+  "tool.execute.after": async (input) => {
+    try {
+      hook("PostToolUse", { session_id: input.sessionID, cwd: directory, tool_name: input.tool, tool_input: input.args ?? {} })
+    } catch {
+      // The tool has run.
     }
   },

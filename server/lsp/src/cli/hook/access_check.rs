@@ -275,7 +275,7 @@ impl Source {
 }
 
 /// Returns an absolute path. URIs are unchanged.
-fn absolute(start: &Path, path: &str) -> String {
+pub(super) fn absolute(start: &Path, path: &str) -> String {
     if path.to_ascii_lowercase().starts_with("file:") {
         return path.to_owned();
     }

@@ -9,14 +9,19 @@ use std::{
 
 use sightline_agents::{
     Agent,
-    hook::{self, HookInput, KnownSections},
+    hook::{self, HookAnswer, HookInput, KnownSections, ToolCall},
 };
 use sightline_checkpoint::Checkpoints;
 use sightline_protocol::{
-    checkpoint::CreateCheckpointParams, environment::EnvironmentDetailsParams,
+    checkpoint::CreateCheckpointParams,
+    environment::{EnvironmentDetailsParams, Mode},
     method::CreateCheckpoint,
 };
-use sightline_workspace::storage::{Storage, atomic_file};
+use sightline_workspace::{
+    clock::now_millis,
+    path::{AbsPath, uri_to_path},
+    storage::{Storage, atomic_file},
+};
 
 use super::{
     super::{
@@ -24,11 +29,13 @@ use super::{
         requests::{Attached, Requests},
     },
     Call,
-    access_check::AccessCheck,
-    turns::{self, SessionTurns},
+    access_check::{AccessCheck, absolute},
+    seen_files::{RunningTool, SeenFiles},
+    session_file::SessionFile,
+    turns::SessionTurns,
     with_deadline,
 };
-use crate::error::Error;
+use crate::{error::Error, ipc, process::ancestors::ancestors, restore_log};
 
 /// Time to create a checkpoint. A running server completes it later.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -43,6 +50,8 @@ pub(super) struct Session {
     pub(super) cwd: PathBuf,
     workspace: Workspace,
     task_id: Option<String>,
+    mode: Option<Mode>,
+    is_attended: bool,
     /// The turns of the session, if it wants checkpoints.
     turns: Option<SessionTurns>,
 }
@@ -70,6 +79,8 @@ impl Session {
                 json: false,
             },
             task_id: input.task_id.clone(),
+            mode: input.mode,
+            is_attended: input.is_attended,
             turns: input
                 .session
                 .as_ref()
@@ -132,6 +143,7 @@ impl Session {
             .arg(root)
             .arg("--storage")
             .arg(storage)
+            .args(["--label", "first state (automatic)"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -175,26 +187,190 @@ impl Session {
 
     /// Returns a file of the session. Creates its folder.
     fn session_file(&self, extension: &str) -> Option<PathBuf> {
+        let task = self.task_id.as_ref()?;
         let folder = self.storage_dir()?.join(SESSIONS);
-        Storage::open(&self.storage_dir()?)
-            .ok()?
-            .make_dir(&folder)
+        let storage = Storage::open(&self.storage_dir()?).ok()?;
+        storage.make_dir(&folder).ok()?;
+        Some(folder.join(format!("{task}.{extension}")))
+    }
+
+    /// Opens the record of the files that the session has used.
+    fn seen_files(&self) -> Option<SessionFile<SeenFiles>> {
+        let path = self.session_file("files")?;
+        if !path.exists() {
+            path.parent().into_iter().for_each(remove_old_files);
+        }
+        let opened = SessionFile::<SeenFiles>::open(&path);
+        let mut file = opened
+            .inspect_err(|error| tracing::warn!(%error, "cannot open the files of a session"))
             .ok()?;
-        Some(folder.join(format!("{}.{extension}", self.task_id.as_ref()?)))
+        // Earlier restores do not concern the session.
+        if file.state.known_restore == 0 {
+            file.state.known_restore = now_millis();
+        }
+        Some(file)
+    }
+
+    /// Records that a tool is about to run. Returns an answer if it edits a file with unsaved text
+    /// and the session does not know that.
+    pub(super) fn begin_tool(&self, call: &ToolCall) -> Option<HookAnswer> {
+        let used = self.used_files(call);
+        if used.is_empty() && !call.edits {
+            return None;
+        }
+        let mut file = self.seen_files()?;
+        let seen = &mut file.state;
+        if !call.edits {
+            used.iter().for_each(|path| seen.read(path));
+            save(&mut file);
+            return None;
+        }
+        let answer = self.unsaved_edit(&self.files_of(&call.paths), seen);
+        if answer.is_none() {
+            let tool = if call.commands.is_empty() {
+                RunningTool::Edit
+            } else {
+                RunningTool::Command
+            };
+            seen.begin_change(tool, &used);
+        }
+        save(&mut file);
+        answer
+    }
+
+    /// Records that a tool has run.
+    pub(super) fn end_tool(&self, call: &ToolCall) {
+        let used = self.used_files(call);
+        let may_change = call.edits || call.restores;
+        if used.is_empty() && !may_change {
+            return;
+        }
+        let Some(mut file) = self.seen_files() else {
+            return;
+        };
+        if may_change {
+            file.state.end_change(&used);
+        } else {
+            // The beginning is not reported if only the context is installed.
+            used.iter().for_each(|path| file.state.read(path));
+        }
+        if call.restores {
+            file.state.known_restore = now_millis();
+        }
+        save(&mut file);
+    }
+
+    /// Returns the files of the workspace that a tool names, and those in its commands that exist.
+    fn used_files(&self, call: &ToolCall) -> Vec<AbsPath> {
+        let mut used = self.files_of(&call.paths);
+        let named = self.files_of(&call.command_words()).into_iter();
+        used.extend(named.filter(|path| path.as_path().is_file()));
+        used
+    }
+
+    /// Returns the files of the workspace among paths as given by a model.
+    fn files_of(&self, paths: &[String]) -> Vec<AbsPath> {
+        let root = self.workspace.root.as_deref();
+        let paths = paths.iter().filter_map(|path| {
+            let full = absolute(&self.cwd, path);
+            let path = match uri_to_path(&full) {
+                Ok(Some(path)) => path,
+                _ => AbsPath::new(Path::new(&full))?,
+            };
+            let is_inside = root.is_some_and(|root| path.as_path().starts_with(root));
+            (is_inside && !path.as_path().is_dir()).then_some(path)
+        });
+        paths.collect()
+    }
+
+    /// Returns what to answer to an edit of files with unsaved text: once for each file, so that an
+    /// agent that nobody watches goes on.
+    fn unsaved_edit(&self, paths: &[AbsPath], seen: &mut SeenFiles) -> Option<HookAnswer> {
+        if paths.is_empty() {
+            return None;
+        }
+        let storage = Storage::open(&self.storage_dir()?).ok()?;
+        let root = offline::root(&self.workspace).ok()?;
+        let editors = ipc::client::unsaved_files(&storage, &root);
+        let is_unsaved = |uri: &String| editors.iter().any(|editor| editor.uris.contains(uri));
+        seen.told_unsaved.retain(is_unsaved);
+        let mut names = Vec::new();
+        let mut editor_name = None;
+        for path in paths {
+            let real = fs::canonicalize(path.as_path()).ok();
+            let real = real.and_then(|real| AbsPath::new(&real));
+            let uris = [Some(path.clone()), real].into_iter().flatten();
+            let uris: Vec<String> = uris.map(|path| path.to_uri()).collect();
+            let found = editors.iter().find_map(|editor| {
+                let uri = uris.iter().find(|uri| editor.uris.contains(uri))?;
+                Some((editor, uri))
+            });
+            if let Some((editor, uri)) = found
+                && !seen.told_unsaved.contains(uri)
+            {
+                seen.told_unsaved.push(uri.clone());
+                let name = path.as_path().strip_prefix(root.path.as_path());
+                names.push(name.unwrap_or(path.as_path()).display().to_string());
+                editor_name = editor.editor.clone();
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        let reason = format!(
+            "{} {} unsaved changes in {}",
+            names.join(", "),
+            if names.len() == 1 { "has" } else { "have" },
+            editor_name.as_deref().unwrap_or("the editor"),
+        );
+        Some(if self.is_attended && hook::can_ask(self.agent) {
+            HookAnswer::Ask(format!(
+                "{reason}. The tool would change the file on disk, without them. Save or discard them first."
+            ))
+        } else {
+            HookAnswer::Deny(format!(
+                "{reason}. Ask the user to save or discard them first. To change the file on disk without them, \
+                 call the tool again."
+            ))
+        })
+    }
+
+    /// Returns a sentence for each restore that the session does not know.
+    fn restores(&self, seen: &mut SeenFiles) -> Vec<String> {
+        let store = self.storage_dir().and_then(|dir| {
+            let root = offline::root(&self.workspace).ok()?;
+            Some(Checkpoints::new(&Storage::open(&dir).ok()?, &root))
+        });
+        let logged = store.map(|store| restore_log::read(&store));
+        let mut logged = logged.unwrap_or_default();
+        logged.retain(|restore| restore.at > seen.known_restore);
+        if let Some(last) = logged.last() {
+            seen.known_restore = last.at;
+        }
+        logged.into_iter().map(|restore| restore.text).collect()
     }
 
     /// Returns the block with what the session does not know yet.
     pub(super) fn context(&self) -> Result<Option<String>, Error> {
+        // Locks the state of the session. Agents run the hooks of the user and of the project at the same
+        // time: only one of them adds the block.
+        let mut seen = self.seen_files();
+        let (changed_files, restores) = match &mut seen {
+            Some(file) => (file.state.take_changes(), self.restores(&mut file.state)),
+            None => Default::default(),
+        };
         let params = EnvironmentDetailsParams {
-            task_id: self.task_id.clone(),
             consume: false,
+            changed_files,
+            requester_pids: ancestors(),
             ..EnvironmentDetailsParams::default()
         };
         let attached = Attached { offline: false };
         let details = attached.environment_details(&self.workspace, params)?.0;
-        // Agents run the hooks of the user and of the project at the same time: only one of them adds
-        // the block.
-        let _lock = self.session_file("lock").map(|file| turns::open(&file));
+        if let Some(file) = &mut seen {
+            save(file);
+        }
+        let sections = hook::told_sections(details.sections, self.mode, &restores);
         let file = self.state_file();
         let stored = file
             .as_deref()
@@ -202,10 +378,10 @@ impl Session {
         let mut known: KnownSections = stored
             .and_then(|stored| serde_json::from_slice(&stored).ok())
             .unwrap_or_default();
-        let block = hook::context_block(&details.sections, &mut known, hook::markup(self.agent));
+        let block = hook::context_block(&sections, &mut known, hook::markup(self.agent));
         if block.is_some()
             && let Some(file) = &file
-            && let Err(error) = self.store(file, &known)
+            && let Err(error) = store(file, &known)
         {
             // The block will be repeated, which is harmless.
             tracing::warn!(%error, "cannot store what a session knows");
@@ -222,18 +398,16 @@ impl Session {
     fn storage_dir(&self) -> Option<PathBuf> {
         offline::storage_dir(self.workspace.storage.as_deref()).ok()
     }
+}
 
-    fn store(&self, file: &Path, known: &KnownSections) -> Result<(), Error> {
-        let (Some(dir), Some(folder)) = (self.storage_dir(), file.parent()) else {
-            return Ok(());
-        };
-        if !file.exists() {
-            Storage::open(&dir)?.make_dir(folder)?;
-            remove_old_files(folder);
-        }
-        let text = serde_json::to_vec(known).map_err(internal)?;
-        atomic_file::replace(file, &text)?;
-        Ok(())
+fn store(file: &Path, known: &KnownSections) -> Result<(), Error> {
+    let text = serde_json::to_vec(known).map_err(internal)?;
+    Ok(atomic_file::replace(file, &text)?)
+}
+
+fn save(file: &mut SessionFile<SeenFiles>) {
+    if let Err(error) = file.save() {
+        tracing::warn!(%error, "cannot record the files of a session");
     }
 }
 

@@ -39,6 +39,7 @@ use crate::{
     dispatch::Handler,
     error::Error,
     ipc::{self, client::Reply},
+    process::ancestors::ancestors,
 };
 
 /// The files on disk may be older than what the user sees.
@@ -173,8 +174,11 @@ impl Backend {
     fn environment_details(&self, arguments: EnvironmentArguments) -> Result<String, Error> {
         let params = EnvironmentDetailsParams {
             include_files: arguments.include_files,
-            sections: arguments.sections,
+            sections: arguments
+                .sections
+                .or_else(|| default_sections(arguments.include_files)),
             consume: false,
+            requester_pids: ancestors(),
             ..EnvironmentDetailsParams::default()
         };
         let (result, from) =
@@ -453,6 +457,17 @@ impl Backend {
             )),
         }
     }
+}
+
+/// Returns the sections with the file list, without those that tell a model nothing new.
+fn default_sections(include_files: bool) -> Option<Vec<SectionId>> {
+    const LEFT_OUT: [SectionId; 3] = [
+        SectionId::WorkspaceConfiguration,
+        SectionId::CliTools,
+        SectionId::Diagnostics,
+    ];
+    let sections = SectionId::ALL.into_iter();
+    include_files.then(|| sections.filter(|id| !LEFT_OUT.contains(id)).collect())
 }
 
 /// Reads the arguments of a tool. Other arguments are ignored.

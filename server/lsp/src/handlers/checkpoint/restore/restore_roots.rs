@@ -11,7 +11,7 @@ use super::{
     editor_sync::{replace_texts, report_changed},
     root_restore::{RootRestore, without_nested},
 };
-use crate::{error::Error, plural::plural, request_context::Response};
+use crate::{error::Error, plural::plural, request_context::Response, restore_log};
 use sightline_checkpoint::{
     Checkpoint, Purpose, Request,
     restore::{Action, Conflict, Options, RestoreTarget, Restored},
@@ -186,6 +186,9 @@ pub(super) fn restore_roots(
     for (part, restored) in done {
         let root = part.found.root;
         announce_undo_point(cx, part, &restored);
+        let done = restored.outcomes.iter();
+        let done = done.filter(|outcome| outcome.error.is_none()).count();
+        restore_log::add(&part.found.checkpoints.store, &part.found.checkpoint, done);
         let undo = restored.undo.map(|undo| undo.to_string());
         result.undo_id = result.undo_id.or(undo);
         let conflicts = restored.conflicts.into_iter();
