@@ -86,6 +86,11 @@ fn split<'a>(program: &Program, line: &'a str) -> Option<(String, &'a str)> {
             let is_one_word = !word.replace(r"'\''", "").contains('\'');
             (is_one_word.then(|| word.replace(r"'\''", "'"))?, arguments)
         }
+        None if line.starts_with('"') => {
+            let (word, arguments) = line.strip_prefix('"')?.split_once("\" ")?;
+            let is_one_word = !word.contains(['"', '\\', '$', '`']);
+            (is_one_word.then(|| word.to_owned())?, arguments)
+        }
         None => {
             let (word, arguments) = line.split_once(' ')?;
             (

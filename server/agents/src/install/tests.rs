@@ -136,6 +136,68 @@ fn the_table_of_codex_follows_everything_else() {
 }
 
 #[test]
+fn a_table_of_codex_is_ours_however_it_is_written() {
+    let content = content_of(Agent::Codex, "config.toml");
+    let rest = "model = \"x\" # mine\n";
+    for (ours, left) in [
+        (
+            "[mcp_servers]\nsightline = { command = 'sightline', args = [\"mcp\"] }\n",
+            "[mcp_servers]\n",
+        ),
+        (
+            "mcp_servers = { sightline = { command = \"sightline\", args = [\"mcp\"] } }\n",
+            "",
+        ),
+        (
+            "mcp_servers.sightline.command = \"sightline\"\nmcp_servers.sightline.args = ['mcp']\n",
+            "",
+        ),
+        (
+            "[mcp_servers]\nsightline.command = \"sightline\"\nsightline.args = [ \"mcp\", ]\n",
+            "[mcp_servers]\n",
+        ),
+        (
+            "[\"mcp_servers\".'sightline']\nargs = [\"mcp\"]\ncommand = \"\"\"sightline\"\"\"\n",
+            "",
+        ),
+    ] {
+        let text = format!("{rest}{ours}");
+        assert_eq!(
+            content.presence(&text).unwrap(),
+            Presence::Outdated,
+            "{text}"
+        );
+        let added = content.add(Some(&text)).unwrap();
+        assert!(added.starts_with(rest), "{added}");
+        assert_eq!(
+            content.presence(&added).unwrap(),
+            Presence::Current,
+            "{added}"
+        );
+        for text in [text, added] {
+            let removed = content.remove(&text).unwrap().unwrap();
+            assert_eq!(removed, format!("{rest}{left}"), "{text}");
+        }
+    }
+    // Another server in the same table.
+    let text = "mcp_servers = { a = { command = \"b\" }, sightline = { command = \"sightline\", args = [\"mcp\"] } }\n";
+    let removed = content.remove(text).unwrap().unwrap();
+    assert!(
+        removed.contains("a = { command = \"b\" }") && !removed.contains("sightline"),
+        "{removed}"
+    );
+}
+
+#[test]
+fn a_heading_without_keys_stays() {
+    let content = content_of(Agent::Codex, "config.toml");
+    for before in ["[mcp_servers]\n", "[mcp_servers] # mine\n\n[tui]\n"] {
+        let after = content.add(Some(before)).unwrap();
+        assert_eq!(content.remove(&after).unwrap().as_deref(), Some(before));
+    }
+}
+
+#[test]
 fn lines_for_a_shell_are_quoted() {
     let path = "/my tools/it's || so/sightline";
     let program = Program::new(path);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use toml_edit::{Document, Item, Table, TableLike, TomlError, Value};
+use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError, Value};
 
 use super::{EditError, program::Program};
 
@@ -25,16 +25,19 @@ pub struct TomlTable {
 pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     let [above, name] = wanted.heading;
     let document = parsed(text)?;
-    if document.get(above).is_some_and(|item| !item.is_table()) {
-        return Err(EditError::InlineTable(above));
-    }
     if document
         .get(above)
         .is_some_and(|item| item.get(name).is_some())
     {
         let table = our_table(&document, wanted);
         let table = table.ok_or_else(|| EditError::NotOurs(format!("{above}.{name}")))?;
-        return update(&document, table, wanted);
+        return match with_heading(table) {
+            Some(table) => update(&document, table, wanted),
+            None => update_in_place(&document, table, wanted),
+        };
+    }
+    if document.get(above).is_some_and(|item| !item.is_table()) {
+        return Err(EditError::InlineTable(above));
     }
     let newline = newline(text);
     let mut table = format!("[{above}.{name}]{newline}");
@@ -52,7 +55,8 @@ pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
         text => format!("{text}{newline}{newline}{table}"),
     };
     let mut expected = plain(document.as_table());
-    put(&mut expected, wanted.heading, Some(plain(&wanted.table)));
+    let table = Some(plain(&wanted.table));
+    put(&mut expected, &document, wanted.heading, table);
     checked(added, &expected)
 }
 
@@ -104,6 +108,60 @@ fn update(
     checked(updated, &expected)
 }
 
+/// The same for a table that is written inline or with dotted keys.
+fn update_in_place(
+    document: &Document<&str>,
+    table: &Item,
+    wanted: &TomlTable,
+) -> Result<String, EditError> {
+    let [above, name] = wanted.heading;
+    let mut expected = plain(document.as_table());
+    let mut edited = mutable(document)?;
+    for (key, item) in wanted.table.iter() {
+        let found = table.get(key).map(plain_item);
+        if found.is_some() && (key != "command" || found == Some(plain_item(item))) {
+            continue;
+        }
+        expected[above][name][key] = plain_item(item);
+        edited[above][name][key] = item.clone();
+    }
+    checked(edited.to_string(), &expected)
+}
+
+/// Removes a table that is written inline or with dotted keys.
+fn remove_in_place(document: &Document<&str>, wanted: &TomlTable) -> Result<String, EditError> {
+    let [above, name] = wanted.heading;
+    let mut expected = plain(document.as_table());
+    let mut edited = mutable(document)?;
+    let tables = edited
+        .get_mut(above)
+        .and_then(Item::as_table_like_mut)
+        .ok_or(EditError::OtherChange)?;
+    tables.remove(name);
+    if tables.is_empty() && !has_heading(document, above) {
+        edited.remove(above);
+    }
+    put(&mut expected, document, wanted.heading, None);
+    checked(edited.to_string(), &expected)
+}
+
+fn mutable(document: &Document<&str>) -> Result<DocumentMut, EditError> {
+    document.raw().parse().map_err(|_| EditError::OtherChange)
+}
+
+/// Returns whether a table has a heading of its own.
+fn has_heading(document: &Document<&str>, name: &str) -> bool {
+    document
+        .get(name)
+        .is_some_and(|item| with_heading(item).is_some())
+}
+
+/// Returns a table that is written as `[heading]`.
+fn with_heading(item: &Item) -> Option<&Table> {
+    let table = item.as_table()?;
+    (!table.is_implicit() && !table.is_dotted()).then_some(table)
+}
+
 /// Removes the table with the tables below it, and an empty line before it. The text stays if
 /// there is no table of ours.
 ///
@@ -113,6 +171,9 @@ pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     let document = parsed(text)?;
     let Some(table) = our_table(&document, wanted) else {
         return Ok(text.to_owned());
+    };
+    let Some(table) = with_heading(table) else {
+        return remove_in_place(&document, wanted);
     };
     let mut ranges = Vec::new();
     collect_ranges(text, table, &mut ranges);
@@ -129,7 +190,7 @@ pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
         rest = format!("{before}{}", &rest[range.end..]);
     }
     let mut expected = plain(document.as_table());
-    put(&mut expected, wanted.heading, None);
+    put(&mut expected, &document, wanted.heading, None);
     checked(rest, &expected)
 }
 
@@ -157,14 +218,14 @@ pub(super) fn spelling(text: &str, wanted: &TomlTable) -> Option<String> {
     table.get("command")?.as_str().map(str::to_owned)
 }
 
-/// Returns the table if it is written as `[heading]` and starts this program.
-fn our_table<'a>(document: &'a Document<&str>, wanted: &TomlTable) -> Option<&'a Table> {
+/// Returns the table, however it is written, if it starts this program.
+fn our_table<'a>(document: &'a Document<&str>, wanted: &TomlTable) -> Option<&'a Item> {
     let [above, name] = wanted.heading;
-    let table = document.get(above)?.get(name)?.as_table()?;
+    let table = document.get(above)?.get(name)?;
     let first = |item: &'a Item| item.as_array()?.get(0)?.as_str();
     let is_ours = wanted.program.is_named(table.get("command")?.as_str()?)
         && table.get("args").and_then(first) == Some("mcp");
-    (is_ours && !table.is_implicit() && !table.is_dotted()).then_some(table)
+    is_ours.then_some(table)
 }
 
 /// Collects the lines of a table and of the tables below it, without comments after them.
@@ -227,20 +288,27 @@ fn checked(text: String, expected: &serde_json::Value) -> Result<String, EditErr
 }
 
 /// Sets or removes the table `heading` in the values of a document.
-fn put(document: &mut serde_json::Value, heading: [&str; 2], table: Option<serde_json::Value>) {
+fn put(
+    values: &mut serde_json::Value,
+    document: &Document<&str>,
+    heading: [&str; 2],
+    table: Option<serde_json::Value>,
+) {
     let [above, name] = heading;
     match table {
-        Some(table) => document[above][name] = table,
+        Some(table) => values[above][name] = table,
         None => {
-            let tables = document
+            let tables = values
                 .get_mut(above)
                 .and_then(serde_json::Value::as_object_mut);
             if let Some(tables) = tables {
                 tables.remove(name);
+                // A heading without keys stays.
                 if tables.is_empty()
-                    && let Some(document) = document.as_object_mut()
+                    && !has_heading(document, above)
+                    && let Some(values) = values.as_object_mut()
                 {
-                    document.remove(above);
+                    values.remove(above);
                 }
             }
         }
