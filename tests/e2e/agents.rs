@@ -62,7 +62,7 @@ impl Home {
     }
 
     /// Puts a link to the program in a folder of the home, which is the first one of the `PATH`.
-    fn put_on_path(&mut self, folder: &str) -> PathBuf {
+    pub(crate) fn put_on_path(&mut self, folder: &str) -> PathBuf {
         let folder = self.folder.join(folder);
         fs::create_dir_all(&folder).unwrap();
         let link = folder.join("sightline");
@@ -74,7 +74,7 @@ impl Home {
     }
 
     /// Path, mode, and content or link target of everything in the home.
-    fn snapshot(&self) -> Vec<String> {
+    pub(crate) fn snapshot(&self) -> Vec<String> {
         fn read(folder: &Path, entries: &mut Vec<String>) {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

@@ -14,6 +14,16 @@ pub(crate) fn at_a_terminal(
     arguments: &str,
     answer: &str,
 ) -> Option<(i32, String)> {
+    at_a_terminal_with(workspace, &[], arguments, answer)
+}
+
+/// The same with variables.
+pub(crate) fn at_a_terminal_with(
+    workspace: &Workspace,
+    variables: &[(&str, &str)],
+    arguments: &str,
+    answer: &str,
+) -> Option<(i32, String)> {
     let program = env!("CARGO_BIN_EXE_sightline");
     let line = format!("timeout --foreground 60 '{program}' {arguments}");
     let child = Command::new("script")
@@ -22,6 +32,7 @@ pub(crate) fn at_a_terminal(
         .env("HOME", workspace.data())
         .env("TERM", "xterm-256color")
         .env_remove("NO_COLOR")
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();

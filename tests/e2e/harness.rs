@@ -225,8 +225,25 @@ fn documented(method: &str, error: &Value) {
 
 /// The built program.
 pub(crate) fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_sightline"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sightline"));
+    // The tests may run below an agent.
+    for name in AGENT_VARIABLES {
+        command.env_remove(name);
+    }
+    command
 }
+
+/// Variables by which the program knows that an agent runs it.
+pub(crate) const AGENT_VARIABLES: [&str; 8] = [
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CLINE_ACTIVE",
+    "CODEX_THREAD_ID",
+    "COPILOT_CLI",
+    "GEMINI_CLI",
+    "OPENCODE",
+    "QWEN_CODE",
+];
 
 /// Starts the built program as a server.
 pub(crate) fn spawn() -> (Child, LspClient) {

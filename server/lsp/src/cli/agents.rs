@@ -21,7 +21,12 @@ use sightline_agents::{
 };
 pub(super) use status::AgentState;
 
-use super::{Workspace, config_file::File, internal};
+use super::{
+    NEGATIVE, Workspace,
+    checkpoints::{below_agent, confirm_below_agent},
+    config_file::File,
+    internal, print_message,
+};
 use crate::error::Error;
 
 /// Name of the program.
@@ -127,9 +132,25 @@ impl ValueEnum for PartName {
 pub(super) fn run(command: Agents) -> Result<i32, Error> {
     match command {
         Agents::Status { workspace, agent } => status::status(&workspace, &agent),
-        Agents::Install(change) => Installer::new(&change)?.install(&change),
-        Agents::Uninstall(change) => Installer::new(&change)?.uninstall(&change),
+        Agents::Install(change) => edit(&change, Installer::install),
+        Agents::Uninstall(change) => edit(&change, Installer::uninstall),
     }
+}
+
+/// Shows the changes that `edit` makes, or makes them. An agent cannot remove or replace entries by itself: they
+/// are what refuses denied files to it.
+fn edit(change: &Change, edit: fn(&mut Installer, &Change)) -> Result<i32, Error> {
+    if change.yes && below_agent().is_some() {
+        let mut plan = Installer::new(change, false)?;
+        edit(&mut plan, change);
+        if plan.replaces() && !confirm_below_agent("Entries of agents are removed or replaced. ")? {
+            print_message("nothing was changed");
+            return Ok(NEGATIVE);
+        }
+    }
+    let mut installer = Installer::new(change, change.yes)?;
+    edit(&mut installer, change);
+    installer.finish(change.json)
 }
 
 /// Returns where the agents keep their configuration.

@@ -43,7 +43,7 @@ use crate::{
 };
 
 pub(super) use arguments::Checkpoint;
-pub(super) use confirm::{ConfirmArgs, Proceed, ask};
+pub(super) use confirm::{ConfirmArgs, Proceed, ask, below_agent, confirm_below_agent};
 pub(super) use format::difference as colored_difference;
 pub(super) use format::size;
 use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id};

@@ -9,7 +9,7 @@ use sightline_workspace::storage::Storage;
 
 use super::{
     DONE, NEGATIVE,
-    checkpoints::{ConfirmArgs, Proceed, ask, size},
+    checkpoints::{ConfirmArgs, Proceed, ask, confirm_below_agent, size},
     offline, print, print_message,
 };
 use crate::{error::Error, ipc};
@@ -61,7 +61,9 @@ pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
         Proceed::Ask => {
             ask("All checkpoints, tasks and conversations are deleted. This cannot be undone. ")?
         }
-        Proceed::Yes => true,
+        Proceed::Yes => {
+            confirm_below_agent("All checkpoints, tasks and conversations are deleted. ")?
+        }
     };
     if !is_confirmed {
         print_message("nothing was deleted");

@@ -40,10 +40,13 @@ pub(super) struct Installer {
     /// Held until everything is written.
     _lock: Option<fs::File>,
     report: Report,
+    /// Whether a file with our entries changes.
+    replaces: bool,
 }
 
 impl Installer {
-    pub(super) fn new(change: &Change) -> Result<Self, Error> {
+    /// `write` makes the changes.
+    pub(super) fn new(change: &Change, write: bool) -> Result<Self, Error> {
         let workspace = Workspace {
             root: change.root.clone(),
             storage: None,
@@ -54,7 +57,7 @@ impl Installer {
             false => Scope::User,
         };
         let storage_dir = offline::storage_dir(change.storage.as_deref())?;
-        let lock = change.yes.then(|| lock(&storage_dir)).transpose()?;
+        let lock = write.then(|| lock(&storage_dir)).transpose()?;
         let path = storage_dir.join(RECORD_FILE);
         let record = match read_foreign(&path, MAX_RECORD_BYTES)? {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
@@ -75,8 +78,9 @@ impl Installer {
             report: Report {
                 agents: Vec::new(),
                 notes: Vec::new(),
-                written: change.yes,
+                written: write,
             },
+            replaces: false,
         })
     }
 
@@ -88,14 +92,13 @@ impl Installer {
         Agent::ALL.into_iter().filter(used).collect()
     }
 
-    pub(super) fn install(mut self, change: &Change) -> Result<i32, Error> {
+    pub(super) fn install(&mut self, change: &Change) {
         let agents = self.agents(&change.agent);
         if agents.is_empty() {
             self.report
                 .notes
                 .push("no agent was found; name one with --agent".to_owned());
-            self.report.print(change.json, &self.locations.home)?;
-            return Ok(NEGATIVE);
+            return;
         }
         if std::env::current_exe().is_ok_and(|program| is_in_build_folder(&program)) {
             self.report.notes.push(
@@ -150,10 +153,9 @@ impl Installer {
         self.report.notes.push(
             "built-in secrets (.env, private keys, ...) are denied to agents; `sightline init` writes a file for your own rules".to_owned(),
         );
-        self.finish(change)
     }
 
-    pub(super) fn uninstall(mut self, change: &Change) -> Result<i32, Error> {
+    pub(super) fn uninstall(&mut self, change: &Change) {
         for agent in self.agents(&change.agent) {
             let kept = self.kept_parts(agent, &change.only);
             let mut removed = self.installed(agent);
@@ -189,7 +191,6 @@ impl Installer {
             }
             self.report.agents.push(report);
         }
-        self.finish(change)
     }
 
     /// Returns the parts that stay when `removed` are removed; none if it is empty.
@@ -228,6 +229,9 @@ impl Installer {
         edit: impl FnOnce(Option<&str>) -> Result<Option<String>, String>,
     ) {
         let path = &target.path;
+        if let Some(problem) = self.leaves_project(path) {
+            return report.add_problem(&problem);
+        }
         let file = match File::read(path) {
             Ok(file) => file,
             Err(error) => return report.add_problem(&error.message),
@@ -244,6 +248,8 @@ impl Installer {
         if before == after {
             return;
         }
+        let has_ours = |text: &String| target.content.spelling(text).is_some();
+        self.replaces |= before.as_ref().is_some_and(has_ours);
         let diff = unified_diff(path, before.as_deref(), after.as_deref());
         let mut change = FileChange::new(target, diff);
         if self.report.written {
@@ -254,6 +260,24 @@ impl Installer {
             }
         }
         report.files.push(change);
+    }
+
+    /// Returns why a file of the project is left alone: a link of the repository leads to a file elsewhere. What an
+    /// earlier version wrote through one can be removed.
+    fn leaves_project(&self, path: &Path) -> Option<String> {
+        if self.scope == Scope::User || self.record.get(path).is_some() {
+            return None;
+        }
+        let project = self.locations.project.canonicalize().ok()?;
+        let mut above = path.ancestors();
+        let real = above.find_map(|existing| existing.canonicalize().ok())?;
+        (!real.starts_with(&project)).then(|| {
+            format!(
+                "cannot edit {}: a symbolic link of the project leads to {}; nothing was changed. Replace the link, or connect the agent for yourself with --user",
+                path.display(),
+                real.display()
+            )
+        })
     }
 
     /// Writes or deletes a file, and records it. Returns what was done.
@@ -317,11 +341,17 @@ impl Installer {
         Ok(())
     }
 
-    fn finish(&self, change: &Change) -> Result<i32, Error> {
-        self.report.print(change.json, &self.locations.home)?;
+    /// Returns whether a file with our entries changes. The hooks in them refuse denied files to agents.
+    pub(super) fn replaces(&self) -> bool {
+        self.replaces
+    }
+
+    /// Prints the changes. Returns the exit code.
+    pub(super) fn finish(&self, is_json: bool) -> Result<i32, Error> {
+        self.report.print(is_json, &self.locations.home)?;
         Ok(if self.report.has_failed() {
             FAILURE
-        } else if self.report.is_pending() && !change.yes {
+        } else if self.report.is_empty() || self.report.is_pending() && !self.report.written {
             NEGATIVE
         } else {
             DONE

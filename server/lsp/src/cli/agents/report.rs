@@ -114,6 +114,11 @@ impl FileChange {
 }
 
 impl Report {
+    /// Returns whether no agent was found, and the user was told.
+    pub(super) fn is_empty(&self) -> bool {
+        self.agents.is_empty() && !self.notes.is_empty()
+    }
+
     /// Returns whether a file differs from what it should be.
     pub(super) fn is_pending(&self) -> bool {
         self.agents.iter().any(|agent| !agent.files.is_empty())
@@ -149,7 +154,7 @@ impl Report {
         for note in &self.notes {
             print_message(note);
         }
-        if !self.is_pending() && !self.has_failed() {
+        if !self.is_pending() && !self.has_failed() && !self.is_empty() {
             print("Nothing to do.\n")?;
         } else if self.is_pending() && !self.written {
             print_message("nothing was written; add --yes to write these changes");

@@ -45,6 +45,52 @@ impl ConfirmArgs {
     }
 }
 
+/// Variables that agents set for the commands that they run.
+const AGENT_VARIABLES: &[&str] = &[
+    "CLAUDECODE",
+    "CODEX_THREAD_ID",
+    "CODEX_SESSION_ID",
+    "CODEX_SANDBOX",
+    "CODEX_CI",
+    "GEMINI_CLI",
+    "QWEN_CODE",
+    "COPILOT_CLI",
+    "COPILOT_AGENT_SESSION_ID",
+    "OPENCODE",
+    "CLINE_ACTIVE",
+    "CLINE_CONNECTOR_CLI_LAUNCH",
+    "AI_AGENT",
+];
+
+/// Returns the variable by which an agent shows that it runs this command.
+pub(in crate::cli) fn below_agent() -> Option<&'static str> {
+    let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    AGENT_VARIABLES.iter().find(is_set).copied()
+}
+
+/// Asks at the terminal, also with `--yes`, if an agent runs this command.
+///
+/// # Errors
+/// `invalidParams` if an agent runs it without a terminal.
+pub(in crate::cli) fn confirm_below_agent(note: &str) -> Result<bool, Error> {
+    let Some(variable) = below_agent() else {
+        return Ok(true);
+    };
+    if io::stdin().is_terminal() {
+        return ask(&format!(
+            "{note}An agent runs this command ({variable} is set). "
+        ));
+    }
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    Err(Error::invalid(format!(
+        "an agent runs this command ({variable} is set), and it needs a person at a terminal. Nothing was changed. To do it, run there: sightline {}",
+        arguments.join(" ")
+    )))
+}
+
 /// Asks at the terminal, with `note` before the question.
 pub(in crate::cli) fn ask(note: &str) -> Result<bool, Error> {
     let mut error = io::stderr();

@@ -1,0 +1,120 @@
+//! Who may remove or replace the entries in the configuration of agents, and where they are written.
+
+use std::{fs, os::unix::fs::symlink};
+
+use crate::{
+    agents::Home,
+    cli_terminal::at_a_terminal_with,
+    harness::{AGENT_VARIABLES, Workspace},
+};
+
+#[test]
+fn below_an_agent_entries_are_not_removed_without_a_person() {
+    let mut home = Home::new();
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let before = home.snapshot();
+    for variable in AGENT_VARIABLES {
+        home.variables = vec![(variable, "1".to_owned())];
+        let text = home.run(&["uninstall", "--agent", "claude", "--yes"], 2);
+        let command = "sightline agents uninstall --agent claude --yes";
+        assert!(text.contains(variable) && text.contains(command), "{text}");
+        home.run(&["uninstall", "--only", "access", "--yes"], 2);
+        // Showing the changes is allowed, and so is what removes nothing.
+        home.run(&["uninstall", "--agent", "claude"], 1);
+        home.run(&["install", "--agent", "claude", "--yes"], 0);
+    }
+    assert_eq!(home.snapshot(), before);
+    // An installation that replaces entries.
+    home.put_on_path("bin");
+    home.variables.push(("CLAUDECODE", "1".to_owned()));
+    let settings = home.folder.join(".claude/settings.json");
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(
+        &settings,
+        text.replace("--agent claude ", "--agent claude --checkpoints "),
+    )
+    .unwrap();
+    let outdated = fs::read_to_string(&settings).unwrap().replace("60", "1");
+    fs::write(&settings, outdated).unwrap();
+    home.run(&["install", "--agent", "claude", "--yes"], 2);
+    // The first installation of another agent removes nothing.
+    home.run(&["install", "--agent", "codex", "--yes"], 0);
+}
+
+#[test]
+fn below_an_agent_a_person_at_a_terminal_is_asked() {
+    let workspace = Workspace::new(&[]);
+    let variables = [("CLAUDECODE", "1"), ("GEMINI_CLI", "")];
+    let run =
+        |arguments: &str, answer| at_a_terminal_with(&workspace, &variables, arguments, answer);
+    let settings = workspace.data().join(".claude/settings.json");
+    let Some((0, _)) = run("agents install --agent claude --yes", "") else {
+        return;
+    };
+    let before = fs::read_to_string(&settings).unwrap();
+    let (code, text) = run("agents uninstall --agent claude --yes", "n\n").unwrap();
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("CLAUDECODE is set"), "{text}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), before);
+    let (code, text) = run("agents uninstall --agent claude --yes", "y\n").unwrap();
+    assert_eq!(code, 0, "{text}");
+    assert!(!settings.exists());
+}
+
+#[test]
+fn below_an_agent_the_data_is_not_deleted_without_a_person() {
+    let mut home = Home::new();
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    home.command(&["doctor"]);
+    assert!(home.workspace.data().join("sightline/version").exists());
+    home.variables = vec![("GEMINI_CLI", "1".to_owned())];
+    let output = home.command(&["uninstall", "--data", "--yes"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(home.workspace.data().join("sightline/version").exists());
+}
+
+#[test]
+fn links_of_a_project_do_not_lead_to_files_elsewhere() {
+    let home = Home::new();
+    let root = home.workspace.root();
+    let elsewhere = home.folder.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let victim = elsewhere.join("victim.json");
+    fs::write(&victim, "{}\n").unwrap();
+    // The home is in the workspace folder, so the project is beside it.
+    let project = root.join("project");
+    fs::create_dir_all(project.join(".git")).unwrap();
+    symlink(&victim, project.join(".mcp.json")).unwrap();
+    symlink(&elsewhere, project.join(".claude")).unwrap();
+    fs::create_dir(project.join("config")).unwrap();
+    symlink("config", project.join(".gemini")).unwrap();
+    let before = home.snapshot();
+    let project = project.to_str().unwrap();
+    let run = |action: &str, agent: &str, code| {
+        home.run(
+            &[
+                action,
+                "--agent",
+                agent,
+                "--project",
+                "--root",
+                project,
+                "--yes",
+            ],
+            code,
+        )
+    };
+    let text = run("install", "claude", 3);
+    assert!(
+        text.contains("a symbolic link of the project leads to"),
+        "{text}"
+    );
+    assert!(text.contains("victim.json"), "{text}");
+    assert_eq!(home.snapshot(), before);
+    // A link within the project is followed.
+    run("install", "gemini", 0);
+    let settings = root.join("project/config/settings.json");
+    assert!(settings.exists());
+    run("uninstall", "gemini", 0);
+    assert!(!settings.exists());
+}
