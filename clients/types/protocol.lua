@@ -645,7 +645,7 @@
 ---@field id string Id of the checkpoint. A leading `HEAD ` is ignored. With `undo`, the id of an undo point, or `last` for the undo point of the last restore.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
 ---@field root? string With `undo` and the id `last`, considers only restores of this workspace folder, given by path, URI or name.
----@field undo? boolean Preview `sightline/undoRestore`, with its changes in every folder. Default: `false`.
+---@field undo? boolean Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default, an undo if `id` is the undo point of a restore of files and there are no `paths`.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
 --- Result of `sightline/previewRestore`.
@@ -747,7 +747,6 @@
 --- A change a restore would make.
 ---@class sightline.RestoreChange
 ---@field action sightline.RestoreAction Action on the path.
----@field changedSince? boolean True if this is an undo and the path was changed after the restore. The undo discards that change.
 ---@field path string Path relative to a workspace folder.
 ---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
 ---@field reason string Reason, as text for the user.
@@ -773,9 +772,11 @@
 
 --- A difference that a restore leaves unchanged.
 ---@class sightline.RestoreConflict
+---@field changedSince? boolean True if this is an undo and the path was changed after the restore. With `force`, the undo discards that change.
 ---@field path string Path relative to a workspace folder.
 ---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
 ---@field reason string Reason, as text for the user.
+---@field unsaved? boolean True if the path is open with unsaved text. With `force`, the text is replaced.
 ---@field uri string URI of the file.
 
 --- What to restore.
@@ -791,6 +792,7 @@
 ---@field ok boolean True if the action succeeded.
 ---@field path string Path relative to a workspace folder.
 ---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
+---@field replacedUnsaved? boolean True if the path was open with unsaved text, which was replaced. The document is still unsaved, so undoing this needs `force`.
 ---@field uri string URI of the file.
 
 --- A conversation that was restored.
@@ -1023,7 +1025,8 @@
 
 --- Params of `sightline/undoRestore`.
 ---@class sightline.UndoRestoreParams
----@field force? boolean Also replace unsaved text in open documents. Default: `false`.
+---@field force? boolean Also revert paths that were changed after the restore, and replace unsaved text in open documents. Default: `false`.
+---@field paths? string[] Limits the undo to these paths and everything below them.
 ---@field token? string Token of a preview of the undo. If the preview is out of date, nothing is changed and the error is `conflict`.
 ---@field undoId? string `undoId` of the restore to undo. Defaults to the last restore.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.

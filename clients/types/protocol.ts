@@ -1421,8 +1421,9 @@ export interface PreviewRestoreParams {
    */
   root?: string;
   /**
-   * Preview `sightline/undoRestore`, with its changes in every folder.
-   * Default: `false`.
+   * Preview `sightline/undoRestore`, with its changes in every folder, or a restore.
+   * By default, an undo if `id` is the undo point of a restore of files and there are
+   * no `paths`.
    */
   undo?: boolean;
   /** Token for `$/progress` notifications, as in LSP. */
@@ -1627,11 +1628,6 @@ export type RestoreAction =
 export interface RestoreChange {
   /** Action on the path. */
   action: RestoreAction;
-  /**
-   * True if this is an undo and the path was changed after the restore. The undo
-   * discards that change.
-   */
-  changedSince?: boolean;
   /** Path relative to a workspace folder. */
   path: string;
   /** True if the name is not UTF-8 and `path` is percent-encoded. */
@@ -1692,12 +1688,19 @@ export interface RestoreCheckpointResult {
 
 /** A difference that a restore leaves unchanged. */
 export interface RestoreConflict {
+  /**
+   * True if this is an undo and the path was changed after the restore. With `force`,
+   * the undo discards that change.
+   */
+  changedSince?: boolean;
   /** Path relative to a workspace folder. */
   path: string;
   /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
   /** Reason, as text for the user. */
   reason: string;
+  /** True if the path is open with unsaved text. With `force`, the text is replaced. */
+  unsaved?: boolean;
   /** URI of the file. */
   uri: string;
 }
@@ -1726,6 +1729,11 @@ export interface RestoreOutcome {
   path: string;
   /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
+  /**
+   * True if the path was open with unsaved text, which was replaced. The document is
+   * still unsaved, so undoing this needs `force`.
+   */
+  replacedUnsaved?: boolean;
   /** URI of the file. */
   uri: string;
 }
@@ -2201,10 +2209,13 @@ export type TruncateReply =
 /** Params of `sightline/undoRestore`. */
 export interface UndoRestoreParams {
   /**
-   * Also replace unsaved text in open documents.
+   * Also revert paths that were changed after the restore, and replace unsaved text in
+   * open documents.
    * Default: `false`.
    */
   force?: boolean;
+  /** Limits the undo to these paths and everything below them. */
+  paths?: string[];
   /**
    * Token of a preview of the undo. If the preview is out of date, nothing is
    * changed and the error is `conflict`.

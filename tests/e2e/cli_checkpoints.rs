@@ -384,7 +384,7 @@ fn skipped_files_are_printed() {
     assert_eq!(code, 0, "{error}");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].starts_with("1 path restored, 1 skipped; undo with "),
+        lines[0].starts_with("1 path restored, 1 skipped; undo with `sightline checkpoint undo "),
         "{text}"
     );
     assert!(lines[1].starts_with("skip    a.txt  "), "{text}");

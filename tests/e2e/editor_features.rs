@@ -278,7 +278,8 @@ fn a_closed_file_is_restored_on_disk_after_confirmation() {
 
 #[test]
 fn the_last_restore_is_undone_after_confirmation() {
-    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    let files = ["a.txt", "b.txt", "c.txt"].map(|name| (name, "one\n"));
+    let workspace = Workspace::new(&files);
     let mut server = Server::initialized(plain(&workspace));
     let params = json!({ "command": "sightline.undoLastRestore" });
     let error = server.refused("workspace/executeCommand", params);
@@ -291,6 +292,7 @@ fn the_last_restore_is_undone_after_confirmation() {
     assert!(shown(&mut server).contains("no restore to undo"));
     let taken = server.call("sightline/createCheckpoint", json!({}));
     workspace.write("a.txt", "two\n");
+    workspace.write("c.txt", "two\n");
     let can_undo = |server: &mut Server| {
         titles(&actions(server, &workspace.uri("a.txt"))).contains("undo the last restore")
     };
@@ -298,28 +300,32 @@ fn the_last_restore_is_undone_after_confirmation() {
     server.call("sightline/restoreCheckpoint", json!({ "id": taken["id"] }));
     assert!(can_undo(&mut server));
     workspace.write("b.txt", "mine\n");
+    workspace.write("c.txt", "mine\n");
     server.answer_with(|_, _| None);
     for (choice, expected) in [("Cancel", "one\n"), ("Undo", "two\n")] {
         command(&mut server, "undoLastRestore", json!([]));
         let question = expect_request(&mut server, "window/showMessageRequest");
         let text = question["params"]["message"].as_str().unwrap();
-        assert!(text.contains("2 files: a.txt, b.txt."), "{text}");
-        assert!(
-            text.contains("Also undoes changes made after the restore: b.txt."),
-            "{text}"
-        );
+        assert!(text.contains("1 file: a.txt."), "{text}");
+        let skipped = "Skipped: c.txt (changed after the restore).";
+        assert!(text.contains(skipped), "{text}");
         assert_eq!(
             fs::read_to_string(workspace.path("a.txt")).unwrap(),
             "one\n"
         );
         answer(&mut server, &question, json!({ "title": choice }));
         if choice == "Undo" {
-            assert!(shown(&mut server).contains("2 paths restored"));
+            assert!(shown(&mut server).contains("1 path restored"));
         }
         let text = fs::read_to_string(workspace.path("a.txt")).unwrap();
         assert_eq!(text, expected, "{choice}");
     }
+    for name in ["b.txt", "c.txt"] {
+        let text = fs::read_to_string(workspace.path(name)).unwrap();
+        assert_eq!(text, "mine\n", "{name}");
+    }
     // There is nothing to confirm once it is undone.
+    workspace.write("c.txt", "two\n");
     let undo_id =
         server.call("sightline/listCheckpoints", json!({}))["checkpoints"][1]["id"].clone();
     command(&mut server, "undoLastRestore", json!([{ "id": undo_id }]));

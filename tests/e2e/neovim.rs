@@ -198,7 +198,8 @@ fn a_real_neovim_creates_and_restores_checkpoints() {
     assert_eq!(paths("forced", "outcomes"), changed[..1]);
     assert_eq!(answers["replaced"], true, "{:#}", answers["buffer"]);
     assert_eq!(answers["buffer"], answers["disk"]);
-    assert_eq!(paths("undone", "outcomes"), changed, "as it was before it");
+    // What the first restore changed.
+    assert_eq!(paths("undone", "outcomes"), changed[1..]);
     assert_eq!(answers["agent"][0], "changed by the agent");
     assert_eq!(answers["list"]["checkpoints"].as_array().unwrap().len(), 4);
     assert_eq!(answers["stats"]["count"], 4);

@@ -133,7 +133,7 @@ fn an_undo_lists_later_changes_and_matches_its_preview() {
         json!({ "id": id(&taken) }),
     );
     let undo_id = &restored["undoId"];
-    // Two are as the restore left them, five are not.
+    // Two are as the restore left them, two are not; the restore did not change the others.
     workspace.write("b", "mine\n");
     fs::remove_file(workspace.path("c")).unwrap();
     workspace.write("d", "mine\n");
@@ -141,60 +141,72 @@ fn an_undo_lists_later_changes_and_matches_its_preview() {
     let last = json!({ "id": "last", "undo": true });
     let preview = call(&mut server, "previewRestore", last.clone());
     assert_eq!(preview["undoId"], *undo_id);
-    let changes = preview["changes"].as_array().unwrap();
-    assert_eq!(
-        each(changes, "path"),
-        ["a", "b", "c", "d", "later", "new"],
-        "{preview}"
-    );
-    let later: Vec<bool> = changes
-        .iter()
-        .map(|change| change["changedSince"] == true)
-        .collect();
-    assert_eq!(later, [false, true, true, true, true, false]);
-    for (at, how) in [
-        (1, "changed"),
-        (2, "deleted"),
-        (3, "changed"),
-        (4, "created"),
-    ] {
-        let reason = changes[at]["reason"].as_str().unwrap();
-        assert!(
-            reason.ends_with(&format!("; {how} after the restore")),
-            "{reason}"
-        );
+    let paths = |of: &Value| -> Vec<String> {
+        let all = of.as_array().unwrap();
+        each(all, "path").into_iter().map(str::to_owned).collect()
+    };
+    assert_eq!(paths(&preview["changes"]), ["a", "new"], "{preview}");
+    let conflicts = preview["conflicts"].as_array().unwrap();
+    for (conflict, (path, how)) in conflicts.iter().zip([("b", "changed"), ("c", "deleted")]) {
+        assert_eq!(conflict["path"], path);
+        assert_eq!(conflict["reason"], format!("{how} after the restore"));
+        assert_eq!(conflict["changedSince"], true);
     }
-    // The same by its id, and as a restore of that checkpoint.
+    assert_eq!(conflicts.len(), 2, "{preview}");
+    // The same by its id.
     for params in [
         json!({ "id": undo_id, "undo": true }),
         json!({ "id": undo_id }),
     ] {
         let same = call(&mut server, "previewRestore", params);
-        assert_eq!(same["token"], preview["token"]);
-        assert_eq!(same["changes"], preview["changes"]);
+        assert_eq!(same, preview);
     }
+    // A restore of that checkpoint is not an undo.
+    let whole = json!({ "id": undo_id, "undo": false });
+    let whole = call(&mut server, "previewRestore", whole);
+    assert_eq!(
+        paths(&whole["changes"]),
+        ["a", "b", "c", "d", "later", "new"]
+    );
     let refused = server.refused(
         "sightline/previewRestore",
         json!({ "id": id(&taken), "undo": true }),
     );
     assert_eq!(refused["data"]["kind"], "invalidParams");
 
-    workspace.write("d", "mine again\n");
+    workspace.write("b", "mine again\n");
     let with_token = json!({ "undoId": undo_id, "token": preview["token"] });
     let error = server.refused("sightline/undoRestore", with_token);
     assert_eq!(error["data"]["kind"], "conflict", "{error}");
     assert_eq!(read(&workspace, "a").unwrap(), "one\n", "nothing was done");
-    let preview = call(&mut server, "previewRestore", last);
+    let preview = call(&mut server, "previewRestore", last.clone());
+    // Other work does not outdate the preview.
+    workspace.write("d", "mine again\n");
     let undone = call(
         &mut server,
         "undoRestore",
         json!({ "token": preview["token"] }),
     );
-    assert_eq!(outcomes(&undone).len(), 6);
-    assert_eq!(read(&workspace, "b").unwrap(), "two\n");
-    assert_eq!(read(&workspace, "later"), None);
-    // The undo's own undo point has what it removed.
+    let done = [("a", "write", true), ("new", "write", true)];
+    assert_eq!(outcomes(&undone), done);
+    assert_eq!(undone["conflicts"], preview["conflicts"]);
+    for (path, content) in [
+        ("b", "mine again\n"),
+        ("d", "mine again\n"),
+        ("later", "mine\n"),
+    ] {
+        assert_eq!(read(&workspace, path).unwrap(), content, "{path}");
+    }
+    // An undo has an undo point too.
     call(&mut server, "undoRestore", json!({}));
+    assert_eq!(read(&workspace, "a").unwrap(), "one\n");
+
+    // Selected paths, with those that changed since.
+    let paths = json!({ "undoId": undo_id, "paths": ["b", "c", "d"], "force": true });
+    let undone = call(&mut server, "undoRestore", paths);
+    let done = [("b", "write", true), ("c", "write", true)];
+    assert_eq!(outcomes(&undone), done);
+    assert_eq!(read(&workspace, "b").unwrap(), "two\n");
     assert_eq!(read(&workspace, "d").unwrap(), "mine again\n");
 }
 
@@ -276,6 +288,7 @@ fn unsaved_text_is_kept_unless_forced_and_then_replaced_in_the_editor() {
     let forced = json!({ "id": id(&taken), "force": true });
     let restored = call(&mut server, "restoreCheckpoint", forced);
     assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
+    assert_eq!(restored["outcomes"][0]["replacedUnsaved"], true);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
     call(&mut server, "listCheckpoints", json!({}));
     let applied = applied.lock().unwrap();
@@ -285,6 +298,15 @@ fn unsaved_text_is_kept_unless_forced_and_then_replaced_in_the_editor() {
     assert_eq!(change["edits"][0]["newText"], "one\n");
     let start = json!({ "line": 0, "character": 0 });
     assert_eq!(change["edits"][0]["range"]["start"], start);
+    drop(applied);
+
+    // The document is still unsaved, so the undo needs force as well.
+    let undone = call(&mut server, "undoRestore", json!({}));
+    assert_eq!(outcomes(&undone), []);
+    assert_eq!(undone["conflicts"][0]["unsaved"], true);
+    call(&mut server, "undoRestore", json!({ "force": true }));
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    assert_eq!(read(&workspace, "b.txt").unwrap(), "one\n");
 }
 
 #[test]

@@ -89,18 +89,24 @@ scenario("a checkpoint is created, compared and restored, and the restore is und
   assert.equal(await content("README.md"), FILES["README.md"]);
   assert.equal(await content("src/sale.py"), undefined);
 
-  // The undo has a preview, which marks files changed after the restore.
+  // The undo has a preview. A file that changed after the restore is not selected, and one that the restore did not
+  // change is not listed.
   await writeFile(file("src/cart.py"), "apples = 7\n");
+  await writeFile(file("src/later.py"), "later = True\n");
   await editor.toast("3 files restored").getByRole("button", { name: "Undo" }).click();
   await until("3 files in the preview", async () => (await editor.choices.count()) === 3);
-  const later = editor.choices.filter({ hasText: "changed after the restore" });
-  assert.equal(await later.count(), 1);
+  const later = editor.choices.first();
+  assert.match((await later.textContent()) ?? "", /cart\.py.*changed after the restore/);
+  assert.equal(await later.getByRole("checkbox").isChecked(), false, "later work is not selected");
+  await page.locator(".quick-input-list-separator", { hasText: "1 file changed after the restore" }).waitFor();
   assert.equal(await content("src/cart.py"), "apples = 7\n", "nothing is undone unasked");
+  await later.click();
   await editor.accept();
   await editor.toast("3 files restored to the state before the restore.").waitFor();
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");
   assert.equal(await content("README.md"), undefined);
   assert.equal(await content("src/sale.py"), "sale = True\n");
+  assert.equal(await content("src/later.py"), "later = True\n");
 });
 
 scenario("a single file is restored", () => editor, async () => {

@@ -54,25 +54,29 @@ test('a checkpoint is taken, restored after a preview, and the restore undone', 
   same(buffer(editor), 'one\ntwo')
   same(editor:lua('return #vim.api.nvim_list_wins()'), 1)
 
-  -- An undo is shown and asked about too; what was done since is named.
+  -- An undo is shown and asked about too. What changed since is kept unless the user says so,
+  -- and other files are left out.
   write(root .. '/src/b.txt', 'mine\n')
+  write(root .. '/src/later.txt', 'mine\n')
   editor:press(':Sightline undo<CR>')
-  screen = editor:wait_screen('Undo 3 files')
-  has(screen, 'delete  src/b.txt')
-  has(screen, 'changed after the restore')
+  screen = editor:wait_screen('Undo 2 files')
+  has(screen, 'keep    src/b.txt  (changed after the restore)')
+  has(screen, 'Undo and discard the later changes of 1 file')
+  same(screen:find('later.txt', 1, true), nil)
   same(read(root .. '/src/a.txt'), 'one\ntwo\n')
-  for _, answer in ipairs({ '3<CR>', '<Esc>', 'q' }) do
+  for _, answer in ipairs({ '4<CR>', '<Esc>', 'q' }) do
     editor:press(answer)
     editor:wait([[return #vim.api.nvim_list_wins() == 1]])
     same(read(root .. '/src/b.txt'), 'mine\n')
     editor:press(':Sightline undo<CR>')
-    editor:wait_screen('Undo 3 files')
+    editor:wait_screen('Undo 2 files')
   end
   editor:press('1<CR>')
-  editor:wait_said('undo restored 3 files')
+  editor:wait_said('undo restored 2 files')
   same(read(root .. '/src/a.txt'), 'one\nTWO\n')
   same(read(root .. '/src/new.txt'), 'new\n')
-  same(read(root .. '/src/b.txt'), nil)
+  same(read(root .. '/src/b.txt'), 'mine\n')
+  same(read(root .. '/src/later.txt'), 'mine\n')
   same(buffer(editor), 'one\nTWO')
   editor:quit()
 end)
@@ -400,7 +404,8 @@ test('labels name undo points and both sides of a comparison', function()
   end
   same(editor:lua(complete, 'Sightline undo before'), { 'before\\ the\\ restore' })
   editor:press(':Sightline undo before\\ the\\ restore<CR>')
-  editor:wait_screen('Undo 1 file')
+  -- The restore after it changed the same file.
+  editor:wait_screen('Undo and discard the later changes of 1 file')
   editor:press('1<CR>')
   editor:wait_said('undo restored 1 file')
   same(read(root .. '/src/b.txt'), 'third\n')

@@ -9,10 +9,10 @@ import type { Checkpoint, PreviewRestoreResult, RestoreCheckpointResult, Restore
 import { checkpointName } from "./checkpointTree";
 import { type Client, errorKind } from "./client";
 
-/** A path of the preview. */
+/** A path of the preview, or a separator, which has no URI. */
 interface Choice extends vscode.QuickPickItem {
-  uri: string;
-  isConflict: boolean;
+  uri?: string;
+  isConflict?: boolean;
 }
 
 /** Selection of the user. */
@@ -33,14 +33,14 @@ export async function restore(client: Client, checkpoint: Checkpoint, paths?: st
   const name = checkpointName(checkpoint);
   const preview = await client.requestWithProgress(`Comparing with “${name}”`, "sightline/previewRestore", {
     id: checkpoint.id,
+    undo: false,
     ...(paths && { paths }),
   });
   if (preview.changes.length === 0 && preview.conflicts.length === 0) {
     void vscode.window.showInformationMessage(`Already up to date with “${name}”.`);
     return;
   }
-  const placeHolder = "Select the files to restore. You can undo the restore.";
-  const selection = await selectChanges(`Restore “${name}”`, placeHolder, preview, paths);
+  const selection = await selectChanges(`Restore “${name}”`, "Select the files to restore", preview, paths);
   if (!selection) {
     return;
   }
@@ -80,18 +80,10 @@ export async function undo(client: Client, undoId?: string): Promise<void> {
   }
   try {
     const title = "Undoing the restore";
-    const result =
-      selection.token !== undefined || point === undefined
-        ? await client.requestWithProgress(title, "sightline/undoRestore", {
-            ...(point !== undefined && { undoId: point }),
-            ...(selection.token !== undefined && { token: selection.token }),
-          })
-        : // A selection of files: restore the undo point.
-          await client.requestWithProgress(title, "sightline/restoreCheckpoint", {
-            id: point,
-            allRoots: true,
-            ...selection,
-          });
+    const result = await client.requestWithProgress(title, "sightline/undoRestore", {
+      ...(point !== undefined && { undoId: point }),
+      ...selection,
+    });
     showResult(result, "restored to the state before the restore");
   } catch (error) {
     if (errorKind(error) !== "conflict") {
@@ -108,15 +100,32 @@ export async function undo(client: Client, undoId?: string): Promise<void> {
 /** Shows the preview of an undo. Returns undefined if it is dismissed. */
 async function selectUndo(preview: PreviewRestoreResult): Promise<Selection | undefined> {
   const { changes, conflicts, taskId, token } = preview;
-  const task = taskId === undefined ? "" : ` The conversation of task ${taskId} is restored too.`;
   if (changes.length === 0 && conflicts.length === 0) {
     const undoLabel = "Undo";
-    const answer = await vscode.window.showWarningMessage(`Undo the restore?${task}`, { modal: true }, undoLabel);
+    const question = `Undo the restore? The conversation of task ${taskId} is restored too.`;
+    const answer = await vscode.window.showWarningMessage(question, { modal: true }, undoLabel);
     return answer === undoLabel ? { token, force: false } : undefined;
   }
-  const later = changes.filter((change) => change.changedSince).length;
-  const since = later === 0 ? "" : ` ${later === 1 ? "1 file was" : `${later} files were`} changed after the restore.`;
-  return selectChanges("Undo Restore", `Select the files to restore to their state before the restore.${since}${task}`, preview, undefined);
+  const title = taskId === undefined ? "Undo Restore" : `Undo Restore, Also of the Conversation of Task ${taskId}`;
+  return selectChanges(title, "Select the files to undo", preview, undefined);
+}
+
+/** Returns the rows of conflicts below a separator that says why they are not selected. */
+function conflictRows(why: string, conflicts: RestoreConflict[]): Choice[] {
+  if (conflicts.length === 0) {
+    return [];
+  }
+  const files = conflicts.length === 1 ? "1 file" : `${conflicts.length} files`;
+  return [
+    { label: `${files} ${why}`, kind: vscode.QuickPickItemKind.Separator },
+    ...conflicts.map(({ path, uri, reason }) => ({
+      label: `$(warning) ${path}`,
+      description: `kept unless selected: ${reason}`,
+      picked: false,
+      uri,
+      isConflict: true,
+    })),
+  ];
 }
 
 /** Shows a preview to select from. Returns undefined if it is dismissed. */
@@ -126,21 +135,18 @@ async function selectChanges(
   { changes, conflicts, token }: PreviewRestoreResult,
   paths: string[] | undefined,
 ): Promise<Selection | undefined> {
+  const later = conflicts.filter((conflict) => conflict.changedSince);
+  // Later work comes first, so that its separator is visible.
   const choices: Choice[] = [
-    ...changes.map(({ path, uri, action, reason, changedSince }) => ({
-      label: `$(${changedSince ? "warning" : action === "delete" ? "trash" : "edit"}) ${path}`,
+    ...conflictRows("changed after the restore", later),
+    ...(later.length > 0 ? [{ label: "changed by the restore", kind: vscode.QuickPickItemKind.Separator }] : []),
+    ...changes.map(({ path, uri, action, reason }) => ({
+      label: `$(${action === "delete" ? "trash" : "edit"}) ${path}`,
       description: `${action === "delete" ? "delete" : "write"}: ${reason}`,
       picked: true,
       uri,
-      isConflict: false,
     })),
-    ...conflicts.map(({ path, uri, reason }) => ({
-      label: `$(warning) ${path}`,
-      description: `kept unless selected: ${reason}`,
-      picked: false,
-      uri,
-      isConflict: true,
-    })),
+    ...conflictRows("kept", conflicts.filter((conflict) => !conflict.changedSince)),
   ];
   const picked = await vscode.window.showQuickPick(choices, {
     title,
@@ -157,7 +163,7 @@ async function selectChanges(
   if (asShown) {
     return { token, force, ...(paths && { paths }) };
   }
-  return { paths: picked.map((choice) => choice.uri), force };
+  return { paths: picked.flatMap((choice) => choice.uri ?? []), force };
 }
 
 /** Maximum number of paths named in a message. */

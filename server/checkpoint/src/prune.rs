@@ -107,6 +107,9 @@ impl Checkpoints {
                 break;
             }
         }
+        if !pruned.removed.is_empty() {
+            self.sweep_records();
+        }
         Ok(pruned)
     }
 

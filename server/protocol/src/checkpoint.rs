@@ -264,9 +264,11 @@ pub struct PreviewRestoreParams {
     /// with `conflict` if one of those folders is not open.
     #[serde(default)]
     pub all_roots: bool,
-    /// Preview `sightline/undoRestore`, with its changes in every folder.
-    #[serde(default)]
-    pub undo: bool,
+    /// Preview `sightline/undoRestore`, with its changes in every folder, or a restore.
+    /// By default, an undo if `id` is the undo point of a restore of files and there are
+    /// no `paths`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<bool>,
     /// With `undo` and the id `last`, considers only restores of this workspace folder,
     /// given by path, URI or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -316,10 +318,6 @@ pub struct RestoreChange {
     pub action: RestoreAction,
     /// Reason, as text for the user.
     pub reason: String,
-    /// True if this is an undo and the path was changed after the restore. The undo
-    /// discards that change.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub changed_since: bool,
     /// URI of the file.
     pub uri: String,
     /// True if the name is not UTF-8 and `path` is percent-encoded.
@@ -335,6 +333,13 @@ pub struct RestoreConflict {
     pub path: String,
     /// Reason, as text for the user.
     pub reason: String,
+    /// True if this is an undo and the path was changed after the restore. With `force`,
+    /// the undo discards that change.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub changed_since: bool,
+    /// True if the path is open with unsaved text. With `force`, the text is replaced.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unsaved: bool,
     /// URI of the file.
     pub uri: String,
     /// True if the name is not UTF-8 and `path` is percent-encoded.
@@ -405,6 +410,16 @@ pub struct RestoreCheckpointResult {
     pub task: Option<RestoredTask>,
 }
 
+impl RestoreCheckpointResult {
+    /// Returns the command that undoes the restore, if there is anything to undo.
+    pub fn undo_command(&self) -> Option<String> {
+        let is_unsaved = self.outcomes.iter().any(|one| one.replaced_unsaved);
+        let force = if is_unsaved { " --force" } else { "" };
+        let id = short_id(self.undo_id.as_ref()?);
+        Some(format!("sightline checkpoint undo {id}{force}"))
+    }
+}
+
 /// Outcome of one change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -418,6 +433,10 @@ pub struct RestoreOutcome {
     /// Reason for the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// True if the path was open with unsaved text, which was replaced. The document is
+    /// still unsaved, so undoing this needs `force`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replaced_unsaved: bool,
     /// URI of the file.
     pub uri: String,
     /// True if the name is not UTF-8 and `path` is percent-encoded.
@@ -442,11 +461,15 @@ pub struct UndoRestoreParams {
     /// `undoId` of the restore to undo. Defaults to the last restore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
+    /// Limits the undo to these paths and everything below them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
     /// Token of a preview of the undo. If the preview is out of date, nothing is
     /// changed and the error is `conflict`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Also replace unsaved text in open documents.
+    /// Also revert paths that were changed after the restore, and replace unsaved text in
+    /// open documents.
     pub force: bool,
     /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -26,8 +26,11 @@ fn without_a_terminal_changes_need_confirmation() {
     // A dry run does not ask.
     for (asked, expected) in [
         (&["restore", "last", "--dry-run"][..], "write   a.txt"),
-        (&["undo", "--dry-run"], "changed after the restore"),
-        (&["undo", undo_id, "--dry-run"], "changed after the restore"),
+        (&["undo", "--force", "--dry-run"], "force   a.txt"),
+        (
+            &["undo", undo_id, "--force", "--dry-run"],
+            "changed after the restore",
+        ),
         (
             &["prune", "--keep", "0", "--dry-run"],
             "2 checkpoints would be removed",
@@ -38,6 +41,13 @@ fn without_a_terminal_changes_need_confirmation() {
             code == 0 && text.contains(expected),
             "{asked:?}: {text}{error}"
         );
+    }
+    // A later change is skipped without --force.
+    for asked in [&["undo", "--dry-run"][..], &["undo", "--yes"]] {
+        let (code, text, _) = run(&workspace, asked);
+        assert_eq!(code, 1, "{asked:?}: {text}");
+        let line = text.lines().last().unwrap();
+        assert!(line.contains("skip    a.txt  changed after"), "{text}");
     }
     let pruned = json_of(&workspace, &["prune", "--keep", "0", "--dry-run"]);
     assert_eq!(pruned["removed"], 2, "{pruned}");
@@ -69,7 +79,12 @@ fn a_terminal_shows_the_plan_and_asks_first() {
     workspace.write("a.txt", "two\n");
     for (command, shown, before, after) in [
         ("restore last", "content differs", "two\n", "one\n"),
-        ("undo", "changed after the restore", "mine\n", "two\n"),
+        (
+            "undo --force",
+            "changed after the restore",
+            "mine\n",
+            "two\n",
+        ),
         ("undo --json", "content differs", "two\n", "mine\n"),
     ] {
         workspace.write("a.txt", before);

@@ -137,7 +137,7 @@ fn abbreviated_ids_have_eight_digits() {
     let (undo, taken) = (&ids[0][..8], &ids[1][..8]);
     assert!(created.starts_with(&format!("{taken} ")), "{created}");
     assert!(
-        restored.ends_with(&format!("undo with {undo}\n")),
+        restored.ends_with(&format!("undo with `sightline checkpoint undo {undo}`\n")),
         "{restored}"
     );
     let (_, text, _) = run(&workspace, &["list"]);

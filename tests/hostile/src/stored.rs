@@ -112,6 +112,7 @@ impl Store {
         let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
+            is_undo: false,
         };
         let options = Options::default();
         let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));

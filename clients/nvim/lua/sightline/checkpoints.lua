@@ -164,19 +164,39 @@ local function preview_lines(preview)
   return lines
 end
 
---- Returns the number of files that a restore would keep because of unsaved text.
+--- Returns the label of the choice that also changes the files that are kept otherwise, or
+--- nil if there are none.
+---@param verb string
 ---@param preview sightline.PreviewRestoreResult
----@param target sightline.Target
----@return integer
-local function unsaved(preview, target)
-  local found = 0
-  for _, conflict in ipairs(preview.conflicts) do
-    local bufnr = buffers.of_path(diff.path(conflict, target))
-    if bufnr and vim.bo[bufnr].modified then
-      found = found + 1
+---@return string?
+local function forced_label(verb, preview)
+  local found = {}
+  for _, kind in ipairs({
+    { field = 'unsaved', text = 'the unsaved text of %s' },
+    { field = 'changedSince', text = 'the later changes of %s' },
+  }) do
+    local count = #vim.tbl_filter(function(conflict)
+      return conflict[kind.field]
+    end, preview.conflicts)
+    if count > 0 then
+      table.insert(found, kind.text:format(show.count(count, 'file')))
     end
   end
-  return found
+  return #found > 0 and ('%s and discard %s'):format(verb, table.concat(found, ' and ')) or nil
+end
+
+--- Returns the files of a preview, or nil for all.
+---@param preview sightline.PreviewRestoreResult
+---@return string[]?
+local function previewed_files(preview)
+  local uris = {}
+  for _, one in ipairs(vim.list_extend(vim.list_slice(preview.changes), preview.conflicts)) do
+    -- Denied files are counted in one entry without a path.
+    if one.path ~= '' then
+      table.insert(uris, one.uri)
+    end
+  end
+  return #uris > 0 and uris or nil
 end
 
 --- A restore or undo that is previewed and confirmed.
@@ -229,28 +249,21 @@ local function review(operation, target)
       local files = #preview.changes > 0 and ' ' .. show.count(#preview.changes, 'file') or ''
       table.insert(choices, { label = operation.verb .. files, run = go(nil) })
     end
-    local dirty = unsaved(preview, target)
-    if dirty > 0 then
-      local label = ('%s and discard the unsaved text of %s'):format(operation.verb, show.count(dirty, 'file'))
+    local label = forced_label(operation.verb, preview)
+    if label then
       table.insert(choices, { label = label, run = go(true) })
     end
     table.insert(choices, {
       label = 'Show diff',
       run = function()
         close()
-        diff.open({ from = preview.undoId or operation.preview.id, paths = operation.preview.paths }, target)
+        local paths = preview.undoId and previewed_files(preview) or operation.preview.paths
+        diff.open({ from = preview.undoId or operation.preview.id, paths = paths }, target)
       end,
     })
-    local later = vim.tbl_filter(function(change)
-      return change.changedSince
-    end, preview.changes)
-    local question = operation.question
-    if #later > 0 then
-      question = ('%s %s changed after the restore'):format(question, show.count(#later, 'file'))
-    end
     -- Draw the preview before a prompt covers the screen.
     vim.cmd('redraw')
-    pickers.action(question, choices, close)
+    pickers.action(operation.question, choices, close)
   end, target)
 end
 
@@ -265,7 +278,7 @@ local function preview_and_restore(id, paths, target)
     verb = 'Restore',
     done = 'restored',
     nothing = ('already up to date with %s'):format(short),
-    preview = { id = id, paths = paths },
+    preview = { id = id, paths = paths, undo = false },
     send = function(preview, force, callback)
       local params = { id = id, paths = paths, token = preview.token, force = force, workDoneToken = progress() }
       api.restore_checkpoint(params, callback, target)

@@ -273,14 +273,8 @@ pub fn preview(result: &PreviewRestoreResult, tool: &str) -> String {
     let mut lines = vec![
         "Nothing has been changed yet. This would be done; the token follows the list:".to_owned(),
     ];
-    lines.extend(result.changes.iter().map(|change| {
-        let warning = if change.changed_since {
-            " (changed after the restore)"
-        } else {
-            ""
-        };
-        format!("{} {}{warning}", action(change.action), change.path)
-    }));
+    let changes = result.changes.iter();
+    lines.extend(changes.map(|change| format!("{} {}", action(change.action), change.path)));
     lines.extend(result.conflicts.iter().map(conflict_line));
     let token = &result.token;
     lines.push(format!(

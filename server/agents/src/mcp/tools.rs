@@ -197,7 +197,7 @@ pub fn tools() -> Vec<Tool> {
         },
         Tool {
             name: "checkpoint_undo",
-            description: "Undoes the last restore, in two steps like checkpoint_restore.",
+            description: "Reverts what the last restore changed, in two steps like checkpoint_restore. Files changed since are kept.",
             input_schema: object(
                 paged(json!({
                     "undoId": text("undo point, as a restore returned it; default: the last one"),

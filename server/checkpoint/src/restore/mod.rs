@@ -1,12 +1,15 @@
 //! Restores the workspace to a checkpoint, with preview and undo.
 //!
 //! ```text
-//! scan -> plan -> token -> undo point -> preflight -> journal -> apply -> remove journal
+//! scan -> plan -> token -> undo point -> preflight -> record -> journal -> apply -> remove journal
 //! ```
 //!
 //! A restore changes only files that its undo point contains, so every restore can be undone. After
 //! the journal is written, a restore can only go forward: an interrupted one is completed by
 //! `recover`.
+//!
+//! An undo is a restore of an undo point that is limited to what the undone restore changed, as its
+//! record lists it.
 //!
 //! Read next: `operation` runs the phases, `plan` decides what changes, `preflight` verifies the
 //! store, `apply` changes the files, and `recover` handles a journal that was left behind.
@@ -20,6 +23,7 @@ mod journal;
 mod operation;
 mod plan;
 mod preflight;
+mod record;
 mod recover;
 pub(crate) mod types;
 
@@ -41,12 +45,12 @@ use super::{
 use crate::error::Error;
 
 pub use types::{
-    Action, Change, Conflict, EditorText, Options, Outcome, Preview, Recovered, RestoreTarget,
-    Restored,
+    Action, Change, Conflict, ConflictCause, EditorText, Options, Outcome, Preview, Recovered,
+    RestoreTarget, Restored,
 };
 
 use operation::RestoreOperation;
-use plan::{Plan, UnsavedDocuments, plan};
+use plan::{Circumstances, Plan, UnsavedDocuments, plan};
 
 impl Checkpoints {
     /// Returns the changes that a restore would make. Changes neither the workspace nor the store.
@@ -82,9 +86,7 @@ impl Checkpoints {
         let scan = self.scan_worktree(job)?;
         let between = (&scan, &*target, Tree::Stored(target.tree));
         let plan = self.plan(job, at, between, wanted, unsaved)?;
-        let mut preview = plan.preview();
-        self.mark_changed_since(job, &repository, &scan, &target, &mut preview)?;
-        Ok(preview)
+        Ok(plan.preview())
     }
 
     /// Restores a checkpoint. An error with one path does not affect other paths.
@@ -150,8 +152,7 @@ impl Checkpoints {
         has_folder(&reader, tree, path)
     }
 
-    /// Returns the last undo point that was created on this machine. Restoring it undoes the restore
-    /// of the same paths.
+    /// Returns the last undo point that was created on this machine.
     ///
     /// # Errors
     /// `storage`.
@@ -220,15 +221,22 @@ impl Checkpoints {
         }
         let mut walker = walker.clone_root();
         let paths = restored_paths(target, wanted);
-        let own_data = self.own_data();
-        let circumstances = (unsaved, own_data.as_ref());
+        let undo_scope = if wanted.is_undo {
+            self.undo_scope(job, &reader, target)?
+        } else {
+            None
+        };
         plan(
             job,
             &reader,
             &mut walker,
             (now, target, target_tree),
             &paths,
-            circumstances,
+            &Circumstances {
+                unsaved,
+                own_data: self.own_data().as_ref(),
+                undo_scope: undo_scope.as_ref(),
+            },
         )
     }
 
@@ -263,7 +271,7 @@ impl Checkpoints {
 /// Returns the paths to restore. An undo restores the paths of the restore that it undoes.
 fn restored_paths(target: &Checkpoint, wanted: &RestoreTarget) -> Vec<RelPath> {
     match &target.metadata.purpose {
-        Purpose::Undo { paths, .. } if wanted.paths.is_empty() => {
+        Purpose::Undo { paths, .. } if wanted.is_undo && wanted.paths.is_empty() => {
             paths.iter().filter_map(NamedPath::to_path).collect()
         }
         _ => wanted.paths.clone(),

@@ -88,9 +88,14 @@ impl RestoreOperation<'_> {
         let Some(journal) = journal else {
             // The undo point was created while the plan was made.
             let is_removed = self.has_nothing_to_do(&plan) && self.remove_undo_point(&undo);
+            if !is_removed {
+                self.record(&undo, &plan)?;
+            }
             return self.report(plan, Vec::new(), (!is_removed).then_some(undo.id));
         };
-        journal?.commit()?;
+        let journal = journal?;
+        self.record(&undo, &plan)?;
+        journal.commit()?;
         crash_point();
         let errors = self.apply(&undo, &plan, &contents);
         self.finish_journal(&undo, &plan, &errors);
@@ -246,19 +251,34 @@ impl RestoreOperation<'_> {
         })
     }
 
-    /// Removes the journal, or limits it to the files that are partly written.
+    /// Records what the restore will change, for its undo.
+    fn record(&self, undo: &Checkpoint, plan: &Plan) -> Result<(), Error> {
+        let steps = plan.steps.iter().map(|step| (&step.path, step.after));
+        let texts = plan.texts_only.iter();
+        let texts = texts.map(|(path, leaf)| (path, Some(*leaf)));
+        self.checkpoints.write_record(undo.id, steps.chain(texts))
+    }
+
+    /// Removes the journal, or limits it to the files that are partly written. Removes the changes
+    /// that failed from the record.
     ///
     /// The files are not flushed, as in a git checkout: a flush takes longer than the whole restore,
     /// and after a power failure both checkpoints have every byte. If the journal cannot be removed
     /// or replaced, recovery checks all files again.
     fn finish_journal(&self, undo: &Checkpoint, plan: &Plan, errors: &[Option<StepError>]) {
-        let partly_written: Vec<RelPath> = plan
+        let (partly_written, failed): (Vec<_>, Vec<_>) = plan
             .steps
             .iter()
             .zip(errors)
-            .filter(|(_, error)| error.as_ref().is_some_and(|error| error.is_partly_written))
-            .map(|(step, _)| step.path.clone())
-            .collect();
+            .filter_map(|(step, error)| Some((step.path.clone(), error.as_ref()?)))
+            .partition(|(_, error)| error.is_partly_written);
+        let paths = |found: Vec<(RelPath, _)>| found.into_iter().map(|(path, _)| path);
+        let partly_written: Vec<RelPath> = paths(partly_written).collect();
+        let failed: HashSet<RelPath> = paths(failed).collect();
+        if !failed.is_empty() {
+            let was_made = |path: &RelPath| !failed.contains(path);
+            let _ = self.checkpoints.correct_record(undo.id, was_made);
+        }
         let _ = if partly_written.is_empty() {
             self.checkpoints.remove_journal()
         } else {

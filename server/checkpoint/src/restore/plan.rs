@@ -16,9 +16,9 @@ use sightline_workspace::{
     path::RelPath,
 };
 
-pub(super) mod changed_since;
 mod exclusions;
 pub(super) mod protected_paths;
+pub(super) mod undo_scope;
 
 use super::{
     super::{
@@ -31,11 +31,12 @@ use super::{
         tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
         worktree::{reserved_names, scan::Scan},
     },
-    types::{Action, Change, Conflict, Preview},
+    types::{Action, Change, Conflict, ConflictCause, Preview},
 };
 use crate::error::Error;
 use exclusions::{ExcludedThen, unreadable_conflicts};
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
+use undo_scope::{Later, UndoScope, folders_above};
 
 /// Change of one path.
 #[derive(Clone, Debug)]
@@ -116,7 +117,6 @@ impl Plan {
             path: step.path.clone(),
             action: step.action(),
             reason: step.reason().to_owned(),
-            changed_since: false,
         });
         Preview {
             changes: changes.collect(),
@@ -130,8 +130,18 @@ impl Plan {
 #[derive(Clone, Copy)]
 pub(super) struct UnsavedDocuments<'a> {
     pub(super) paths: &'a [RelPath],
-    /// Whether to replace the unsaved text. Otherwise the files are left as they are.
+    /// Whether to replace the unsaved text, and paths that changed after the restore to undo.
+    /// Otherwise they are left as they are.
     pub(super) force: bool,
+}
+
+/// What a plan depends on besides the two trees.
+pub(super) struct Circumstances<'a> {
+    pub(super) unsaved: UnsavedDocuments<'a>,
+    /// Data directory of the server, if it is below the root.
+    pub(super) own_data: Option<&'a RelPath>,
+    /// Limits an undo to what the restore changed.
+    pub(super) undo_scope: Option<&'a UndoScope>,
 }
 
 /// Plans how to change the workspace, as scanned in `now`, to the checkpoint `target`, for the
@@ -142,10 +152,17 @@ pub(super) fn plan(
     walker: &mut DirWalker,
     (now, target, target_tree): (&Scan, &Checkpoint, Tree),
     wanted: &[RelPath],
-    (unsaved, own_data): (UnsavedDocuments<'_>, Option<&RelPath>),
+    circumstances: &Circumstances<'_>,
 ) -> Result<Plan, Error> {
+    let Circumstances {
+        unsaved,
+        own_data,
+        undo_scope,
+    } = *circumstances;
     let left = Tree::Seen(now.tree.clone());
-    let found = compare(reader, &left, &target_tree, wanted, job.cancel)?;
+    let mut found = compare(reader, &left, &target_tree, wanted, job.cancel)?;
+    let later = undo_scope.map_or_else(Later::default, |scope| scope.limit(&mut found));
+    let is_in_scope = |path: &RelPath| undo_scope.is_none_or(|scope| scope.contains(path));
     let from_rules = rule_files(job, reader, target.tree);
     let mut planner = Planner {
         job,
@@ -161,21 +178,26 @@ pub(super) fn plan(
     };
     let mut exclusions = ExcludedThen::new(&target.metadata);
     planner.unreadable = unreadable_conflicts(job, reader, (now, target), wanted, &mut exclusions)?;
-    let ignoring_unsaved = planner.decide(&found, &mut exclusions, &[])?;
-    let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
-    let names: HashSet<&RelPath> = unsaved.paths.iter().collect();
-    let mut affected_documents: Vec<&RelPath> = ignoring_unsaved
-        .steps
-        .iter()
-        .map(|step| &step.path)
-        .filter(|path| names.contains(path))
-        .collect();
-    affected_documents.extend(same.iter().map(|(path, _)| path));
-    let token = plan_token(target.id, wanted, &ignoring_unsaved, &affected_documents);
-    let mut decisions = if unsaved.force || unsaved.paths.is_empty() {
-        ignoring_unsaved
+    planner.unreadable.retain(|one| is_in_scope(&one.path));
+    let forced = planner.decide(&found, &mut exclusions, &HashMap::new())?;
+    let unsaved_in_scope: Vec<&RelPath> = unsaved.paths.iter().filter(|p| is_in_scope(p)).collect();
+    let same = same_on_disk(job, reader, target, &found, wanted, &unsaved_in_scope)?;
+    let mut kept: HashMap<&RelPath, (&str, ConflictCause)> = HashMap::new();
+    for (path, how) in &later.changed {
+        kept.insert(path, (how, ConflictCause::ChangedSince));
+    }
+    // A path can be both. Unsaved text is in no checkpoint, so it is the reason to name.
+    for path in &unsaved_in_scope {
+        kept.insert(path, (UNSAVED, ConflictCause::Unsaved));
+    }
+    let of_steps = forced.steps.iter().map(|step| &step.path);
+    let mut affected: Vec<&RelPath> = of_steps.filter(|path| kept.contains_key(path)).collect();
+    affected.extend(same.iter().map(|(path, _)| path));
+    let token = plan_token(target.id, wanted, &forced, &affected);
+    let mut decisions = if unsaved.force || kept.is_empty() {
+        forced
     } else {
-        planner.decide(&found, &mut exclusions, unsaved.paths)?
+        planner.decide(&found, &mut exclusions, &kept)?
     };
     let texts_only = if unsaved.force {
         same
@@ -183,8 +205,13 @@ pub(super) fn plan(
         decisions.report_unsaved(same);
         Vec::new()
     };
+    decisions.left_alone.extend(later.unrelated);
+    let mut folders = removed_folders(&found, &decisions.left_alone);
+    // Only a step can empty a folder.
+    let changed = folders_above(decisions.steps.iter().map(|step| &step.path));
+    folders.retain(|folder| changed.contains(folder));
     Ok(Plan {
-        folders: removed_folders(&found, &decisions.left_alone),
+        folders,
         steps: decisions.steps,
         conflicts: decisions.conflicts,
         left_alone: decisions.left_alone,
@@ -201,11 +228,11 @@ fn same_on_disk(
     target: &Checkpoint,
     found: &Comparison,
     wanted: &[RelPath],
-    unsaved: &[RelPath],
+    unsaved: &[&RelPath],
 ) -> Result<Vec<(RelPath, Leaf)>, Error> {
     let mut denied = DeniedPaths::new(job);
     let mut same = Vec::new();
-    for path in unsaved {
+    for &path in unsaved {
         job.cancel.check()?;
         let is_wanted = wanted.is_empty() || wanted.iter().any(|above| is_within(path, above));
         let differs = found
@@ -240,12 +267,13 @@ pub(super) fn removed_folders(found: &Comparison, left_alone: &HashSet<RelPath>)
         .collect()
 }
 
-/// Returns the token of a plan. Plans with different effects have different tokens.
+/// Returns the token of a plan. Plans with different effects have different tokens. `affected` are
+/// the paths that are changed only if forced.
 fn plan_token(
     target: Oid,
     wanted: &[RelPath],
     decisions: &Decisions,
-    affected_documents: &[&RelPath],
+    affected: &[&RelPath],
 ) -> String {
     let mut hash = Sha256::new();
     let mut piece = |bytes: &[u8]| {
@@ -275,8 +303,8 @@ fn plan_token(
         piece(&path_bytes(&conflict.path));
         piece(conflict.reason.as_bytes());
     }
-    piece(b"unsaved");
-    for path in affected_documents {
+    piece(b"only if forced");
+    for path in affected {
         piece(&path_bytes(path));
     }
     let digest = hash.finalize();
@@ -296,18 +324,15 @@ struct Decisions {
 impl Decisions {
     fn leave(&mut self, path: &RelPath, reason: impl Into<String>) {
         self.left_alone.insert(path.clone());
-        self.conflicts.push(Conflict {
-            path: path.clone(),
-            reason: reason.into(),
-        });
+        self.conflicts.push(Conflict::new(path.clone(), reason));
     }
 
     /// Reports documents whose files do not differ, and whose unsaved text is left as it is.
     fn report_unsaved(&mut self, same: Vec<(RelPath, Leaf)>) {
         self.conflicts
             .extend(same.into_iter().map(|(path, _)| Conflict {
-                path,
-                reason: UNSAVED.to_owned(),
+                cause: ConflictCause::Unsaved,
+                ..Conflict::new(path, UNSAVED)
             }));
         // The count of denied paths, which has no path, comes last.
         self.conflicts
@@ -341,7 +366,7 @@ impl Planner<'_> {
         &mut self,
         found: &Comparison,
         exclusions: &mut ExcludedThen<'_>,
-        unsaved: &[RelPath],
+        kept: &HashMap<&RelPath, (&str, ConflictCause)>,
     ) -> Result<Decisions, Error> {
         let mut decisions = Decisions::default();
         let mut protected = ProtectedPaths {
@@ -350,7 +375,6 @@ impl Planner<'_> {
             rule_files: self.rule_files,
         };
         let mut denied_count = 0_u64;
-        let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
         self.deleted.clear();
         self.inodes.clear();
         self.parents.clear();
@@ -372,8 +396,12 @@ impl Planner<'_> {
                 }
                 None => {}
             }
-            if unsaved.contains(path) {
-                decisions.leave(path, UNSAVED);
+            if let Some((why, cause)) = kept.get(path) {
+                decisions.left_alone.insert(path.clone());
+                decisions.conflicts.push(Conflict {
+                    cause: *cause,
+                    ..Conflict::new(path.clone(), *why)
+                });
             } else if right.is_some() {
                 writes.push(difference);
             } else if let Some(why) = exclusions.reason(path) {
@@ -414,7 +442,7 @@ impl Planner<'_> {
                 after: difference.right,
             })
             .collect();
-        for Conflict { path, reason } in &self.unreadable {
+        for Conflict { path, reason, .. } in &self.unreadable {
             decisions.leave(path, reason);
         }
         decisions.conflicts.sort_by(|a, b| a.path.cmp(&b.path));

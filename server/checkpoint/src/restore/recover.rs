@@ -130,14 +130,12 @@ impl Checkpoints {
             folders,
             protected: mut problems,
         } = recovery;
+        let is_step: HashSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
         let mut todo = Vec::new();
         for step in steps {
             job.cancel.check()?;
             if let Some(reason) = cleaned_up.get(&step.path) {
-                problems.push(Conflict {
-                    path: step.path,
-                    reason: reason.clone(),
-                });
+                problems.push(Conflict::new(step.path, reason));
                 continue;
             }
             match step_state(walker, &reader, &step)? {
@@ -149,15 +147,9 @@ impl Checkpoints {
                         let before = Some(now);
                         todo.push(Step { before, ..step });
                     }
-                    Err(reason) => problems.push(Conflict {
-                        path: step.path,
-                        reason,
-                    }),
+                    Err(reason) => problems.push(Conflict::new(step.path, reason)),
                 },
-                StepState::Conflict(reason) => problems.push(Conflict {
-                    path: step.path,
-                    reason,
-                }),
+                StepState::Conflict(reason) => problems.push(Conflict::new(step.path, reason)),
             }
         }
         let context = ApplyContext {
@@ -177,19 +169,28 @@ impl Checkpoints {
             .iter()
             .flatten()
             .any(|error| error.is_partly_written);
+        let mut failed = HashSet::new();
         for (step, outcome) in todo.into_iter().zip(outcomes) {
             let kept = kept.remove(&step.path);
+            if outcome
+                .as_ref()
+                .is_some_and(|error| !error.is_partly_written)
+            {
+                failed.insert(step.path.clone());
+            }
             if outcome.is_some() || kept.is_some() {
-                problems.push(Conflict {
-                    path: step.path,
-                    reason: recovery_message(outcome.map(|error| error.message), kept),
-                });
+                let reason = recovery_message(outcome.map(|error| error.message), kept);
+                problems.push(Conflict::new(step.path, reason));
             }
         }
         for (path, kept) in kept {
-            let reason = recovery_message(None, Some(kept));
-            problems.push(Conflict { path, reason });
+            problems.push(Conflict::new(path, recovery_message(None, Some(kept))));
         }
+        // A failed step was not made; of a rollback, only the failed ones were. An uncorrected
+        // record is safe: the undo reports conflicts for more paths.
+        let _ = self.correct_record(journal.undo, |path| {
+            !is_step.contains(path) || completed != failed.contains(path)
+        });
         // The count of denied paths, which has no path, comes last.
         problems.sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
         let recovered = Recovered {

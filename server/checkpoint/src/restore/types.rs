@@ -11,6 +11,9 @@ pub struct RestoreTarget {
     pub id: Oid,
     /// Only these paths and everything below them; empty means all.
     pub paths: Vec<RelPath>,
+    /// Undoes the restore whose undo point `id` is: reverts only what that restore changed. Paths
+    /// that changed since are left as they are, unless forced.
+    pub is_undo: bool,
 }
 
 /// Kind of change.
@@ -31,8 +34,6 @@ pub struct Change {
     pub action: Action,
     /// Why the path is changed, as user-visible text.
     pub reason: String,
-    /// Whether the path changed after the restore that this restore would undo.
-    pub changed_since: bool,
 }
 
 /// Path that differs, but is left as it is.
@@ -42,6 +43,30 @@ pub struct Conflict {
     pub path: RelPath,
     /// Why the path is left as it is, as user-visible text.
     pub reason: String,
+    /// Whether a forced restore changes it.
+    pub cause: ConflictCause,
+}
+
+/// Cause of a conflict, which decides whether a forced restore changes the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConflictCause {
+    /// The path cannot be changed.
+    #[default]
+    Obstacle,
+    /// The editor has unsaved text. Replaced if forced.
+    Unsaved,
+    /// The path changed after the restore that is undone. Reverted if forced.
+    ChangedSince,
+}
+
+impl Conflict {
+    pub(super) fn new(path: RelPath, reason: impl Into<String>) -> Self {
+        Self {
+            path,
+            reason: reason.into(),
+            cause: ConflictCause::Obstacle,
+        }
+    }
 }
 
 /// Changes that a restore would make.
@@ -49,8 +74,9 @@ pub struct Conflict {
 pub struct Preview {
     /// Planned changes, sorted by path.
     pub changes: Vec<Change>,
-    /// Differences that would be left as they are: unsaved text, skipped or ignored files in the
-    /// way, and denied paths, which are only counted.
+    /// Differences that would be left as they are: unsaved text, paths that changed after the
+    /// restore to undo, skipped or ignored files in the way, and denied paths, which are only
+    /// counted.
     pub conflicts: Vec<Conflict>,
     /// Identifies this preview. A restore with this token makes exactly these changes, or none.
     pub token: String,
@@ -61,8 +87,9 @@ pub struct Preview {
 pub struct Options {
     /// Token of a preview. The restore fails if the preview is out of date.
     pub token: Option<String>,
-    /// Whether to replace unsaved editor text instead of reporting a conflict. The caller replaces
-    /// it, see [`Restored::texts`]. A token must be from a preview with the same unsaved documents.
+    /// Whether to replace unsaved editor text, and in an undo paths that changed since, instead of
+    /// reporting conflicts. The caller replaces the text, see [`Restored::texts`]. A token must be
+    /// from a preview with the same unsaved documents.
     pub force: bool,
     /// Task that the undo point belongs to.
     pub task: Option<TaskId>,

@@ -239,6 +239,15 @@ pub(crate) fn some(id: Oid, paths: &[&str]) -> RestoreTarget {
     RestoreTarget {
         id,
         paths: paths.iter().map(|path| rel(path)).collect(),
+        is_undo: false,
+    }
+}
+
+/// The undo of the restore with this undo point.
+pub(crate) fn undo_of(id: Oid, paths: &[&str]) -> RestoreTarget {
+    RestoreTarget {
+        is_undo: true,
+        ..some(id, paths)
     }
 }
 

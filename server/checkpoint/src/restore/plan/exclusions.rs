@@ -163,10 +163,8 @@ pub(super) fn unreadable_conflicts(
         if !is_wanted || exclusions.skips(&path) || denied.denies(&path, false) || is_known()? {
             continue;
         }
-        conflicts.push(Conflict {
-            path,
-            reason: format!("not in the checkpoint, and cannot be read ({reason}); left as it is"),
-        });
+        let why = format!("not in the checkpoint, and cannot be read ({reason}); left as it is");
+        conflicts.push(Conflict::new(path, why));
     }
     Ok(conflicts)
 }

@@ -65,9 +65,9 @@ impl ProtectedPaths<'_> {
 /// Returns a conflict that counts the denied paths without naming them.
 pub(in crate::restore) fn denied_conflict(count: u64) -> Option<Conflict> {
     let paths = if count == 1 { "path" } else { "paths" };
-    (count > 0).then(|| Conflict {
-        path: RelPath::default(),
-        reason: format!("access rules deny {count} {paths} that may differ; left as they are"),
+    (count > 0).then(|| {
+        let why = format!("access rules deny {count} {paths} that may differ; left as they are");
+        Conflict::new(RelPath::default(), why)
     })
 }
 

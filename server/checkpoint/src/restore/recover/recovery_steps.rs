@@ -62,10 +62,9 @@ pub(super) fn recovery_steps(
         }
         match protected.check(&difference.path, involves_empty_folder(&difference)) {
             Some(Protection::Denied) => denied_count += 1,
-            Some(Protection::Reported(why)) => recovery.protected.push(Conflict {
-                path: difference.path,
-                reason: why.to_owned(),
-            }),
+            Some(Protection::Reported(why)) => {
+                recovery.protected.push(Conflict::new(difference.path, why));
+            }
             None => recovery.steps.push(Step {
                 path: difference.path,
                 before: difference.left,

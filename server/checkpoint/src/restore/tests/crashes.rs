@@ -132,9 +132,14 @@ impl Fixture {
     }
 
     fn restore(&self, id: Oid) {
+        self.restore_or_undo(id, false);
+    }
+
+    fn restore_or_undo(&self, id: Oid, is_undo: bool) {
         let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
+            is_undo,
         };
         let options = Options::default();
         let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));
@@ -234,6 +239,7 @@ fn crash_in_child_process() {
             let wanted = RestoreTarget {
                 id: fixture.newest(),
                 paths: Vec::new(),
+                is_undo: false,
             };
             let unsaved = [RelPath::new(Path::new("shrinks")).unwrap()];
             let options = Options::default();
@@ -334,6 +340,12 @@ fn a_restore_killed_at_any_point_is_recovered() {
             made, "0! it was deleted",
             "step {at}: readable only by its owner"
         );
+        found.write("later", "later");
+        found.restore_or_undo(undo, true);
+        let mut undone = found.tree();
+        take_kept(&mut undone);
+        assert!(undone.remove(Path::new("later")).is_some(), "step {at}");
+        assert_eq!(undone, before, "step {at}: the undo");
         found.restore(undo);
         assert_eq!(found.tree(), before, "step {at}: the undo point");
         found.restore(id);

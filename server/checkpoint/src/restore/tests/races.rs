@@ -88,6 +88,7 @@ impl Fixture {
         let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
+            is_undo: false,
         };
         self.job(progress, |job| {
             self.checkpoints

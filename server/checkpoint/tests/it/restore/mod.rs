@@ -4,10 +4,11 @@ mod faults;
 mod kept;
 mod preview;
 mod properties;
+mod undo;
 
 use std::fs;
 
-use crate::restore_support::{Ground, Thing, all, counted, done, git, named, rel, some};
+use crate::restore_support::{Ground, Thing, all, counted, done, git, named, rel, some, undo_of};
 use sightline_checkpoint::restore::{Action, Options};
 use sightline_protocol::error::ErrorKind;
 
@@ -137,12 +138,18 @@ fn restoring_some_paths_and_its_undo_leave_other_paths_as_they_are() {
         ("2".into(), "2".into())
     );
     ground.write(&[("other", "3")]);
-    ground.restore(restored.undo.unwrap());
+    let undo = restored.undo.unwrap();
+    ground
+        .try_restore(&undo_of(undo, &[]), &[], &Options::default())
+        .unwrap();
     assert_eq!(
         (ground.read("src/a"), ground.read("src/new")),
         ("2".into(), "2".into())
     );
     assert_eq!(ground.read("other"), "3");
+    // A restore of the undo point is not an undo.
+    ground.restore(undo);
+    assert_eq!(ground.read("other"), "2");
 }
 
 #[test]
@@ -246,6 +253,7 @@ fn files_with_unusual_names_are_restored() {
             rel("-rf"),
             sightline_workspace::path::RelPath::new(std::path::Path::new(odd)).unwrap(),
         ],
+        is_undo: false,
     };
     let restored = ground
         .try_restore(&wanted, &[], &Options::default())

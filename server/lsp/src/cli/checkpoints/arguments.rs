@@ -213,6 +213,10 @@ pub(in crate::cli) struct Undo {
     /// Undo point printed by the restore; by default, the latest.
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
+    /// Also revert files that were changed after the restore or have unsaved changes in an
+    /// editor.
+    #[arg(long)]
+    pub(super) force: bool,
     #[command(flatten)]
     pub(super) length: Length,
 }

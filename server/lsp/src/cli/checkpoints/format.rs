@@ -49,8 +49,17 @@ pub(in crate::cli) fn difference(file: &FileDifference) -> String {
 
 /// Formats a path that a restore leaves unchanged.
 pub(super) fn format_skipped(conflict: &RestoreConflict) -> String {
+    conflict_line("skip  ", conflict)
+}
+
+/// Formats a path that a restore would leave unchanged without `--force`.
+pub(super) fn format_forced(conflict: &RestoreConflict) -> String {
+    conflict_line("force ", conflict)
+}
+
+fn conflict_line(action: &str, conflict: &RestoreConflict) -> String {
     let (path, reason) = (one_line(&conflict.path), one_line(&conflict.reason));
-    format!("{BOLD}skip  {BOLD:#}  {path}  {DIM}{reason}{DIM:#}\n")
+    format!("{BOLD}{action}{BOLD:#}  {path}  {DIM}{reason}{DIM:#}\n")
 }
 
 /// Adds git's colors to a unified diff.

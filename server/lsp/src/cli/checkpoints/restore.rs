@@ -3,7 +3,7 @@
 use sightline_protocol::{
     checkpoint::{
         PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
-        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, UndoRestoreParams, short_id,
+        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, UndoRestoreParams,
     },
     error::ErrorKind,
     method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
@@ -14,7 +14,7 @@ use super::{
     absolute_paths,
     arguments::{Length, ModeArgument, Restore, Undo},
     confirm::{Proceed, ask},
-    format::{CHANGED, DIM, REMOVED, format_skipped, more_line, print},
+    format::{CHANGED, DIM, REMOVED, format_forced, format_skipped, more_line, print},
     print_as, resolve_id,
 };
 use crate::{
@@ -36,7 +36,7 @@ pub(super) fn preview(
     length: Length,
 ) -> Result<i32, Error> {
     let workspace = requests.workspace;
-    let plan = Plan::new(preview_request(requests, id, paths)?, None, length);
+    let plan = Plan::new(preview_request(requests, id, paths)?, None, length, false);
     plan.show(workspace)?;
     let is_empty = plan.preview.changes.is_empty();
     if is_empty && !workspace.json {
@@ -56,7 +56,12 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
             ModeArgument::Task => PreviewRestoreResult::default(),
             _ => preview_request(&requests, &arguments.id, &arguments.paths)?,
         };
-        Ok::<_, Error>(Plan::new(preview, conversation, arguments.length))
+        Ok::<_, Error>(Plan::new(
+            preview,
+            conversation,
+            arguments.length,
+            arguments.force,
+        ))
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
@@ -65,7 +70,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
         let mut token = arguments.token.clone();
         if proceed == Proceed::Ask || token.is_none() {
             let plan = see()?;
-            if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace, arguments.force)? {
+            if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace)? {
                 return Ok(None);
             }
             let has_token = arguments.mode != ModeArgument::Task;
@@ -109,7 +114,7 @@ fn run_undo(arguments: &Undo) -> Result<i32, Error> {
                 Some(id) => resolve_id(&requests, id)?,
                 None => "last".to_owned(),
             },
-            undo: true,
+            undo: Some(true),
             root: requests.root()?,
             ..PreviewRestoreParams::default()
         };
@@ -118,19 +123,25 @@ fn run_undo(arguments: &Undo) -> Result<i32, Error> {
             let task = one_line(task);
             format!("the conversation of task {task} is reset to its state before the restore")
         });
-        Ok::<_, Error>(Plan::new(preview, conversation, arguments.length))
+        Ok::<_, Error>(Plan::new(
+            preview,
+            conversation,
+            arguments.length,
+            arguments.force,
+        ))
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
     }
     let undone = requests.with_maintenance(|requests| {
         let plan = see()?;
-        if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace, false)? {
+        if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace)? {
             return Ok(None);
         }
         let params = UndoRestoreParams {
             undo_id: plan.preview.undo_id,
             token: Some(plan.preview.token),
+            force: arguments.force,
             ..UndoRestoreParams::default()
         };
         requests.call::<UndoRestore>(params).map(Some)
@@ -149,25 +160,36 @@ fn preview_request(
     requests.call::<PreviewRestore>(PreviewRestoreParams {
         id: resolve_id(requests, id)?,
         paths: absolute_paths(paths)?,
+        undo: Some(false),
         ..PreviewRestoreParams::default()
     })
 }
 
+/// Returns whether `--force` changes a path that is left unchanged without it.
+fn needs_force(conflict: &RestoreConflict) -> bool {
+    conflict.changed_since || conflict.unsaved
+}
+
 /// Returns a line with the number of changes. Empty if there are few.
-fn summary(preview: &PreviewRestoreResult) -> String {
+fn summary(preview: &PreviewRestoreResult, force: bool) -> String {
     let count = |action| {
         let changes = preview.changes.iter();
         changes.filter(|change| change.action == action).count() as u64
     };
     let (written, deleted) = (count(RestoreAction::Write), count(RestoreAction::Delete));
-    if written + deleted < 2 {
+    let (forced, skipped): (Vec<_>, Vec<_>) = preview
+        .conflicts
+        .iter()
+        .partition(|conflict| force && needs_force(conflict));
+    let forced = forced.len() as u64;
+    if written + deleted + forced < 2 {
         return String::new();
     }
-    let skipped = preview.conflicts.len() as u64;
     let counts = [
         (written, "to write"),
         (deleted, "to delete"),
-        (skipped, "skipped"),
+        (forced, "to replace"),
+        (skipped.len() as u64, "skipped"),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts
@@ -182,11 +204,18 @@ struct Plan {
     /// The preview as text.
     lines: String,
     conversation: bool,
+    /// Number of paths that are changed only because of `--force`.
+    forced: usize,
 }
 
 impl Plan {
-    fn new(preview: PreviewRestoreResult, conversation: Option<String>, length: Length) -> Self {
-        let mut lines = summary(&preview);
+    fn new(
+        preview: PreviewRestoreResult,
+        conversation: Option<String>,
+        length: Length,
+        force: bool,
+    ) -> Self {
+        let mut lines = summary(&preview, force);
         let limit = length.limit();
         for change in preview.changes.iter().take(limit) {
             let (style, action) = match change.action {
@@ -199,13 +228,20 @@ impl Plan {
             ));
         }
         lines.push_str(&more_line(preview.changes.len(), limit));
-        let conflicts = preview.conflicts.iter();
-        lines.extend(conflicts.take(limit).map(format_skipped));
+        let is_forced = |conflict: &RestoreConflict| force && needs_force(conflict);
+        lines.extend(preview.conflicts.iter().take(limit).map(|conflict| {
+            if is_forced(conflict) {
+                format_forced(conflict)
+            } else {
+                format_skipped(conflict)
+            }
+        }));
         lines.push_str(&more_line(preview.conflicts.len(), limit));
         if let Some(conversation) = &conversation {
             lines.push_str(&format!("{conversation}\n"));
         }
         Self {
+            forced: preview.conflicts.iter().filter(|c| is_forced(c)).count(),
             preview,
             lines,
             conversation: conversation.is_some(),
@@ -222,7 +258,7 @@ impl Plan {
 
     /// Returns whether neither files nor a conversation would change.
     fn is_empty(&self) -> bool {
-        self.preview.changes.is_empty() && !self.conversation
+        self.preview.changes.is_empty() && self.forced == 0 && !self.conversation
     }
 
     fn dry_run(&self, workspace: &Workspace) -> Result<i32, Error> {
@@ -240,27 +276,32 @@ impl Plan {
     }
 
     /// Shows the preview and asks, if there is anything to confirm.
-    fn confirm(&self, workspace: &Workspace, force: bool) -> Result<bool, Error> {
+    fn confirm(&self, workspace: &Workspace) -> Result<bool, Error> {
         if workspace.json {
             // stdout is reserved for the result.
             print_to(anstream::stderr().lock(), self.lines.as_bytes())?;
         } else {
             self.show(workspace)?;
         }
-        let restores_conflicts = force && !self.preview.conflicts.is_empty();
-        if self.is_empty() && !restores_conflicts {
+        if self.is_empty() {
             return Ok(true);
         }
-        let changes = self.preview.changes.iter();
-        let note = match changes.filter(|change| change.changed_since).count() {
-            0 => String::new(),
-            1 => "1 file was changed after the restore; this change is undone too. ".to_owned(),
-            count => format!(
-                "{count} files were changed after the restore; these changes are undone too. "
-            ),
-        };
-        ask(&note)
+        ask(&force_note(&self.preview.conflicts, self.forced > 0))
     }
+}
+
+/// Returns a sentence about the skipped paths that `--force` would change. Empty if there are
+/// none, or with `--force`.
+fn force_note(conflicts: &[RestoreConflict], force: bool) -> String {
+    let count = conflicts.iter().filter(|one| needs_force(one)).count();
+    if force || count == 0 {
+        return String::new();
+    }
+    let (paths, are) = (
+        plural(count as u64, "path"),
+        if count == 1 { "is" } else { "are" },
+    );
+    format!("{paths} that {are} skipped can be replaced with --force. ")
 }
 
 fn print_outcomes(workspace: &Workspace, restored: &RestoreCheckpointResult) -> Result<i32, Error> {
@@ -280,13 +321,16 @@ fn print_outcomes(workspace: &Workspace, restored: &RestoreCheckpointResult) -> 
             let messages = plural(task.messages, "message");
             line.push_str(&format!(", task {} has {messages}", task.task_id));
         }
-        if let Some(undo) = &restored.undo_id {
-            line.push_str(&format!("; undo with {}", short_id(undo)));
+        if let Some(command) = restored.undo_command() {
+            line.push_str(&format!("; undo with `{command}`"));
         }
         line.push_str(if skipped.is_empty() { "\n" } else { ":\n" });
         line.extend(skipped.iter().map(format_skipped));
         line
     })?;
+    if !workspace.json && !force_note(skipped, false).is_empty() {
+        print_message(force_note(skipped, false).trim_end());
+    }
     for outcome in &failed {
         let error = outcome.error.as_deref().unwrap_or_default();
         print_message(&format!("{}: {}", one_line(&outcome.path), one_line(error)));

@@ -303,6 +303,7 @@ impl Backend {
         let params = PreviewRestoreParams {
             id: self.checkpoint_id(&arguments.id)?,
             paths: self.absolute_paths(arguments.paths),
+            undo: Some(false),
             ..PreviewRestoreParams::default()
         };
         let preview = self.request::<PreviewRestore>(params)?.0;
@@ -327,7 +328,7 @@ impl Backend {
         };
         let params = PreviewRestoreParams {
             id,
-            undo: true,
+            undo: Some(true),
             root: self.root_uri(),
             ..PreviewRestoreParams::default()
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sightline_protocol::checkpoint::{
-    PreviewRestoreParams, PreviewRestoreResult, RestoreChange, UndoRestoreParams,
+    PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams,
 };
 use sightline_workspace::escape::one_line;
 use tower_lsp::lsp_types::MessageType;
@@ -33,7 +33,7 @@ pub(crate) fn run(
 ) -> Result<CommandResult, Error> {
     let params = PreviewRestoreParams {
         id: target.id.unwrap_or_else(|| "last".to_owned()),
-        undo: true,
+        undo: Some(true),
         ..PreviewRestoreParams::default()
     };
     let preview = restore::preview_restore::run(context, params)?;
@@ -66,22 +66,15 @@ pub(crate) fn run(
 }
 
 fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
-    let paths = |of: &mut dyn Iterator<Item = &RestoreChange>| -> Vec<String> {
-        of.map(|change| one_line(&change.path).into_owned())
-            .collect()
-    };
-    let all = paths(&mut preview.changes.iter());
-    let later = paths(&mut preview.changes.iter().filter(|c| c.changed_since));
+    let all: Vec<String> = preview
+        .changes
+        .iter()
+        .map(|change| one_line(&change.path).into_owned())
+        .collect();
     let mut question = "Undo the last restore?".to_owned();
     if !all.is_empty() {
         let count = plural(all.len() as u64, "file");
         question.push_str(&format!(" It changes {count}: {}.", named(&all)));
-    }
-    if !later.is_empty() {
-        let later = named(&later);
-        question.push_str(&format!(
-            " Also undoes changes made after the restore: {later}."
-        ));
     }
     if let Some(task) = &preview.task_id {
         let task = one_line(task);

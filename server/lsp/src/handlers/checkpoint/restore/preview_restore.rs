@@ -3,7 +3,7 @@
 use super::{
     super::checkpoint_context::CheckpointContext,
     restore_roots::{TOKEN_SEPARATOR, action, parts, to_conflict},
-    undo_restore::UndoPlan,
+    undo_restore::{UndoPlan, is_undo_of_files},
 };
 use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{PreviewRestoreParams, PreviewRestoreResult, RestoreChange};
@@ -15,19 +15,19 @@ pub(crate) fn run(
 ) -> Result<PreviewRestoreResult, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Comparing")?;
     let mut result = PreviewRestoreResult::default();
-    let parts = if params.undo {
-        if params.paths.is_some() {
-            return Err(Error::invalid(
-                "an undo reverts the whole restore; omit `paths`, or preview a restore of the undo point",
-            ));
-        }
+    let paths = params.paths.as_deref();
+    let is_undo = match params.undo {
+        Some(is_undo) => is_undo,
+        None => paths.is_none() && is_undo_of_files(&cx.find(&params.id)?.checkpoint),
+    };
+    let parts = if is_undo {
         let id = Some(params.id.as_str()).filter(|id| *id != "last");
-        let undone = UndoPlan::find(&cx, id, params.root.as_deref())?;
+        let undone = UndoPlan::find(&cx, id, params.root.as_deref(), paths)?;
         result.undo_id = Some(undone.named.to_string());
         result.task_id = undone.rewound.map(|(task, _)| task);
         undone.parts
     } else {
-        parts(&cx, &params.id, params.paths.as_deref(), params.all_roots)?
+        parts(&cx, &params.id, paths, params.all_roots)?
     };
     let mut tokens = Vec::new();
     for part in &parts {
@@ -39,7 +39,6 @@ pub(crate) fn run(
                 path,
                 action: action(change.action),
                 reason: change.reason,
-                changed_since: change.changed_since,
                 uri,
                 path_encoded,
             });

@@ -14,13 +14,16 @@ use super::{
 use crate::{error::Error, plural::plural, request_context::Response, restore_log};
 use sightline_checkpoint::{
     Checkpoint, Purpose, Request,
-    restore::{Action, Conflict, Options, RestoreTarget, Restored},
+    restore::{Action, Conflict, ConflictCause, Options, RestoreTarget, Restored},
 };
 use sightline_protocol::{
-    checkpoint::{RestoreAction, RestoreCheckpointResult, RestoreConflict, RestoreOutcome},
+    checkpoint::{
+        RestoreAction, RestoreCheckpointResult, RestoreConflict, RestoreOutcome, short_id,
+    },
     error::ErrorKind,
 };
-use sightline_workspace::cancel::Cancel;
+use sightline_workspace::{cancel::Cancel, path::RelPath};
+use std::collections::HashSet;
 
 /// Returns the named checkpoint and, with `all_roots`, the others of its group.
 pub(super) fn parts(
@@ -43,11 +46,25 @@ pub(super) fn parts(
         }
         _ => vec![named],
     };
+    without_nested(cx, root_restores(cx, found, paths, false)?)
+}
+
+/// Returns the restore, or the undo, of each root in which `paths` selects something.
+pub(super) fn root_restores(
+    cx: &CheckpointContext<'_>,
+    found: Vec<FoundCheckpoint>,
+    paths: Option<&[String]>,
+    is_undo: bool,
+) -> Result<Vec<RootRestore>, Error> {
     let only_this = found.len() == 1;
     let mut parts = Vec::new();
     for found in found {
-        let wanted = cx.paths(found.root, paths, only_this)?.wanted();
-        if let Some(wanted) = wanted {
+        if let Some(paths) = cx.paths(found.root, paths, only_this)?.wanted() {
+            let wanted = RestoreTarget {
+                id: found.checkpoint.id,
+                paths,
+                is_undo,
+            };
             parts.push(RootRestore::new(cx, found, wanted)?);
         }
     }
@@ -56,7 +73,7 @@ pub(super) fn parts(
             "`paths` selects nothing in the checkpoint's folders",
         ));
     }
-    without_nested(cx, parts)
+    Ok(parts)
 }
 
 /// Returns the checkpoints of a group, in root order.
@@ -121,6 +138,8 @@ pub(super) fn to_conflict(
     RestoreConflict {
         path,
         reason: conflict.reason,
+        changed_since: conflict.cause == ConflictCause::ChangedSince,
+        unsaved: conflict.cause == ConflictCause::Unsaved,
         uri,
         path_encoded,
     }
@@ -195,6 +214,7 @@ pub(super) fn restore_roots(
         result
             .conflicts
             .extend(conflicts.map(|conflict| to_conflict(cx, root, conflict)));
+        let replaced: HashSet<&RelPath> = restored.texts.iter().map(|text| &text.path).collect();
         for outcome in restored.outcomes {
             let (path, path_encoded, uri) = cx.name(root, &outcome.path);
             if outcome.error.is_none() && part.clean.contains(&outcome.path) {
@@ -205,6 +225,7 @@ pub(super) fn restore_roots(
                 action: action(outcome.action),
                 ok: outcome.error.is_none(),
                 error: outcome.error,
+                replaced_unsaved: replaced.contains(&outcome.path),
                 uri,
                 path_encoded,
             });
@@ -253,8 +274,10 @@ fn roll_back(
             wanted: RestoreTarget {
                 id: undo,
                 paths: Vec::new(),
+                is_undo: true,
             },
-            unsaved: part.unsaved.clone(),
+            // The text in the editor is still the one before the restore.
+            unsaved: Vec::new(),
             clean: Vec::new(),
             found: FoundCheckpoint {
                 root: part.found.root,
@@ -263,19 +286,21 @@ fn roll_back(
             },
         };
         // A rollback must not be cancelled.
-        let options = Options {
-            force: true,
-            ..Options::default()
-        };
-        let undone = back.restore(cx, &Cancel::default(), &options);
+        let undone = back.restore(cx, &Cancel::default(), &Options::default());
         let failed = match &undone {
             Err(failed) => Some(failed.message.clone()),
-            Ok(undone) => undone.outcomes.iter().find_map(|o| o.error.clone()),
+            Ok(undone) => {
+                let errors = undone.outcomes.iter().filter_map(|one| one.error.clone());
+                let kept = undone.conflicts.iter();
+                let kept = kept.map(|one| format!("{}: {}", one.path, one.reason));
+                errors.chain(kept).next()
+            }
         };
         if let Some(failed) = failed {
             error.message = format!(
-                "{}; cannot roll back the folders restored before: {failed}; undo with {undo}",
-                error.message
+                "{}; cannot roll back the folders restored before: {failed}; undo with `sightline checkpoint undo {}`",
+                error.message,
+                short_id(&undo.to_string())
             );
         }
     }
@@ -328,11 +353,11 @@ pub(super) fn with_summary(result: RestoreCheckpointResult) -> Response<RestoreC
         let messages = plural(task.messages, "message");
         format!(", task {} has {messages}", task.task_id)
     });
-    let Some(undo) = &result.undo_id else {
+    let Some(undo) = result.undo_command() else {
         return Response::from(result).with_summary(format!("already up to date{kept}"));
     };
     let summary = format!(
-        "{} restored{failed}{kept}{task}; undo with {undo}",
+        "{} restored{failed}{kept}{task}; undo with `{undo}`",
         plural(done as u64, "path")
     );
     Response::from(result).with_summary(summary)

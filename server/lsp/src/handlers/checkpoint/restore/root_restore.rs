@@ -27,7 +27,7 @@ impl RootRestore {
     pub(super) fn new(
         cx: &CheckpointContext<'_>,
         found: FoundCheckpoint,
-        paths: Vec<RelPath>,
+        wanted: RestoreTarget,
     ) -> Result<Self, Error> {
         let editor = &cx.request.snapshot.editor;
         let unsaved = documents_in_root(cx, found.root, editor.unsaved(&cx.view));
@@ -35,10 +35,7 @@ impl RootRestore {
         let open = documents_in_root(cx, found.root, open);
         let is_clean = |path: &RelPath| unsaved.iter().all(|(unsaved, _)| unsaved != path);
         Ok(Self {
-            wanted: RestoreTarget {
-                id: found.checkpoint.id,
-                paths,
-            },
+            wanted,
             clean: open
                 .into_iter()
                 .map(|(path, _)| path)

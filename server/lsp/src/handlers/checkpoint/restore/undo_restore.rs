@@ -7,7 +7,8 @@ use super::{
     },
     conversation::{messages, undo_rewind},
     restore_roots::{
-        find_group, preview_all, require_open, restore_roots, undo_point, with_summary,
+        find_group, preview_all, require_open, restore_roots, root_restores, undo_point,
+        with_summary,
     },
     root_restore::RootRestore,
 };
@@ -35,7 +36,12 @@ pub(crate) fn run(
         task,
         rewound,
         ..
-    } = UndoPlan::find(&cx, params.undo_id.as_deref(), None)?;
+    } = UndoPlan::find(
+        &cx,
+        params.undo_id.as_deref(),
+        None,
+        params.paths.as_deref(),
+    )?;
     let mut options = Options {
         token: params.token,
         force: params.force,
@@ -92,11 +98,13 @@ pub(super) struct UndoPlan {
 }
 
 impl UndoPlan {
-    /// Finds an undo point, by default the latest of a root or of all.
+    /// Finds an undo point, by default the latest of a root or of all. With `paths`, the
+    /// conversation is left as it is.
     pub(super) fn find(
         cx: &CheckpointContext<'_>,
         id: Option<&str>,
         root: Option<&str>,
+        paths: Option<&[String]>,
     ) -> Result<Self, Error> {
         let named = match id {
             Some(id) => cx.find(id)?,
@@ -118,7 +126,7 @@ impl UndoPlan {
             }
             None => vec![named],
         };
-        let rewound = found.iter().find_map(|found| {
+        let rewound = found.iter().filter(|_| paths.is_none()).find_map(|found| {
             let metadata = &found.checkpoint.metadata;
             Some((metadata.task.clone()?, metadata.rewind.clone()?))
         });
@@ -133,13 +141,16 @@ impl UndoPlan {
             task,
             rewound,
         };
-        for found in found {
-            match &found.checkpoint.metadata.purpose {
-                Purpose::Undo {
-                    restoring: None, ..
-                } => undone.conversation_only = Some(found),
-                _ => undone.parts.push(RootRestore::new(cx, found, Vec::new())?),
-            }
+        let (files, conversation): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|found| is_undo_of_files(&found.checkpoint));
+        undone.conversation_only = conversation.into_iter().next();
+        if !files.is_empty() {
+            undone.parts = root_restores(cx, files, paths, true)?;
+        } else if paths.is_some() {
+            return Err(Error::invalid(
+                "the restore changed only the conversation; omit `paths`",
+            ));
         }
         Ok(undone)
     }
@@ -147,6 +158,17 @@ impl UndoPlan {
 
 fn is_undo(checkpoint: &Checkpoint) -> bool {
     matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
+}
+
+/// Returns whether the checkpoint is the undo point of a restore of files.
+pub(super) fn is_undo_of_files(checkpoint: &Checkpoint) -> bool {
+    matches!(
+        checkpoint.metadata.purpose,
+        Purpose::Undo {
+            restoring: Some(_),
+            ..
+        }
+    )
 }
 
 /// Returns the latest undo point of the named root, or of all.

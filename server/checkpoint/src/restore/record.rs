@@ -1,0 +1,147 @@
+//! The record of a restore: a file that lists what the restore changed, so that its undo reverts
+//! exactly that.
+//!
+//! It is written before the first change and lists all planned changes; changes that fail are
+//! removed afterwards. It is not flushed: after a power failure it may be missing or incomplete,
+//! and the undo then compares the two checkpoints, as for restores without a record.
+
+use std::{
+    collections::HashMap,
+    fs::{self, OpenOptions},
+    io::Write,
+    path::PathBuf,
+};
+
+use serde::{Deserialize, Serialize};
+use sightline_workspace::{
+    limits::MAX_STATE_FILE_BYTES,
+    path::RelPath,
+    storage::atomic_file::{self, cannot_open, failed},
+};
+
+use super::super::{
+    checkpoints::Checkpoints,
+    named_path::NamedPath,
+    store::{
+        object::{Mode, Oid},
+        refs,
+    },
+    tree_diff::Leaf,
+};
+use crate::error::Error;
+
+/// Entries of the changed paths after a restore. `None` for a deleted path.
+pub(super) type Restored = HashMap<RelPath, Option<Leaf>>;
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    changes: Vec<RecordedChange>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RecordedChange {
+    #[serde(flatten)]
+    path: NamedPath,
+    /// Mode and content after the restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<(Mode, Oid)>,
+}
+
+impl Checkpoints {
+    fn records_dir(&self) -> PathBuf {
+        self.state_dir().join("restores")
+    }
+
+    fn record_path(&self, undo: Oid) -> PathBuf {
+        self.records_dir().join(format!("{undo}.json"))
+    }
+
+    /// Records the changes of the restore with this undo point.
+    pub(super) fn write_record<'a>(
+        &self,
+        undo: Oid,
+        changes: impl Iterator<Item = (&'a RelPath, Option<Leaf>)>,
+    ) -> Result<(), Error> {
+        let record = Record {
+            changes: changes
+                .map(|(path, leaf)| RecordedChange {
+                    path: NamedPath::of(path),
+                    after: leaf.map(|leaf| (leaf.mode, leaf.oid)),
+                })
+                .collect(),
+        };
+        let text =
+            serde_json::to_vec(&record).map_err(Error::encode("the record of the restore"))?;
+        if text.len() as u64 > MAX_STATE_FILE_BYTES {
+            return Ok(());
+        }
+        self.storage.make_dir(&self.records_dir())?;
+        let path = self.record_path(undo);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file =
+            atomic_file::open(&path, &mut options).map_err(|error| cannot_open(&path, error))?;
+        let written = file.write_all(&text);
+        Ok(written.map_err(|error| failed("write", &path, error))?)
+    }
+
+    /// Returns what a restore changed, or `None` if that is not recorded.
+    ///
+    /// # Errors
+    /// `storage` if the record cannot be read.
+    pub(super) fn read_record(&self, undo: Oid) -> Result<Option<Restored>, Error> {
+        let Some(text) = atomic_file::read(&self.record_path(undo))? else {
+            return Ok(None);
+        };
+        // A record is incomplete if the system crashed before it reached the disk.
+        let Ok(record) = serde_json::from_slice::<Record>(&text) else {
+            return Ok(None);
+        };
+        let change = |change: RecordedChange| {
+            let leaf = change.after.map(|(mode, oid)| Leaf {
+                mode,
+                oid,
+                seen: None,
+            });
+            Some((change.path.to_path()?, leaf))
+        };
+        Ok(record.changes.into_iter().map(change).collect())
+    }
+
+    /// Corrects the record: keeps only the changes that `was_made`.
+    pub(super) fn correct_record(
+        &self,
+        undo: Oid,
+        was_made: impl Fn(&RelPath) -> bool,
+    ) -> Result<(), Error> {
+        let Some(mut restored) = self.read_record(undo)? else {
+            return Ok(());
+        };
+        let count = restored.len();
+        restored.retain(|path, _| was_made(path));
+        if restored.len() == count {
+            return Ok(());
+        }
+        let changes = restored.iter().map(|(path, leaf)| (path, *leaf));
+        self.write_record(undo, changes)
+    }
+
+    /// Removes the records whose undo points no longer exist.
+    pub(in super::super) fn sweep_records(&self) {
+        let Ok(entries) = fs::read_dir(self.records_dir()) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let undo = path.file_stem().and_then(|stem| stem.to_str());
+            let is_gone = undo
+                .and_then(Oid::from_hex)
+                .is_none_or(|undo| matches!(refs::exists(&self.git_dir(), undo), Ok(false)));
+            if is_gone {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+}
