@@ -14,6 +14,7 @@ mod access;
 #[cfg(unix)]
 mod agent_status;
 mod agents;
+mod agents_check;
 mod agents_removal;
 #[cfg(target_os = "linux")]
 mod backpressure;

@@ -7,9 +7,11 @@
 pub mod codex_trust;
 mod hooks;
 pub mod json;
+mod json_text;
 mod locations;
 pub mod patch;
 mod plugin;
+pub mod probe;
 mod program;
 pub mod record;
 pub mod switches;
@@ -330,11 +332,18 @@ impl Content {
 /// Returns the command lines of a file with the hooks of Copilot CLI; a hook without one has an empty
 /// line. `None` if the text is not JSON.
 fn hook_lines(text: &str) -> Option<Vec<String>> {
+    hook_lines_of(text, None)
+}
+
+/// The same for one event.
+fn hook_lines_of(text: &str, event: Option<&str>) -> Option<Vec<String>> {
     let file: Value = serde_json::from_str(text).ok()?;
     let events = file["hooks"].as_object();
     let hooks = events
         .into_iter()
-        .flat_map(|events| events.values())
+        .flatten()
+        .filter(|(name, _)| event.is_none_or(|event| event == name.as_str()))
+        .map(|(_, hooks)| hooks)
         .flat_map(|hooks| hooks.as_array().into_iter().flatten());
     Some(
         hooks

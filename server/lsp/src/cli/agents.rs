@@ -4,6 +4,7 @@
 //! Without `--yes` nothing is written. What is written is recorded in the data directory, so
 //! that it can be removed byte for byte.
 
+mod check;
 mod installer;
 mod report;
 mod status;
@@ -36,6 +37,16 @@ const NAME: &str = "sightline";
 pub(super) enum Agents {
     /// Show which agents are connected.
     Status {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// Only these agents.
+        #[arg(long, value_name = "AGENT")]
+        agent: Vec<AgentName>,
+    },
+    /// Run each installed hook as its agent would, with a denied file in a temporary folder.
+    ///
+    /// The exit code is 0 only if all of them refuse the file.
+    Check {
         #[command(flatten)]
         workspace: Workspace,
         /// Only these agents.
@@ -132,6 +143,7 @@ impl ValueEnum for PartName {
 pub(super) fn run(command: Agents) -> Result<i32, Error> {
     match command {
         Agents::Status { workspace, agent } => status::status(&workspace, &agent),
+        Agents::Check { workspace, agent } => check::check(&workspace, &agent),
         Agents::Install(change) => edit(&change, Installer::install),
         Agents::Uninstall(change) => edit(&change, Installer::uninstall),
     }

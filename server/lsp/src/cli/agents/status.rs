@@ -276,7 +276,7 @@ fn names(parts: &[Part]) -> Vec<&'static str> {
     parts.iter().map(|part| part.name()).collect()
 }
 
-fn scope_name(scope: Scope) -> &'static str {
+pub(super) fn scope_name(scope: Scope) -> &'static str {
     match scope {
         Scope::User => "user",
         Scope::Project => "project",
@@ -293,7 +293,7 @@ pub(super) fn switched_off(agent: Agent, locations: &Locations, parts: &[Part]) 
     found
 }
 
-fn codex_trusts_hooks(locations: &Locations) -> bool {
+pub(super) fn codex_trusts_hooks(locations: &Locations) -> bool {
     let folder = locations.folder(Agent::Codex);
     let path = folder.join("hooks.json");
     let text = |path: &Path| File::read(path).map(|file| file.text().to_owned());

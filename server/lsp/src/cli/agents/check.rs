@@ -1,0 +1,245 @@
+//! `sightline agents check`: runs the installed hooks as the agents would, with a denied file.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use serde::Serialize;
+use sightline_agents::{
+    Agent,
+    install::{
+        Locations, Part, Scope,
+        probe::{self, ToolHook},
+    },
+};
+use sightline_workspace::access::RULE_FILE;
+
+use super::{
+    super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message},
+    AgentName, locations, program, read_text,
+    status::{codex_trusts_hooks, scope_name, switched_off},
+    targets,
+};
+use crate::error::Error;
+
+/// The search path of a program that a desktop or a service starts.
+const SHORT_PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
+/// Variables of the session that a hook may need.
+const VARIABLES: &[&str] = &[
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+];
+/// Time for a hook to answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The denied file of the probe.
+const DENIED: &str = "denied.txt";
+
+/// The result for a hook.
+#[derive(Serialize)]
+struct Outcome {
+    agent: &'static str,
+    title: &'static str,
+    scope: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    refused: bool,
+    /// What happened.
+    detail: String,
+}
+
+pub(super) fn check(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
+    let root = offline::root(workspace)?;
+    let locations = locations(root.path.as_path().to_owned())?;
+    let project = tempfile::tempdir().map_err(internal)?;
+    // Without links, as agents have it.
+    let folder = project.path().canonicalize().map_err(internal)?;
+    let made = fs::create_dir(folder.join(".git"))
+        .and_then(|()| fs::write(folder.join(RULE_FILE), format!("{DENIED}\n")))
+        .and_then(|()| fs::write(folder.join(DENIED), "This file is denied.\n"));
+    made.map_err(internal)?;
+    let mut outcomes = Vec::new();
+    for agent in Agent::ALL {
+        let is_named = named.contains(&AgentName(agent));
+        if named.is_empty() || is_named {
+            let found = check_agent(agent, &locations, &folder)?;
+            if found.is_empty() && is_named {
+                let detail = "no hook runs before its tools; see `sightline agents install`";
+                outcomes.push(Outcome::new(
+                    agent,
+                    Scope::User,
+                    None,
+                    Err(detail.to_owned()),
+                ));
+            }
+            outcomes.extend(found);
+        }
+    }
+    if workspace.json {
+        print_json(&outcomes)?;
+    } else if outcomes.is_empty() {
+        print_message("no hooks are installed; see `sightline agents install`");
+    }
+    for outcome in outcomes.iter().filter(|_| !workspace.json) {
+        let mark = if outcome.refused { "ok  " } else { "FIX " };
+        let name = format!("{} ({})", outcome.title, outcome.scope);
+        print(&format!("{mark}{name}: {}\n", outcome.detail))?;
+    }
+    let all_refuse = !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.refused);
+    Ok(if all_refuse { DONE } else { NEGATIVE })
+}
+
+impl Outcome {
+    /// Creates it with what was refused, or why nothing was.
+    fn new(
+        agent: Agent,
+        scope: Scope,
+        path: Option<&Path>,
+        result: Result<String, String>,
+    ) -> Self {
+        Self {
+            agent: agent.name(),
+            title: agent.title(),
+            scope: scope_name(scope),
+            path: path.map(Path::to_owned),
+            refused: result.is_ok(),
+            detail: result.unwrap_or_else(|why| why),
+        }
+    }
+}
+
+/// Runs the hooks of an agent, in both scopes.
+fn check_agent(agent: Agent, locations: &Locations, folder: &Path) -> Result<Vec<Outcome>, Error> {
+    let mut outcomes = Vec::new();
+    for scope in [Scope::User, Scope::Project] {
+        for target in targets(agent, scope, &[Part::Access], locations, &program(scope)?) {
+            let Some(text) = read_text(&target.path) else {
+                continue;
+            };
+            for hook in probe::tool_hooks(agent, &target, &text) {
+                let stopped = stopped(agent, scope, locations);
+                let result = match stopped {
+                    Some(why) => Err(why),
+                    None => run(agent, &hook, folder),
+                };
+                outcomes.push(Outcome::new(agent, scope, Some(&target.path), result));
+            }
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Returns why an agent runs none of its hooks.
+fn stopped(agent: Agent, scope: Scope, locations: &Locations) -> Option<String> {
+    let switch = switched_off(agent, locations, &[Part::Access])
+        .into_iter()
+        .next();
+    let unapproved =
+        agent == Agent::Codex && scope == Scope::User && !codex_trusts_hooks(locations);
+    switch
+        .map(|switch| switch.to_string())
+        .or_else(|| unapproved.then(|| "not approved: open Codex and enter /hooks".to_owned()))
+}
+
+/// Runs a hook with the denied file. Returns how it refused, or why it did not.
+fn run(agent: Agent, hook: &ToolHook, folder: &Path) -> Result<String, String> {
+    let input = probe::input(agent, folder, DENIED);
+    let (mut command, input) = match hook {
+        ToolHook::Line(line) => {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]);
+            (command, input)
+        }
+        ToolHook::Program(program, arguments) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            (command, input)
+        }
+        ToolHook::Plugin(plugin) => {
+            let node = find("node").ok_or(
+                "cannot be checked: `node`, which runs its plugin here, is not on the PATH",
+            )?;
+            let mut command = Command::new(node);
+            command.args(["--input-type=module", "-"]);
+            (command, probe::plugin_runner(agent, plugin, &input))
+        }
+        ToolHook::SomeTools(pattern) => {
+            return Err(format!("runs before some tools only: `{pattern}`"));
+        }
+    };
+    let variables = VARIABLES
+        .iter()
+        .filter_map(|name| Some((*name, std::env::var_os(name)?)));
+    command
+        .current_dir(folder)
+        .env_clear()
+        .envs(variables)
+        .env("PATH", SHORT_PATH)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (output, errors) = output(command, input)?;
+    match probe::refusal(agent, &output) {
+        Some(reason) if probe::is_missing(&reason) => Ok(format!(
+            "refused {DENIED} like every other file: the program is not found or fails with PATH={SHORT_PATH}"
+        )),
+        Some(_) => Ok(format!("refused {DENIED}")),
+        None => {
+            let said = [errors, output].join(" ");
+            let said: Vec<&str> = said.split_whitespace().take(40).collect();
+            Err(match said.as_slice() {
+                [] => format!("did NOT refuse {DENIED}"),
+                said => format!("did NOT refuse {DENIED}: {}", said.join(" ")),
+            })
+        }
+    }
+}
+
+/// Runs a command with standard input. Returns its standard output and standard error.
+fn output(mut command: Command, input: String) -> Result<(String, String), String> {
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("did NOT refuse {DENIED}: cannot start its hook: {error}"))?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (done, finished) = mpsc::channel();
+    thread::spawn(move || {
+        // A hook that does not read is judged by its answer.
+        if let Some(mut stdin) = stdin {
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let mut read = [String::new(), String::new()];
+        if let Some(mut stdout) = stdout {
+            let _ = stdout.read_to_string(&mut read[0]);
+        }
+        if let Some(mut stderr) = stderr {
+            let _ = stderr.read_to_string(&mut read[1]);
+        }
+        let _ = done.send(read);
+    });
+    let read = finished.recv_timeout(TIMEOUT);
+    let _ = child.kill();
+    let _ = child.wait();
+    let [output, errors] =
+        read.map_err(|_| format!("did NOT refuse {DENIED}: no answer within a minute"))?;
+    Ok((output, errors))
+}
+
+/// Returns the path of a program.
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut files =
+        std::env::split_paths(&path).map(|folder| folder.join(super::executable(program)));
+    files.find(|file| file.is_file())
+}
