@@ -1,10 +1,20 @@
 //! Whether a tool call may change files. A doubtful one may.
 
+use super::arguments;
+
 /// Words in the names of tools that change files.
 const EDIT_WORDS: &[&str] = &[
     "edit", "write", "replace", "patch", "create", "insert", "append", "update", "delete",
     "remove", "move", "rename", "save", "put", "modify", "upload", "download", "copy", "export",
     "format", "restore", "revert", "undo", "checkout", "mkdir", "touch",
+];
+/// Words in the names of tools that remove or move files.
+const REMOVE_WORDS: &[&str] = &["delete", "remove", "move", "rename"];
+/// Words of the names of tools that only read.
+const READ_WORDS: &[&str] = &[
+    "cat", "check", "diff", "fetch", "find", "get", "glob", "grep", "head", "info", "inspect",
+    "list", "log", "ls", "open", "read", "search", "show", "stat", "status", "tail", "tree",
+    "view",
 ];
 /// Programs that change no files, whatever their arguments.
 const READERS: &[&str] = &[
@@ -69,6 +79,19 @@ pub(super) fn is_edit(tool: &str) -> bool {
     EDIT_WORDS.iter().any(|word| tool.contains(word))
 }
 
+/// Returns whether the name of a tool says that it removes or moves files.
+pub(super) fn removes(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    REMOVE_WORDS.iter().any(|word| tool.contains(word))
+}
+
+/// Returns whether the name of a tool says that it only reads.
+pub(super) fn only_reads_files(tool: &str) -> bool {
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    let words = arguments::words(name);
+    !is_edit(tool) && words.iter().any(|word| READ_WORDS.contains(&word.as_str()))
+}
+
 /// Returns whether a command line may change files.
 pub(super) fn may_change(command: &str) -> bool {
     let words = command.split(' ');
@@ -107,7 +130,7 @@ fn only_reads(part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_edit, may_change};
+    use super::{is_edit, may_change, only_reads_files};
 
     #[test]
     fn tools_that_edit_are_known_by_their_names() {
@@ -121,9 +144,11 @@ mod tests {
             "mcp__fs__save",
         ] {
             assert!(is_edit(tool), "{tool}");
+            assert!(!only_reads_files(tool), "{tool}");
         }
         for tool in ["Read", "read_file", "Grep", "list_files", "view", "Bash"] {
             assert!(!is_edit(tool), "{tool}");
+            assert_eq!(only_reads_files(tool), tool != "Bash", "{tool}");
         }
     }
 

@@ -43,6 +43,10 @@ pub struct ToolCall {
     pub commands: Vec<String>,
     /// Searches in the content of files.
     pub searches: Vec<Search>,
+    /// Texts that are paths of files which the tool may change.
+    pub changed: Vec<String>,
+    /// Whether it may remove or move these.
+    pub removes: bool,
     /// Whether it may change files.
     pub edits: bool,
     /// Whether it restores files to a checkpoint.
@@ -131,8 +135,20 @@ impl ToolCall {
             list.sort();
             list.dedup();
         }
-        let may_edit =
-            mutation::is_edit(tool) || inner.iter().any(|(tool, _)| mutation::is_edit(tool));
+        let tools = || {
+            [tool]
+                .into_iter()
+                .chain(inner.iter().map(|(tool, _)| tool.as_str()))
+        };
+        let may_edit = tools().any(mutation::is_edit);
+        // A tool that does not say what it does may change the paths that it is given.
+        if !tools().all(mutation::only_reads_files) {
+            call.changed.extend(call.paths.iter().cloned());
+        }
+        if may_edit {
+            call.changed.extend(call.possible_paths.iter().cloned());
+        }
+        call.removes = tools().any(mutation::removes);
         call.edits = may_edit && !call.paths.is_empty()
             || call
                 .commands

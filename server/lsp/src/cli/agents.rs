@@ -166,7 +166,7 @@ fn edit(change: &Change, edit: fn(&mut Installer, &Change)) -> Result<i32, Error
 }
 
 /// Returns where the agents keep their configuration.
-fn locations(project: PathBuf) -> Result<Locations, Error> {
+pub(super) fn locations(project: PathBuf) -> Result<Locations, Error> {
     let home = directories::BaseDirs::new()
         .ok_or_else(|| Error::storage("cannot find the home directory"))?;
     Ok(Locations::new(home.home_dir(), &project, |name| {

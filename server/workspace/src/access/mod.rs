@@ -42,6 +42,7 @@ use sightline_protocol::{access::AccessRule, settings::Secrets};
 
 pub(crate) use self::open::OpenedFolder;
 pub use self::{
+    command::{Change, CommandGuard, guard_changes, guard_command},
     document_origin::Origin,
     open::{OpenedFile, PathKind},
     rule_file::{PROJECT_FILE, read_small_file, read_small_file_in},

@@ -11,10 +11,15 @@ use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
     method::CheckAccess,
 };
-use sightline_workspace::limits::MAX_COMMAND_BYTES;
+use sightline_workspace::{
+    access::{guard_changes, guard_command},
+    limits::MAX_COMMAND_BYTES,
+    path::uri_to_path,
+};
 
 use super::{
     super::{Workspace, requests::Attached},
+    guard::HookGuard,
     with_deadline,
 };
 
@@ -77,10 +82,10 @@ impl AccessCheck {
                 command.len()
             ));
         }
-        let folders = call.folders.iter();
-        let folders = folders.map(|folder| PathBuf::from(absolute(&self.cwd, folder)));
-        let mut starts = vec![self.cwd.clone()];
-        starts.extend(folders.filter(|folder| folder.is_dir() && *folder != self.cwd));
+        if let Some(refusal) = self.refused_change(call)? {
+            return Ok(Some(refusal));
+        }
+        let starts = self.starts(call);
         let mut request = Request::default();
         for path in &call.paths {
             let full = absolute(&self.cwd, path);
@@ -115,6 +120,39 @@ impl AccessCheck {
             }
         }
         self.first_denial(&request, hook::denied_tool)
+    }
+
+    /// Returns why a tool may not run, because it would change what keeps the hooks in force.
+    fn refused_change(&self, call: &ToolCall) -> Result<Option<String>, String> {
+        if call.changed.is_empty() && call.commands.is_empty() {
+            return Ok(None);
+        }
+        let guard = HookGuard::new(&self.workspace, &self.cwd).map_err(|error| error.message)?;
+        let changed = self.starts(call).into_iter().flat_map(|start| {
+            let texts = call.changed.iter();
+            let readings =
+                texts.flat_map(|text| [vec![text.clone()], hook::readings(text)].concat());
+            let paths = readings.map(move |text| absolute(&start, &text));
+            paths.map(|path| path_of(&path))
+        });
+        let refusal = guard_changes(changed, call.removes, &guard);
+        let refusal = refusal.or_else(|| {
+            let starts = self.starts(call);
+            let mut lines = starts
+                .iter()
+                .flat_map(|start| call.commands.iter().map(move |command| (start, command)));
+            lines.find_map(|(start, command)| guard_command(command, start, &guard))
+        });
+        Ok(refusal.map(|why| format!("{why}.")))
+    }
+
+    /// Returns the folders from which the paths and commands of a call may start.
+    fn starts(&self, call: &ToolCall) -> Vec<PathBuf> {
+        let folders = call.folders.iter();
+        let folders = folders.map(|folder| PathBuf::from(absolute(&self.cwd, folder)));
+        let mut starts = vec![self.cwd.clone()];
+        starts.extend(folders.filter(|folder| folder.is_dir() && *folder != self.cwd));
+        starts
     }
 
     /// Checks a request by the rules of the workspace.
@@ -271,6 +309,14 @@ impl Source {
             checked.path.clone_from(given);
         }
         Ok(result)
+    }
+}
+
+/// Returns the path of an absolute path or a `file:` URI, without `..`.
+fn path_of(text: &str) -> PathBuf {
+    match uri_to_path(text) {
+        Ok(Some(path)) => path.as_path().to_owned(),
+        _ => without_parents(Path::new(text)),
     }
 }
 

@@ -8,10 +8,12 @@
 //! [`expansion`] expands words, with [`words`] and [`mod@printf`]; [`wildcard`] expands patterns. [`simple_command`] checks an [`invocation`] of a program:
 //! [`options`] splits its words by the data in [`program_table`], and [`recursive_readers`] walks
 //! the directories that it reads, with [`name_filter`], [`find`] and [`sed`] for what it skips.
+//! [`guard`] checks what a command changes and runs, instead of what it reads.
 //! This module contains the [`CommandChecker`] with the state that they share.
 
 mod expansion;
 mod find;
+mod guard;
 mod invocation;
 mod limits;
 mod name_filter;
@@ -37,7 +39,8 @@ use sightline_protocol::{
     settings::RecursiveReaders,
 };
 
-use self::{expansion::ExpandedWord, shell::ShellState};
+pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
+use self::{expansion::ExpandedWord, guard::Guarded, shell::ShellState};
 use super::{AccessView, Denial, Verdict, through_link};
 use crate::{limits::MAX_COMMAND_BYTES, path::AbsPath};
 
@@ -130,6 +133,8 @@ struct CommandChecker<'a> {
     tree_left: usize,
     /// Nesting of containers of the current command.
     containers: usize,
+    /// Decides instead of the access rules.
+    guard: Option<Guarded<'a>>,
     started: Instant,
     exhausted: bool,
 }
@@ -163,6 +168,7 @@ impl<'a> CommandChecker<'a> {
             entries_left: wildcard::MAX_ENTRIES,
             tree_left: recursive_readers::MAX_ENTRIES,
             containers: 0,
+            guard: None,
             started: Instant::now(),
             exhausted: false,
         }
@@ -171,6 +177,9 @@ impl<'a> CommandChecker<'a> {
     /// Returns the directories in which a command may start: all roots, or without a root those of
     /// the open files.
     fn initial_state(&self) -> ShellState {
+        if let Some(guard) = &self.guard {
+            return ShellState::new(vec![guard.folder.clone()]);
+        }
         let scopes = &self.view.scopes;
         let has_root = scopes.iter().any(|scope| scope.is_root);
         let scopes = scopes.iter().filter(|scope| scope.is_root || !has_root);
@@ -246,7 +255,9 @@ impl<'a> CommandChecker<'a> {
     /// Fallback for a command that cannot be parsed: checks everything that could be a path.
     fn check_rough_words(&mut self, text: &str, state: &ShellState, why: &str) {
         let how = format!("the command names it (every word was checked, because {why})");
-        for word in expansion::rough_words(text) {
+        let words = expansion::rough_words(text);
+        self.guard_rough_words(&words, &state.dirs);
+        for word in words {
             if self.is_exhausted() {
                 return;
             }
@@ -300,6 +311,9 @@ impl<'a> CommandChecker<'a> {
 
     /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
     fn denial(&mut self, path: &Path) -> Option<Denial> {
+        if self.guard.is_some() {
+            return None;
+        }
         if let Some(known) = self.known.get(path) {
             return known.clone();
         }

@@ -3,7 +3,8 @@
 use super::{CommandChecker, shell::ShellState, words::parts};
 
 impl CommandChecker<'_> {
-    /// Returns the output of a substitution that is a plain `echo` or `printf`.
+    /// Returns the output of a substitution that is a plain `echo` or `printf`, or the path of a
+    /// program.
     pub(super) fn printed(&mut self, body: &str, state: &ShellState) -> Option<String> {
         let words = simple_words(body)?;
         let (name, operands) = words.split_first()?;
@@ -21,6 +22,11 @@ impl CommandChecker<'_> {
         let text = match name.as_str() {
             "echo" => printed_by_echo(&texts),
             "printf" => printed_by_printf(&texts),
+            "which" if texts.len() == 1 => path_of_program(&texts[0])?,
+            "command" if texts.len() == 2 && texts[0] == "-v" => path_of_program(&texts[1])?,
+            "type" if texts.len() == 2 && matches!(&*texts[0], "-p" | "-P") => {
+                path_of_program(&texts[1])?
+            }
             "pwd" => state.dirs.first()?.to_str()?.to_owned(),
             "git" if texts == ["rev-parse", "--show-toplevel"] => {
                 let mut above = state.dirs.first()?.ancestors();
@@ -31,6 +37,16 @@ impl CommandChecker<'_> {
         };
         Some(text.trim_end_matches('\n').to_owned())
     }
+}
+
+/// Returns the path of a program that is found by its name.
+fn path_of_program(name: &str) -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
+    found
+        .find(|file| file.is_file())?
+        .to_str()
+        .map(str::to_owned)
 }
 
 /// Returns the output of `echo`.

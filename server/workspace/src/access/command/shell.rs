@@ -350,6 +350,7 @@ impl CommandChecker<'_> {
                         IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput
                     ) {
                         self.add_written_word(&word.value, state);
+                        self.guard_redirection(&word.value, state);
                     }
                     self.check_raw_word(&word.value, state, how);
                 }
@@ -360,6 +361,7 @@ impl CommandChecker<'_> {
             },
             IoRedirect::OutputAndError(word, _) => {
                 self.add_written_word(&word.value, state);
+                self.guard_redirection(&word.value, state);
                 self.check_raw_word(&word.value, state, "a redirection would write it");
             }
             IoRedirect::HereString(_, word) => {

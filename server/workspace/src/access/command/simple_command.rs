@@ -52,7 +52,7 @@ const SCRIPT_TAKERS: &[&str] = &[
     "start-process",
 ];
 /// Programs that run their words or input as code in another language.
-const INTERPRETERS: &[&str] = &[
+pub(super) const INTERPRETERS: &[&str] = &[
     "python",
     "pypy",
     "node",
@@ -213,6 +213,7 @@ impl CommandChecker<'_> {
         if invocation.len() == 0 {
             return;
         }
+        self.guard_invocation(invocation, state);
         let name = invocation.program(0);
         if let Some((printer, from)) = invocation.printer() {
             self.print(&printer, from, invocation, state);
@@ -541,7 +542,7 @@ fn runs_rest(word: &str) -> bool {
 }
 
 /// Returns everything in code that could be a path: quoted strings and runs of path characters.
-fn named_in_code(code: &str) -> Vec<String> {
+pub(super) fn named_in_code(code: &str) -> Vec<String> {
     let mut names = Vec::new();
     for quote in ['\'', '"', '`'] {
         // Between any two quotes, because it is unknown which ones open a string.

@@ -136,7 +136,9 @@ impl CommandChecker<'_> {
         };
         match self.view.check_absolute(&place) {
             Verdict::Denied(_) => return Look::Denied,
-            Verdict::Outside if !self.leads_to_a_root(&place) => return Look::Done,
+            Verdict::Outside if !self.leads_to_a_root(&place) && !self.is_guarded(folder) => {
+                return Look::Done;
+            }
             _ => {}
         }
         if matches!(step, Step::AnyDepth) {
@@ -193,6 +195,12 @@ impl CommandChecker<'_> {
         } else {
             self.deny(pattern, how, denial);
         }
+    }
+
+    fn is_guarded(&self, folder: &Path) -> bool {
+        self.guard
+            .as_ref()
+            .is_some_and(|guard| guard.is_above_a_place(folder))
     }
 
     fn leads_to_a_root(&self, folder: &AbsPath) -> bool {

@@ -1,0 +1,281 @@
+//! The commands of our own program that agents may run, and commands of other programs that would
+//! remove or replace it.
+
+use crate::Agent;
+
+/// Name of our program, of its packages and of our entries.
+pub const PROGRAM: &str = "sightline";
+
+/// What agents may run: a command, and after it more words or none. Everything else is for the user,
+/// also commands that do not exist yet.
+const ALLOWED: &[(&str, Rest)] = &[
+    ("access", Rest::Any),
+    ("agents check", Rest::Any),
+    ("agents status", Rest::Any),
+    ("checkpoint blame", Rest::Any),
+    ("checkpoint create", Rest::Any),
+    ("checkpoint diff", Rest::Any),
+    ("checkpoint list", Rest::Any),
+    ("checkpoint preview", Rest::Any),
+    ("checkpoint show", Rest::Any),
+    ("checkpoint stats", Rest::Any),
+    ("checkpoint verify", Rest::Any),
+    ("compact plan", Rest::Any),
+    ("completions", Rest::Any),
+    ("config", Rest::Options),
+    ("demo", Rest::Any),
+    ("doctor", Rest::Any),
+    ("environment", Rest::Any),
+    ("help", Rest::Any),
+    ("history truncate", Rest::Any),
+    ("hook", Rest::Any),
+    ("list", Rest::Any),
+    ("man", Rest::Any),
+    ("mcp", Rest::Options),
+    ("read", Rest::Any),
+    ("schema", Rest::Any),
+    ("task export", Rest::Any),
+    ("task list", Rest::Any),
+    ("task resume", Rest::Any),
+    ("task show", Rest::Any),
+    ("tokens", Rest::Any),
+];
+/// Options that make any command print something only.
+const PRINTING: &[&str] = &["--help", "-h", "--version", "-V"];
+/// Programs that install and remove other programs.
+const PACKAGE_MANAGERS: &[&str] = &[
+    "apt", "apt-get", "brew", "bun", "cargo", "code", "dnf", "dpkg", "npm", "pacman", "pip",
+    "pip3", "pipx", "pnpm", "rpm", "scoop", "uv", "winget", "yarn",
+];
+/// What they are told in order to remove or replace a program.
+const REMOVALS: &[&str] = &[
+    "add",
+    "erase",
+    "i",
+    "install",
+    "purge",
+    "r",
+    "remove",
+    "rm",
+    "un",
+    "uninstall",
+    "unlink",
+    "upgrade",
+    "--remove",
+    "--purge",
+    "--uninstall-extension",
+    "-r",
+];
+/// What agents are told in order to remove, replace or switch off an entry.
+const ENTRY_CHANGES: &[&str] = &[
+    "add",
+    "add-json",
+    "delete",
+    "disable",
+    "remove",
+    "rm",
+    "uninstall",
+    "unlink",
+];
+
+/// The words after an allowed command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Any,
+    /// Options and their values. Other words are commands below it.
+    Options,
+}
+
+/// Returns why agents may not run a program with these words, the first of which is its name. `None` if
+/// they may. A word is `None` if it is not known.
+pub fn refusal(words: &[Option<&str>]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    let program = program.map(name)?;
+    let has = |list: &[&str]| arguments.iter().flatten().any(|word| list.contains(word));
+    let names_us = || arguments.iter().flatten().any(|word| is_our_package(word));
+    if program == PROGRAM {
+        return own_refusal(arguments);
+    }
+    if PACKAGE_MANAGERS.contains(&&*program) && has(REMOVALS) && names_us() {
+        return Some(format!(
+            "`{}` would remove or replace the program that hides files from agents. The user can run it at a \
+             terminal",
+            line(words)
+        ));
+    }
+    let agent = Agent::ALL
+        .into_iter()
+        .find(|agent| agent.name() == program)?;
+    let switches_off = has(&["hook", "hooks"]) && has(&["disable"]);
+    (has(ENTRY_CHANGES) && (names_us() || switches_off)).then(|| {
+        format!(
+            "`{}` would disconnect {} from Sightline, which hides files from agents. The user can run it at a \
+             terminal",
+            line(words),
+            agent.title()
+        )
+    })
+}
+
+fn own_refusal(arguments: &[Option<&str>]) -> Option<String> {
+    let known: Vec<&str> = arguments.iter().map_while(|word| *word).collect();
+    let before_dashes = known.split(|word| *word == "--").next().unwrap_or_default();
+    let prints = before_dashes.iter().any(|word| PRINTING.contains(word));
+    // A server ignores all other arguments.
+    if prints || known.contains(&"--stdio") || may_run(arguments) {
+        return None;
+    }
+    let words: Vec<Option<&str>> = std::iter::once(Some(PROGRAM))
+        .chain(arguments.iter().copied())
+        .collect();
+    Some(format!(
+        "`{0}` is for the user, not for agents. The user can run it at a terminal: {0}",
+        line(&words)
+    ))
+}
+
+/// Returns whether agents may run our program with these arguments.
+fn may_run(arguments: &[Option<&str>]) -> bool {
+    // `--color WHEN` is the only option before a command.
+    let arguments = match arguments {
+        [Some("--color"), _, rest @ ..] => rest,
+        [Some(color), rest @ ..] if color.starts_with("--color=") => rest,
+        arguments => arguments,
+    };
+    if arguments.is_empty() {
+        return true;
+    }
+    ALLOWED.iter().any(|(command, rest)| {
+        let names: Vec<Option<&str>> = command.split(' ').map(Some).collect();
+        let more = arguments.strip_prefix(&*names);
+        more.is_some_and(|more| *rest == Rest::Any || are_options(more))
+    })
+}
+
+/// Returns whether all words are options or their values.
+fn are_options(words: &[Option<&str>]) -> bool {
+    let mut takes_value = false;
+    words.iter().all(|word| {
+        let is_option = word.is_some_and(|word| word.starts_with("--") && word.len() > 2);
+        let fits = is_option || takes_value;
+        takes_value = is_option && word.is_some_and(|word| !word.contains('='));
+        fits
+    })
+}
+
+/// Returns whether a word names one of our packages, such as `sightline@1`, or the folder of its source.
+fn is_our_package(word: &str) -> bool {
+    let word = word.trim_start_matches('@');
+    let mut parts = word.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    parts.any(|part| part.eq_ignore_ascii_case(PROGRAM))
+}
+
+/// Returns the name of a program, without folder and extension.
+fn name(word: &str) -> String {
+    let word = word.to_lowercase();
+    let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.strip_suffix(".exe").unwrap_or(name).to_owned()
+}
+
+/// Returns words as a command line.
+fn line(words: &[Option<&str>]) -> String {
+    let words = words.iter().map(|word| word.unwrap_or("..."));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refusal;
+
+    fn refuses(line: &str) -> bool {
+        let words: Vec<Option<&str>> = line
+            .split(' ')
+            .map(|word| Some(word).filter(|word| *word != "$x"))
+            .collect();
+        refusal(&words).is_some()
+    }
+
+    #[test]
+    fn only_listed_commands_of_our_program_run() {
+        for line in [
+            "sightline",
+            "sightline --stdio",
+            "sightline --version",
+            "sightline agents uninstall --help",
+            "/opt/bin/sightline access .env",
+            "Sightline.exe read a --json",
+            "sightline --color never checkpoint list",
+            "sightline checkpoint create --label x",
+            "sightline read $x",
+            "sightline mcp --root . --tools a,b --read-only",
+            "sightline config --json",
+            "sightline task show uninstall",
+            "sightline access --command uninstall",
+        ] {
+            assert!(!refuses(line), "{line}");
+        }
+        for line in [
+            "sightline uninstall --data --yes",
+            "sightline agents uninstall --yes",
+            "sightline agents install --only mcp --yes",
+            "sightline agents",
+            "sightline $x",
+            "sightline checkpoint $x",
+            "sightline checkpoint restore last -y",
+            "sightline checkpoint prune --yes",
+            "sightline checkpoint delete a",
+            "sightline task delete a",
+            "sightline init",
+            "sightline config set a b",
+            "sightline mcp remove a",
+            "sightline mcp --root . add a",
+            "sightline new-command",
+            "sightline --color never uninstall",
+            "sightline uninstall -- --help",
+            "/opt/bin/sightline uninstall",
+        ] {
+            assert!(refuses(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn removals_of_our_program_and_entries_are_for_the_user() {
+        for line in [
+            "cargo uninstall sightline",
+            "cargo install sightline --version 0.0.1",
+            "npm rm -g sightline",
+            "pip uninstall -y sightline",
+            "uv tool uninstall sightline",
+            "brew uninstall sightline",
+            "claude mcp remove sightline",
+            "gemini mcp remove -s user sightline",
+            "codex mcp add sightline -- true",
+            "gemini hooks disable --all",
+        ] {
+            assert!(refuses(line), "{line}");
+        }
+        for line in [
+            "cargo install ripgrep",
+            "cargo build -p sightline",
+            "npm install lodash",
+            "npm run sightline",
+            "claude mcp list",
+            "claude mcp remove github",
+            "git rm sightline",
+        ] {
+            assert!(!refuses(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_command_for_a_terminal() {
+        let words = ["sightline", "agents", "uninstall", "--yes"].map(Some);
+        assert_eq!(
+            refusal(&words).as_deref(),
+            Some(
+                "`sightline agents uninstall --yes` is for the user, not for agents. The user can run it at a \
+                 terminal: sightline agents uninstall --yes"
+            )
+        );
+    }
+}

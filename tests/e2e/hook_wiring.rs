@@ -1,0 +1,314 @@
+//! `sightline hook` refuses changes of what keeps it in force.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Workspace, program};
+
+/// A home with configured agents, and a workspace in it.
+struct Home {
+    workspace: Workspace,
+    home: PathBuf,
+}
+
+impl Home {
+    fn new() -> Self {
+        let workspace = Workspace::new(&[
+            (".git/HEAD", "ref: refs/heads/main\n"),
+            (".claude/settings.json", "{}\n"),
+            (".claude/commands/x.md", "x\n"),
+            (".mcp.json", "{}\n"),
+            ("README.md", "r\n"),
+            ("home/.claude/settings.json", "{}\n"),
+            ("home/.claude.json", r#"{"mcpServers": {"sightline": {}}}"#),
+            ("home/.codex/hooks.json", "{}\n"),
+            ("home/.copilot/hooks/sightline.json", "{}\n"),
+            ("home/.config/sightline/config.toml", ""),
+            ("home/.bashrc", "x\n"),
+        ]);
+        let home = workspace.path("home");
+        std::fs::create_dir_all(home.join("bin")).unwrap();
+        let link = home.join("bin/sightline");
+        std::fs::write(link, "program").unwrap();
+        Self { workspace, home }
+    }
+
+    /// Returns the reason if Claude Code's hook refuses a call.
+    fn refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
+        let arguments = arguments
+            .to_string()
+            .replace("HOME", self.home.to_str().unwrap());
+        let arguments: Value = serde_json::from_str(&arguments).unwrap();
+        let input = json!({
+            "cwd": self.workspace.root(), "tool_name": tool, "tool_input": arguments,
+        });
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(self.home.join("bin")).chain(std::env::split_paths(&path));
+        let mut child = program()
+            .args(["hook", "PreToolUse", "--agent", "claude", "--storage"])
+            .arg(self.workspace.data())
+            .env("HOME", &self.home)
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env_remove("XDG_CONFIG_HOME")
+            .current_dir(self.workspace.root())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.to_string().as_bytes()).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let reason = answer.pointer("/hookSpecificOutput/permissionDecisionReason")?;
+        Some(reason.as_str()?.to_owned())
+    }
+
+    fn command_refusal(&self, line: &str) -> Option<String> {
+        self.refusal("Bash", &json!({ "command": line }))
+    }
+}
+
+#[test]
+fn files_that_keep_hooks_in_force_cannot_be_written() {
+    let home = Home::new();
+    let data = home.workspace.data().join("agents.json");
+    for path in [
+        "HOME/.claude/settings.json",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        "sub/../.claude/settings.local.json",
+        "HOME/.claude.json",
+        "HOME/.codex/hooks.json",
+        "HOME/.codex/config.toml",
+        "HOME/.gemini/settings.json",
+        ".gemini/settings.json",
+        "HOME/.qwen/settings.json",
+        "HOME/.copilot/hooks/sightline.json",
+        ".github/hooks/sightline.json",
+        "HOME/.config/opencode/plugins/sightline.js",
+        "HOME/.cline/plugins/sightline.js",
+        "HOME/bin/sightline",
+        data.to_str().unwrap(),
+    ] {
+        for (tool, arguments) in [
+            ("Write", json!({ "file_path": path, "content": "{}" })),
+            (
+                "Edit",
+                json!({ "file_path": path, "old_string": "a", "new_string": "b" }),
+            ),
+            ("MultiEdit", json!({ "file_path": path, "edits": [] })),
+            (
+                "NotebookEdit",
+                json!({ "notebook_path": path, "new_source": "" }),
+            ),
+            (
+                "mcp__fs__write_file",
+                json!({ "path": path, "content": "{}" }),
+            ),
+            (
+                "mcp__fs__move_file",
+                json!({ "source": "README.md", "destination": path }),
+            ),
+            (
+                "apply_patch",
+                json!({ "input": format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch") }),
+            ),
+            (
+                "Bash",
+                json!({ "command": format!("echo '{{}}' > {path}") }),
+            ),
+            (
+                "Bash",
+                json!({ "command": format!("sed -i s/PreToolUse/x/ {path}") }),
+            ),
+            ("Bash", json!({ "command": format!("rm -f {path}") })),
+            ("Bash", json!({ "command": format!("mv README.md {path}") })),
+            (
+                "Bash",
+                json!({ "command": format!("cat README.md | tee {path}") }),
+            ),
+            (
+                "Bash",
+                json!({ "command": format!("git checkout -- {path}") }),
+            ),
+        ] {
+            let reason = home.refusal(tool, &arguments).unwrap_or_default();
+            assert!(reason.contains("the user"), "{tool} {arguments}: {reason}");
+        }
+    }
+    for line in [
+        "rm -rf HOME/.claude",
+        "rm -rf .claude",
+        "mv .claude old",
+        "rm HOME/.claude/*",
+        "chmod 000 HOME/bin/sightline",
+        "chmod -x $(which sightline)",
+        "rm $(command -v sightline)",
+        "ln -sf /bin/true HOME/bin/sightline",
+        "rm -rf HOME/bin",
+        "cd HOME/.codex && rm hooks.json",
+        "python3 -c \"open('.claude/settings.local.json', 'w').write('{}')\"",
+        "ln -s HOME/.claude/settings.json x",
+    ] {
+        assert!(home.command_refusal(line).is_some(), "{line}");
+    }
+    let removed = json!({ "path": "HOME/.claude" });
+    assert!(
+        home.refusal("mcp__fs__delete_directory", &removed)
+            .is_some()
+    );
+}
+
+#[test]
+fn other_uses_of_these_files_are_not_refused() {
+    let home = Home::new();
+    for (tool, arguments) in [
+        ("Read", json!({ "file_path": "HOME/.claude/settings.json" })),
+        ("Read", json!({ "file_path": ".claude/settings.json" })),
+        ("Grep", json!({ "pattern": "hooks", "path": ".claude" })),
+        ("Glob", json!({ "pattern": ".claude/*.json" })),
+        (
+            "mcp__fs__read_text_file",
+            json!({ "path": ".claude/settings.json" }),
+        ),
+        (
+            "Write",
+            json!({ "file_path": ".claude/commands/x.md", "content": "x" }),
+        ),
+        (
+            "Write",
+            json!({ "file_path": ".claude/skills/a/SKILL.md", "content": "settings.json" }),
+        ),
+        (
+            "Write",
+            json!({ "file_path": ".claude/agents/a.md", "content": "x" }),
+        ),
+        (
+            "Write",
+            json!({ "file_path": ".mcp.json", "content": "{}" }),
+        ),
+        (
+            "Write",
+            json!({ "file_path": "CLAUDE.md", "content": ".claude/settings.json" }),
+        ),
+        (
+            "Write",
+            json!({ "file_path": ".vscode/settings.json", "content": "{}" }),
+        ),
+        (
+            "Edit",
+            json!({ "file_path": "HOME/.bashrc", "old_string": "x", "new_string": "y" }),
+        ),
+        (
+            "TodoWrite",
+            json!({ "todos": [{ "content": "edit .claude/settings.json", "status": "pending" }] }),
+        ),
+    ] {
+        assert_eq!(home.refusal(tool, &arguments), None, "{tool} {arguments}");
+    }
+    for line in [
+        "cat HOME/.claude/settings.json",
+        "jq .hooks .claude/settings.json",
+        "ls -la .claude HOME/.claude",
+        "git add .claude/settings.json",
+        "git commit -m 'sightline uninstall'",
+        "git diff HEAD -- .claude/settings.json",
+        "grep -rn sightline README.md",
+        "cp .claude/settings.json backup.json",
+        "mkdir -p .claude/commands && echo x > .claude/commands/y.md",
+        "rm .claude/commands/x.md",
+        "which sightline && ls -l HOME/bin/sightline",
+        "cargo install ripgrep",
+        "cargo test -p sightline",
+        "echo sightline uninstall",
+        "claude mcp list",
+        "rm -rf node_modules target",
+        "chmod -R u+w .",
+    ] {
+        assert_eq!(home.command_refusal(line), None, "{line}");
+    }
+}
+
+#[test]
+fn agents_run_only_listed_commands_of_the_program() {
+    let home = Home::new();
+    for line in [
+        "sightline agents uninstall --yes",
+        "sightline agents install --only mcp --yes",
+        "sightline uninstall --data --yes",
+        "sightline checkpoint prune --yes",
+        "sightline checkpoint restore last -y",
+        "sightline init",
+        "sightline not-yet-known",
+        "HOME/bin/sightline agents uninstall -y",
+        "env -i sightline uninstall",
+        "sudo sightline uninstall",
+        "sh -c 'sightline uninstall'",
+        "echo uninstall | xargs sightline",
+        "command sightline uninstall",
+        "true; exec sightline uninstall",
+        "$(which sightline) uninstall",
+        "echo 'sightline uninstall' | sh",
+        "cargo uninstall sightline",
+        "npm uninstall -g sightline",
+        "claude mcp remove sightline",
+    ] {
+        let reason = home.command_refusal(line).unwrap_or_default();
+        assert!(reason.contains("at a terminal"), "{line}: {reason}");
+    }
+    let reason = home.command_refusal("sudo sightline agents uninstall --yes");
+    assert!(
+        reason
+            .unwrap()
+            .contains("terminal: sightline agents uninstall --yes")
+    );
+    for line in [
+        "sightline access README.md",
+        "sightline checkpoint list",
+        "sightline checkpoint create --label x && sightline checkpoint diff last",
+        "sightline environment --files | head",
+        "sightline --version",
+        "sightline agents uninstall --help",
+        "sightline doctor",
+        "HOME/bin/sightline task list",
+    ] {
+        assert_eq!(home.command_refusal(line), None, "{line}");
+    }
+}
+
+/// A link to a folder with configuration is the folder.
+#[cfg(unix)]
+#[test]
+fn links_to_these_files_are_followed() {
+    use std::os::unix::fs::symlink;
+
+    let home = Home::new();
+    let real: &Path = &home.workspace.path("dotfiles");
+    std::fs::rename(home.home.join(".claude"), real).unwrap();
+    symlink(real, home.home.join(".claude")).unwrap();
+    symlink(
+        home.workspace.path(".claude/settings.json"),
+        home.workspace.path("alias"),
+    )
+    .unwrap();
+    for path in [
+        "dotfiles/settings.json",
+        "HOME/.claude/settings.json",
+        "alias",
+    ] {
+        let arguments = json!({ "file_path": path, "content": "{}" });
+        assert!(home.refusal("Write", &arguments).is_some(), "{path}");
+        assert!(
+            home.command_refusal(&format!("echo > {path}")).is_some(),
+            "{path}"
+        );
+    }
+    assert!(home.command_refusal("rm -rf dotfiles").is_some());
+}
