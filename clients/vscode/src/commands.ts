@@ -9,7 +9,7 @@ import * as vscode from "vscode";
 import { ResponseError } from "vscode-languageclient/node";
 
 import type { Checkpoint, FileDifference } from "../../types/protocol";
-import { connectAgents } from "./agents";
+import type { AgentConnections } from "./agents";
 import { type CheckpointTree, checkpointName, type Node, diffUris } from "./checkpointTree";
 import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
@@ -24,6 +24,7 @@ type CheckpointNode = Node & { kind: "checkpoint" };
 
 /** Objects used by the commands. */
 export interface CommandContext {
+  agents: AgentConnections;
   client: Client;
   environment: EnvironmentContents;
   tree: CheckpointTree;
@@ -35,7 +36,7 @@ export interface CommandContext {
 
 /** Registers all commands. */
 export function registerCommands(context: CommandContext): vscode.Disposable {
-  const { client, environment, proposals, tree, output } = context;
+  const { agents, client, environment, proposals, tree, output } = context;
   const commands: Record<string, (...args: never[]) => unknown> = {
     "sightline.environment.copy": () => environment.copy(),
     "sightline.environment.open": () => environment.open(),
@@ -64,7 +65,7 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
       node && vscode.env.clipboard.writeText(node.checkpoint.id),
     "sightline.checkpoints.refresh": () => tree.refresh(),
     "sightline.checkpoints.more": () => tree.showMore(),
-    "sightline.agents.connect": () => connectAgents(),
+    "sightline.agents.connect": () => agents.connect(),
     "sightline.agents.send": () => sendSelection(client),
     "sightline.bridges.pause": () => client.execute("sightline.pauseBridges", {}),
     "sightline.change.accept": (uri?: vscode.Uri) => proposals.accept(uri),

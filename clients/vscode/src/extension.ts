@@ -5,7 +5,7 @@
 
 import * as vscode from "vscode";
 
-import { registerMcpServer } from "./agents";
+import { AgentConnections, registerMcpServer } from "./agents";
 import { CheckpointContents, CheckpointTree, SCHEME } from "./checkpointTree";
 import { Client } from "./client";
 import { registerCommands } from "./commands";
@@ -31,6 +31,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const tree = new CheckpointTree(connection);
   const environment = new EnvironmentContents(connection);
   const proposals = new Proposals(connection);
+  const agents = new AgentConnections(output);
   const status = new StatusBar(connection, tree);
   const decorations = new AccessDecorations(connection);
 
@@ -51,8 +52,9 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, new CheckpointContents(connection)),
     environment,
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
-    registerCommands({ client: connection, environment, proposals, tree, status, output, extensionUri: context.extensionUri }),
+    registerCommands({ agents, client: connection, environment, proposals, tree, status, output, extensionUri: context.extensionUri }),
     proposals,
+    agents,
     registerMcpServer(),
     trackEditorState(connection),
     trackTerminals(connection),
