@@ -1,10 +1,12 @@
 // Tests what the extension shows about agents that are connected by their IDE protocol.
 
 import assert from "node:assert/strict";
-import { readFile, readdir } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { readFile, readdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import path from "node:path";
 import { after, before } from "node:test";
+import { promisify } from "node:util";
 
 import { scenario, startEditor, until } from "./harness.mjs";
 
@@ -12,7 +14,7 @@ let editor, agent;
 
 before(async () => {
   editor = await startEditor({
-    files: { "cart.py": "apples = 1\npears = 2\nplums = 3\n", ".clineignore": "" },
+    files: { "cart.py": "apples = 1\npears = 2\nplums = 3\n", "stock.py": "before = 1\n", ".clineignore": "" },
     machine: { "sightline.bridges.claudeIde": true },
     settings: { "files.encoding": "windows1252", "files.autoSave": "afterDelay", "files.autoSaveDelay": 200 },
   });
@@ -171,4 +173,44 @@ scenario("text is accepted byte for byte in any encoding, and only when the user
   await saved("café = 9 # ü\n");
   await gone();
   agent.socket.destroy();
+});
+
+scenario("a proposal says that the file has unsaved text, which is kept", () => editor, async ({ page }) => {
+  await editor.command("File: Toggle Auto Save");
+  agent = await connectAgent();
+  agent.text = "";
+  const file = path.join(editor.workspace, "cart.py");
+  await editor.open("cart.py", { keep: true });
+  await page.keyboard.type("mine = 1 ");
+  await page.locator(".tab.dirty", { hasText: "cart.py" }).waitFor();
+
+  const parameters = { old_file_path: file, new_file_path: file, new_file_contents: "apples = 4\n", tab_name: "change" };
+  send(agent, { id: 30, method: "tools/call", params: { name: "openDiff", arguments: parameters } });
+  await page.locator(".tab", { hasText: "without the unsaved text of the file" }).waitFor();
+  await editor.toast("cart.py has unsaved text that is not in the proposed change").waitFor();
+  await page.locator('.editor-actions [aria-label^="Accept Change"]').first().click();
+  await until("the accepted text", () => agent.text.includes("FILE_SAVED"));
+  await writeFile(file, "apples = 4\n");
+
+  const kept = editor.toast("The unsaved text in the editor is kept");
+  await kept.waitFor();
+  await kept.getByRole("button", { name: "Compare with Saved" }).click();
+  await page.locator(".original .view-line", { hasText: /apples.=.4/ }).first().waitFor();
+  await page.locator(".modified .view-line", { hasText: /mine.=.1/ }).first().waitFor();
+  assert.equal(await readFile(file, "utf8"), "apples = 4\n");
+  agent.socket.destroy();
+});
+
+scenario("a restore by the command line is shown in open files", () => editor, async ({ home, page, workspace }) => {
+  const file = path.join(workspace, "stock.py");
+  await editor.open("stock.py", { keep: true });
+  const line = (text) => page.locator(".editor-group-container.active .view-line", { hasText: text }).first().waitFor();
+  await line(/before.=.1/);
+  const run = async (...args) =>
+    await promisify(execFile)(process.env.SIGHTLINE_SERVER, ["checkpoint", ...args, "--offline"], { cwd: workspace, env: { HOME: home, PATH: process.env.PATH } });
+  await run("create");
+  await writeFile(file, "after = 1\n");
+  await line(/after.=.1/);
+  await run("restore", "last", "stock.py", "--yes");
+  await line(/before.=.1/);
 });

@@ -70,7 +70,7 @@ scenario("a checkpoint is created, compared and restored, and the restore is und
 
   // One editor shows all files, none of them as renamed.
   await editor.row("before the sale").hover();
-  await editor.row("before the sale").getByRole("button", { name: "Compare with Checkpoint" }).click();
+  await editor.row("before the sale").getByRole("button", { name: "Compare with Workspace" }).click();
   await editor.tab("before the sale ↔ now (3 files)").waitFor();
   const entries = page.locator(".multiDiffEntry:visible");
   await until("the files", async () => (await entries.count()) === 3);

@@ -33,14 +33,13 @@ scenario("the agents that are ticked are connected, once the changes are confirm
   const connect = async () => {
     await editor.command("Sightline: Connect Agents…");
     await choices.filter({ hasText: "~/.claude/settings.json" }).waitFor();
-    await choices.filter({ hasText: "Codex" }).locator("input").click();
-    await editor.accept();
+    await choices.filter({ hasText: "Codex" }).click();
+    await page.locator(".quick-input-widget:visible").getByRole("button", { name: "OK" }).click();
     await choices.filter({ hasText: "Connect Claude Code" }).waitFor();
     await page.locator(".view-lines").filter({ hasText: "sightline" }).first().waitFor();
   };
 
   await connect();
-  await page.screenshot({ path: path.join(process.env.SIGHTLINE_VSCODE_TOOLS, "connect.png") });
   await editor.dismiss();
   assert.ok(!(await exists(settings)));
 

@@ -119,7 +119,7 @@ export class AgentConnections implements vscode.Disposable {
     const items: (vscode.QuickPickItem & { agent?: string; part?: string })[] = [separator("Agents"), ...agents, separator("Parts"), ...PARTS];
     const picked = await vscode.window.showQuickPick(items, {
       title: "Connect Agents",
-      placeHolder: "Agents that were found, and what they get. The changes are shown before they are written.",
+      placeHolder: "Agents that were found, and what they get",
       canPickMany: true,
       ignoreFocusOut: true,
     });

@@ -44,10 +44,11 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
     "sightline.checkpoint.create": () => createCheckpoint(client, tree),
     // VS Code passes no row if the view is being refreshed.
     "sightline.checkpoint.compareFile": (node?: FileNode) => node && compareFile(node.file, node.checkpoint),
-    "sightline.checkpoint.compare": async (node?: CheckpointNode) => {
-      const checkpoint = node?.checkpoint ?? (await pick(client, "Compare the Workspace with a Checkpoint"));
+    "sightline.checkpoint.compare": async () => {
+      const checkpoint = await pick(client, "Compare the Workspace with a Checkpoint");
       return checkpoint && (await compare(client, checkpoint));
     },
+    "sightline.checkpoint.compareWithWorkspace": (node?: CheckpointNode) => node && compare(client, node.checkpoint),
     "sightline.checkpoint.compareWithPrevious": (node?: CheckpointNode) =>
       node && compareWithPrevious(client, node.checkpoint),
     "sightline.checkpoint.restore": async (node?: CheckpointNode) => {

@@ -98,7 +98,12 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
     const file = vscode.Uri.parse(params.uri);
     const exists = await vscode.workspace.fs.stat(file).then(() => true, () => false);
     const older = exists ? file : uri.with({ query: "empty" });
-    await vscode.commands.executeCommand("vscode.diff", older, uri, params.title, {
+    const isUnsaved = hasUnsavedText(file);
+    if (isUnsaved) {
+      void vscode.window.showWarningMessage(`${params.path} has unsaved text that is not in the proposed change.`);
+    }
+    const title = isUnsaved ? `${params.title} (without the unsaved text of the file)` : params.title;
+    await vscode.commands.executeCommand("vscode.diff", older, uri, title, {
       preview: false,
       // The user may be typing in another editor.
       preserveFocus: true,
@@ -121,6 +126,10 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
       this.texts.delete(proposal.uri.toString());
       // Last, because the server shows a change again that it cannot use.
       proposal.decide(result);
+    }
+    const file = vscode.Uri.parse(proposal.params.uri);
+    if (result.accepted && hasUnsavedText(file)) {
+      void offerComparison(file, proposal.params.path);
     }
   }
 
@@ -218,6 +227,19 @@ async function keepEdits({ params, uri, shown }: Proposal): Promise<void> {
   const kept = await vscode.workspace.openTextDocument({ content: text, language: document.languageId });
   await vscode.window.showTextDocument(kept, { preview: false, preserveFocus: true });
   void vscode.window.showWarningMessage(`The agent closed its change of ${params.path}. Your edits are in a new editor.`);
+}
+
+function hasUnsavedText(file: vscode.Uri): boolean {
+  return vscode.workspace.textDocuments.some(({ isDirty, uri }) => isDirty && uri.toString() === file.toString());
+}
+
+/** Says that the unsaved text of a file that an agent changes is kept, and offers to compare them. */
+async function offerComparison(file: vscode.Uri, path: string): Promise<void> {
+  const compare = "Compare with Saved";
+  const message = `The agent changes ${path} on disk. The unsaved text in the editor is kept.`;
+  if ((await vscode.window.showWarningMessage(message, compare)) === compare) {
+    await vscode.commands.executeCommand("workbench.files.action.compareWithSaved", file);
+  }
 }
 
 function withoutBom(text: string): string {
