@@ -256,6 +256,10 @@
 ---@field diagnostics sightline.Diagnostic[] All diagnostics of the document, of all language servers. At most 200 are kept, the most severe ones.
 ---@field uri string URI of the document.
 
+--- Params of `sightline/didChangeFiles`, server to client.
+---@class sightline.DidChangeFilesParams
+---@field uris string[] URIs of the open documents whose files changed.
+
 --- Params of `sightline/didChangeTabs`.
 ---@class sightline.DidChangeTabsParams
 ---@field tabs sightline.Tab[] All tabs, in editor order.
@@ -1169,6 +1173,8 @@ M.server_notifications = {
   didChangeAccessRules = "sightline/didChangeAccessRules",
   --- The agents connected to the editor changed, or are paused or resumed. Takes `sightline.DidChangeBridgesParams`.
   didChangeBridges = "sightline/didChangeBridges",
+  --- Files of open documents changed on disk, for example by a restore from the command line. Takes `sightline.DidChangeFilesParams`.
+  didChangeFiles = "sightline/didChangeFiles",
   --- A checkpoint was created. Takes `sightline.DidCreateCheckpointParams`.
   didCreateCheckpoint = "sightline/didCreateCheckpoint",
 }

@@ -104,6 +104,8 @@ export interface ServerNotifications {
   "sightline/didChangeAccessRules": DidChangeAccessRulesParams;
   /** The agents connected to the editor changed, or are paused or resumed. */
   "sightline/didChangeBridges": DidChangeBridgesParams;
+  /** Files of open documents changed on disk, for example by a restore from the command line. */
+  "sightline/didChangeFiles": DidChangeFilesParams;
   /** A checkpoint was created. */
   "sightline/didCreateCheckpoint": DidCreateCheckpointParams;
 }
@@ -673,6 +675,12 @@ export interface DidChangeDiagnosticsParams {
   diagnostics: Diagnostic[];
   /** URI of the document. */
   uri: string;
+}
+
+/** Params of `sightline/didChangeFiles`, server to client. */
+export interface DidChangeFilesParams {
+  /** URIs of the open documents whose files changed. */
+  uris: string[];
 }
 
 /** Params of `sightline/didChangeTabs`. */

@@ -17,7 +17,7 @@ use std::{
 use serde_json::{Value, json};
 use sightline::connection::lsp_client::LspClient;
 use sightline_protocol::method::{
-    CloseDiff, Direction, METHODS, Method, Notification, OpenDiff, Request,
+    CloseDiff, DidChangeFiles, Direction, METHODS, Method, Notification, OpenDiff, Request,
 };
 
 use crate::{
@@ -163,8 +163,8 @@ fn run(client: &mut LspClient, workspace: &Workspace, names: &mut Names, method:
         fields: varies.as_array().map_or(&[], Vec::as_slice),
         here: false,
     };
-    if method.name == OpenDiff::NAME || method.name == CloseDiff::NAME {
-        // They need an agent: `bridges::diffs` compares them.
+    if [OpenDiff::NAME, CloseDiff::NAME, DidChangeFiles::NAME].contains(&method.name) {
+        // They need an agent or an open document: `bridges::diffs` and `ipc_checkpoints` test them.
         return example;
     }
     let params = names.as_run(&example["params"]);

@@ -193,6 +193,10 @@ fn the_environment_is_shown_in_a_fresh_document() {
     let request = expect_request(&mut server, "window/showDocument");
     refuse(&mut server, &request);
     assert!(shown(&mut server).contains("saved as /"));
+    server.answer_with(|_, _| Some(Value::Null));
+    command(&mut server, "showEnvironment", json!([]));
+    expect_request(&mut server, "window/showDocument");
+    assert!(shown(&mut server).contains("saved as /"));
 }
 
 #[test]
@@ -287,7 +291,7 @@ fn the_last_restore_is_undone_after_confirmation() {
         error["message"]
             .as_str()
             .unwrap()
-            .contains("no restore to undo")
+            .contains("no restore to undo; if the file was open, undo it in the editor")
     );
     assert!(shown(&mut server).contains("no restore to undo"));
     let taken = server.call("sightline/createCheckpoint", json!({}));

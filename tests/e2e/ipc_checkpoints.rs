@@ -1,6 +1,6 @@
 //! Checkpoint commands use the running server of their workspace.
 
-use std::{fs, process::Child};
+use std::{fs, process::Child, time::Duration};
 
 use serde_json::{Value, json};
 use sightline::connection::lsp_client::LspClient;
@@ -199,4 +199,37 @@ fn changes_are_not_repeated_when_a_server_does_not_answer() {
     assert_eq!(code, 0, "{error}");
     assert!(error.contains("no checkpoints yet"), "{error}");
     server.join().unwrap();
+}
+
+#[test]
+fn the_client_learns_which_files_of_its_documents_a_restore_changed() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    json_of(&workspace, &["checkpoint", "create"]);
+    for name in ["a.txt", "b.txt"] {
+        workspace.write(name, "changed\n");
+    }
+    let (child, mut client) = start(&workspace, None);
+    let uri = workspace.uri("a.txt");
+    let document = json!({ "uri": uri, "languageId": "text", "version": 1, "text": "changed\n" });
+    client
+        .notify("textDocument/didOpen", json!({ "textDocument": document }))
+        .unwrap();
+    // Until the server watches the file, which it has just learned of.
+    client.set_deadline(Duration::from_millis(500));
+    let mut text = "changed\n".to_owned();
+    while client.notified("sightline/didChangeFiles").is_err() {
+        text.push_str("changed\n");
+        workspace.write("a.txt", &text);
+    }
+    client.set_deadline(Duration::from_secs(30));
+    for (arguments, text) in [
+        (&["restore", "last", "--yes", "--offline"] as &[_], "one\n"),
+        (&["undo", "--yes"], &text),
+    ] {
+        json_of(&workspace, &[&["checkpoint"], arguments].concat());
+        let told = client.notified("sightline/didChangeFiles").unwrap();
+        assert_eq!(told, json!({ "uris": [uri] }));
+        assert_eq!(read(&workspace, "a.txt"), text);
+    }
+    stop((child, client));
 }

@@ -131,8 +131,27 @@ test('a proposed change is shown, edited, accepted and rejected', function()
   driver.write(path, '# written\n')
   editor:wait([[return vim.fn.getline(1) == '# written']])
 
+  -- The agent does not know unsaved text: the file says so, and keeps it afterwards, with no prompt.
+  editor:press('ggccmine<Esc>')
+  editor:wait([[return vim.bo.modified]])
+  propose(agent, 20, path, 'from disk\n')
+  editor:wait_screen('unsaved text here is not in the change')
+  editor:command('write')
+  agent.wait('FILE_SAVED')
+  editor:wait(tabs, 1)
+  driver.write(path, 'from disk\n')
+  editor:wait_said('cart.py changed on disk')
+  editor:command('checktime')
+  editor:wait_screen('changed on disk, unsaved text kept')
+  same(editor:lua([[return { vim.fn.getline(1), vim.bo.modified }]]), { 'mine', true })
+  editor:command('edit!')
+  editor:wait_screen('from disk')
+  driver.write(path, '# written\n')
+  editor:wait([[return vim.fn.getline(1) == '# written']])
+
   for id, reject in pairs({ [6] = 'Sightline reject', [7] = 'quit', [8] = 'tabclose' }) do
     propose(agent, id, path, 'two\n')
+    editor:wait(tabs, 2)
     editor:wait_screen(':w accepts')
     if id == 6 then
       editor:press('Aedited<Esc>')
@@ -144,7 +163,7 @@ test('a proposed change is shown, edited, accepted and rejected', function()
   end
 
   -- Nothing opens while the user types.
-  editor:press('i')
+  editor:press('gg0i')
   propose(agent, 9, shop .. '/new.txt', 'three')
   vim.wait(500)
   editor:press('typed')

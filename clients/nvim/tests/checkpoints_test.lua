@@ -138,6 +138,41 @@ test('a window says that a restore deleted its file, until it exists again', fun
   editor:quit()
 end)
 
+test('a restore by the command line is shown, and unsaved text is kept', function()
+  local editor, root = start()
+  editor:command('set nohidden | split src/b.txt')
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  -- An agent writes both files, and one of them has unsaved text.
+  editor:press('ggccunsaved<Esc>')
+  editor:wait([[return vim.bo.modified]])
+  editor:command('wincmd w')
+  write(root .. '/src/a.txt', 'by an agent\n')
+  write(root .. '/src/b.txt', 'by an agent\n')
+  editor:wait([[return vim.fn.getline(1) == 'by an agent']])
+  has(editor:wait_said('b.txt changed on disk'), 'unsaved text is kept')
+  editor:wait_screen('changed on disk, unsaved text kept')
+  for _, offline in ipairs({ '--offline', nil }) do
+    has(editor:run('checkpoint', 'restore', 'last', 'src/a.txt', '--yes', offline), 'restored')
+    editor:wait([[return vim.fn.getline(1) == 'one']])
+    has(editor:run('checkpoint', 'undo', '--yes', offline), 'restored')
+    editor:wait([[return vim.fn.getline(1) == 'by an agent']])
+  end
+
+  editor:command('wincmd w | Sightline unsaved')
+  same(buffer(editor), 'unsaved')
+  same(editor:lua([[return vim.wo.diff and vim.fn.getbufline(vim.fn.winbufnr(1), 1)[1] ]]), 'by an agent')
+  editor:wait_screen('on disk')
+  editor:command('tabclose | write!')
+  editor:wait([[return vim.wo.winbar == '']])
+  -- What the user writes is no change by others.
+  editor:press('ccmore<Esc>:write<CR>ccunsaved<Esc>')
+  editor:wait([[return vim.bo.modified]])
+  editor:lua([[vim.wait(500)]])
+  same(editor:lua([[return vim.wo.winbar]]), '')
+  editor:quit()
+end)
+
 test('nothing is restored when files changed after the preview', function()
   local editor, root = start()
   editor:command('Sightline checkpoint')

@@ -28,7 +28,14 @@ test('the commands show the block and verdicts, and complete', function()
   editor:command('Sightline access')
   editor:wait_said('src/cart.py: allowed')
   editor:command('Sightline access !cat .env README.md')
-  editor:wait_screen('the command is denied')
+  has(editor:wait_screen('the command is denied'), '.env: `cat` would be given this path; ')
+  editor:press('q')
+  -- The menu says what each does, and leaves out what cannot be done now.
+  editor:press(':Sightline<CR>')
+  local menu = editor:wait_screen('compare the unsaved text')
+  has(menu, 'create a checkpoint')
+  has_not(menu, 'reject')
+  editor:press('<Esc>')
   -- Names are names, whatever stands in them.
   for _, name in ipairs({ 'with blank.txt', '`touch made`', '$HOME' }) do
     write(shop .. '/' .. name, 'x')
@@ -61,6 +68,7 @@ test('the commands show the block and verdicts, and complete', function()
     'stop',
     'tasks',
     'undo',
+    'unsaved',
   })
   same(editor:lua(complete, 'Sightline environment f'), { 'files' })
   same(editor:lua(complete, 'Sightline access REA'), { 'README.md' })

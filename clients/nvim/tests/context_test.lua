@@ -280,12 +280,33 @@ test('nothing is sent when nothing changed', function()
   -- A burst of events is one message, with the last state.
   editor:press('jjjkjk')
   editor:wait([[return #_G.methods > 0]])
-  same(editor:lua([[vim.wait(300); return _G.methods]]), { 'sightline/didChangeVisibleEditors' })
-  -- Agents ask the editor that had the focus last.
+  local sent_methods = editor:lua([[vim.wait(300); return _G.methods]])
+  -- Agents ask the editor that had the focus last, and a terminal may not report it: keys do.
+  same(sent_methods, { 'sightline/didChangeVisibleEditors', 'textDocument/didFocus' })
   editor:lua([[_G.methods = {}; require('sightline.state').flush()]])
   editor:command('doautocmd FocusGained')
   same(editor:lua([[vim.wait(300); return _G.methods]]), { 'textDocument/didFocus' })
   editor:quit()
+end)
+
+test('the editor that the user types in is the one that agents ask', function()
+  local one = start()
+  one:command('edit README.md')
+  block(one)
+  local two = start(nil, { home = one.home })
+  two:command('edit src/cart.py')
+  block(two)
+  for _, turn in ipairs({ { one, 'README.md' }, { two, 'src/cart.py' }, { one, 'README.md' } }) do
+    local printed
+    vim.wait(15000, function()
+      turn[1]:press('j')
+      printed = one:run('environment')
+      return printed:find('Visible Files\n' .. turn[2], 1, true) ~= nil
+    end)
+    has(printed, 'Visible Files\n' .. turn[2])
+  end
+  one:quit()
+  two:quit()
 end)
 
 test('terminals are told with what runs in them, their output and their end', function()

@@ -38,21 +38,23 @@ end
 ---@field channel integer
 ---@field process integer
 ---@field home string
+---@field cwd string
 local Editor = {}
 Editor.__index = Editor
 
 --- Starts an editor in a folder.
----@param options { cwd: string, path?: string, init?: string, plugins?: string[] } plugins: folders
+---@param options { cwd: string, path?: string, init?: string, plugins?: string[], home?: string } plugins: folders
 ---@return Editor
 function M.start(options)
-  local home = M.folder()
+  local home = options.home or M.folder()
   local config = home .. '/.config/nvim'
   local pack = home .. '/.local/share/nvim/site/pack/sightline/start'
   vim.fn.mkdir(config, 'p')
   vim.fn.mkdir(pack, 'p')
   vim.fn.writefile(vim.split(options.init or 'require("sightline").setup({})', '\n'), config .. '/init.lua')
   for _, plugin in ipairs({ M.plugin, unpack(options.plugins or {}) }) do
-    assert(vim.uv.fs_symlink(plugin, pack .. '/' .. vim.fs.basename(plugin)))
+    local link = pack .. '/' .. vim.fs.basename(plugin)
+    assert(vim.uv.fs_lstat(link) or vim.uv.fs_symlink(plugin, link))
   end
   local environment = {
     HOME = home,
@@ -74,7 +76,8 @@ function M.start(options)
     stderr_buffered = false,
   })
   assert(channel > 0, 'the editor does not start')
-  local editor = setmetatable({ channel = channel, process = vim.fn.jobpid(channel), home = home }, Editor)
+  local editor =
+    setmetatable({ channel = channel, process = vim.fn.jobpid(channel), home = home, cwd = options.cwd }, Editor)
   -- With a UI the editor does what it does for people: it draws, scrolls, asks.
   editor:call('nvim_ui_attach', 100, 30, vim.empty_dict())
   editor:lua([[
@@ -196,6 +199,15 @@ function Editor:ask(name, params)
     params or vim.empty_dict()
   )
   return self:wait('return _G.answer')
+end
+
+--- Runs the command line of the user, without an editor. Returns what it prints.
+function Editor:run(...)
+  local environment = { HOME = self.home, PATH = M.path, LANG = 'C.UTF-8' }
+  local ran = vim
+    .system({ 'sightline', ... }, { cwd = self.cwd, clear_env = true, env = environment, text = true })
+    :wait()
+  return ran.stdout .. ran.stderr
 end
 
 --- Ends it as a person would.

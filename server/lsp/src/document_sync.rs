@@ -329,6 +329,8 @@ impl LanguageServer for LspHandlers {
             editor.open(uri, language, version, &document.text, origin);
         });
         session.open_files_changed();
+        // So that changes of its file are noticed from now on.
+        self.services.tracked_files.wake_watcher();
         self.used(&session);
         self.services.jobs.refresh_diagnostics();
         self.services.context_changed(&session.snapshot());

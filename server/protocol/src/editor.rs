@@ -327,6 +327,14 @@ pub struct DidChangeAccessRulesParams {
     pub root: String,
 }
 
+/// Params of `sightline/didChangeFiles`, server to client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DidChangeFilesParams {
+    /// URIs of the open documents whose files changed.
+    pub uris: Vec<String>,
+}
+
 /// Params of `sightline/openDiff`, server to client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -535,6 +535,9 @@ methods! {
         /// The agents connected to the editor changed, or are paused or resumed.
         DidChangeBridges = "sightline/didChangeBridges":
             editor::DidChangeBridgesParams, since "0.1.0";
+        /// Files of open documents changed on disk, for example by a restore from the command line.
+        DidChangeFiles = "sightline/didChangeFiles":
+            editor::DidChangeFilesParams, since "0.1.0";
         /// A checkpoint was created.
         DidCreateCheckpoint = "sightline/didCreateCheckpoint":
             checkpoint::DidCreateCheckpointParams, since "0.1.0";

@@ -1,6 +1,7 @@
 --- Selects file buffers and determines their project folders.
 
 local config = require('sightline.config')
+local show = require('sightline.show')
 
 local M = {}
 
@@ -90,6 +91,56 @@ function M.of_path(path)
     if vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and M.path(bufnr) == path then
       return bufnr
     end
+  end
+end
+
+--- Keeps the unsaved text of a buffer whose file changed, and says so. Neovim would ask what to do,
+--- in the way of whatever the user types.
+---@param bufnr integer
+local function keep_unsaved(bufnr)
+  local group = vim.api.nvim_create_augroup('sightline_unsaved_' .. bufnr, {})
+  local is_changed = false
+  vim.api.nvim_create_autocmd('FileChangedShell', {
+    group = group,
+    buffer = bufnr,
+    callback = function()
+      if vim.v.fcs_reason ~= 'conflict' then
+        vim.v.fcs_choice = 'ask'
+        return
+      end
+      vim.v.fcs_choice = ''
+      is_changed = true
+      show.mark(bufnr, 'changed on disk, unsaved text kept (:Sightline unsaved compares)')
+      local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+      show.say(('%s changed on disk; its unsaved text is kept'):format(name), vim.log.levels.WARN)
+    end,
+  })
+  vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost' }, {
+    group = group,
+    buffer = bufnr,
+    callback = function()
+      vim.api.nvim_del_augroup_by_id(group)
+    end,
+  })
+  vim.cmd(('checktime %d'):format(bufnr))
+  -- The change was that of Neovim itself.
+  if not is_changed then
+    vim.api.nvim_del_augroup_by_id(group)
+  end
+end
+
+--- Reads a buffer again whose file changed on disk, as the option 'autoread' says. Unsaved text is
+--- kept.
+---@param bufnr integer
+function M.changed_on_disk(bufnr)
+  local autoread = vim.bo[bufnr].autoread
+  if autoread == nil then
+    autoread = vim.go.autoread
+  end
+  if vim.bo[bufnr].modified then
+    keep_unsaved(bufnr)
+  elseif autoread and vim.fn.filereadable(vim.api.nvim_buf_get_name(bufnr)) == 1 then
+    vim.cmd(('silent checktime %d'):format(bufnr))
   end
 end
 

@@ -71,27 +71,6 @@ function M.diff(spec, paths)
   end)
 end
 
---- Marks the windows of a buffer whose file was deleted, until the file exists again.
----@param bufnr integer
-local function mark_deleted(bufnr)
-  local windows = vim.fn.win_findbuf(bufnr)
-  local function set_winbar(text)
-    for _, window in ipairs(windows) do
-      if vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window) == bufnr then
-        vim.wo[window][0].winbar = text
-      end
-    end
-  end
-  set_winbar('deleted by a restore; :write creates the file again')
-  vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost' }, {
-    buffer = bufnr,
-    once = true,
-    callback = function()
-      set_winbar('')
-    end,
-  })
-end
-
 --- Reloads the buffers of restored files, and deletes the hidden buffers of deleted
 --- files.
 ---@param outcomes sightline.RestoreOutcome[]
@@ -102,7 +81,7 @@ function M.restored(outcomes, target, force)
     local bufnr = outcome.ok and buffers.of_path(diff.path(outcome, target))
     if bufnr and outcome.action == 'delete' then
       if vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
-        mark_deleted(bufnr)
+        show.mark(bufnr, 'deleted by a restore; :write creates the file again')
       else
         vim.api.nvim_buf_delete(bufnr, {})
       end

@@ -5,6 +5,7 @@ local api = require('sightline.api')
 local buffers = require('sightline.buffers')
 local checkpoints = require('sightline.checkpoints')
 local config = require('sightline.config')
+local diff = require('sightline.diff')
 local proposals = require('sightline.proposals')
 local server = require('sightline.server')
 local show = require('sightline.show')
@@ -13,6 +14,8 @@ local tasks = require('sightline.tasks')
 local M = {}
 
 ---@class sightline.Subcommand
+---@field about string What it does, for the menu.
+---@field needs? fun(): boolean Whether the menu shows it.
 ---@field run fun(words: string[], rest: string, range?: integer[])
 ---@field range? boolean Whether it takes a range of lines.
 ---@field complete? fun(lead: string, words: string[]): string[]
@@ -89,7 +92,8 @@ local function access_lines(result)
   if result.command then
     table.insert(lines, result.command.allowed and 'the command is allowed' or 'the command is denied')
     for _, denied in ipairs(result.command.denied) do
-      table.insert(lines, ('%s: %s%s'):format(denied.path, denied.reason, by_rule(denied.rule)))
+      -- The reason names the rule.
+      table.insert(lines, ('%s: %s'):format(denied.path, denied.reason))
     end
   end
   return lines
@@ -183,62 +187,72 @@ end
 
 ---@type table<string, sightline.Subcommand>
 M.subcommands = {
-  agents = { run = show_agents },
+  agents = { about = 'show the connected and the configured agents', run = show_agents },
   environment = {
+    about = 'show what agents get with a prompt',
     run = environment,
     complete = function()
       return { 'copy', 'files', 'plan' }
     end,
   },
   checkpoint = {
+    about = 'create a checkpoint',
     run = function(_, rest)
       checkpoints.create(rest ~= '' and rest or nil)
     end,
   },
   diff = {
+    about = 'show the changes since a checkpoint',
     run = function(words)
       checkpoints.diff(words[1], paths(words))
     end,
     complete = range_then_paths,
   },
   restore = {
+    about = 'restore a checkpoint, after a preview',
     run = function(words)
       checkpoints.restore(words[1], paths(words))
     end,
     complete = checkpoint_then_paths,
   },
   undo = {
+    about = 'undo the last restore, after a preview',
     run = function(words)
       checkpoints.undo(words[1])
     end,
     complete = checkpoint_ids,
   },
   access = {
+    about = 'check whether agents may see this file',
     run = access,
     complete = function(lead)
       return vim.fn.getcompletion(lead, 'file')
     end,
   },
-  tasks = { run = tasks.pick },
-  list = { run = checkpoints.list },
-  stats = { run = checkpoints.stats },
+  tasks = { about = 'list stored conversations', run = tasks.pick },
+  list = { about = 'list the checkpoints', run = checkpoints.list },
+  stats = { about = 'show the disk usage of the checkpoints', run = checkpoints.stats },
   prune = {
+    about = 'remove old checkpoints',
     run = function(words)
       checkpoints.prune(words[1])
     end,
   },
-  pause = { run = agents.pause },
+  pause = { about = 'stop or resume showing the selection to agents', run = agents.pause },
   send = {
+    about = 'send this file or the selected lines to the agent',
     run = function(_, _, range)
       agents.send(unpack(range or {}))
     end,
     range = true,
   },
-  accept = { run = proposals.accept },
-  reject = { run = proposals.reject },
-  log = { run = log },
-  restart = { run = server.restart },
+  unsaved = { about = 'compare the unsaved text of this file with the disk', run = diff.unsaved },
+  accept = { about = 'accept the change that an agent proposes', needs = proposals.are_open, run = proposals.accept },
+  reject = { about = 'reject the change that an agent proposes', needs = proposals.are_open, run = proposals.reject },
+  log = { about = 'show the log of the server', run = log },
+  restart = { about = 'restart the servers', run = server.restart },
   stop = {
+    about = 'stop the servers',
     run = function()
       server.stop(function()
         show.say('the servers are stopped; :Sightline restart starts them')
@@ -261,7 +275,17 @@ end
 function M.run(arguments, words, range)
   local name, rest = vim.trim(arguments):match('^(%S*)%s*(.*)$')
   if name == '' then
-    return vim.ui.select(names(), { prompt = 'Sightline' }, function(chosen)
+    local offered = vim.tbl_filter(function(one)
+      local needs = M.subcommands[one].needs
+      return not needs or needs()
+    end, names())
+    return vim.ui.select(offered, {
+      prompt = 'Sightline',
+      kind = 'sightline.command',
+      format_item = function(one)
+        return ('%-12s %s'):format(one, M.subcommands[one].about)
+      end,
+    }, function(chosen)
       if chosen then
         M.run(chosen, nil, range)
       end

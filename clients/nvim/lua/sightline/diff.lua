@@ -142,4 +142,26 @@ function M.open(params, target)
   end, target)
 end
 
+--- Compares the unsaved text of the current buffer with its file, in a new tab page.
+function M.unsaved()
+  local bufnr = vim.api.nvim_get_current_buf()
+  if not buffers.is_file(bufnr) then
+    return show.say('not a file buffer', vim.log.levels.WARN)
+  end
+  local path = buffers.path(bufnr)
+  local read, lines = pcall(vim.fn.readfile, path)
+  if not read then
+    return show.say(('cannot read %s'):format(path), vim.log.levels.ERROR)
+  end
+  local name = ('disk/%s'):format(vim.fs.basename(path))
+  local disk = show.scratch(name, lines, vim.bo[bufnr].filetype)
+  vim.cmd('tabnew')
+  vim.bo.bufhidden = 'wipe'
+  local right = vim.api.nvim_get_current_win()
+  vim.cmd('leftabove vsplit')
+  show.diff(vim.api.nvim_get_current_win(), disk, 'on disk')
+  show.diff(right, bufnr, 'unsaved text')
+  vim.api.nvim_set_current_win(right)
+end
+
 return M

@@ -5,6 +5,7 @@
 --- SightlineAccessRules  the access rules of a folder changed
 --- SightlineBridges      the connected agents changed, or were paused or resumed
 
+local buffers = require('sightline.buffers')
 local proposals = require('sightline.proposals')
 
 local M = {}
@@ -28,6 +29,17 @@ local function message(_, params)
   vim.notify(params.message, math.max(vim.log.levels.ERROR + 1 - params.type, vim.log.levels.DEBUG))
 end
 
+--- Handles files that another program changed, such as an agent, or a restore by the command line.
+---@param params sightline.DidChangeFilesParams
+local function files_changed(_, params)
+  for _, uri in ipairs(params.uris) do
+    local bufnr = buffers.of_path(buffers.normalize(vim.uri_to_fname(uri)))
+    if bufnr then
+      buffers.changed_on_disk(bufnr)
+    end
+  end
+end
+
 --- Handlers for the client configuration.
 ---@type table<string, lsp.Handler>
 M.handlers = {
@@ -35,6 +47,7 @@ M.handlers = {
   ['sightline/didCreateCheckpoint'] = forward('SightlineCheckpoint'),
   ['sightline/didChangeAccessRules'] = forward('SightlineAccessRules'),
   ['sightline/didChangeBridges'] = forward('SightlineBridges'),
+  ['sightline/didChangeFiles'] = files_changed,
   ['sightline/openDiff'] = proposals.handle_open,
   ['sightline/closeDiff'] = proposals.handle_close,
   ['window/showMessage'] = message,

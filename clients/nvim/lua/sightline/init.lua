@@ -45,6 +45,7 @@ local function listen()
 
   on(SCREEN_EVENTS, state.changed)
   on({ 'FocusGained', 'VimResume' }, state.focus_gained)
+  vim.on_key(state.typed, vim.api.nvim_create_namespace('sightline'))
   on('DiagnosticChanged', function(event)
     diagnostics.changed(event.buf)
     state.changed()

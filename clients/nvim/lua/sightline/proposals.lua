@@ -11,9 +11,6 @@ local M = {}
 ---@field bufnr? integer Buffer with the proposed text. Absent until it is shown.
 ---@field tab? integer Tab page.
 
---- Time until an agent has written an accepted change, in milliseconds.
-local WRITTEN_AFTER = 500
-
 --- By the id of the diff.
 ---@type table<string, sightline.Proposal>
 local proposals = {}
@@ -39,10 +36,6 @@ local function decide(id, result)
     end
     if bufnr and vim.api.nvim_buf_is_valid(bufnr) then
       vim.api.nvim_buf_delete(bufnr, { force = true })
-    end
-    if result.accepted then
-      -- The agent writes the file when it has the answer.
-      vim.defer_fn(vim.cmd.checktime, WRITTEN_AFTER)
     end
   end)
 end
@@ -70,6 +63,26 @@ local function write_copy(file)
   if not ok then
     show.failed(err)
   end
+end
+
+--- Shows a file beside a proposed text. While the file has unsaved text, its title says so: the
+--- agent knows the file on disk only.
+---@param window integer
+---@param path string
+local function show_file(window, path)
+  local bufnr = buffers.unlisted(path)
+  show.diff(window, bufnr, 'now')
+  local function update()
+    -- The user may show another buffer in the window.
+    if not vim.api.nvim_win_is_valid(window) or vim.api.nvim_win_get_buf(window) ~= bufnr then
+      return true
+    end
+    local is_modified = vim.bo[bufnr].modified
+    local title = is_modified and 'unsaved text here is not in the change' or 'now'
+    show.title(window, title, is_modified)
+  end
+  update()
+  vim.api.nvim_create_autocmd('BufModifiedSet', { buffer = bufnr, callback = update })
 end
 
 --- Shows a proposal in a new tab page: the file on the left, the proposed text on the right.
@@ -111,7 +124,7 @@ local function open(id)
   local right = vim.api.nvim_get_current_win()
   vim.cmd('leftabove vsplit')
   local left = vim.api.nvim_get_current_win()
-  show.diff(left, buffers.unlisted(buffers.normalize(vim.uri_to_fname(params.uri))), 'now')
+  show_file(left, buffers.normalize(vim.uri_to_fname(params.uri)))
   show.diff(right, bufnr, ('%s  (:w accepts, :q rejects)'):format(params.title))
   vim.api.nvim_set_current_win(right)
 end
@@ -189,6 +202,12 @@ local function current()
   end
   local first = next(proposals)
   return first and not next(proposals, first) and first or nil
+end
+
+--- Returns whether a proposed change waits for the user.
+---@return boolean
+function M.are_open()
+  return next(proposals) ~= nil
 end
 
 ---@param action fun(id: string)

@@ -217,7 +217,9 @@ function M.start_problem()
   end
   local cmd = config.current.cmd
   if type(cmd) == 'table' and vim.fn.executable(cmd[1] or '') == 0 then
-    return ('`%s` is not on the PATH; install it with `cargo install --path server/lsp`'):format(cmd[1] or '')
+    return ('`%s` is not on the PATH; install it with `cargo install --locked --path server/lsp` in a clone of the repository'):format(
+      cmd[1] or ''
+    )
   end
   while crashes[1] and crashes[1] < os.time() - 60 do
     table.remove(crashes, 1)

@@ -62,6 +62,16 @@ function M.open(name, lines, filetype, height)
   return window
 end
 
+--- Sets the title of a window, for the buffer that it shows.
+---@param window integer
+---@param title string
+---@param is_warning? boolean
+function M.title(window, title, is_warning)
+  -- `%` starts a statusline item.
+  local text = title:gsub('%%', '%%%%')
+  vim.wo[window][0].winbar = is_warning and '%#WarningMsg#' .. text or text
+end
+
 --- Shows a buffer in a window, compared with the other windows of the tab page.
 ---@param window integer
 ---@param bufnr integer
@@ -71,8 +81,35 @@ function M.diff(window, bufnr, title)
   vim.api.nvim_win_call(window, function()
     vim.cmd('diffthis')
   end)
-  -- `%` starts a statusline item.
-  vim.wo[window].winbar = title:gsub('%%', '%%%%')
+  M.title(window, title)
+end
+
+--- Warns in all windows of a buffer, until its file is written or read.
+---@param bufnr integer
+---@param warning string
+function M.mark(bufnr, warning)
+  local function set_titles(text)
+    for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
+      M.title(window, text, text ~= '')
+    end
+  end
+  set_titles(warning)
+  local group = vim.api.nvim_create_augroup('sightline_mark_' .. bufnr, {})
+  vim.api.nvim_create_autocmd('BufWinEnter', {
+    group = group,
+    buffer = bufnr,
+    callback = function()
+      set_titles(warning)
+    end,
+  })
+  vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost' }, {
+    group = group,
+    buffer = bufnr,
+    callback = function()
+      set_titles('')
+      vim.api.nvim_del_augroup_by_id(group)
+    end,
+  })
 end
 
 --- Splits text into buffer lines.

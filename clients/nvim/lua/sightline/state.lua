@@ -275,4 +275,18 @@ function M.focus_gained()
   M.changed()
 end
 
+--- Minimum interval of reports of the focus while the user types, in milliseconds.
+local REPORT_EVERY = 1000
+
+local last_report = -REPORT_EVERY
+
+--- Reports the focus while the user types: a terminal such as tmux may not tell Neovim about it.
+function M.typed()
+  local now = vim.uv.now()
+  if now - last_report >= REPORT_EVERY then
+    last_report = now
+    M.focus_gained()
+  end
+end
+
 return M

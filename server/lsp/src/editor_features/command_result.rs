@@ -54,7 +54,8 @@ pub(super) fn document(
         .services
         .client
         .request("window/showDocument", &params, move |_, answer| {
-            let is_open = answer.is_ok_and(|answer| answer["success"] != false);
+            // Eglot 1.9 answers requests that it does not know with null.
+            let is_open = answer.is_ok_and(|answer| answer["success"] == true);
             let path = uri_to_path(&place).ok().flatten();
             let message = match path.filter(|_| !is_open) {
                 Some(path) => format!("sightline: {shown}; saved as {}", path.display()),

@@ -1,4 +1,4 @@
-//! Detects changes of rule files, tracked files and configuration files.
+//! Detects changes of rule files, tracked files, configuration files and the files of open documents.
 //!
 //! For rule files and tracked files, an optimization only: every request checks the disk itself. This thread lets the
 //! server notify the client sooner. It watches directories, to notice files replaced by
@@ -18,6 +18,10 @@ use std::{
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
 use parking_lot::Mutex;
 
+use sightline_protocol::{
+    editor::DidChangeFilesParams,
+    method::{DidChangeFiles, Notification},
+};
 use sightline_workspace::{
     access::{REMOVAL_DELAY, RULE_FILE},
     path::{AbsPath, Location, uri_to_path},
@@ -95,19 +99,21 @@ impl Scanner {
     fn scan(&mut self, services: &Arc<Services>, snapshot: &Snapshot) -> bool {
         // Watch before reading: a change in between is then seen twice instead of missed.
         let documents = snapshot.editor.documents().into_iter();
-        let documents = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
-        let documents: Vec<AbsPath> = documents.collect();
+        let documents: Vec<(&str, AbsPath)> = documents
+            .filter_map(|(uri, _)| Some((uri, uri_to_path(uri).ok().flatten()?)))
+            .collect();
         let mut rules = snapshot.access.get().watched_files();
         rules.extend(
             documents
                 .iter()
-                .flat_map(|path| rule_files_above(snapshot, path)),
+                .flat_map(|(_, path)| rule_files_above(snapshot, path)),
         );
         let mut tracked = services.tracked_files.paths();
-        if snapshot.settings.diagnostics.changed_files {
-            let paths = documents.iter();
-            tracked.extend(paths.map(|path| path.as_path().to_path_buf()));
-        }
+        let opened: BTreeMap<&Path, &str> = documents
+            .iter()
+            .map(|(uri, path)| (path.as_path(), *uri))
+            .collect();
+        tracked.extend(opened.keys().map(|path| path.to_path_buf()));
         let config_files = snapshot.config_files.read_again(snapshot.roots());
         let configs: Vec<PathBuf> = config_files.all().map(|file| file.path.clone()).collect();
         self.directories
@@ -118,12 +124,19 @@ impl Scanner {
 
         let (view, mut changed) = services.refresh_view(snapshot);
         // Finds the rules of the folders above the documents.
-        for path in &documents {
+        for (_, path) in &documents {
             let _ = view.check(&view.roots().place(path.clone()));
         }
         changed |= snapshot.access.get().refresh_nested();
+        let mut files = DidChangeFilesParams::default();
         for path in tracked {
-            let stamp = std::fs::symlink_metadata(&path)
+            let document = opened.get(&*path);
+            // Editors follow links.
+            let metadata = match document {
+                Some(_) => std::fs::metadata(&path),
+                None => std::fs::symlink_metadata(&path),
+            };
+            let stamp = metadata
                 .ok()
                 .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
             let before = self.stamps.insert(path, stamp);
@@ -135,9 +148,13 @@ impl Scanner {
                 snapshot.revisions.lock().context_changed();
                 services.jobs.refresh_diagnostics();
                 changed = true;
+                files.uris.extend(document.map(|uri| (*uri).to_owned()));
             }
         }
         self.is_first = false;
+        if snapshot.settings.notifications && !files.uris.is_empty() {
+            services.client.notify(DidChangeFiles::NAME, &files);
+        }
         if changed {
             services.context_changed(snapshot);
         }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use sightline_protocol::checkpoint::{
-    PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams,
+use sightline_protocol::{
+    checkpoint::{PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams},
+    error::ErrorKind,
 };
 use sightline_workspace::escape::one_line;
 use tower_lsp::lsp_types::MessageType;
@@ -36,7 +37,17 @@ pub(crate) fn run(
         undo: Some(true),
         ..PreviewRestoreParams::default()
     };
-    let preview = restore::preview_restore::run(context, params)?;
+    let preview = restore::preview_restore::run(context, params).map_err(|error| {
+        if error.kind != ErrorKind::NotFound {
+            return error;
+        }
+        // A restore of an open file changes its text in the editor, which can undo it.
+        let key = match &*context.snapshot.client_info.host {
+            "Helix" => "press u",
+            _ => "undo it in the editor",
+        };
+        Error::new(error.kind, format!("{error}; if the file was open, {key}"))
+    })?;
     let kept = preview.conflicts.iter();
     let kept: Vec<String> = kept
         .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
