@@ -16,7 +16,7 @@ export const AGENTS = [
       workspace.write(".claude.json", { hasCompletedOnboarding: true, mcpServers: {} });
       workspace.write(".claude/settings.json", { hooks: { Stop: [{ hooks: [{ type: "command", command: "true" }] }] }, cleanupPeriodDays: 20 });
     },
-    command: (program, prompt) => [program, "-p", prompt, "--allowedTools", "Read,Bash,mcp__sightline__read_file", "--model", "claude-sonnet-4-5"],
+    command: (program, prompt) => [program, "-p", prompt, "--allowedTools", "Read,Edit,Bash,mcp__sightline__read_file", "--model", "claude-sonnet-4-5"],
     env: (url) => ({
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: "none",
@@ -25,6 +25,7 @@ export const AGENTS = [
       DISABLE_AUTOUPDATER: "1",
     }),
     continues: ["--continue"],
+    edit: (path, before, after) => call("Edit", { file_path: path, old_string: before, new_string: after }),
     read: (path) => call("Read", { file_path: path }),
     run: (command) => call("Bash", { command, description: "show" }),
     mcpRead: (path) => call("mcp__sightline__read_file", { path }),

@@ -102,6 +102,19 @@ for (const agent of AGENTS) {
       });
     }
 
+    if (agent.edit) {
+      test("an edit of a file with unsaved text is refused once", async () => {
+        const path = join(workspace.project, "notes.txt");
+        const before = readFileSync(path);
+        const edit = agent.edit(path, "saved", "edited");
+        const { requests, output } = await ask("Edit it", agent.read(path), edit, edit);
+        const { results } = requests.at(-1) ?? assert.fail(output);
+        assert.match(results[1], /notes\.txt has unsaved changes in Editor/);
+        assert.match(readFileSync(path, "utf8"), /edited/, results[2]);
+        writeFileSync(path, before);
+      });
+    }
+
     test("its shell reads no denied file, and the model learns the rule", async () => {
       const { requests, output } = await ask("Run both", agent.run("cat secret.txt"), agent.run("cat notes.txt"));
       const { results } = requests.at(-1) ?? assert.fail(output);

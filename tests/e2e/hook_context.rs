@@ -171,10 +171,12 @@ fn a_change_from_outside_is_told_once() {
 fn a_file_that_is_read_again_is_known() {
     let workspace = Workspace::new(FILES);
     let read = json!({ "path": "a.txt" });
-    CLAUDE.begin(&workspace, "Read", &read);
-    workspace.write("a.txt", "two\n");
-    CLAUDE.begin(&workspace, "Read", &read);
-    assert_eq!(CLAUDE.told(&workspace, None), "");
+    for tool in ["Read", "mcp__sightline__read_file"] {
+        CLAUDE.begin(&workspace, "Read", &read);
+        workspace.write("a.txt", tool);
+        CLAUDE.begin(&workspace, tool, &read);
+        assert_eq!(CLAUDE.told(&workspace, None), "", "{tool}");
+    }
     // A file that is denied now is not named.
     workspace.write("a.txt", "three\n");
     workspace.write(".clineignore", "a.txt\n");

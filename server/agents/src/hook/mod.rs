@@ -30,7 +30,7 @@ use crate::Agent;
 use formats::format;
 
 /// Permission modes in which agents ask the user. In the others, they approve or refuse by themselves.
-const ATTENDED_MODES: &[&str] = &["default", "plan", "acceptEdits", "auto-edit"];
+const ATTENDED_MODES: &[&str] = &["default", "plan", "acceptEdits", "auto-edit", "auto_edit"];
 /// Maximum length of a task id, in bytes.
 const MAX_TASK_ID: usize = 128;
 

@@ -47,6 +47,8 @@ pub struct ToolCall {
     pub changed: Vec<String>,
     /// Whether it may remove or move these.
     pub removes: bool,
+    /// Files that our `read_file` reads, which checks access itself.
+    pub own_reads: Vec<String>,
     /// Whether it may change files.
     pub edits: bool,
     /// Whether it restores files to a checkpoint.
@@ -84,7 +86,12 @@ impl ToolCall {
         let tool = input[name_field].as_str().unwrap_or_default();
         let restores = RESTORE_TOOLS.iter().any(|name| tool.ends_with(name));
         if is_ours(agent, tool) {
+            let path = parsed(arguments)["path"].as_str().map(str::to_owned);
             return Ok(Self {
+                own_reads: path
+                    .filter(|_| tool.ends_with("read_file"))
+                    .into_iter()
+                    .collect(),
                 restores,
                 ..Self::default()
             });
@@ -500,7 +507,11 @@ mod tests {
             (Agent::Claude, "mcp__sightline__read_file"),
             (Agent::Cline, "sightline__read_file"),
         ] {
-            assert_eq!(call_of(agent, tool, path.clone()), ToolCall::default());
+            let expected = ToolCall {
+                own_reads: vec!["a".to_owned()],
+                ..ToolCall::default()
+            };
+            assert_eq!(call_of(agent, tool, path.clone()), expected);
         }
         for (agent, tool) in [
             (Agent::Opencode, "sightline_read_file"),

@@ -263,6 +263,7 @@ impl Session {
     /// Returns the files of the workspace that a tool names, and those in its commands that exist.
     fn used_files(&self, call: &ToolCall) -> Vec<AbsPath> {
         let mut used = self.files_of(&call.paths);
+        used.extend(self.files_of(&call.own_reads));
         let named = self.files_of(&call.command_words()).into_iter();
         used.extend(named.filter(|path| path.as_path().is_file()));
         used
