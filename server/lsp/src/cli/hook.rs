@@ -188,7 +188,11 @@ impl Call {
             }
             HookEvent::ToolEnd(call) => {
                 let limit = left().min(RECORD_TIMEOUT);
-                if let Err(why) = with_deadline(limit, move || Ok(session.end_tool(&call))) {
+                let recorded = with_deadline(limit, move || {
+                    session.end_tool(&call);
+                    Ok(())
+                });
+                if let Err(why) = recorded {
                     tracing::warn!(why, "cannot record what a tool changed");
                 }
                 HookAnswer::Nothing

@@ -413,8 +413,8 @@ fn run(command: Command) -> Result<i32, Error> {
             } else {
                 print(&read.text)?;
                 if read.changed_on_disk {
-                    eprintln!(
-                        "sightline: this is the unsaved text of the editor; the file on disk has changed too"
+                    print_message(
+                        "this is the unsaved text of the editor; the file on disk has changed too",
                     );
                 }
             }
