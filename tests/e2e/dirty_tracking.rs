@@ -13,7 +13,7 @@ use sightline::connection::lsp_client::LspClient;
 
 use crate::{
     checkpoints::id,
-    harness::{Workspace, program, spawn, wait},
+    harness::{Workspace, program, spawn, spawn_with, uri, wait},
 };
 
 /// The built program as a server, with a log that shows how it scanned.
@@ -25,10 +25,20 @@ struct Logged {
 
 impl Logged {
     fn start(workspace: &Workspace) -> Self {
+        Self::start_with(workspace, workspace.initialize())
+    }
+
+    fn start_with(workspace: &Workspace, params: Value) -> Self {
+        Self::start_in(workspace, params, spawn())
+    }
+
+    fn start_in(
+        workspace: &Workspace,
+        mut params: Value,
+        (child, mut client): (Child, LspClient),
+    ) -> Self {
         let log = workspace.data().with_extension("log");
-        let mut params = workspace.initialize();
         params["initializationOptions"]["log"] = json!({ "level": "debug", "file": log });
-        let (child, mut client) = spawn();
         client.request("initialize", params).unwrap().unwrap();
         client.notify("initialized", json!({})).unwrap();
         Self { child, client, log }
@@ -160,6 +170,172 @@ fn changed_rules_apply_at_once() {
         tree(&workspace.data(), &taken),
         tree_from_nothing(&workspace)
     );
+    server.end();
+}
+
+/// Ways in which the path of a workspace folder comes to mean another folder. Each gets the folder
+/// and a fresh copy of it.
+#[cfg(unix)]
+const REPLACEMENTS: [(&str, fn(&Path, &Path)); 6] = [
+    ("control", |_, _| {}),
+    ("removed and cloned again", |root, copy| {
+        fs::remove_dir_all(root).unwrap();
+        fs::rename(copy, root).unwrap();
+    }),
+    ("exchanged", |root, copy| {
+        fs::rename(root, root.with_extension("old")).unwrap();
+        fs::rename(copy, root).unwrap();
+    }),
+    ("the folder above was exchanged", |root, copy| {
+        let above = root.parent().unwrap();
+        fs::rename(above, above.with_extension("old")).unwrap();
+        fs::create_dir(above).unwrap();
+        fs::rename(copy, root).unwrap();
+    }),
+    ("replaced by a link", |root, copy| {
+        fs::rename(root, root.with_extension("old")).unwrap();
+        std::os::unix::fs::symlink(copy, root).unwrap();
+    }),
+    ("the folder above was replaced by a link", |root, copy| {
+        let above = root.parent().unwrap();
+        fs::rename(above, above.with_extension("old")).unwrap();
+        let other = copy.with_extension("above");
+        fs::create_dir(&other).unwrap();
+        fs::rename(copy, other.join("shop")).unwrap();
+        std::os::unix::fs::symlink(other, above).unwrap();
+    }),
+];
+
+/// A checkpoint saves the folder that the path means now, and not the one that was watched.
+#[cfg(unix)]
+#[test]
+fn a_replaced_workspace_folder_is_saved() {
+    for (how, replace) in REPLACEMENTS {
+        let workspace = Workspace::new(&[]);
+        let root = workspace.root().join("above/shop");
+        for folder in [&root, &workspace.path("copy")] {
+            fs::create_dir_all(folder.join("src")).unwrap();
+            fs::write(folder.join("f.txt"), "one").unwrap();
+            fs::write(folder.join("src/g.txt"), "one").unwrap();
+        }
+        let mut params = workspace.initialize();
+        params["workspaceFolders"] = json!([{ "uri": uri(&root), "name": "shop" }]);
+        let mut server = Logged::start_with(&workspace, params);
+        server.settle();
+        // A process in the folder prevents that its removal is reported.
+        let inside = std::process::Command::new("sleep")
+            .arg("60")
+            .current_dir(&root)
+            .spawn();
+        replace(&root, &workspace.path("copy"));
+        server.create();
+        fs::write(root.join("f.txt"), "two hours of work").unwrap();
+        fs::write(root.join("src/g.txt"), "more work").unwrap();
+        fs::write(root.join("new.txt"), "a new file").unwrap();
+        let precious = server.create();
+        assert_eq!(
+            (&precious["added"], &precious["modified"]),
+            (&json!(1), &json!(2)),
+            "{how}"
+        );
+        fs::write(root.join("f.txt"), "ruined").unwrap();
+        let restore = json!({ "id": id(&precious) });
+        let restored = server
+            .client
+            .request("sightline/restoreCheckpoint", restore)
+            .unwrap()
+            .unwrap();
+        assert_eq!(restored["outcomes"].as_array().unwrap().len(), 1, "{how}");
+        let text = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+        assert_eq!(text("f.txt"), "two hours of work", "{how}");
+        assert_eq!(text("new.txt"), "a new file", "{how}");
+        let mut inside = inside.unwrap();
+        inside.kill().unwrap();
+        inside.wait().unwrap();
+        server.end();
+    }
+}
+
+/// A file system that is mounted while the folder is watched, and unmounted again.
+#[cfg(target_os = "linux")]
+#[test]
+fn files_behind_a_mount_are_saved() {
+    use std::process::Command;
+
+    let script = |script: &str| {
+        let mut shell = Command::new("unshare");
+        shell.args(["-rm", "sh", "-c", script, "sh"]);
+        shell
+    };
+    let try_out = script("mount -t tmpfs none /mnt").output();
+    if !try_out.is_ok_and(|output| output.status.success()) {
+        return crate::faults::skipped(
+            "no file system can be mounted in a namespace of its own (unshare -rm)",
+        );
+    }
+    let workspace = Workspace::new(&[("sub/f.txt", "below")]);
+    let mut shell = script("exec \"$@\"");
+    shell.arg(program().get_program());
+    let mut server = Logged::start_in(&workspace, workspace.initialize(), spawn_with(&mut shell));
+    server.settle();
+    let pid = server.child.id().to_string();
+    let run = |commands: &str| {
+        let mut inside = Command::new("nsenter");
+        inside.args([
+            "--preserve-credentials",
+            "-U",
+            "-m",
+            "-t",
+            &pid,
+            "sh",
+            "-ec",
+        ]);
+        let done = inside.arg(commands).arg(workspace.path("sub")).status();
+        assert!(done.unwrap().success(), "{commands}");
+    };
+    run("mount -t tmpfs none $0; echo work > $0/f.txt; echo new > $0/new.txt");
+    let taken = server.create();
+    assert_eq!(
+        (&taken["added"], &taken["modified"]),
+        (&json!(1), &json!(1))
+    );
+    run("echo more > $0/f.txt");
+    assert_eq!(server.create()["modified"], 1);
+    run("umount $0; echo again > $0/f.txt");
+    let taken = server.create();
+    assert_eq!(
+        (&taken["deleted"], &taken["modified"]),
+        (&json!(1), &json!(1))
+    );
+    server.end();
+}
+
+/// A workspace folder that the editor names by a link.
+#[cfg(unix)]
+#[test]
+fn a_changed_link_to_a_workspace_folder_is_followed() {
+    use std::os::unix::fs::symlink;
+
+    let workspace = Workspace::new(&[("v1/f.txt", "v1"), ("v2/f.txt", "v2")]);
+    let link = workspace.path("current");
+    symlink("v1", &link).unwrap();
+    let mut params = workspace.initialize();
+    params["workspaceFolders"] = json!([{ "uri": uri(&link), "name": "shop" }]);
+    let mut server = Logged::start_with(&workspace, params);
+    server.settle();
+    fs::remove_file(&link).unwrap();
+    symlink("v2", &link).unwrap();
+    fs::write(link.join("f.txt"), "work in v2").unwrap();
+    let precious = server.create();
+    fs::write(link.join("f.txt"), "ruined").unwrap();
+    let restore = json!({ "id": id(&precious) });
+    let asked = server
+        .client
+        .request("sightline/restoreCheckpoint", restore);
+    asked.unwrap().unwrap();
+    let text = |name: &str| fs::read_to_string(workspace.path(name)).unwrap();
+    assert_eq!(text("v2/f.txt"), "work in v2");
+    assert_eq!(text("v1/f.txt"), "v1");
     server.end();
 }
 

@@ -23,7 +23,7 @@ fn is_thorough() -> bool {
 }
 
 /// Reports why a test is skipped; fails in CI.
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "{why}");
     eprintln!("skipped: {why}");
 }

@@ -59,6 +59,16 @@ pub enum Place {
     Queue(Keys),
 }
 
+impl Place {
+    /// Returns whether the request uses the checkpoints of a root.
+    pub fn uses_root(&self) -> bool {
+        let Self::Queue(keys) = self else {
+            return false;
+        };
+        keys.iter().any(|(key, _)| matches!(key, Key::Root(_)))
+    }
+}
+
 use Place::{Inline, Pool, Queue};
 
 /// A request of the protocol and its handler.

@@ -90,6 +90,18 @@ impl StandardMethods {
         handlers.set_config_files(session, Arc::new(files));
     }
 
+    /// Resolves the links of the workspace folders again. Returns whether a folder is another one
+    /// now.
+    pub fn resolve_roots_again(&self) -> bool {
+        let handlers = self.service.inner();
+        let session = &mut handlers.session();
+        let has_changed = session.resolve_roots_again();
+        if has_changed {
+            handlers.roots_changed(session);
+        }
+        has_changed
+    }
+
     /// Records that the client reported the focus.
     pub fn focused(&self) {
         self.service.inner().sockets.focused();
@@ -207,6 +219,19 @@ impl LspHandlers {
         let problems = session.set_config_files(files);
         settings_changed(&self.services, &self.sockets, session, &problems);
         self.services.context_changed(&session.snapshot());
+    }
+
+    /// Updates what depends on the workspace folders.
+    fn roots_changed(&self, session: &mut Session) {
+        let files = session.read_config_files();
+        self.set_config_files(session, files);
+        let snapshot = session.snapshot();
+        self.services.checkpoints.retain(snapshot.access.roots());
+        recovery::schedule(&self.services, &snapshot);
+        self.sockets.update(&self.services);
+        bridges::schedule_update(&self.services);
+        self.services.tracked_files.wake_watcher();
+        self.services.context_changed(&snapshot);
     }
 
     /// Marks a file as changed on disk.
@@ -394,15 +419,7 @@ impl LanguageServer for LspHandlers {
         let (removed, added) = (roots(params.event.removed), roots(params.event.added));
         let mut session = self.session();
         session.change_roots(&removed, added);
-        let files = session.read_config_files();
-        self.set_config_files(&mut session, files);
-        let snapshot = session.snapshot();
-        self.services.checkpoints.retain(snapshot.access.roots());
-        recovery::schedule(&self.services, &snapshot);
-        self.sockets.update(&self.services);
-        bridges::schedule_update(&self.services);
-        self.services.tracked_files.wake_watcher();
-        self.services.context_changed(&snapshot);
+        self.roots_changed(&mut session);
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {

@@ -302,13 +302,22 @@ impl MainLoop {
         self.start_call(call, Origin::Request, Cancel::default(), reply);
     }
 
+    fn place(&self, call: &Call, snapshot: &Snapshot) -> Place {
+        call.place(&Scope {
+            snapshot,
+            checkpoints: &self.services.checkpoints,
+        })
+    }
+
     /// Takes a snapshot of the session and runs the request where its route says.
     fn start_call(&mut self, call: Call, origin: Origin, cancel: Cancel, reply: ReplyTo) {
-        let snapshot = self.snapshot();
-        let place = call.place(&Scope {
-            snapshot: &snapshot,
-            checkpoints: &self.services.checkpoints,
-        });
+        let mut snapshot = self.snapshot();
+        let mut place = self.place(&call, &snapshot);
+        // A checkpoint of a folder that was reached by an old link would lack the work in the new one.
+        if place.uses_root() && self.standard.resolve_roots_again() {
+            snapshot = self.snapshot();
+            place = self.place(&call, &snapshot);
+        }
         let services = self.services.clone();
         let run = move || {
             let answer = run_call(&services, call, origin, snapshot, cancel, &reply);

@@ -234,6 +234,17 @@ impl Session {
         self.set_roots(Roots::new(roots));
     }
 
+    /// Resolves the links of the roots again. Returns whether a root leads to another folder.
+    pub fn resolve_roots_again(&mut self) -> bool {
+        let roots = self.roots.as_slice().iter();
+        let roots = Roots::new(roots.map(Root::resolved_again).collect());
+        let has_changed = roots != *self.roots;
+        if has_changed {
+            self.set_roots(roots);
+        }
+        has_changed
+    }
+
     /// Changes the editor state. Existing snapshots keep theirs.
     pub fn edit<T>(&mut self, change: impl FnOnce(&mut EditorState) -> T) -> T {
         let outcome = change(Arc::make_mut(&mut self.editor));

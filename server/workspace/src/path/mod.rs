@@ -30,10 +30,7 @@ pub struct Root {
 impl Root {
     /// Creates a root at `path`, which need not exist.
     pub fn new(path: AbsPath, name: Option<String>) -> Self {
-        let canonical = std::fs::canonicalize(path.as_path())
-            .ok()
-            .and_then(|real| AbsPath::new(&real))
-            .unwrap_or_else(|| path.clone());
+        let canonical = without_links(&path).unwrap_or_else(|| path.clone());
         let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| {
             path.as_path().file_name().map_or_else(
                 || path.display(),
@@ -46,6 +43,19 @@ impl Root {
             canonical,
         }
     }
+
+    /// Resolves the links again, which may have changed. Returns the same root if its folder is
+    /// missing.
+    pub fn resolved_again(&self) -> Self {
+        Self {
+            canonical: without_links(&self.path).unwrap_or_else(|| self.canonical.clone()),
+            ..self.clone()
+        }
+    }
+}
+
+fn without_links(path: &AbsPath) -> Option<AbsPath> {
+    AbsPath::new(&std::fs::canonicalize(path.as_path()).ok()?)
 }
 
 /// Location of a path.

@@ -11,12 +11,18 @@
 //! finds nothing more to watch. At first everything is unknown, until such a scan. After
 //! an overflow or an unmount, all watches are discarded and everything is unknown again.
 //!
+//! A watch belongs to a directory, not to its path. Below the root, a parent directory
+//! reports that a name means another directory now. The root has no such parent, and even its
+//! removal is not reported while a process uses it. Therefore the directory at its path is
+//! compared with the watched one before the events are trusted, and mounts are checked (`mounts`).
+//!
 //! Some writes cause no event: those through a shared memory mapping, or through a hard
 //! link outside the root. For these, a full scan happens now and then, and before every
 //! restore.
 //!
 //! [`take`]: InotifyTracker::take
 
+mod mounts;
 mod watches;
 
 use std::{
@@ -38,7 +44,8 @@ use rustix::{
 use sightline_checkpoint::{Changes, Checkpoints};
 use sightline_workspace::path::{AbsPath, RelPath};
 
-use watches::update_watches;
+use mounts::Mounts;
+use watches::{FileId, file_id, update_watches};
 
 /// Maximum number of changed paths kept; with more, everything is unknown.
 const MAX_PATHS: usize = 10_000;
@@ -70,6 +77,8 @@ impl InotifyTracker {
     pub(super) fn scanned(&self, checkpoints: &Arc<Checkpoints>) {
         {
             let mut state = self.state.lock();
+            // The scan may have read another directory than the watched one.
+            state.check_paths();
             state.completed_scan = state.scans;
             if !state.needs_watches() {
                 return;
@@ -110,6 +119,9 @@ struct State {
     root: AbsPath,
     /// `None` while nothing is watched.
     inotify: Option<Arc<OwnedFd>>,
+    /// The watched root directory. Meaningful while something is watched.
+    watched_root: Option<FileId>,
+    mounts: Option<Mounts>,
     folders: HashMap<i32, RelPath>,
     watches: BTreeMap<RelPath, i32>,
     /// All directories have been watched since before the last scan.
@@ -136,6 +148,8 @@ impl State {
         Self {
             root,
             inotify: None,
+            watched_root: None,
+            mounts: None,
             folders: HashMap::new(),
             watches: BTreeMap::new(),
             all_watched: false,
@@ -157,6 +171,7 @@ impl State {
 
     fn take(&mut self) -> Changes {
         self.drain();
+        self.check_paths();
         self.scans += 1;
         for look in self.unsettled.values_mut() {
             look.get_or_insert(self.scans);
@@ -187,6 +202,19 @@ impl State {
         }
     }
 
+    /// Discards all watches if a path leads to another directory than the watched one without an
+    /// event: that of the root, or one at which a file system was mounted or unmounted.
+    fn check_paths(&mut self) {
+        if self.inotify.is_none() {
+            return;
+        }
+        if self.watched_root != file_id(self.root.as_path()) {
+            self.invalidate("the path of the root leads to another directory");
+        } else if self.mounts.as_mut().is_some_and(Mounts::have_changed) {
+            self.invalidate("a file system was mounted or unmounted in the root");
+        }
+    }
+
     /// Discards all watches; everything is unknown.
     fn invalidate(&mut self, why: &str) {
         tracing::info!(
@@ -194,6 +222,7 @@ impl State {
             "change tracking was reset; the next checkpoint is a full scan"
         );
         self.inotify = None;
+        self.mounts = None;
         self.folders.clear();
         self.watches.clear();
         self.all_watched = false;
@@ -316,7 +345,7 @@ fn run(state: &Mutex<State>, checkpoints: &Weak<Checkpoints>, mut wake: PipeRead
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::Path};
 
     use super::*;
 
@@ -479,6 +508,54 @@ mod tests {
         assert_eq!(moved.lock().take(), Changes::Unknown);
         assert!(moved.lock().needs_watches());
         assert_eq!(known(&state), ["a", "b"]);
+    }
+
+    /// The path of a root can lead to another directory without any event of the root.
+    #[test]
+    fn a_replaced_root_is_unknown() {
+        use std::os::unix::fs::symlink;
+
+        let replace: [(&str, fn(&Path)); 5] = [
+            ("removed", |top| {
+                fs::remove_dir_all(top.join("above/root")).unwrap();
+                fs::create_dir_all(top.join("above/root")).unwrap();
+            }),
+            ("moved", |top| {
+                fs::rename(top.join("above/root"), top.join("aside")).unwrap();
+                fs::create_dir_all(top.join("above/root")).unwrap();
+            }),
+            ("moved above", |top| {
+                fs::rename(top.join("above"), top.join("aside")).unwrap();
+                fs::create_dir_all(top.join("above/root")).unwrap();
+            }),
+            ("exchanged above", |top| {
+                fs::create_dir_all(top.join("other/root")).unwrap();
+                fs::rename(top.join("above"), top.join("aside")).unwrap();
+                fs::rename(top.join("other"), top.join("above")).unwrap();
+            }),
+            ("linked above", |top| {
+                fs::rename(top.join("above"), top.join("aside")).unwrap();
+                fs::create_dir_all(top.join("other/root")).unwrap();
+                symlink("other", top.join("above")).unwrap();
+            }),
+        ];
+        for (how, replace) in replace {
+            let scratch = tempfile::tempdir().unwrap();
+            let top = fs::canonicalize(scratch.path()).unwrap();
+            let root = top.join("above/root");
+            fs::create_dir_all(&root).unwrap();
+            // A process uses it, so that its removal is not reported.
+            let _used = fs::File::open(&root).unwrap();
+            let state = Mutex::new(State::new(AbsPath::new(&root).unwrap()));
+            settle(&state, &[]);
+            replace(&top);
+            fs::write(root.join("file"), "x").unwrap();
+            assert_eq!(state.lock().take(), Changes::Unknown, "{how}");
+            scanned(&state, &[]);
+            settle(&state, &[]);
+            fs::write(root.join("file"), "y").unwrap();
+            assert_eq!(known(&state), ["file"], "{how}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rustix::{
 };
 use sightline_workspace::path::RelPath;
 
-use super::State;
+use super::{State, mounts::Mounts};
 
 /// Maximum number of watched directories, regardless of the system's limit.
 const MAX_FOLDERS: usize = 60_000;
@@ -44,6 +44,15 @@ const LOCAL_FILE_SYSTEMS: [u32; 11] = [
     0x3153_464a, // JFS
     0x5265_4973, // ReiserFS
 ];
+
+/// Device and inode number of a directory.
+pub(super) type FileId = (u64, u64);
+
+/// Returns the directory at `path`, which is not followed if it is a link.
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
+    let found = fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
 
 impl State {
     /// Removes the watches at this path and below. Returns whether there were any.
@@ -117,12 +126,17 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
     if let Err(why) = check_reliable(root.as_path(), folders.len()) {
         return locked.disable(&why);
     }
-    let Ok(device) = fs::metadata(root.as_path()).map(|metadata| metadata.dev()) else {
+    locked.check_paths();
+    let Some(id @ (device, _)) = file_id(root.as_path()) else {
         return locked.invalidate("the root is gone");
     };
     if locked.inotify.is_none() {
         match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
-            Ok(inotify) => locked.inotify = Some(Arc::new(inotify)),
+            Ok(inotify) => {
+                locked.inotify = Some(Arc::new(inotify));
+                locked.watched_root = Some(id);
+                locked.mounts = Some(Mounts::below(root.as_path()));
+            }
             Err(error) => return locked.disable(&error.to_string()),
         }
     }
