@@ -7,6 +7,7 @@ mod file_diff;
 mod lines;
 mod patch;
 mod renames;
+mod uncaptured;
 
 use std::{
     cell::RefCell,
@@ -19,11 +20,7 @@ use std::{
 
 use rayon::prelude::*;
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
-    fs::dir::{DirWalker, FileInfo, FileType},
-    path::RelPath,
-    thread_pool,
-};
+use sightline_workspace::{fs::dir::DirWalker, path::RelPath, thread_pool};
 
 pub use file_diff::{DiffOptions, FileDiff, Status};
 pub use patch::patch;
@@ -31,7 +28,6 @@ pub use patch::patch;
 use super::{
     checkpoints::Checkpoints,
     job::{Job, Progress},
-    metadata::Skipped,
     store::{
         object::{Kind, Mode, Oid, name_of},
         odb::Odb,
@@ -42,6 +38,7 @@ use super::{
 use crate::error::Error;
 
 use renames::{ContentSide, Contents};
+use uncaptured::Lacking;
 
 /// How often the work tree is scanned again when files change during the comparison.
 const ATTEMPTS: usize = 3;
@@ -84,7 +81,7 @@ impl Checkpoints {
     ) -> Result<Vec<FileDiff>, Error> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            let trees = (self.tree(job, from)?.0, self.tree(job, to)?);
+            let trees = (self.tree(job, from)?, self.tree(job, to)?);
             let Some(repository) = self.repository()? else {
                 return Err(Error::NotFound("there are no checkpoints yet".to_owned()));
             };
@@ -96,13 +93,22 @@ impl Checkpoints {
         Err(last.unwrap_or_else(Error::cancelled))
     }
 
-    /// Returns the tree of a side. For the work tree, also returns the skipped paths.
-    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Option<SkippedPaths>), Error> {
+    /// Returns the tree of a side, and what the tree lacks.
+    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Lacking), Error> {
         Ok(match side {
-            Side::Checkpoint(id) => (Tree::Stored(self.get(*id)?.tree), None),
+            Side::Checkpoint(id) => {
+                let checkpoint = self.get(*id)?;
+                (
+                    Tree::Stored(checkpoint.tree),
+                    Lacking::Checkpoint(checkpoint),
+                )
+            }
             Side::WorkTree => {
                 let scan = self.scan_worktree(job)?;
-                (Tree::Seen(Arc::clone(&scan.tree)), Some(scan.skipped))
+                (
+                    Tree::Seen(Arc::clone(&scan.tree)),
+                    Lacking::WorkTree(scan.skipped),
+                )
             }
         })
     }
@@ -111,7 +117,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         repository: &Repository,
-        (from, (to, left)): &(Tree, (Tree, Option<SkippedPaths>)),
+        ((from, from_lacks), (to, to_lacks)): &((Tree, Lacking), (Tree, Lacking)),
         options: &DiffOptions,
     ) -> Result<Vec<FileDiff>, Error> {
         let reader = repository.odb();
@@ -129,10 +135,10 @@ impl Checkpoints {
             }
         }
         let texts = SideContents::new(self, repository)?;
-        let mut uncaptured = match left {
-            Some(left) => texts.uncaptured(&mut differences, left, job)?,
-            None => Vec::new(),
-        };
+        let lacking = (from_lacks, to_lacks);
+        let walker = &texts.walker;
+        let mut uncaptured =
+            uncaptured::take(&mut differences, lacking, &mut walker.borrow_mut(), job)?;
         let pairs = renames::renames(&differences, &texts, job.cancel)?;
         let pairs = paired(&differences, &pairs);
         let wanted = self.wanted_contents(&texts, &pairs, options)?;
@@ -293,9 +299,6 @@ impl<'a> FilePair<'a> {
     }
 }
 
-/// Skipped paths of a scan, with reasons.
-type SkippedPaths = Arc<Vec<Skipped>>;
-
 /// Reads contents from the store, or from the work tree if they are not stored.
 struct SideContents {
     reader: Odb,
@@ -308,76 +311,6 @@ impl SideContents {
             reader: repository.odb(),
             walker: RefCell::new(checkpoints.walker()?),
         })
-    }
-
-    /// Removes the deletions of files that still exist but are not captured now: ignored, too
-    /// large, or of an unsupported type. Returns them as uncaptured.
-    fn uncaptured(
-        &self,
-        differences: &mut Vec<Difference>,
-        left: &SkippedPaths,
-        job: &Job<'_>,
-    ) -> Result<Vec<FileDiff>, Error> {
-        // On a case-insensitive file system, a renamed file is also found under its old name.
-        let new = differences.iter().filter(|new| new.left.is_none());
-        let lower = |path: &RelPath| path.to_wire().0.to_lowercase();
-        let new: HashSet<(u64, String)> = new
-            .filter_map(|new| Some((new.right.as_ref()?.inode()?, lower(&new.path))))
-            .collect();
-        let reasons: HashMap<(&str, bool), &str> = left
-            .iter()
-            .map(|skipped| ((skipped.path.as_str(), skipped.encoded), &*skipped.reason))
-            .collect();
-        let mut walker = self.walker.borrow_mut();
-        let mut files = Vec::new();
-        let mut gone = Vec::with_capacity(differences.len());
-        for difference in differences.drain(..) {
-            job.cancel.check()?;
-            let (Some(old), None) = (difference.left, difference.right) else {
-                gone.push(difference);
-                continue;
-            };
-            let found = walker.stat(&difference.path).ok().flatten();
-            let found = found.filter(|found| found.kind != FileType::Directory);
-            let is_renamed =
-                |found: &FileInfo| new.contains(&(found.stamp.inode, lower(&difference.path)));
-            let Some(found) = found.filter(|found| !is_renamed(found)) else {
-                gone.push(difference);
-                continue;
-            };
-            let (text, encoded) = difference.path.to_wire();
-            let reason = reasons.get(&(text.as_str(), encoded));
-            let is_alike = match found.kind {
-                FileType::File => old.is_file(),
-                FileType::Symlink => old.mode == Mode::Link,
-                FileType::Directory | FileType::Special(_) => false,
-            };
-            files.push(FileDiff {
-                path: difference.path,
-                old_path: None,
-                status: if is_alike {
-                    Status::Modified
-                } else {
-                    Status::TypeChanged
-                },
-                modes: (
-                    Some(old.mode.octal()),
-                    Mode::of(&found).map(|mode| mode.octal()),
-                ),
-                binary: false,
-                additions: 0,
-                deletions: 0,
-                before: None,
-                after: None,
-                omitted: Some(format!(
-                    "checkpoints do not capture the current file ({})",
-                    reason.unwrap_or(&"ignored")
-                )),
-                uncaptured: true,
-            });
-        }
-        *differences = gone;
-        Ok(files)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The metadata of a checkpoint, stored in the message of its commit.
 
+pub(crate) mod excluded;
+
 use serde::{Deserialize, Serialize};
 use sightline_protocol::checkpoint::AgentTurn;
 use sightline_workspace::{access::AccessView, escape::one_line};

@@ -53,7 +53,7 @@ pub struct FileDiff {
     pub after: Option<Vec<u8>>,
     /// Why requested contents are missing.
     pub omitted: Option<String>,
-    /// Whether the file exists now, but checkpoints do not capture it. Its content was not read;
-    /// `omitted` states the reason.
+    /// Whether the file exists on both sides, but one of them did not capture it. The contents were
+    /// not compared; `omitted` states the reason.
     pub uncaptured: bool,
 }

@@ -22,14 +22,15 @@ pub fn patch(files: &[FileDiff]) -> Vec<u8> {
     let mut text = Vec::new();
     for file in files {
         match (file.status, file.modes) {
-            // The new side is unknown.
-            (_, (old, _)) if file.uncaptured => one(
-                &FileDiff {
-                    modes: (old, old),
+            // One side is unknown.
+            (_, (old, new)) if file.uncaptured => {
+                let mode = old.or(new);
+                let file = FileDiff {
+                    modes: (mode, mode),
                     ..file.clone()
-                },
-                &mut text,
-            ),
+                };
+                one(&file, &mut text);
+            }
             // git expresses this as a deletion and an addition.
             (Status::TypeChanged, (old, new)) => {
                 let gone = FileDiff {

@@ -23,7 +23,7 @@ pub(super) mod undo_scope;
 use super::{
     super::{
         job::Job,
-        metadata::Checkpoint,
+        metadata::{Checkpoint, excluded::ExcludedThen},
         store::{
             object::{Mode, Oid},
             odb::Odb,
@@ -34,7 +34,7 @@ use super::{
     types::{Action, Change, Conflict, ConflictCause, Preview},
 };
 use crate::error::Error;
-use exclusions::{ExcludedThen, unreadable_conflicts};
+use exclusions::unreadable_conflicts;
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
 use undo_scope::{Later, UndoScope, folders_above};
 

@@ -461,3 +461,62 @@ fn an_existing_uncaptured_file_is_not_deleted() {
     let wanted = "diff --git a/pipe b/pipe\nFiles a/pipe and b/pipe differ: ";
     assert!(text.contains(wanted), "{text}");
 }
+
+/// The other direction: a file that the older checkpoint did not capture was there.
+#[test]
+fn a_file_that_was_not_captured_is_not_added() {
+    let mut ground = Ground::new(&[
+        (".gitignore", "/ignored\n/out/\n"),
+        (".clineignore", "/denied\n"),
+        ("a", "1\n"),
+        ("ignored", "1\n"),
+        ("denied", "1\n"),
+        ("large", &"y".repeat(5000)),
+        ("out/deep/file", "1\n"),
+        ("node_modules/m", "1\n"),
+    ]);
+    ground.settings.max_file_size = 1000;
+    let before = ground.create();
+    ground.write(&[
+        (".gitignore", ""),
+        (".clineignore", ""),
+        ("large", "small\n"),
+        ("ignored", "2\n"),
+        ("new", "1\n"),
+    ]);
+    ground.settings.exclude.clear();
+    let after = ground.create();
+    for (from, to) in [
+        (Side::Checkpoint(before), Side::WorkTree),
+        (Side::Checkpoint(before), Side::Checkpoint(after)),
+        (Side::Checkpoint(after), Side::Checkpoint(before)),
+        (Side::WorkTree, Side::Checkpoint(before)),
+    ] {
+        let files = ground.diff(&from, &to);
+        let of = |path: &str| {
+            let mut found = files.iter().filter(|file| file.path.to_string() == path);
+            found.next().unwrap_or_else(|| panic!("{path}: {files:?}"))
+        };
+        for (path, reason) in [
+            (
+                "large",
+                "(5000 bytes, above the limit checkpoints.maxFileSize)",
+            ),
+            ("ignored", "(ignored)"),
+            ("out/deep/file", "(ignored)"),
+            ("denied", "(denied by access rules)"),
+            ("node_modules/m", "(excluded by checkpoints.exclude)"),
+        ] {
+            let file = of(path);
+            assert_eq!(file.status, Status::Modified, "{path}");
+            assert!(file.uncaptured, "{path}");
+            let why = file.omitted.as_deref().unwrap();
+            assert!(why.contains(reason), "{path}: {why}");
+        }
+        let is_new = matches!(of("new").status, Status::Added | Status::Deleted);
+        assert!(is_new && !of("new").uncaptured);
+        let text = String::from_utf8(patch(&files)).unwrap();
+        let wanted = "diff --git a/large b/large\nFiles a/large and b/large differ: ";
+        assert!(text.contains(wanted), "{text}");
+    }
+}
