@@ -233,3 +233,31 @@ fn the_client_learns_which_files_of_its_documents_a_restore_changed() {
     }
     stop((child, client));
 }
+
+/// Otherwise each checkpoint would take longer than the one before until the server is idle.
+#[test]
+fn packs_are_combined_while_the_server_is_busy() {
+    let workspace = Workspace::new(&[("a.txt", "0\n")]);
+    let (child, mut client) = start(&workspace, None);
+    let mut most = 0;
+    for round in 0..120 {
+        workspace.write("a.txt", &format!("{round}\n"));
+        let created = client.request("sightline/createCheckpoint", json!({}));
+        created.unwrap().unwrap();
+        let project = fs::read_dir(workspace.data().join("projects")).unwrap();
+        let project = project.flatten().next().unwrap().path();
+        let packs = fs::read_dir(project.join("checkpoints.git/objects/pack")).unwrap();
+        let is_pack = |name: &str| name.ends_with(".pack");
+        let names = packs.flatten().map(|entry| entry.file_name());
+        most = most.max(
+            names
+                .filter(|name| is_pack(&name.to_string_lossy()))
+                .count(),
+        );
+    }
+    assert!(most <= 60, "{most} packs");
+    let verified = client.request("sightline/verifyCheckpoints", json!({}));
+    let whole = json!({ "ok": true, "problems": [] });
+    assert_eq!(verified.unwrap().unwrap(), whole);
+    stop((child, client));
+}

@@ -24,6 +24,10 @@ use crate::error::Error;
 const INDEX_ENTRY_BYTES: u64 = 28;
 const CHECKPOINT_OVERHEAD: u64 = 1300;
 
+/// Maximum total size of the packs that are combined while the store is in use, in bytes. The next
+/// checkpoint waits for it.
+const MAX_COMBINED_BYTES: u64 = 32 << 20;
+
 /// Which checkpoints to keep. A checkpoint must satisfy every given condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
@@ -200,10 +204,30 @@ impl Checkpoints {
             if gc::is_interrupted(&repository) {
                 remove(&repository, &[], HashSet::new(), None, cancel)?;
             }
-            gc::tidy(&repository, cancel)?;
+            gc::tidy(&repository, u64::MAX, cancel)?;
         }
         // Not under the lock: the owner of the stat cache may be waiting for it.
         self.save_stat_cache()
+    }
+
+    /// Returns whether the store has so many packs that [`Self::combine_packs`] should not wait for
+    /// idle time: the cost of a checkpoint grows with their number.
+    pub fn has_many_packs(&self) -> bool {
+        let repository = self.repository().ok().flatten();
+        repository.is_some_and(|repository| gc::has_many_packs(&repository))
+    }
+
+    /// Combines small packs of a store that is in use. Unlike [`Self::tidy`], copies a limited amount
+    /// of data.
+    ///
+    /// # Errors
+    /// `busy`; `cancelled`; `storage`. No checkpoint is lost then.
+    pub fn combine_packs(&self, cancel: &Cancel) -> Result<(), Error> {
+        if !self.has_many_packs() {
+            return Ok(());
+        }
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+        gc::tidy(&self.open_or_create()?, MAX_COMBINED_BYTES, cancel)
     }
 
     /// Returns the size of the store.

@@ -280,6 +280,22 @@ fn a_store_repacked_by_git_can_be_pruned() {
 }
 
 #[test]
+fn packs_of_a_store_in_use_are_combined() {
+    let scratch = Scratch::new();
+    for at in 1..=120_u64 {
+        let content = format!("content {at}");
+        scratch.checkpoint(at, &[(b"a", content.as_bytes(), Mode::File)]);
+        let count = pack_count(&scratch);
+        assert_eq!(scratch.checkpoints.has_many_packs(), count > 50);
+        let combined = scratch.checkpoints.combine_packs(&Cancel::default());
+        combined.unwrap();
+        assert!(pack_count(&scratch) <= 50, "{at}");
+    }
+    assert_eq!(scratch.ids().len(), 120);
+    assert_eq!(scratch.verify(), [""; 0]);
+}
+
+#[test]
 fn many_small_packs_are_combined_under_an_open_reader() {
     let scratch = Scratch::new();
     let big = noise(5, 3 << 20);

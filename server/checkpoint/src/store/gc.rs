@@ -61,14 +61,19 @@ pub(crate) fn remove(
     Ok(())
 }
 
-/// Idle work: packs refs, removes abandoned packs, and combines small packs, so that each remaining
-/// pack is more than twice as large as all smaller ones together. This bounds how often an object
-/// is copied. Removes no object. The caller holds the lock.
-pub(crate) fn tidy(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
+/// Returns whether there are so many packs that small ones should be combined.
+pub(crate) fn has_many_packs(repository: &Repository) -> bool {
+    let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
+    entries.count() > 2 * MAX_PACKS
+}
+
+/// Packs refs, removes abandoned packs, and combines small packs, so that each remaining pack is
+/// more than twice as large as all smaller ones together. This bounds how often an object is copied.
+/// Combines packs of at most `max_bytes` in total. Removes no object. The caller holds the lock.
+pub(crate) fn tidy(repository: &Repository, max_bytes: u64, cancel: &Cancel) -> Result<(), Error> {
     refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
     remove_orphans(repository);
-    let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
-    if entries.count() <= 2 * MAX_PACKS {
+    if !has_many_packs(repository) {
         return Ok(());
     }
     let mut packs = repository.packs()?;
@@ -77,8 +82,11 @@ pub(crate) fn tidy(repository: &Repository, cancel: &Cancel) -> Result<(), Error
     if packs.len() <= MAX_PACKS {
         return Ok(());
     }
-    let (mut smaller, mut small) = (0, 0);
+    let (mut smaller, mut small) = (0_u64, 0);
     for (at, pack) in packs.iter().enumerate() {
+        if smaller.saturating_add(pack.len()) > max_bytes {
+            break;
+        }
         if pack.len() < 2 * smaller {
             small = at + 1;
         }
@@ -292,6 +300,22 @@ mod tests {
             !pack.path().exists()
         };
         assert!(!folded(true));
+    }
+
+    #[test]
+    fn large_packs_are_left_for_idle_time() {
+        let scratch = Scratch::new();
+        for at in 0..60 {
+            scratch.checkpoint(at + 1, &[(b"f", &noise(at, 10_000), Mode::File)]);
+        }
+        let packs = |max_bytes: u64| {
+            let repository = scratch.repository();
+            tidy(&repository, max_bytes, &Cancel::default()).unwrap();
+            repository.packs().unwrap().len()
+        };
+        assert_eq!(packs(15_000), 60);
+        assert_eq!(packs(10_000 * 20), 60 - 19 + 1);
+        assert_eq!(scratch.verify(), [""; 0]);
     }
 
     #[test]

@@ -53,11 +53,18 @@ impl RootCheckpoints {
 
     /// Repacks small packs and saves caches.
     pub fn maintain(&self, cancel: &Cancel) {
-        match self.store.tidy(cancel) {
-            Err(error) if !cancel.is_cancelled() => {
-                tracing::warn!(%error, "cannot maintain the checkpoint store");
-            }
-            _ => {}
+        let done = self.store.tidy(cancel);
+        if let Err(error) = done
+            && !cancel.is_cancelled()
+        {
+            tracing::warn!(%error, "cannot maintain the checkpoint store");
+        }
+    }
+
+    /// Repacks small packs of a store that is not idle.
+    pub fn combine_packs(&self) {
+        if let Err(error) = self.store.combine_packs(&Cancel::default()) {
+            tracing::warn!(%error, "cannot combine the packs of the checkpoint store");
         }
     }
 }

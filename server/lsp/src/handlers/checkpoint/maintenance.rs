@@ -1,10 +1,13 @@
-//! Maintenance of checkpoint stores while they are idle.
+//! Maintenance of checkpoint stores: while they are idle, and of a store that is not idle for long.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tower_lsp::lsp_types::MessageType;
 
-use crate::services::{Services, checkpoint_registry::RootCheckpoints};
+use crate::{
+    scheduler::root_keys,
+    services::{Services, checkpoint_registry::RootCheckpoints},
+};
 
 /// Delay between the last change of a store and its maintenance.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
@@ -14,6 +17,14 @@ const IDLE_AFTER: Duration = Duration::from_secs(1);
 pub(super) fn schedule(services: &Arc<Services>, checkpoints: &Arc<RootCheckpoints>) {
     report_rebuilt(services, checkpoints);
     services.jobs.refresh_diagnostics();
+    if checkpoints.store.has_many_packs() {
+        let combined = checkpoints.clone();
+        services.jobs.run(
+            root_keys([root_of(checkpoints)]),
+            "combination of packs",
+            move |_| combined.combine_packs(),
+        );
+    }
     if !checkpoints.schedule_maintenance() {
         return;
     }
@@ -23,13 +34,17 @@ pub(super) fn schedule(services: &Arc<Services>, checkpoints: &Arc<RootCheckpoin
             return;
         };
         checkpoints.begin_maintenance();
-        let root = checkpoints.store.root().canonical.as_path().to_owned();
+        let root = root_of(&checkpoints);
         services
             .jobs
             .run_idle(root, "checkpoint maintenance", move |cancel| {
                 checkpoints.maintain(cancel);
             });
     });
+}
+
+fn root_of(checkpoints: &RootCheckpoints) -> PathBuf {
+    checkpoints.store.root().canonical.as_path().to_owned()
 }
 
 fn report_rebuilt(services: &Services, checkpoints: &RootCheckpoints) {
