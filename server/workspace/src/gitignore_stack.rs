@@ -16,7 +16,7 @@
 use std::{
     ffi::OsStr,
     fs::{self, File},
-    io::Read,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -191,42 +191,65 @@ fn files_of(directory: &Path, has_git: bool, gitignore: Option<Vec<u8>>) -> Vec<
 /// `None` if `directory` is not a work tree.
 pub fn excludes_of(directory: &Path) -> Option<Vec<u8>> {
     let file = repository(directory)?.join("info/exclude");
-    let text = open(&file).and_then(|file| read_regular(file, MAX_BYTES));
+    let text = open(&file).ok();
+    let text = text.and_then(|file| read_regular(file, MAX_BYTES));
     Some(text.unwrap_or_default())
 }
 
-/// Returns the path of the git index of the work tree `top`, which need not exist. Returns `None` if `top` is not
-/// a work tree.
-pub fn index_of(top: &Path) -> Option<PathBuf> {
-    Some(git_directory(top)?.join("index"))
+/// The repository of a work tree.
+pub(crate) struct WorkTree {
+    /// Its own git directory.
+    pub(crate) git: PathBuf,
+    /// The git directory that all its work trees share, with `config` and `info/exclude`.
+    pub(crate) common: PathBuf,
+}
+
+impl WorkTree {
+    /// Returns the repository of the work tree `top`. Returns `None` if `top` is not a work tree.
+    ///
+    /// # Errors
+    /// The reason, if it is one and its repository cannot be used, such as that of a work tree in a container.
+    pub(crate) fn of(top: &Path) -> Option<Result<Self, String>> {
+        let dot_git = top.join(".git");
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => "its repository is missing".to_owned(),
+            _ => format!("its repository cannot be opened: {error}"),
+        };
+        let found = match fs::metadata(&dot_git) {
+            Ok(found) => found,
+            Err(error) => {
+                let exists = fs::symlink_metadata(&dot_git).is_ok();
+                return exists.then(|| Err(failed(error)));
+            }
+        };
+        let is_pointer = !found.is_dir();
+        let git = if is_pointer {
+            // In a worktree or a submodule, `.git` is a file that names the directory.
+            top.join(read_pointer(&dot_git, "gitdir:")?)
+        } else {
+            dot_git
+        };
+        match fs::symlink_metadata(git.join("HEAD")) {
+            Ok(_) => {}
+            Err(error) if !is_pointer && error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(Err(failed(error))),
+        }
+        let common = match read_pointer(&git.join("commondir"), "") {
+            Some(common) => git.join(common),
+            None => git.clone(),
+        };
+        Some(Ok(Self { git, common }))
+    }
 }
 
 /// Returns the git directory that contains `info/exclude` of the work tree `top`.
 fn repository(top: &Path) -> Option<PathBuf> {
-    let git = git_directory(top)?;
-    Some(match read_pointer(&git.join("commondir"), "") {
-        Some(common) => git.join(common),
-        None => git,
-    })
-}
-
-/// Returns the git directory of the work tree `top`: its own one where several work trees share a repository.
-fn git_directory(top: &Path) -> Option<PathBuf> {
-    let mut git = top.join(".git");
-    if !fs::metadata(&git).ok()?.is_dir() {
-        // In a worktree or a submodule, `.git` is a file that names the directory.
-        git = top.join(read_pointer(&git, "gitdir:")?);
-    }
-    is_git_directory(&git).then_some(git)
-}
-
-fn is_git_directory(path: &Path) -> bool {
-    fs::symlink_metadata(path.join("HEAD")).is_ok()
+    Some(WorkTree::of(top)?.ok()?.common)
 }
 
 /// Reads the path in a one-line file, after `label`.
 fn read_pointer(file: &Path, label: &str) -> Option<PathBuf> {
-    let text = read_regular(open(file)?, limits::MAX_PATH_BYTES as u64)?;
+    let text = read_regular(open(file).ok()?, limits::MAX_PATH_BYTES as u64)?;
     let text = String::from_utf8(text).ok()?;
     let path = text.strip_prefix(label)?.trim();
     (!path.is_empty()).then(|| PathBuf::from(path))
@@ -245,7 +268,7 @@ fn read_regular(file: File, limit: u64) -> Option<Vec<u8>> {
 
 /// Opens a file of git without blocking if it is a named pipe.
 #[cfg(unix)]
-pub fn open(path: &Path) -> Option<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
 
@@ -253,10 +276,10 @@ pub fn open(path: &Path) -> Option<File> {
     options
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    crate::fs::retry_while_leased(|| options.open(path)).ok()
+    crate::fs::retry_while_leased(|| options.open(path))
 }
 
 #[cfg(not(unix))]
-pub(crate) fn open(path: &Path) -> Option<File> {
-    File::open(path).ok()
+pub fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
 }

@@ -490,7 +490,10 @@ impl Planner<'_> {
         let why = skipped
             .into_iter()
             .find(|skipped| skipped.path == text && skipped.encoded == encoded)
-            .map_or("it is ignored", |skipped| skipped.reason.as_str());
+            .map_or_else(
+                || self.now.git_index.why_ignored(path),
+                |skipped| skipped.reason.as_str(),
+            );
         Some(format!(
             "the file at this path is in no checkpoint ({why}); left as it is"
         ))

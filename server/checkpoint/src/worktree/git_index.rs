@@ -2,37 +2,32 @@
 //!
 //! Every repository that overlaps the work tree has an index that lists its tracked files. Only the
 //! ignored ones are kept here. They are computed again when an index or the rules change. A missing
-//! or unreadable index tracks nothing.
+//! index tracks nothing. While an index cannot be read, the paths that it tracked before are kept, and
+//! a skipped path says so.
 
-use std::{
-    collections::HashMap,
-    fs::File,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+mod repository;
+
+use std::{collections::HashMap, sync::Arc};
 
 use rayon::prelude::*;
 use sightline_workspace::{
     access::gitignore::bytes_of,
     cancel::Cancel,
     clock::now_nanos,
-    fs::dir::{FileInfo, FileType, stat_file},
+    git::index::GitIndex,
     gitignore_stack,
-    path::os_name,
+    path::{RelPath, os_name},
     thread_pool,
 };
 use twox_hash::XxHash3_128;
 
 use super::{
     capture_filter::{CaptureFilter, Decision, with_own},
-    snapshot::{ExclusionReason, Folder, FolderRules, Stamp},
+    snapshot::{ExclusionReason, Folder, FolderRules, Stamp, below},
 };
-use crate::error::Error;
+use crate::{error::Error, metadata::Skipped};
+use repository::{ListedPaths, Repository, has_ignored, is_below};
 
-/// Maximum size of an index, in bytes; some millions of files.
-const MAX_INDEX_BYTES: u64 = 1 << 30;
-/// Mode of a submodule in an index.
-const SUBMODULE: u32 = 0o160_000;
 /// Paths per parallel work item.
 const CHUNK: usize = 1024;
 
@@ -99,6 +94,33 @@ pub(crate) struct GitIndexState {
     /// trust its stamp.
     pub(crate) fingerprint: Option<u128>,
     pub(crate) tracked: TrackedPaths,
+    /// Repositories whose tracked files are not all known, and that have ignored files. Not saved:
+    /// they are read again every time.
+    pub(crate) unreadable: Vec<UnreadableIndex>,
+}
+
+/// A repository whose tracked files are not all known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnreadableIndex {
+    /// Its top folder, relative to the root; empty if that is above the root.
+    top: Vec<u8>,
+    why: String,
+}
+
+impl UnreadableIndex {
+    /// Returns the entry for the list of skipped paths.
+    pub(crate) fn skipped(&self) -> Skipped {
+        let (path, encoded) = below(&self.top, b".git").to_wire();
+        let reason = format!(
+            "the git index cannot be read ({}); tracked files that ignore rules match may be missing",
+            self.why
+        );
+        Skipped {
+            path,
+            encoded,
+            reason,
+        }
+    }
 }
 
 impl GitIndexState {
@@ -114,13 +136,9 @@ impl GitIndexState {
         hash.add(&filter.fingerprint().to_le_bytes());
         let base = filter.place(b"");
         let above = base.ancestors().find_map(|top| {
-            let index = Index::of(top)?;
+            let index = GitIndex::of(top)?;
             let below = bytes_of(base.strip_prefix(top).ok()?).into_owned();
-            Some(Repository {
-                top: Vec::new(),
-                below,
-                index,
-            })
+            Some(Repository::new(Vec::new(), below, index))
         });
         let mut repositories = Vec::from_iter(above);
         tree.visit(Folder::has_rules, |path, folder| {
@@ -133,30 +151,30 @@ impl GitIndexState {
                 hash.add(text.as_deref().unwrap_or_default());
             }
             if !path.is_empty()
-                && rules.excludes.is_some()
-                && let Some(index) = Index::of(&filter.place(path))
+                && rules.git
+                && let Some(index) = GitIndex::of(&filter.place(path))
             {
-                repositories.push(Repository {
-                    top: path.to_vec(),
-                    below: Vec::new(),
-                    index,
-                });
+                repositories.push(Repository::new(path.to_vec(), Vec::new(), index));
             }
         });
         // An outer repository comes before the ones inside it.
         repositories.sort_by(|left, right| left.top.cmp(&right.top));
         let mut is_settled = true;
-        for Repository { top, index, .. } in &repositories {
+        for Repository {
+            top, index, stamp, ..
+        } in &repositories
+        {
             let Stamp {
                 mtime,
                 ctime,
                 size,
                 inode,
                 ..
-            } = index.stamp;
-            is_settled &= index.stamp.is_settled(started_at);
+            } = *stamp;
+            is_settled &= stamp.is_settled(started_at);
             hash.add(top);
-            hash.add(index.path.as_os_str().as_encoded_bytes());
+            let path = index.as_ref().map(|index| index.path.as_os_str());
+            hash.add(path.unwrap_or_default().as_encoded_bytes());
             for number in [mtime, ctime, size.cast_signed(), inode.cast_signed()] {
                 hash.add(&number.to_le_bytes());
             }
@@ -165,18 +183,37 @@ impl GitIndexState {
         if fingerprint.is_some() && fingerprint == last.fingerprint {
             return Ok(last.clone());
         }
-        let tracked = find_tracked(filter, tree, &repositories, cancel)?;
-        Ok(Arc::new(Self {
-            fingerprint,
+        let found = find_tracked(filter, tree, &repositories, &last.tracked, cancel)?;
+        let FoundPaths {
             tracked,
+            mut unreadable,
+            is_sparse,
+        } = found;
+        let is_final = unreadable.is_empty() && !is_sparse;
+        unreadable.retain(|index| has_ignored(tree, &index.top));
+        Ok(Arc::new(Self {
+            fingerprint: fingerprint.filter(|_| is_final),
+            tracked,
+            unreadable,
         }))
+    }
+
+    /// Returns why a path that ignore rules match is not captured.
+    pub(crate) fn why_ignored(&self, path: &RelPath) -> &'static str {
+        let path = bytes_of(path.as_path());
+        let is_in = |index: &UnreadableIndex| is_below(&path, &index.top);
+        if self.unreadable.iter().any(is_in) {
+            "it is ignored, and whether git tracks it is unknown"
+        } else {
+            "it is ignored"
+        }
     }
 
     /// Copies the state so that it is computed again next time.
     pub(crate) fn unsettled(&self) -> Self {
         Self {
             fingerprint: None,
-            tracked: self.tracked.clone(),
+            ..self.clone()
         }
     }
 }
@@ -194,52 +231,12 @@ impl Hash {
     }
 }
 
-/// A repository that overlaps the work tree.
-struct Repository {
-    /// Its top folder, relative to the root.
-    top: Vec<u8>,
-    /// Path of the root in the repository, if that begins above the root.
-    below: Vec<u8>,
-    index: Index,
-}
-
-/// The index file of a repository, before it is read.
-struct Index {
-    path: PathBuf,
-    stamp: Stamp,
-}
-
-impl Index {
-    /// Finds the index of the repository at `top`. Returns `None` if there is no repository. An
-    /// unusable index has an empty stamp.
-    fn of(top: &Path) -> Option<Self> {
-        let path = gitignore_stack::index_of(top)?;
-        let stamp = gitignore_stack::open(&path).and_then(|file| stamp(&file));
-        Some(Self {
-            path,
-            stamp: stamp.unwrap_or_default(),
-        })
-    }
-
-    /// Returns the paths in the index, and whether each is a submodule.
-    fn paths(&self) -> Vec<(Vec<u8>, bool)> {
-        if self.stamp == Stamp::default() {
-            return Vec::new();
-        }
-        sightline_workspace::git::isolate();
-        let Ok(index) = git2::Index::open(&self.path) else {
-            return Vec::new();
-        };
-        index
-            .iter()
-            .map(|entry| (entry.path, entry.mode == SUBMODULE))
-            .collect()
-    }
-}
-
-fn stamp(file: &File) -> Option<Stamp> {
-    let FileInfo { kind, stamp, .. } = stat_file(file).ok()?;
-    (kind == FileType::File && stamp.size <= MAX_INDEX_BYTES).then_some(stamp)
+/// The ignored ones of all tracked paths.
+struct FoundPaths {
+    tracked: TrackedPaths,
+    unreadable: Vec<UnreadableIndex>,
+    /// Whether the paths also depend on which folders exist.
+    is_sparse: bool,
 }
 
 /// Decision about a folder.
@@ -271,8 +268,9 @@ fn find_tracked(
     filter: &CaptureFilter<'_>,
     tree: &Folder,
     repositories: &[Repository],
+    before: &TrackedPaths,
     cancel: &Cancel,
-) -> Result<TrackedPaths, Error> {
+) -> Result<FoundPaths, Error> {
     let mut folders = FolderStates {
         filter,
         tree,
@@ -284,19 +282,44 @@ fn find_tracked(
     };
     folders.known.insert(Vec::new(), root);
     let mut tracked = Vec::new();
+    let mut unreadable = Vec::new();
+    let mut is_sparse = false;
     for repository in repositories {
         cancel.check()?;
+        let ListedPaths {
+            paths: found,
+            problem,
+            is_sparse: has_sparse,
+        } = repository.tracked_paths(tree);
+        is_sparse |= has_sparse;
         let mut files = Vec::new();
         let mut submodules = Vec::new();
-        for (path, is_submodule) in repository.index.paths() {
-            let Some(path) = repository.below_root(path) else {
-                continue;
-            };
+        for (path, is_submodule) in found {
             if is_submodule {
                 submodules.push(path)
             } else {
                 files.push(path)
             }
+        }
+        if let Some(why) = problem {
+            let is_innermost = |path: &[u8]| {
+                let inner = repositories
+                    .iter()
+                    .filter(|other| is_below(path, &other.top));
+                inner
+                    .max_by_key(|other| other.top.len())
+                    .is_some_and(|innermost| innermost.top == repository.top)
+            };
+            for path in before.paths().iter().filter(|path| is_innermost(path)) {
+                match path.strip_suffix(b"/") {
+                    Some(folder) => submodules.push(folder.to_vec()),
+                    None => files.push(path.to_vec()),
+                }
+            }
+            unreadable.push(UnreadableIndex {
+                top: repository.top.clone(),
+                why,
+            });
         }
         for path in submodules {
             if folders.submodule(&path) {
@@ -318,24 +341,11 @@ fn find_tracked(
     let left = folders.known.into_iter();
     let left = left.filter(|(_, place)| place.inclusion == Inclusion::Skipped);
     tracked.extend(left.map(|(path, _)| [&*path, b"/"].concat().into()));
-    Ok(TrackedPaths::new(tracked))
-}
-
-impl Repository {
-    /// Converts a path of the index to one relative to the root. Returns `None` if it is outside
-    /// the root or invalid.
-    fn below_root(&self, path: Vec<u8>) -> Option<Vec<u8>> {
-        let path = match (&*self.top, &*self.below) {
-            (b"", b"") => path,
-            (b"", below) => path.strip_prefix(below)?.strip_prefix(b"/")?.to_vec(),
-            (top, _) => [top, b"/", &path].concat(),
-        };
-        // An index can contain arbitrary bytes.
-        let is_path = path
-            .split(|byte| *byte == b'/')
-            .all(|name| !matches!(name, b"" | b"." | b".." | b".git"));
-        is_path.then_some(path)
-    }
+    Ok(FoundPaths {
+        tracked: TrackedPaths::new(tracked),
+        unreadable,
+        is_sparse,
+    })
 }
 
 impl FolderStates<'_> {

@@ -9,7 +9,7 @@ use sightline_workspace::{
 use super::{
     capture_filter::CaptureFilter,
     exclusions::{PathSalt, SavedExclusions},
-    git_index::{GitIndexState, TrackedPaths},
+    git_index::{GitIndexState, TrackedPaths, UnreadableIndex},
     permissions::RestrictedPath,
     saved_paths,
     snapshot::Folder,
@@ -54,8 +54,13 @@ impl Scan {
         filter_fingerprint: u128,
         salt: PathSalt,
     ) -> Self {
+        let mut skipped = saved_paths::skipped(&tree);
+        if !git_index.unreadable.is_empty() {
+            skipped.extend(git_index.unreadable.iter().map(UnreadableIndex::skipped));
+            skipped.sort_unstable();
+        }
         Self {
-            skipped: Arc::new(saved_paths::skipped(&tree)),
+            skipped: Arc::new(skipped),
             files: tree.files,
             bytes: tree.bytes,
             exclusions: Arc::new(saved_paths::exclusions(&tree, salt)),
@@ -75,7 +80,8 @@ impl Scan {
         filter_fingerprint: u128,
     ) -> Self {
         let is_judged = self.filter_fingerprint == filter_fingerprint
-            && self.git_index.tracked == git_index.tracked;
+            && self.git_index.tracked == git_index.tracked
+            && self.git_index.unreadable == git_index.unreadable;
         if is_judged && Arc::ptr_eq(&self.tree, &tree) {
             Self {
                 git_index,

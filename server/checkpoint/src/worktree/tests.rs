@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::{
     capture_filter::CaptureFilter,
     exclusions::{MAX_BYTES, SavedExclusions},
-    git_index::{GitIndexState, TrackedPaths},
+    git_index::GitIndexState,
     scan::{Scan, ScanOptions, scan},
     snapshot::{File, Folder, Node, Parts, Stamp},
 };
@@ -440,7 +440,7 @@ fn an_irrelevant_index_change_keeps_the_tree() {
     let empty = Scan {
         git_index: Arc::new(GitIndexState {
             fingerprint: before.git_index.fingerprint,
-            tracked: TrackedPaths::default(),
+            ..GitIndexState::default()
         }),
         ..before.clone()
     };

@@ -136,6 +136,13 @@ impl Ground {
         created.unwrap().id
     }
 
+    /// Returns the skipped paths of a checkpoint.
+    pub(crate) fn skipped(&self, id: Oid) -> Vec<String> {
+        let checkpoint = self.checkpoints.get(id).unwrap();
+        let skipped = checkpoint.metadata.skipped.iter();
+        skipped.map(|skipped| skipped.path.clone()).collect()
+    }
+
     pub(crate) fn preview(&self, wanted: &RestoreTarget, unsaved: &[&str]) -> Preview {
         let unsaved: Vec<RelPath> = unsaved.iter().map(|path| rel(path)).collect();
         self.job(|job| self.checkpoints.preview(job, wanted, &unsaved))

@@ -206,37 +206,187 @@ fn every_repository_applies_to_its_own_folders() {
     assert_eq!(files.len(), expected.len() - 2);
 }
 
+/// Formats of the index, and the commands that create them.
+const FORMATS: [(&str, &str, &[&[&str]]); 6] = [
+    ("plain", "sha1", &[]),
+    ("SHA-256", "sha256", &[]),
+    (
+        "version 4",
+        "sha1",
+        &[&["update-index", "--index-version", "4"]],
+    ),
+    (
+        "without checksum",
+        "sha1",
+        &[&["config", "index.skipHash", "true"]],
+    ),
+    ("split", "sha1", &[&["update-index", "--split-index"]]),
+    (
+        "sparse",
+        "sha1",
+        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]],
+    ),
+];
+
 #[test]
-fn an_unusable_index_tracks_nothing() {
+fn every_kind_of_index_is_read() {
+    for (what, object_format, commands) in FORMATS {
+        let ground = Ground::new(&[
+            (".gitignore", "build/\n*.gen\n"),
+            ("app/build/keep.txt", "1"),
+            ("app/build/junk.txt", "1"),
+            ("app/model.gen", "1"),
+            ("lib/a/x.gen", "1"),
+            ("lib/b.gen", "1"),
+        ]);
+        ground.git(&["init", "-q", "--object-format", object_format]);
+        ground.git(&["add", "-f", "."]);
+        ground.git(&["rm", "-q", "--cached", "app/build/junk.txt"]);
+        ground.git(&["commit", "-qm", "c"]);
+        for command in commands {
+            ground.git(command);
+        }
+        if what == "split" {
+            // The split index alone lists only this one.
+            ground.write(&[("app/build/later.txt", "1")]);
+            ground.git(&["add", "-f", "app/build/later.txt"]);
+        }
+        let id = ground.create();
+        let files = ["app/build/keep.txt", "app/model.gen"];
+        ground.write(&files.map(|file| (file, "2")));
+        ground.write(&[("app/build/junk.txt", "2")]);
+        ground.restore(id);
+        for file in files {
+            assert_eq!(ground.read(file), "1", "{what}: {file}");
+        }
+        assert_eq!(ground.read("app/build/junk.txt"), "2", "{what}");
+        assert_eq!(ground.skipped(id), [""; 0], "{what}");
+    }
+}
+
+/// Files in a folder that a sparse index does not list, and that exists nevertheless.
+#[test]
+fn files_in_a_sparse_folder_are_captured() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);
-    bench.write(".gitignore", "*.log\n");
+    bench.write(".gitignore", "*.gen\n");
+    for path in ["app/a", "lib/deep/x.gen", "lib/y.gen"] {
+        bench.write(path, "1");
+    }
+    git_in(&bench.ws, &["add", "-f", "."]);
+    git_in(&bench.ws, &["commit", "-qm", "c"]);
+    let set = ["sparse-checkout", "set", "--cone", "--sparse-index", "app"];
+    git_in(&bench.ws, &set);
+    assert_eq!(bench.files(&bench.create()), [".gitignore", "app/a"]);
+    bench.write("lib/deep/x.gen", "2");
+    bench.write("lib/junk.gen", "2");
+    let checkpoint = bench.create();
+    let files = [".gitignore", "app/a", "lib/deep/x.gen"];
+    assert_eq!(bench.files(&checkpoint), files);
+    assert_eq!(checkpoint.metadata.skipped, []);
+}
+
+const UNREADABLE: &str = "the git index cannot be read";
+
+/// An index that cannot be read does not mean that nothing is tracked.
+#[test]
+fn an_unreadable_index_is_reported() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(".gitignore", "*.log\nout/\n");
     bench.write("keep.log", "");
-    git_in(&bench.ws, &["add", "-f", "keep.log"]);
+    bench.write("out/keep", "");
+    bench.write("out/junk", "");
+    git_in(&bench.ws, &["add", "-f", "keep.log", "out/keep"]);
     let index = bench.ws.join(".git/index");
     let good = fs::read(&index).unwrap();
-    assert_eq!(bench.files(&bench.create()), [".gitignore", "keep.log"]);
-    fs::write(&index, &good[..good.len() - 10]).unwrap();
-    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
-    fs::write(&index, "").unwrap();
-    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    let tracked = [".gitignore", "keep.log", "out/keep"];
+    let assert_created = |files: &[&str], is_reported: bool| {
+        let checkpoint = bench.create();
+        assert_eq!(bench.files(&checkpoint), files);
+        let skipped = checkpoint.metadata.skipped.iter();
+        let skipped: Vec<_> = skipped
+            .map(|it| (&*it.path, it.reason.contains(UNREADABLE)))
+            .collect();
+        let reported: &[(&str, bool)] = if is_reported { &[(".git", true)] } else { &[] };
+        assert_eq!(skipped, reported);
+    };
+    assert_created(&tracked, false);
+    let mut unknown_extension = good.clone();
+    unknown_extension.splice(good.len() - 20..good.len() - 20, *b"new!\0\0\0\0");
+    for content in [&good[..good.len() - 10], b"", &unknown_extension] {
+        fs::write(&index, content).unwrap();
+        assert_created(&tracked, true);
+        // Twice, also if nothing changed.
+        assert_created(&tracked, true);
+        assert_eq!(told(&bench, &["out/junk"]), tracked);
+    }
     fs::remove_file(&index).unwrap();
-    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
     fs::create_dir(&index).unwrap();
-    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    assert_created(&tracked, true);
     fs::remove_dir(&index).unwrap();
     // A named pipe without a writer does not block.
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&index)
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert_eq!(bench.files(&bench.create()), [".gitignore"]);
+    let pipe = std::process::Command::new("mkfifo").arg(&index).status();
+    assert!(pipe.unwrap().success());
+    assert_created(&tracked, true);
     fs::remove_file(&index).unwrap();
     fs::write(&index, &good).unwrap();
-    assert_eq!(bench.files(&bench.create()), [".gitignore", "keep.log"]);
+    assert_created(&tracked, false);
+    // Without an index, git tracks nothing.
+    fs::remove_file(&index).unwrap();
+    assert_created(&[".gitignore"], false);
+    // Nothing is known from before.
+    fs::write(&index, "").unwrap();
+    assert_created(&[".gitignore"], true);
+    // Nothing can be missing if nothing is ignored.
+    bench.write(".gitignore", "");
+    let checkpoint = bench.create();
+    assert_eq!(checkpoint.metadata.skipped, []);
+}
+
+/// A work tree whose repository is elsewhere, such as outside of a container.
+#[test]
+fn a_missing_repository_is_reported() {
+    for (is_warm, is_link) in [(true, false), (false, false), (false, true)] {
+        let bench = Bench::at("tree");
+        let main = bench.parent.join("main");
+        fs::create_dir(&main).unwrap();
+        git_in(&main, &["init", "-q"]);
+        fs::write(main.join(".gitignore"), "*.log\n").unwrap();
+        fs::write(main.join("keep.log"), "").unwrap();
+        git_in(&main, &["add", "-f", "."]);
+        git_in(&main, &["commit", "-qm", "c"]);
+        fs::remove_dir(&bench.ws).unwrap();
+        if is_link {
+            fs::create_dir(&bench.ws).unwrap();
+            bench.write(".gitignore", "*.log\n");
+            bench.write("keep.log", "");
+            std::os::unix::fs::symlink(main.join(".git"), bench.ws.join(".git")).unwrap();
+        } else {
+            git_in(&main, &["worktree", "add", "-q", "../tree", "-b", "b"]);
+        }
+        bench.write("junk.log", "");
+        if is_warm {
+            bench.create();
+        }
+        fs::rename(&main, bench.parent.join("elsewhere")).unwrap();
+        let checkpoint = bench.create();
+        let files: &[&str] = if is_warm {
+            &[".gitignore", "keep.log"]
+        } else {
+            &[".gitignore"]
+        };
+        assert_eq!(bench.files(&checkpoint), files);
+        let [skipped] = &checkpoint.metadata.skipped[..] else {
+            panic!("{:?}", checkpoint.metadata.skipped);
+        };
+        assert_eq!(skipped.path, ".git");
+        assert!(
+            skipped.reason.contains("its repository is missing"),
+            "{}",
+            skipped.reason
+        );
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! process.
 
 pub mod config;
+pub mod index;
 mod repository;
 
 use std::{path::Path, sync::Once};

@@ -175,6 +175,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
         git_index: Arc::new(GitIndexState {
             fingerprint: header.index_fingerprint,
             tracked: TrackedPaths::new(tracked),
+            unreadable: Vec::new(),
         }),
         stored: header.stored,
     })
@@ -307,6 +308,7 @@ mod tests {
                 fingerprint: Some(7),
                 tracked: TrackedPaths::new(vec![
                     b"out/k".as_slice().into(),
+                unreadable: Vec::new(),
                     b"a.log".as_slice().into(),
                 ]),
             }),

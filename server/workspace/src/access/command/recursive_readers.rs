@@ -2,6 +2,8 @@
 //!
 //! The search is bounded. A command is denied if the bound is reached before the result is known.
 
+mod tracked_files;
+
 use std::{
     collections::VecDeque,
     fs,
@@ -14,11 +16,9 @@ use sightline_protocol::settings::RecursiveReaders;
 use super::{
     CommandChecker, MAX_TIME,
     invocation::Invocation,
-    name_filter::{NameFilter, NamePattern, TreeEntry, below_top},
-    options::{ProgramUse, excluded_path},
-    program_table::{
-        self, DefaultOperand, FolderReader, PatternStyle, Visibility, WrittenOperand, has,
-    },
+    name_filter::{NameFilter, TreeEntry},
+    options::ProgramUse,
+    program_table::{self, DefaultOperand, FolderReader, Visibility, WrittenOperand, has},
     shell::ShellState,
 };
 use crate::{
@@ -30,8 +30,6 @@ use crate::{
 
 /// Maximum directory entries visited for one command.
 pub(super) const MAX_ENTRIES: usize = 200_000;
-/// Maximum git index that is read, in bytes.
-const MAX_INDEX_BYTES: u64 = 64 << 20;
 /// Maximum denied files reported per directory.
 const MAX_NAMED: usize = 20;
 
@@ -328,93 +326,6 @@ impl CommandChecker<'_> {
         });
         Some(below.collect())
     }
-
-    /// Checks the files tracked by a git repository.
-    fn check_tracked_files(
-        &mut self,
-        dir: &Path,
-        reader: &FolderReader,
-        invocation: &Invocation,
-        used: &ProgramUse,
-    ) {
-        let Some(dir) = fs::canonicalize(dir).ok().filter(|dir| dir.is_dir()) else {
-            return;
-        };
-        let Some((top, index)) = dir
-            .ancestors()
-            .find_map(|top| Some((top, gitignore_stack::index_of(top)?)))
-        else {
-            return;
-        };
-        if self
-            .search_roots(top, ".")
-            .is_none_or(|tops| tops.is_empty())
-        {
-            return;
-        }
-        let below = dir
-            .strip_prefix(top)
-            .unwrap_or(Path::new(""))
-            .to_string_lossy();
-        let Some(wanted) = pathspecs(invocation, used, &dir, &below) else {
-            return;
-        };
-        let filter = NameFilter::of_pathspecs(invocation, used, &below);
-        let program = format!("git {}", subcommand(invocation, used));
-        let search = TreeSearch {
-            program: &program,
-            hint: reader.hint,
-            skips_hidden: false,
-            skips_ignored: false,
-            visit: &|entry| {
-                let is_wanted = |pattern: &NamePattern| {
-                    pattern.is_too_large()
-                        || ancestors(entry.path).any(|path| pattern.matches(&at(path)))
-                };
-                let is_kept = ancestors(entry.path).all(|path| filter.keeps(&at(path)));
-                EntryAction {
-                    reads: is_kept && (wanted.is_empty() || wanted.iter().any(is_wanted)),
-                    enters: false,
-                }
-            },
-        };
-        let is_readable = gitignore_stack::open(&index)
-            .and_then(|file| file.metadata().ok())
-            .is_some_and(|about| about.is_file() && about.len() <= MAX_INDEX_BYTES);
-        if !is_readable {
-            // Without an index, no file is tracked.
-            if index.exists() {
-                self.refuse_undecided(&search, ".", self.denied.len());
-            }
-            return;
-        }
-        crate::git::isolate();
-        let Ok(index) = git2::Index::open(&index) else {
-            return self.refuse_undecided(&search, ".", self.denied.len());
-        };
-        let how = search.how(".");
-        let before = self.denied.len();
-        for entry in index.iter() {
-            if self.denied.len() >= before + MAX_NAMED {
-                return;
-            }
-            if self.tree_left == 0 || self.started.elapsed() > self.tree_time() {
-                return self.refuse_undecided(&search, ".", before);
-            }
-            self.tree_left -= 1;
-            let path = String::from_utf8_lossy(&entry.path);
-            let place = top.join(&*path);
-            let denial =
-                AbsPath::new(&place).and_then(|place| self.view.denial_of(&place, || false));
-            let Some(denial) = denial.filter(counts) else {
-                continue;
-            };
-            if (search.visit)(&at(&path)).reads {
-                let shown = denial.named_in(&path).unwrap_or(".").to_owned();
-                self.deny(&shown, &how, denial);
-            }
-        }
-    }
 }
 
 /// Returns whether the given options make a program read directories.
@@ -425,71 +336,6 @@ pub(super) fn reads_folders(reader: &FolderReader, used: &ProgramUse) -> bool {
     };
     used.is_set(reader.when)
         || (has(used.program.names, "grep") && used.options.iter().any(recurses))
-}
-
-/// Creates an entry for a file.
-fn at(path: &str) -> TreeEntry<'_> {
-    TreeEntry {
-        path,
-        is_dir: false,
-        depth: 0,
-    }
-}
-
-/// Returns the path and its ancestors.
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
-    folders.chain(std::iter::once(path))
-}
-
-fn subcommand<'a>(invocation: &'a Invocation, used: &ProgramUse) -> &'a str {
-    let mut words = (used.at..invocation.len()).filter_map(|at| invocation.exact(at));
-    words
-        .find(|word| has(used.program.subcommands, word))
-        .unwrap_or_default()
-}
-
-/// Returns the pathspecs of what git reads; empty if it reads everything, `None` if it reads single
-/// objects.
-fn pathspecs(
-    invocation: &Invocation,
-    used: &ProgramUse,
-    dir: &Path,
-    below: &str,
-) -> Option<Vec<NamePattern>> {
-    let mut wanted = Vec::new();
-    let mut objects = 0;
-    let is_grep = has(used.program.subcommands, "grep");
-    for at in used.paths() {
-        let Some(word) = invocation.exact(*at) else {
-            continue;
-        };
-        if excluded_path(word).is_some() {
-            continue;
-        }
-        let path = word
-            .strip_prefix(":/")
-            .or_else(|| word.strip_prefix(":(top)"));
-        let is_path = invocation.is_behind_dashes(*at)
-            || path.is_some()
-            || (!word.starts_with(':') && (dir.join(word).exists() || word.contains('*')));
-        if is_path {
-            let text = below_top(path.unwrap_or(word), below, path.is_some());
-            let text = if text.is_empty() { "*" } else { &text };
-            wanted.push(NamePattern::new(text, PatternStyle::Whole));
-        } else if word.contains(':') && !is_grep {
-            // `HEAD:path` names a single file.
-            objects += 1;
-        }
-    }
-    let others = used.paths().len() - wanted.len();
-    if objects > 0 && objects == others {
-        return None;
-    }
-    if wanted.is_empty() && is_grep && !below.is_empty() {
-        wanted.push(NamePattern::new(below, PatternStyle::Whole));
-    }
-    Some(wanted)
 }
 
 /// Returns whether the denial matters for a recursive read. Rule files contain no secrets, so

@@ -3,6 +3,7 @@
 mod command_readers;
 mod commands;
 mod everyday_commands;
+mod git_index;
 mod hostile_commands;
 mod nested_rules;
 mod open;
