@@ -5,10 +5,7 @@
 //! exist when the checkpoint was created: a file that was ignored, denied or skipped at that time is
 //! missing from its tree, see [`ExcludedThen`].
 
-use std::{
-    collections::{HashMap, HashSet},
-    ffi::OsStr,
-};
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 use sightline_workspace::{
@@ -18,6 +15,7 @@ use sightline_workspace::{
 
 mod exclusions;
 pub(super) mod protected_paths;
+pub(super) mod repository_folders;
 pub(super) mod undo_scope;
 
 use super::{
@@ -29,13 +27,14 @@ use super::{
             odb::Odb,
         },
         tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
-        worktree::{reserved_names, scan::Scan},
+        worktree::scan::Scan,
     },
     types::{Action, Change, Conflict, ConflictCause, Preview},
 };
 use crate::error::Error;
 use exclusions::unreadable_conflicts;
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
+use repository_folders::RepositoryFolders;
 use undo_scope::{Later, UndoScope, folders_above};
 
 /// Change of one path.
@@ -166,6 +165,8 @@ pub(super) fn plan(
     let from_rules = rule_files(job, reader, target.tree);
     let mut planner = Planner {
         job,
+        reader,
+        target: target.tree,
         walker,
         now,
         deleted: HashSet::new(),
@@ -345,6 +346,9 @@ const UNSAVED: &str = "unsaved text in the editor";
 
 struct Planner<'a> {
     job: &'a Job<'a>,
+    reader: &'a Odb,
+    /// Tree of the checkpoint.
+    target: Oid,
     walker: &'a mut DirWalker,
     now: &'a Scan,
     /// Files, links and empty folders that are deleted.
@@ -373,6 +377,7 @@ impl Planner<'_> {
             denied: DeniedPaths::new(self.job),
             own_data: self.own_data,
             rule_files: self.rule_files,
+            repositories: RepositoryFolders::new(self.job, self.reader, self.target, self.walker),
         };
         let mut denied_count = 0_u64;
         self.deleted.clear();
@@ -390,8 +395,9 @@ impl Planner<'_> {
                     denied_count += 1;
                     continue;
                 }
-                Some(Protection::Reported(why)) => {
-                    decisions.leave(path, why);
+                Some(Protection::Reported(conflict)) => {
+                    decisions.left_alone.insert(path.clone());
+                    decisions.conflicts.push(conflict);
                     continue;
                 }
                 None => {}
@@ -446,6 +452,7 @@ impl Planner<'_> {
             decisions.leave(path, reason);
         }
         decisions.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        decisions.conflicts.dedup();
         decisions.conflicts.extend(denied_conflict(denied_count));
         Ok(decisions)
     }
@@ -525,9 +532,8 @@ impl Planner<'_> {
     /// Checks a single folder for [`Self::parent_obstacle`].
     fn folder_obstacle(&mut self, folder: &RelPath) -> Option<String> {
         // Opening it follows no links.
-        if let Ok(dir) = self.walker.open_dir(folder) {
-            return is_git_directory(dir)
-                .then(|| format!("{folder} is a git directory; left as it is"));
+        if self.walker.open_dir(folder).is_ok() {
+            return None;
         }
         match self.walker.stat(folder) {
             Ok(Some(found)) if found.kind != FileType::Directory => {
@@ -565,12 +571,6 @@ impl Planner<'_> {
         }
         true
     }
-}
-
-/// Detects git directories with names other than `.git`.
-fn is_git_directory(dir: &Dir) -> bool {
-    let mut names = reserved_names::GIT_DIRECTORY_ENTRIES.iter();
-    names.all(|name| matches!(dir.stat(OsStr::new(name)), Ok(Some(_))))
 }
 
 /// Returns whether one side is an empty folder.

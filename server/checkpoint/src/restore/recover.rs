@@ -114,7 +114,8 @@ impl Checkpoints {
         let left_alone = journal.left_alone().unwrap_or_default();
         let own_data = self.own_data();
         let except = (&left_alone, own_data.as_ref());
-        let steps_between = |trees| recovery_steps(job, &reader, trees, &paths, except);
+        let root = walker.clone_root();
+        let steps_between = |trees| recovery_steps(job, &reader, trees, &paths, except, &root);
         let forward = steps_between((undo.tree, target.tree))?;
         let mut kept = BTreeMap::new();
         let cleaned_up = clean_up(walker, &reader, journal.undo, &forward.steps, &mut kept);

@@ -2,6 +2,9 @@
 //!
 //! Decisions go from the top down: nothing below an excluded folder is captured.
 
+pub(crate) mod repository_data;
+pub(crate) mod reserved_names;
+
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -15,11 +18,9 @@ use sightline_workspace::{
 
 use twox_hash::XxHash3_128;
 
-use super::{
-    reserved_names,
-    snapshot::{self, ExclusionReason, FolderRules},
-};
+use super::snapshot::{self, ExclusionReason, FolderRules};
 use crate::job::Settings;
+use repository_data::OwnRepository;
 
 /// The rules that apply to the whole work tree, without the ignore files in its folders.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub(crate) struct CaptureFilter<'a> {
     above: Vec<IgnoreFile>,
     /// The server's data directory, if it is below the root.
     own_data: Option<RelPath>,
+    pub(crate) own_repository: OwnRepository,
 }
 
 /// What happens to an entry.
@@ -65,6 +67,7 @@ impl<'a> CaptureFilter<'a> {
             base: base.to_path_buf(),
             above: gitignore_stack::files_above(base, base),
             own_data,
+            own_repository: OwnRepository::new(base),
         }
     }
 

@@ -7,6 +7,7 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    capture_filter::repository_data::VersionControl,
     exclusions::PathHash,
     permissions::{ReadPermission, ReadPermissionSet},
 };
@@ -127,8 +128,8 @@ pub(crate) enum ExclusionReason {
     TooLong,
     /// The server's data directory.
     OwnData,
-    /// A git directory with another name than `.git`.
-    GitDirectory,
+    /// The own data of a version control system, apart from `.git`.
+    RepositoryData(VersionControl),
     /// A folder whose access rules cannot be used.
     RulesUnusable,
 }
@@ -141,7 +142,7 @@ impl ExclusionReason {
             Self::TooLarge(_)
                 | Self::Unreadable(_)
                 | Self::Unstable
-                | Self::GitDirectory
+                | Self::RepositoryData(_)
                 | Self::RulesUnusable
         )
     }
@@ -166,7 +167,7 @@ impl fmt::Display for ExclusionReason {
             Self::InvalidName => f.write_str("git does not allow this name"),
             Self::TooLong => f.write_str("the path is too long"),
             Self::OwnData => f.write_str("contains the server's own data"),
-            Self::GitDirectory => f.write_str("a git repository's own data"),
+            Self::RepositoryData(system) => system.fmt(f),
             Self::RulesUnusable => f.write_str("its access rules cannot be used"),
         }
     }

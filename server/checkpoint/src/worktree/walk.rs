@@ -30,9 +30,11 @@ use sightline_workspace::{
 };
 
 use super::{
-    capture_filter::IgnoreStack,
+    capture_filter::{
+        IgnoreStack,
+        repository_data::{VersionControl, is_marker, system_of, system_of_dir},
+    },
     read_file::{self, ReadOutcome, is_resource_error, resource_error},
-    reserved_names::GIT_DIRECTORY_ENTRIES,
     snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
     walk::{
         dir_task::{DirState, DirTask, EntryResult, PathTree, assemble},
@@ -50,6 +52,13 @@ enum Opened<'a> {
     Dir(DirContext<'a>),
     /// The folder is not captured.
     Excluded(EntryResult),
+}
+
+impl Opened<'_> {
+    fn of_system(system: VersionControl) -> Self {
+        let reason = ExclusionReason::RepositoryData(system);
+        Self::Excluded(EntryResult::Excluded(reason))
+    }
 }
 
 impl Walk<'_> {
@@ -102,9 +111,10 @@ impl Walk<'_> {
             Ok(opened) => opened,
             Err(error) => return failed_to_open(&error),
         };
-        if has_become_git_directory(task, &dir) {
-            let reason = ExclusionReason::GitDirectory;
-            return Ok(Opened::Excluded(EntryResult::Excluded(reason)));
+        if self.may_become_repository_data(task)
+            && let Some(system) = system_of_dir(&self.name(task), &dir)
+        {
+            return Ok(Opened::of_system(system));
         }
         let known = task.last.as_ref().filter(|last| {
             let is_known = is_same_folder(&last.stamp, &stamp) && last.settled && !task.reevaluate;
@@ -142,9 +152,8 @@ impl Walk<'_> {
             Ok(names) => names,
             Err(error) => return failed_to_open(&error),
         };
-        if is_git_directory(&names) {
-            let reason = ExclusionReason::GitDirectory;
-            return Ok(Opened::Excluded(EntryResult::Excluded(reason)));
+        if let Some(system) = self.system_of(task, &names) {
+            return Ok(Opened::of_system(system));
         }
         let rules = match self.rules(task, &dir, &names) {
             Ok(rules) => rules,
@@ -168,6 +177,43 @@ impl Walk<'_> {
         }))
     }
 
+    /// Returns the name of a folder.
+    fn name(&self, task: &DirTask<'_>) -> Box<[u8]> {
+        if task.parent.is_some() {
+            return task.name.clone();
+        }
+        let root = self.options.filter.place(b"");
+        let name = root.file_name().unwrap_or_default();
+        name.as_encoded_bytes().into()
+    }
+
+    /// Returns whether a walk of some paths contains entries by which a folder is recognized as the
+    /// data of a version control system.
+    fn may_become_repository_data(&self, task: &DirTask<'_>) -> bool {
+        let Some(paths) = task.paths else {
+            return false;
+        };
+        let name = self.name(task);
+        paths.names.keys().any(|entry| is_marker(&name, entry))
+    }
+
+    /// Returns the version control system whose data a folder with these names contains.
+    fn system_of(&self, task: &DirTask<'_>, names: &[ListedName]) -> Option<VersionControl> {
+        let is_worktree = || {
+            let is_linked =
+                find(names, ".git").is_some_and(|git| git.kind != Some(FileType::Directory));
+            let filter = self.options.filter;
+            let is_below = task.parent.is_some();
+            is_below
+                && is_linked
+                && filter
+                    .own_repository
+                    .has_worktree(&filter.place(&task.path()))
+        };
+        system_of(&self.name(task), |name| Some(find(names, name)?.kind))
+            .or_else(|| is_worktree().then_some(VersionControl::GitWorktree))
+    }
+
     /// Reads the rules of a folder with these names.
     ///
     /// # Errors
@@ -181,12 +227,8 @@ impl Walk<'_> {
         let path = task.path();
         let all = names.iter().map(|name| &*name.name);
         self.options.filter.note_names(&path, all);
-        let find = |wanted: &[u8]| {
-            let index = names.binary_search_by(|name| (*name.name).cmp(wanted));
-            index.ok().map(|index| &names[index])
-        };
-        let git = find(b".git").is_some();
-        let gitignore = find(gitignore_stack::FILE_NAME.as_bytes())
+        let git = find(names, ".git").is_some();
+        let gitignore = find(names, gitignore_stack::FILE_NAME)
             .filter(|entry| matches!(entry.kind, Some(FileType::File) | None));
         let rules = FolderRules {
             git,
@@ -341,34 +383,10 @@ fn names(dir: &Dir) -> io::Result<Vec<ListedName>> {
     Ok(names)
 }
 
-/// Returns whether these are the names of a git directory. `objects` and `refs` may be links.
-fn is_git_directory(names: &[ListedName]) -> bool {
-    GIT_DIRECTORY_ENTRIES.iter().all(|wanted| {
-        let found = names.binary_search_by(|name| (*name.name).cmp(wanted.as_bytes()));
-        found.is_ok_and(|index| is_git_directory_entry(wanted, names[index].kind))
-    })
-}
-
-/// Returns whether the folder is a git directory now, in a walk of some paths.
-fn has_become_git_directory(task: &DirTask<'_>, dir: &Dir) -> bool {
-    let is_wanted = |name: &&str| {
-        task.paths
-            .is_some_and(|paths| paths.names.contains_key(name.as_bytes()))
-    };
-    GIT_DIRECTORY_ENTRIES.iter().any(is_wanted)
-        && GIT_DIRECTORY_ENTRIES.iter().all(|name| {
-            matches!(dir.stat(OsStr::new(name)), Ok(Some(found))
-                if is_git_directory_entry(name, Some(found.kind)))
-        })
-}
-
-fn is_git_directory_entry(name: &str, kind: Option<FileType>) -> bool {
-    match kind {
-        Some(FileType::File) => name == "HEAD",
-        Some(FileType::Directory) => name != "HEAD",
-        Some(FileType::Symlink) | None => true,
-        Some(FileType::Special(_)) => false,
-    }
+/// Finds a name in a sorted list.
+fn find<'a>(names: &'a [ListedName], wanted: &str) -> Option<&'a ListedName> {
+    let index = names.binary_search_by(|name| (*name.name).cmp(wanted.as_bytes()));
+    index.ok().map(|index| &names[index])
 }
 
 /// Reads a `.gitignore`. Returns an empty text if it cannot be read.

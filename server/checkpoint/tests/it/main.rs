@@ -22,3 +22,4 @@ mod restore;
 mod restore_support;
 mod special_files;
 mod tracked;
+mod version_control;

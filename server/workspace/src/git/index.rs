@@ -70,6 +70,13 @@ impl GitIndex {
         }))
     }
 
+    /// Returns whether this is an additional worktree of the same repository.
+    pub fn is_worktree_of(&self, other: &Self) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        self.path.parent() != Some(&*self.common)
+            && real(&self.common).is_some_and(|common| real(&other.common) == Some(common))
+    }
+
     /// Opens the file. Returns `None` if it does not exist: then nothing is tracked.
     ///
     /// # Errors

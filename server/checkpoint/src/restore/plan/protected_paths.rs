@@ -1,14 +1,15 @@
-//! Paths that a restore and its recovery never change: denied paths, git directories, files that
-//! contain access rules, and the server's own data.
+//! Paths that a restore and its recovery never change: denied paths, the data of version control
+//! systems, files that contain access rules, and the server's own data.
 
 use std::ffi::OsStr;
 
+use super::repository_folders::RepositoryFolders;
 use crate::{
     job::Job,
     restore::types::Conflict,
     store::{object::Oid, odb::Odb},
     tree_diff::{DeniedPaths, Leaf, find, is_within},
-    worktree::reserved_names,
+    worktree::capture_filter::reserved_names,
 };
 use sightline_workspace::path::RelPath;
 
@@ -19,6 +20,7 @@ pub(in crate::restore) struct ProtectedPaths<'a> {
     pub(in crate::restore) own_data: Option<&'a RelPath>,
     /// Files that contain access rules.
     pub(in crate::restore) rule_files: &'a [RelPath],
+    pub(in crate::restore) repositories: RepositoryFolders<'a>,
 }
 
 /// Returns the files below the root that contain access rules, now or in the tree `target`.
@@ -34,7 +36,9 @@ pub(in crate::restore) fn rule_files(job: &Job<'_>, reader: &Odb, target: Oid) -
 pub(in crate::restore) enum Protection {
     /// Denied by access rules: counted, but not named.
     Denied,
-    Reported(&'static str),
+    /// The conflict to report. Of a folder with the data of a version control system, it is reported
+    /// once.
+    Reported(Conflict),
 }
 
 impl ProtectedPaths<'_> {
@@ -42,23 +46,26 @@ impl ProtectedPaths<'_> {
         if self.denied.denies(path, is_dir) {
             return Some(Protection::Denied);
         }
+        let reported = |path: &RelPath, reason: &str| {
+            Some(Protection::Reported(Conflict::new(path.clone(), reason)))
+        };
         if path.components().any(is_reserved_by_git) {
-            return Some(Protection::Reported(
-                "part of a git repository; left as it is",
-            ));
+            return reported(path, "part of a git repository; left as it is");
+        }
+        if let Some((folder, system)) = self.repositories.find(path) {
+            return reported(&folder, &format!("{system}; left as it is"));
         }
         // Includes the folders and links that lead to a rule file.
         if self.rule_files.iter().any(|file| is_within(file, path))
             || self.denied.is_rule_file(path)
         {
-            return Some(Protection::Reported(
-                "contains access rules, which are not restored; edit it by hand",
-            ));
+            let reason = "contains access rules, which are not restored; edit it by hand";
+            return reported(path, reason);
         }
         let is_own = self.own_data.is_some_and(|data| is_within(path, data));
-        is_own.then_some(Protection::Reported(
-            "contains the server's own data; left as it is",
-        ))
+        is_own
+            .then(|| reported(path, "contains the server's own data; left as it is"))
+            .flatten()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sightline_workspace::path::RelPath;
+use sightline_workspace::{fs::dir::DirWalker, path::RelPath};
 
 use crate::{
     error::Error,
@@ -12,6 +12,7 @@ use crate::{
             Step, involves_empty_folder,
             protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
             removed_folders,
+            repository_folders::RepositoryFolders,
         },
         types::Conflict,
     },
@@ -39,6 +40,7 @@ pub(super) fn recovery_steps(
     (from, to): (Oid, Oid),
     wanted: &[RelPath],
     (left_alone, own_data): (&HashSet<RelPath>, Option<&RelPath>),
+    walker: &DirWalker,
 ) -> Result<RecoverySteps, Error> {
     let (left, right) = (Tree::Stored(from), Tree::Stored(to));
     let found = compare(reader, &left, &right, wanted, job.cancel)?;
@@ -46,6 +48,7 @@ pub(super) fn recovery_steps(
         denied: DeniedPaths::new(job),
         own_data,
         rule_files: &rule_files(job, reader, to),
+        repositories: RepositoryFolders::new(job, reader, to, walker),
     };
     let mut recovery = RecoverySteps {
         folders: removed_folders(&found, left_alone),
@@ -62,9 +65,7 @@ pub(super) fn recovery_steps(
         }
         match protected.check(&difference.path, involves_empty_folder(&difference)) {
             Some(Protection::Denied) => denied_count += 1,
-            Some(Protection::Reported(why)) => {
-                recovery.protected.push(Conflict::new(difference.path, why));
-            }
+            Some(Protection::Reported(conflict)) => recovery.protected.push(conflict),
             None => recovery.steps.push(Step {
                 path: difference.path,
                 before: difference.left,
@@ -72,6 +73,7 @@ pub(super) fn recovery_steps(
             }),
         }
     }
+    recovery.protected.dedup();
     recovery.protected.extend(denied_conflict(denied_count));
     Ok(recovery)
 }

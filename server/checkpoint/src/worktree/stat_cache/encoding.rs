@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-const MAGIC: &[u8] = b"SLTREE\0\x05";
+const MAGIC: &[u8] = b"SLTREE\0\x06";
 const CHECKSUM_BYTES: usize = 16;
 
 /// Content of the file.
@@ -237,7 +237,9 @@ fn read_folder(saved: SavedFolder<'_>, folders: &mut Vec<Arc<Folder>>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worktree::{exclusions::Hex16, snapshot::SpecialFile};
+    use crate::worktree::{
+        capture_filter::repository_data::VersionControl, exclusions::Hex16, snapshot::SpecialFile,
+    };
 
     fn file(size: u64) -> Node {
         let stamp = Stamp {
@@ -263,7 +265,7 @@ mod tests {
             ExclusionReason::Special(SpecialFile::Socket),
             ExclusionReason::Unreadable(13),
             ExclusionReason::Unstable,
-            ExclusionReason::GitDirectory,
+            ExclusionReason::RepositoryData(VersionControl::Mercurial),
             ExclusionReason::Ignored,
         ];
         let named = |(reason, name): (ExclusionReason, u8)| ExcludedEntry {
@@ -306,9 +308,9 @@ mod tests {
             salt: PathSalt(Hex16([1; 16])),
             git_index: Arc::new(GitIndexState {
                 fingerprint: Some(7),
+                unreadable: Vec::new(),
                 tracked: TrackedPaths::new(vec![
                     b"out/k".as_slice().into(),
-                unreadable: Vec::new(),
                     b"a.log".as_slice().into(),
                 ]),
             }),

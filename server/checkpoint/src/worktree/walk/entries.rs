@@ -16,7 +16,10 @@ use super::{
 use crate::{
     store::object::{Mode, Oid},
     worktree::{
-        capture_filter::Decision,
+        capture_filter::{
+            Decision,
+            repository_data::{VersionControl, is_fossil_file},
+        },
         read_file::{self, ReadOutcome, is_resource_error, resource_error},
         snapshot::{ExclusionReason, File, Folder, Node},
     },
@@ -279,6 +282,10 @@ impl Walk<'_> {
         last: Option<&File>,
     ) -> Option<EntryResult> {
         let WalkOptions { started_at, .. } = self.options;
+        if kind == FileType::File && is_fossil_file(&context.dir, name) {
+            let reason = ExclusionReason::RepositoryData(VersionControl::Fossil);
+            return Some(EntryResult::Excluded(reason));
+        }
         let limit = self.options.job.settings.max_file_size;
         let sink = match self.options.content_mode {
             ContentMode::Read(sink) => sink,

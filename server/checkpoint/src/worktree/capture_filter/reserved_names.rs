@@ -1,13 +1,9 @@
-//! Names that git refuses in a tree, because some file system could read them as `.git`. Also the
-//! entries that identify a git directory with any name.
+//! Names that git refuses in a tree, because some file system could read them as `.git`.
 
 /// Returns whether this is the folder of a repository.
 pub(crate) fn is_repository(name: &[u8]) -> bool {
     name == b".git"
 }
-
-/// Entries that every git directory has.
-pub(crate) const GIT_DIRECTORY_ENTRIES: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// Returns whether git refuses an entry with this name.
 pub(crate) fn is_refused_by_git(name: &[u8], is_link: bool) -> bool {

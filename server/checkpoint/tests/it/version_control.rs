@@ -1,0 +1,347 @@
+//! The own data of version control systems other than git is neither captured nor restored.
+
+use std::{fs, path::Path};
+
+use crate::capture_support::{Bench, git, git_in, run};
+use crate::restore_support::{Ground, all};
+use sightline_checkpoint::{ChangeSource, DirtySet, Oid, Request};
+use sightline_workspace::path::RelPath;
+
+/// Systems with the folder of their data, files in it, and similar paths that are captured.
+const SYSTEMS: [(&str, &str, &[&str], &[&str]); 10] = [
+    (
+        "Mercurial",
+        ".hg",
+        &["requires", "dirstate", "store/data/private.txt.i"],
+        &[".hgignore", ".hgsub", ".hgtags"],
+    ),
+    (
+        "Sapling",
+        ".sl",
+        &["requires", "store/00changelog.i"],
+        &[".slx"],
+    ),
+    (
+        "Subversion",
+        ".svn",
+        &["wc.db", "pristine/aa/private.svn-base"],
+        &[".svnignore"],
+    ),
+    (
+        "Bazaar",
+        ".bzr",
+        &["branch-format", "repository/packs/x.pack"],
+        &[".bzrignore"],
+    ),
+    (
+        "Jujutsu",
+        ".jj",
+        &["working_copy/tree_state", "repo/store/type"],
+        &["repo"],
+    ),
+    ("Darcs", "_darcs", &["format", "patches/0001"], &["darcs"]),
+    (
+        "Pijul",
+        ".pijul",
+        &["pristine/db", "changes/a"],
+        &[".ignore"],
+    ),
+    (
+        "CVS",
+        "CVS",
+        &["Entries", "Root", "Repository"],
+        &["cvs/Entries", "cv"],
+    ),
+    (
+        "Monotone",
+        "_MTN",
+        &["revision", "options"],
+        &[".mtn-ignore"],
+    ),
+    ("Got", ".got", &["file-index", "base-commit"], &["got"]),
+];
+
+fn skipped(checkpoint: &sightline_checkpoint::Checkpoint) -> Vec<(String, String)> {
+    let skipped = checkpoint.metadata.skipped.iter();
+    skipped
+        .map(|skipped| (skipped.path.clone(), skipped.reason.clone()))
+        .collect()
+}
+
+#[test]
+fn repository_data_is_skipped_and_reported() {
+    for (system, folder, files, others) in SYSTEMS {
+        for above in ["", "deep/er/"] {
+            let bench = Bench::new();
+            bench.write(".clineignore", "private*\n");
+            bench.write("a", "1");
+            for file in files {
+                bench.write(format!("{above}{folder}/{file}"), "denied text");
+            }
+            let mut expected = vec!["a".to_owned()];
+            for other in others {
+                bench.write(format!("{above}{other}"), "1");
+                expected.push(format!("{above}{other}"));
+            }
+            expected.sort();
+            let why = format!("a {system} repository's own data");
+            let reported = [(format!("{above}{folder}"), why)];
+            // Once more with a warm cache.
+            for content in ["1", "2"] {
+                bench.write("a", content);
+                let checkpoint = bench.create();
+                assert_eq!(bench.files(&checkpoint), expected, "{system}");
+                assert_eq!(skipped(&checkpoint), reported);
+            }
+            // The system commits while only changed paths are scanned.
+            let changes = DirtySet::default();
+            changes.take();
+            for file in files {
+                bench.write(format!("{above}{folder}/{file}"), "more");
+                let path = format!("{above}{folder}/{file}");
+                changes.mark(RelPath::new(Path::new(&path)).unwrap());
+            }
+            let checkpoint = bench.try_create(&Request::default(), Some(&changes));
+            assert_eq!(bench.files(&checkpoint.unwrap()), expected, "{system}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_the_user_with_such_a_name_is_captured() {
+    for (_, folder, files, _) in SYSTEMS {
+        let bench = Bench::new();
+        bench.write(format!("{folder}/ada.pdf"), "1");
+        let mine = format!("{folder}/ada.pdf");
+        assert_eq!(bench.files(&bench.create()), [mine.as_str()]);
+        // It becomes the data of the system, and ceases to be.
+        for is_told in [true, false] {
+            let create = |paths: &[String]| {
+                let changes = DirtySet::default();
+                changes.take();
+                for path in paths {
+                    changes.mark(RelPath::new(Path::new(path)).unwrap());
+                }
+                let changes = is_told.then_some(&changes as _);
+                bench.try_create(&Request::default(), changes).unwrap()
+            };
+            let paths: Vec<String> = files
+                .iter()
+                .map(|file| format!("{folder}/{file}"))
+                .collect();
+            for path in &paths {
+                bench.write(path, "1");
+            }
+            let checkpoint = create(&paths);
+            assert_eq!(bench.files(&checkpoint), [""; 0], "{folder}, {is_told}");
+            assert_eq!(skipped(&checkpoint).len(), 1);
+            for file in files {
+                let first = file.split('/').next().unwrap();
+                let path = bench.ws.join(folder).join(first);
+                let _ = fs::remove_dir_all(&path);
+                let _ = fs::remove_file(&path);
+            }
+            let checkpoint = create(&[folder.to_owned()]);
+            assert_eq!(
+                bench.files(&checkpoint),
+                [mine.as_str()],
+                "{folder}, {is_told}"
+            );
+            assert_eq!(skipped(&checkpoint), []);
+        }
+    }
+}
+
+/// Copies a checkpoint and renames an entry of its tree, as if an earlier version had captured it.
+fn renamed(ground: &Ground, id: Oid, from: &str, to: &str) -> Oid {
+    let store = ground.checkpoints.git_dir();
+    let in_store = |args: &[&str], input: &str| {
+        let script = "printf %s \"$INPUT\" | git --git-dir \"$STORE\" \"$@\"";
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", script, "sh"]).args(args);
+        for (name, value) in git(&store).get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        run(shell.env("INPUT", input).env("STORE", &store))
+            .trim_end()
+            .to_owned()
+    };
+    let entries = in_store(&["ls-tree", &format!("{id}^{{tree}}")], "");
+    let entries = entries.replace(&format!("\t{from}\n"), &format!("\t{to}\n"));
+    let mut entries: Vec<&str> = entries.lines().collect();
+    entries.sort_by_key(|line| line.split('\t').nth(1).map(str::to_owned));
+    let tree = in_store(&["mktree"], &(entries.join("\n") + "\n"));
+    let message = in_store(&["log", "-1", "--format=%B", &id.to_string()], "");
+    let copy = in_store(&["commit-tree", &tree], &message);
+    in_store(
+        &["update-ref", &format!("refs/checkpoints/{copy}"), &copy],
+        "",
+    );
+    copy.parse().unwrap()
+}
+
+/// Checkpoints of earlier versions contain such data.
+#[test]
+fn restores_leave_repository_data_alone() {
+    for (system, folder, files, _) in SYSTEMS {
+        let plain: Vec<String> = files.iter().map(|file| format!("plain/{file}")).collect();
+        let mut contents: Vec<(&str, &str)> = plain.iter().map(|path| (&**path, "old")).collect();
+        contents.extend([("plain/gone", "old"), ("a", "1"), ("z", "1")]);
+        let ground = Ground::new(&contents);
+        let id = renamed(&ground, ground.create(), "plain", folder);
+        fs::rename(ground.path("plain"), ground.path(folder)).unwrap();
+        ground.remove(&format!("{folder}/gone"));
+        for file in files {
+            ground.write(&[(&format!("{folder}/{file}"), "new")]);
+        }
+        ground.write(&[(&format!("{folder}/added"), "new"), ("a", "2"), ("z", "2")]);
+        let before = ground.tree();
+        let why = format!("a {system} repository's own data; left as it is");
+        let reported = |ground: &Ground| {
+            let conflicts = ground.preview(&all(id), &[]).conflicts.into_iter();
+            let conflicts = conflicts.map(|conflict| (conflict.path.to_string(), conflict.reason));
+            conflicts.collect::<Vec<_>>()
+        };
+        assert_eq!(reported(&ground), [(folder.to_owned(), why.clone())]);
+        let undo = ground.restore(id).undo.unwrap();
+        assert_eq!(
+            (ground.read("a"), ground.read("z")),
+            ("1".into(), "1".into())
+        );
+        for file in files {
+            assert_eq!(ground.read(&format!("{folder}/{file}")), "new", "{system}");
+        }
+        assert!(ground.exists(&format!("{folder}/added")));
+        assert!(!ground.exists(&format!("{folder}/gone")));
+        ground.restore(undo);
+        assert_eq!(ground.tree(), before);
+        // A part of its old data would be no repository.
+        ground.remove(folder);
+        assert_eq!(reported(&ground), [(folder.to_owned(), why)]);
+        ground.restore(id);
+        assert!(!ground.exists(folder), "{system}");
+    }
+}
+
+/// The header of a SQLite database.
+fn database(application: u32) -> Vec<u8> {
+    let mut header = b"SQLite format 3\0".to_vec();
+    header.resize(68, 0);
+    header.extend(application.to_be_bytes());
+    header.resize(4096, 0);
+    header
+}
+
+#[test]
+fn databases_of_fossil_are_skipped() {
+    let bench = Bench::new();
+    for name in [
+        ".fslckout",
+        "sub/_FOSSIL_",
+        ".fslckout-journal",
+        ".fslckout-wal",
+    ] {
+        bench.write(name, database(0));
+    }
+    bench.write("project.fossil", database(252_006_673));
+    for name in ["ammonite.fossil", "app.db", ".fossil-settings/ignore-glob"] {
+        bench.write(name, database(0));
+    }
+    bench.write("other/.fslckout", "text");
+    let checkpoint = bench.create();
+    assert_eq!(
+        bench.files(&checkpoint),
+        [
+            ".fossil-settings/ignore-glob",
+            "ammonite.fossil",
+            "app.db",
+            "other/.fslckout"
+        ]
+    );
+    let names: Vec<String> = skipped(&checkpoint)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect();
+    let databases = [
+        ".fslckout",
+        ".fslckout-journal",
+        ".fslckout-wal",
+        "project.fossil",
+        "sub/_FOSSIL_",
+    ];
+    assert_eq!(names, databases);
+
+    let ground = Ground::new(&[("plain", ""), ("a", "1")]);
+    fs::write(ground.path("plain"), database(1)).unwrap();
+    let id = renamed(&ground, ground.create(), "plain", "_FOSSIL_");
+    fs::remove_file(ground.path("plain")).unwrap();
+    ground.write(&[("a", "2")]);
+    for is_present in [true, false] {
+        if is_present {
+            fs::write(ground.path("_FOSSIL_"), database(2)).unwrap();
+        } else {
+            ground.remove("_FOSSIL_");
+            ground.write(&[("a", "2")]);
+        }
+        ground.restore(id);
+        assert_eq!(ground.read("a"), "1");
+        let left = fs::read(ground.path("_FOSSIL_")).ok();
+        assert_eq!(left, is_present.then(|| database(2)));
+    }
+}
+
+/// Worktrees in which other agents work.
+#[test]
+fn other_worktrees_of_the_repository_are_skipped() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write("a", "1");
+    git_in(&bench.ws, &["add", "."]);
+    git_in(&bench.ws, &["commit", "-qm", "c"]);
+    git_in(
+        &bench.ws,
+        &["worktree", "add", "-q", ".worktrees/feat", "-b", "feat"],
+    );
+    // Another repository with a worktree.
+    let nested = bench.ws.join("nested");
+    fs::create_dir(&nested).unwrap();
+    git_in(&nested, &["init", "-q"]);
+    bench.write("nested/n", "1");
+    git_in(&nested, &["add", "."]);
+    git_in(&nested, &["commit", "-qm", "c"]);
+    git_in(&nested, &["worktree", "add", "-q", "../tree", "-b", "b"]);
+    let why = "another git worktree of the same repository";
+    for content in ["1", "2"] {
+        bench.write("a", content);
+        let checkpoint = bench.create();
+        assert_eq!(bench.files(&checkpoint), ["a", "nested/n", "tree/n"]);
+        let reported = [(".worktrees/feat".to_owned(), why.to_owned())];
+        assert_eq!(skipped(&checkpoint), reported);
+    }
+    // A checkpoint from before it was one, or of an earlier version.
+    let ground = Ground::new(&[
+        ("a", "1"),
+        (".worktrees/feat/a", "old"),
+        (".worktrees/feat/b", "old"),
+    ]);
+    let id = ground.create();
+    fs::remove_dir_all(ground.path(".worktrees")).unwrap();
+    ground.git(&["init", "-q"]);
+    ground.git(&["add", "."]);
+    ground.git(&["commit", "-qm", "c"]);
+    ground.git(&["worktree", "add", "-q", ".worktrees/feat", "-b", "feat"]);
+    ground.write(&[
+        ("a", "2"),
+        (".worktrees/feat/a", "work"),
+        (".worktrees/feat/c", "work"),
+    ]);
+    ground.restore(id);
+    assert_eq!(
+        (ground.read("a"), ground.read(".worktrees/feat/a")),
+        ("1".into(), "work".into())
+    );
+    assert!(ground.exists(".worktrees/feat/c") && !ground.exists(".worktrees/feat/b"));
+}
