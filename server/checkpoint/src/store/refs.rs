@@ -45,7 +45,9 @@ struct PackedRef {
 pub(crate) fn ids(dir: &Path) -> Result<Vec<Oid>, Error> {
     // Packed refs are read last, because packing moves refs from files into them.
     let mut ids: Vec<Oid> = loose_ids(dir)?.into_iter().map(|(id, _)| id).collect();
-    ids.extend(packed_refs(dir)?.keys().filter_map(|name| id_of(name)));
+    let packed = packed_text(dir)?;
+    // Every checkpoint reads this, so the other refs are not parsed.
+    ids.extend(packed.lines().filter_map(|line| id_of(line.get(41..)?)));
     ids.sort_unstable();
     ids.dedup();
     Ok(ids)
@@ -302,11 +304,16 @@ fn rewrite_packed(
     Ok(sync_dir(dir)?)
 }
 
-fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {
+fn packed_text(dir: &Path) -> Result<String, Error> {
     let text = read_foreign(&dir.join(PACKED), MAX_STATE_FILE_BYTES)?.unwrap_or_default();
+    Ok(String::from_utf8(text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {
     let mut refs: BTreeMap<String, PackedRef> = BTreeMap::new();
     let mut last = String::new();
-    for line in String::from_utf8_lossy(&text).lines() {
+    for line in packed_text(dir)?.lines() {
         let lines = format!("{line}\n");
         if line.starts_with('^') {
             if let Some(tag) = refs.get_mut(&last) {
