@@ -171,11 +171,17 @@ fn a_variable_and_a_log_are_found() {
     home.connect("cline");
     let log = home.folder.join(".cline/data/logs/cline.log");
     fs::create_dir_all(log.parent().unwrap()).unwrap();
-    fs::write(
-        &log,
-        "{\"msg\":\"plugin loading failed; continuing without plugins (x)\"}\n",
-    )
-    .unwrap();
+    let failed = |time: &str| {
+        let msg = "plugin loading failed; continuing without plugins (x)";
+        fs::write(
+            &log,
+            format!("{}\n", serde_json::json!({ "time": time, "msg": msg })),
+        )
+        .unwrap();
+    };
+    failed("2026-01-01T10:00:00.000Z");
+    home.run(&["status", "--agent", "cline"], 0);
+    failed("2999-01-01T10:00:00.000Z");
     let text = home.run(&["status", "--agent", "cline"], 1);
     assert!(text.contains("went on without plugins"), "{text}");
     assert!(!home.doctor().0);

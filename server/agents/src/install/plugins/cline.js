@@ -8,7 +8,8 @@ function hook(event, input) {
   const { error, status, stdout } = spawnSync(PROGRAM, ["hook", event, "--agent", "cline"{flags}], {
     input: JSON.stringify({ session_id: String(process.pid), cwd: process.cwd(), ...input }),
     encoding: "utf8",
-    timeout: 10_000,
+    // Cline ends a run if a plugin takes more than 3 seconds.
+    timeout: 2_500,
   })
   if (error || status !== 0) throw new Error("{not checked}")
   return stdout.trim() === "" ? {} : JSON.parse(stdout)

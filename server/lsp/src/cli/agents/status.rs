@@ -5,7 +5,6 @@ use std::{
     fs,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
-    time::{Duration, SystemTime},
 };
 
 use serde_json::json;
@@ -27,7 +26,7 @@ use crate::error::Error;
 /// Part of Cline's log that is searched, in bytes.
 const LOG_TAIL: u64 = 256 * 1024;
 /// Age after which an entry of Cline's log is of no interest.
-const LOG_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const LOG_AGE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
 /// Something that keeps an agent from running what is installed.
 pub(in crate::cli) struct Problem {
@@ -182,7 +181,8 @@ impl AgentState {
                     "Cline went on without plugins in the last 24 hours ({})",
                     locations.cline_log().display()
                 ),
-                remedy: "start Cline again; its plugins must load within 4 seconds".to_owned(),
+                remedy: "set CLINE_PLUGIN_IMPORT_TIMEOUT_MS=30000 for Cline and start it again"
+                    .to_owned(),
                 is_fatal: true,
             });
         }
@@ -306,18 +306,21 @@ pub(super) fn codex_trusts_hooks(locations: &Locations) -> bool {
 
 /// Returns whether the log of Cline says that it went on without plugins, a short time ago.
 fn has_failed_to_load(log: &Path) -> bool {
-    let tail = || -> io::Result<Option<String>> {
+    let tail = || -> io::Result<String> {
         let mut file = fs::File::open(log)?;
-        let metadata = file.metadata()?;
-        let age = SystemTime::now().duration_since(metadata.modified()?);
-        if !metadata.is_file() || age.is_ok_and(|age| age > LOG_AGE) {
-            return Ok(None);
-        }
-        file.seek(SeekFrom::Start(metadata.len().saturating_sub(LOG_TAIL)))?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
         let mut tail = Vec::new();
         file.take(LOG_TAIL).read_to_end(&mut tail)?;
-        Ok(Some(String::from_utf8_lossy(&tail).into_owned()))
+        Ok(String::from_utf8_lossy(&tail).into_owned())
     };
-    let tail = tail().ok().flatten().unwrap_or_default();
-    tail.contains("plugin loading failed")
+    let since = jiff::Timestamp::now() - LOG_AGE;
+    let is_recent = |line: &str| {
+        let entry: Option<serde_json::Value> = serde_json::from_str(line).ok();
+        let time = entry.and_then(|entry| entry["time"].as_str()?.parse().ok());
+        time.is_none_or(|time: jiff::Timestamp| time > since)
+    };
+    let tail = tail().unwrap_or_default();
+    tail.lines()
+        .any(|line| line.contains("plugin loading failed") && is_recent(line))
 }
