@@ -615,6 +615,7 @@
 --- Access to one path.
 ---@class sightline.PathAccess
 ---@field access sightline.AccessKind Access to the path.
+---@field allowedBy? sightline.AccessRule For an allowed path: the line of the user that lifts a built-in rule for secrets.
 ---@field path string The path as requested.
 ---@field reason? string Reason when no rule decided, such as an invalid path or rules that cannot be read.
 ---@field rule? sightline.AccessRule The matching rule, if a rule decided.

@@ -1340,6 +1340,8 @@ export type OutsideWorkspace =
 export interface PathAccess {
   /** Access to the path. */
   access: AccessKind;
+  /** For an allowed path: the line of the user that lifts a built-in rule for secrets. */
+  allowedBy?: AccessRule;
   /** The path as requested. */
   path: string;
   /**

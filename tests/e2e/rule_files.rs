@@ -110,6 +110,25 @@ fn problems_are_reported_while_typing() {
 }
 
 #[test]
+fn exceptions_that_allow_no_secret_are_marked() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "*\n!/tools/\n!/tools/**\n!.envrc\n"),
+        ("tools/.env", "K\n"),
+        ("tools/a.rs", "a\n"),
+    ]);
+    let mut server = Server::start(&workspace);
+    let uri = workspace.uri(".clineignore");
+    let text = "*\n!/tools/\n!/tools/**\n!.envrc\n";
+    server.open(&uri, text);
+    let found = diagnostics(&mut server, &uri, 2);
+    assert_eq!(found[0]["code"], "secret-stays-hidden", "{found:?}");
+    assert_eq!(found[0]["range"]["start"]["line"], 2);
+    let message = found[0]["message"].as_str().unwrap();
+    assert!(message.contains("tools/.env stays hidden"), "{message}");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
 fn a_setting_disables_diagnostics() {
     let workspace = workspace();
     let uri = workspace.uri(".clineignore");

@@ -114,6 +114,31 @@ fn the_command_line_names_the_rule() {
 }
 
 #[test]
+fn the_command_line_names_lines_that_lift_rules() {
+    let workspace = plain();
+    workspace.write(".clineignore", "# rules\n!*\n!.env\n");
+    workspace.write("id_rsa", "KEY\n");
+    let (code, text, _) = run(&workspace, &["access", ".env", "id_rsa", "a.txt"]);
+    let (lifted, denied) = (
+        ".clineignore:3: !.env allows this secret",
+        "built-in secrets",
+    );
+    assert!(
+        code == 1
+            && text.starts_with(&format!(
+                "allowed\t.env\t{lifted}\ndenied\tid_rsa\t{denied}"
+            )),
+        "{text}"
+    );
+    assert!(text.ends_with("\nallowed\ta.txt\n"), "{text}");
+    let (_, text, _) = run(&workspace, &["doctor"]);
+    assert!(
+        text.contains("are denied, except by .clineignore:3: !.env"),
+        "{text}"
+    );
+}
+
+#[test]
 fn init_writes_rules_that_deny_nothing_more() {
     let workspace = plain();
     let (code, text, _) = run_init(&workspace, &["--dry-run"]);

@@ -58,6 +58,9 @@ pub struct PathAccess {
     /// read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// For an allowed path: the line of the user that lifts a built-in rule for secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<AccessRule>,
 }
 
 /// A line of a rule file.

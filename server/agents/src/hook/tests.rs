@@ -186,6 +186,7 @@ fn a_refusal_names_the_file_and_the_rule() {
                 pattern: "*.key".to_owned(),
             }),
             reason: None,
+            ..PathAccess::default()
         }],
         command: None,
     };

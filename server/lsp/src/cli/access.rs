@@ -43,7 +43,13 @@ pub(super) fn run(
             AccessKind::Outside => "outside",
         };
         let reason = format_reason(verdict.reason.as_deref(), verdict.rule.as_ref());
-        lines.push_str(&format!("{access}\t{}{reason}\n", one_line(asked)));
+        let lifted = verdict
+            .allowed_by
+            .as_ref()
+            .map_or_else(String::new, |rule| {
+                format!("{} allows this secret", format_reason(None, Some(rule)))
+            });
+        lines.push_str(&format!("{access}\t{}{reason}{lifted}\n", one_line(asked)));
     }
     if let Some(verdict) = &result.command {
         refused |= !verdict.allowed;

@@ -223,7 +223,23 @@ fn rules(root: &Root, secrets: Secrets) -> Finding {
         );
         return Finding::passed(what, found);
     }
-    match access.view().0.unusable(0) {
+    let view = access.view().0;
+    let lifting = view.lifting_rules(0).into_iter();
+    let lifting: Vec<String> = lifting
+        .map(|rule| {
+            format!(
+                "{}:{}: {}",
+                rule.source,
+                rule.line,
+                escape::one_line(&rule.pattern)
+            )
+        })
+        .collect();
+    let built_in = match (secrets, lifting.as_slice()) {
+        (Secrets::Deny, [_, ..]) => format!("{built_in}, except by {}", lifting.join(", ")),
+        _ => built_in.to_owned(),
+    };
+    match view.unusable(0) {
         Some(reason) => Finding::failed(
             what,
             reason.to_string(),

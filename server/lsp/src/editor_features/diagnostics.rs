@@ -19,9 +19,11 @@ use serde_json::{Value, json};
 use sightline_protocol::{
     checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference},
     error::ErrorKind,
+    settings::Secrets,
 };
 use sightline_workspace::{
     access::lint::{self, IncludeProblem, Line},
+    escape::one_line,
     path::{Location, Root, uri_to_path},
 };
 
@@ -44,6 +46,7 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// LSP's severities.
 const ERROR: u32 = 1;
 const WARNING: u32 = 2;
+const INFORMATION: u32 = 3;
 const HINT: u32 = 4;
 
 /// The diagnostics sent to the client.
@@ -149,11 +152,30 @@ fn rule_problems(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Va
     let text = file.text.as_bytes();
     let effects = lint::effects(&file.folder, text, &context.cancel)?;
     let encoding = context.snapshot.client_info.encoding;
+    let denies_secrets = context.snapshot.settings.secrets == Secrets::Deny;
     let lines = lint::lines(&file.folder, text);
     let mut found = Vec::new();
     for (index, (line, written)) in lines.into_iter().zip(file.text.split('\n')).enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let is_idle = effects.complete && !effects.by_line.contains_key(&number);
+        let end = text_units(written.trim_end_matches('\r'), encoding);
+        let secret = effects.by_line.get(&number);
+        if let Some(secret) = secret.and_then(|effect| effect.secret.as_ref())
+            && denies_secrets
+        {
+            let message = format!(
+                "This line allows no secrets: {} stays hidden. Allow one by its name, such as !.env.",
+                one_line(secret)
+            );
+            found.push(diagnostic(
+                index,
+                end,
+                INFORMATION,
+                "secret-stays-hidden",
+                message,
+            ));
+            continue;
+        }
         let (severity, code, message) = match line {
             Line::Nothing => continue,
             Line::Unmatchable => (
@@ -190,7 +212,6 @@ fn rule_problems(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Va
             ),
             Line::Pattern { .. } | Line::Include { .. } => continue,
         };
-        let end = text_units(written.trim_end_matches('\r'), encoding);
         found.push(diagnostic(index, end, severity, code, message));
     }
     Ok(found)

@@ -13,13 +13,13 @@ use std::{
 
 use serde_json::{Map, Value};
 use sightline_workspace::{
-    access::{PROJECT_FILE, read_small_file, read_small_file_in},
+    access::{PROJECT_FILE, read_project_file, read_small_file},
     path::{AbsPath, Root},
 };
 use toml_edit::{Document, Item, Key, TableLike};
 
 use super::{
-    Problem, Settings, format_value, problems_in_file,
+    Problem, Settings, problems_in_file,
     project::{ProjectRule, strict_settings},
     resolve,
     values::{expand_dotted_keys, join, leaves, remove, set},
@@ -119,13 +119,20 @@ impl ConfigFile {
 
     fn of_project(folder: &AbsPath) -> Self {
         let path = folder.as_path().join(PROJECT_FILE);
-        let text = read_small_file_in(folder, PROJECT_FILE);
+        let text = read_project_file(folder);
         let mut file = Self::parse(path, text);
         if !file.problems.is_empty() {
             file.values = strict_settings();
         }
         for problem in problems_in_file(&file.values) {
-            file.leave_out(&problem.path, problem.message);
+            // The file can hold anything, and its problems are shown to agents.
+            let is_unknown = problem.message.starts_with("is unknown");
+            let message = if is_unknown {
+                problem.message
+            } else {
+                "has a value that is not allowed".to_owned()
+            };
+            file.leave_out(&problem.path, message);
             // What an invalid value was to deny is denied.
             if let Some(ProjectRule::Only(strict)) = ProjectRule::of(&problem.path) {
                 set(&mut file.values, &problem.path, strict);
@@ -180,8 +187,7 @@ impl ConfigFile {
                 let why = match ProjectRule::of(&path) {
                     None => "cannot be set by a project".to_owned(),
                     Some(ProjectRule::Only(strict)) if *value != strict => {
-                        let value = format_value(value);
-                        format!("can only be {strict} in a project (is {value})")
+                        format!("can only be {strict} in a project")
                     }
                     Some(_) => return None,
                 };

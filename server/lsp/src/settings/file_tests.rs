@@ -152,8 +152,7 @@ fn a_project_loosens_nothing() {
         has(".sightline.toml:15 storage.path cannot be set by a project"),
         "{problems:#?}"
     );
-    let secrets =
-        r#".sightline.toml:3 access.secrets can only be "deny" in a project (is "allow")"#;
+    let secrets = r#".sightline.toml:3 access.secrets can only be "deny" in a project"#;
     assert!(has(secrets), "{problems:#?}");
 }
 
@@ -184,11 +183,41 @@ fn what_is_invalid_is_reported_with_its_line_and_left_out() {
             "config.toml:8 hello is unknown",
             "config.toml:5 checkpoints.maxFile is unknown; did you mean `maxFiles`?",
             "config.toml:4 checkpoints.maxFiles invalid type: string \"many\", expected u64 (is \"many\")",
-            ".sightline.toml:2 access.mentions unknown variant `dney`, expected `deny` or `allow` (is \"dney\")",
+            ".sightline.toml:2 access.mentions has a value that is not allowed",
         ]
     );
     assert_eq!(settings.tasks.max_count, Some(3));
     assert_eq!(settings.secrets, Secrets::Deny);
+}
+
+/// Problems of the file are shown to agents.
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_denied_file_shows_nothing_of_it() {
+    use std::os::unix::fs::symlink;
+    let secret = "DB_PASSWORD = \"hunter2\"\naccess.secrets = \"hunter2\"\n";
+    for (target, is_shown) in [
+        (".env", false),
+        ("private/k", false),
+        ("../outside", false),
+        ("open.toml", true),
+    ] {
+        let files = Files::new("", "");
+        let folder = files.dir.path().join("project");
+        fs::create_dir(folder.join("private")).unwrap();
+        fs::write(folder.join(".clineignore"), "private/\n").unwrap();
+        fs::write(folder.join(target), secret).unwrap();
+        fs::remove_file(folder.join(PROJECT_FILE)).unwrap();
+        symlink(target, folder.join(PROJECT_FILE)).unwrap();
+        let (_, settings, problems) = files.sources();
+        let text = problems.join("\n");
+        assert_eq!(text.contains("DB_PASSWORD"), is_shown, "{target}: {text}");
+        assert!(
+            !text.is_empty() && !text.contains("hunter2"),
+            "{target}: {text}"
+        );
+        assert_eq!(settings.secrets, Secrets::Deny);
+    }
 }
 
 #[test]

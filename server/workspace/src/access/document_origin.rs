@@ -42,6 +42,7 @@ impl Origin {
                 .collect(),
             outside: Rules::None,
             nested: None,
+            links: Arc::default(),
         };
         match view.resolve(path) {
             Ok(place) if place.linked => Self {

@@ -14,6 +14,7 @@ use parking_lot::RwLock;
 pub(crate) use super::git_glob::Case;
 use super::{
     casefold::{fold, without_ignorable},
+    copies,
     git_glob::{NoGlob, Subject, Syntax},
 };
 use crate::limits::MAX_PATTERNS;
@@ -47,7 +48,35 @@ pub struct RuleLine<'a> {
     /// Counted from 1; 0 for the rule that denies the rule files.
     pub(crate) number: u32,
     pub(crate) text: &'a [u8],
-    pub(crate) is_built_in: bool,
+    pub(crate) origin: Origin,
+}
+
+/// Where a line comes from, which tells what it decides about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A line of the user.
+    User,
+    /// A line of the user that lifts built-in rules.
+    Lifting,
+    /// A built-in rule for secrets. Only [`Self::Lifting`] lines lift it.
+    Secret,
+    /// A built-in rule that no line lifts.
+    Fixed,
+}
+
+impl Origin {
+    fn is_built_in(self) -> bool {
+        matches!(self, Self::Secret | Self::Fixed)
+    }
+
+    /// Returns whether the line decides in the rules of the user, and in those for secrets.
+    fn tracks(self) -> [bool; 2] {
+        match self {
+            Self::User | Self::Fixed => [true, false],
+            Self::Lifting => [true, true],
+            Self::Secret => [false, true],
+        }
+    }
 }
 
 /// A pattern of a rule file.
@@ -59,6 +88,16 @@ pub struct Rule {
     pub(crate) pattern: String,
     is_negated: bool,
     is_dir_only: bool,
+    origin: Origin,
+    /// Whether the last name of the pattern is written without wildcards.
+    is_literal: bool,
+}
+
+impl Rule {
+    /// Returns whether this line of the user lifts built-in rules.
+    pub(crate) fn is_lifting(&self) -> bool {
+        self.origin == Origin::Lifting
+    }
 }
 
 /// The rules that decide about a path.
@@ -96,6 +135,10 @@ pub struct PatternSet {
     rules: Vec<Rule>,
     /// Number of rules that are built in.
     built_in: usize,
+    /// Whether any rule is one for secrets.
+    has_secrets: bool,
+    /// Whether rules for a file also decide about its copies.
+    covers_copies: bool,
     chunks: Vec<Chunk>,
     /// The rule that ignores a directory or one above it.
     ignored_dirs: RwLock<HashMap<Box<[u8]>, Option<usize>, RandomState>>,
@@ -118,13 +161,15 @@ impl PatternSet {
         lines: impl IntoIterator<Item = RuleLine<'a>>,
     ) -> Result<Self, CompileError> {
         let mut set = Self::new(Case::Folded);
+        set.covers_copies = true;
         let mut globs = Vec::new();
         for line in lines {
             let (source, number) = (line.source.clone(), line.number);
-            let is_built_in = line.is_built_in;
+            let origin = line.origin;
             match parse(line, Case::Folded) {
                 Ok((rule, glob)) => {
-                    set.built_in += usize::from(is_built_in);
+                    set.built_in += usize::from(origin.is_built_in());
+                    set.has_secrets |= origin == Origin::Secret;
                     set.rules.push(rule);
                     globs.push(glob);
                 }
@@ -166,6 +211,8 @@ impl PatternSet {
             case,
             rules: Vec::new(),
             built_in: 0,
+            has_secrets: false,
+            covers_copies: false,
             chunks: Vec::new(),
             ignored_dirs: RwLock::default(),
         }
@@ -211,6 +258,11 @@ impl PatternSet {
         self.rules.len() > self.built_in
     }
 
+    /// Returns the lines of the user that lift built-in rules.
+    pub(super) fn lifting(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|rule| rule.is_lifting())
+    }
+
     /// Returns whether there is no pattern.
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty()
@@ -223,18 +275,39 @@ impl PatternSet {
         self.matched(if is_dir { as_dir } else { as_file })
     }
 
-    /// Returns the rule that decides about `path`: one that ignores a directory above it, else the last match.
+    /// Returns the rule that decides about `path`: one that ignores a directory above it, else the last match. Access
+    /// rules for a file also decide about its copies.
     pub fn deciding(&self, path: &[u8]) -> Decision<'_> {
         let path = self.fold(path);
         let parent_end = memchr::memrchr(b'/', &path).unwrap_or(0);
         let [as_file, as_dir] = match self.ignoring(&path[..parent_end]) {
             Some(rule) => [Some(rule); 2],
-            None => self.last_matches(&path),
+            None => {
+                let [as_file, as_dir] = self.last_matches(&path);
+                let of_original = || self.ignoring_original(&path, as_file);
+                [of_original().or(as_file), as_dir]
+            }
         };
         Decision {
             as_file: self.matched(as_file),
             as_dir: self.matched(as_dir),
         }
+    }
+
+    /// Returns the rule that ignores a file of which `path` may be a copy, unless a rule decides about the copy.
+    fn ignoring_original(&self, path: &[u8], deciding: Option<usize>) -> Option<usize> {
+        let is_decided = deciding
+            .is_some_and(|rule| !self.rules[rule].is_negated || self.rules[rule].is_literal);
+        if !self.covers_copies || is_decided {
+            return None;
+        }
+        let name_start = memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1);
+        let (parent, name) = path.split_at(name_start);
+        let mut originals = copies::originals(name).into_iter();
+        originals.find_map(|original| {
+            let [rule, _] = self.last_matches(&[parent, &original].concat());
+            rule.filter(|rule| !self.rules[*rule].is_negated)
+        })
     }
 
     fn matched(&self, rule: Option<usize>) -> Match<&Rule> {
@@ -299,18 +372,40 @@ impl PatternSet {
         }
         let candidate = Candidate::from_bytes(path);
         let mut hits = Vec::new();
-        let mut as_dir = None;
+        // The rules of the user and those for secrets.
+        let mut found = [[None; 2]; 2];
         for chunk in self.chunks.iter().rev() {
             chunk.globs.matches_candidate_into(&candidate, &mut hits);
             for rule in hits.iter().rev().map(|hit| chunk.first_rule + hit) {
-                as_dir = as_dir.or(Some(rule));
-                // What matches a file matches a directory too.
-                if !self.rules[rule].is_dir_only {
-                    return [Some(rule), as_dir];
+                let Rule {
+                    origin,
+                    is_dir_only,
+                    ..
+                } = self.rules[rule];
+                for ([as_file, as_dir], is_in) in found.iter_mut().zip(origin.tracks()) {
+                    if is_in && as_file.is_none() {
+                        *as_dir = as_dir.or(Some(rule));
+                        // What matches a file matches a directory too.
+                        *as_file = (!is_dir_only).then_some(rule);
+                    }
                 }
             }
+            if found[0][0].is_some() && (found[1][0].is_some() || !self.has_secrets) {
+                break;
+            }
         }
-        [None, as_dir]
+        let [users, secrets] = found;
+        [0, 1].map(|kind| self.stricter(users[kind], secrets[kind]))
+    }
+
+    /// Returns the one of two rules that ignores, if one does.
+    fn stricter(&self, users: Option<usize>, secrets: Option<usize>) -> Option<usize> {
+        let ignores = |rule: &usize| !self.rules[*rule].is_negated;
+        users
+            .filter(ignores)
+            .or(secrets.filter(ignores))
+            .or(users)
+            .or(secrets)
     }
 }
 
@@ -335,7 +430,7 @@ pub fn rule_lines<'a>(
         source: source.clone(),
         number,
         text,
-        is_built_in: false,
+        origin: Origin::User,
     })
 }
 
@@ -350,7 +445,7 @@ pub(crate) fn is_negated(line: &[u8]) -> Result<bool, NoGlob> {
         source: "".into(),
         number: 0,
         text: line,
-        is_built_in: false,
+        origin: Origin::User,
     };
     parse(line, Case::Folded).map(|(rule, _)| rule.is_negated)
 }
@@ -396,6 +491,11 @@ fn parse(line: RuleLine<'_>, case: Case) -> Result<(Rule, Glob), NoGlob> {
         pattern: String::from_utf8_lossy(text).into_owned(),
         is_negated,
         is_dir_only,
+        origin: line.origin,
+        is_literal: !visible
+            .rsplit(|byte| *byte == b'/')
+            .next()
+            .is_some_and(|name| name.iter().any(|byte| b"*?[".contains(byte))),
     };
     Ok((rule, glob))
 }

@@ -4,19 +4,22 @@
 //! for an agent.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use ignore::Match;
+
 use super::{
     git_glob::NoGlob,
-    gitignore::{self, CompileError, PatternSet, RuleLine, bytes_of},
+    gitignore::{self, CompileError, Origin, PatternSet, RuleLine, bytes_of},
     rule_file::{
         Content, RULE_FILE, RulePart, Source, include_of, include_path, includes_of, rule_parts,
     },
+    secrets,
 };
 use crate::{
     cancel::Cancel,
@@ -72,6 +75,8 @@ pub struct Effect {
     pub count: u64,
     /// Some of the paths, the topmost first. Directories end in `/`.
     pub examples: Vec<String>,
+    /// A path that a general exception matches and that stays denied, because it is a secret.
+    pub secret: Option<String>,
 }
 
 /// The effects of all lines.
@@ -133,6 +138,10 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
     if rules.is_empty() {
         return Ok(effects);
     }
+    let lifting: BTreeSet<u32> = gitignore::lines(text)
+        .filter(|(_, line)| secrets::lifts(line))
+        .map(|(number, _)| number)
+        .collect();
     let until = Instant::now() + BUDGET;
     let mut seen = 0;
     let mut folders = VecDeque::from([PathBuf::new()]);
@@ -160,7 +169,15 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
             let is_dir =
                 is_folder || kind.is_ok_and(|kind| kind.is_symlink()) && entry.path().is_dir();
             let decision = rules.deciding(&bytes_of(&rel)).of(is_dir);
-            if let Some(rule) = decision.inner() {
+            let is_lifting = |line| lifting.contains(&line);
+            if let Match::Whitelist(rule) = decision
+                && !is_lifting(rule.line)
+                && let Some(name) = RelPath::new(&rel)
+                && secrets::rules().denial(&name, || is_dir).is_some()
+            {
+                let effect = effects.by_line.entry(rule.line).or_default();
+                effect.secret.get_or_insert_with(|| name.to_wire().0);
+            } else if let Some(rule) = decision.inner() {
                 let effect = effects.by_line.entry(rule.line).or_default();
                 effect.count += 1;
                 if effect.examples.len() < EXAMPLES
@@ -194,7 +211,7 @@ fn compile(folder: &AbsPath, text: &[u8], includes: &[Source]) -> Result<Pattern
             source: source.clone(),
             number,
             text,
-            is_built_in: false,
+            origin: Origin::User,
         }));
     }
     PatternSet::access_rules(rule_lines)

@@ -8,12 +8,13 @@
 //! bind mounts inside a root have independent names and are not resolved.
 //!
 //! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `rule_scope` (the
-//! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
+//! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules), `copies` (names of copies), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
 //! `document_origin` (documents opened in an editor), `lint` (diagnostics for rule files), `command` (shell commands,
 //! advice only).
 
 mod casefold;
 mod command;
+mod copies;
 mod document_origin;
 mod git_glob;
 pub mod gitignore;
@@ -45,7 +46,7 @@ pub use self::{
     command::{Change, CommandGuard, guard_changes, guard_command},
     document_origin::Origin,
     open::{OpenedFile, PathKind},
-    rule_file::{PROJECT_FILE, read_small_file, read_small_file_in},
+    rule_file::{PROJECT_FILE, read_project_file, read_small_file},
     rules::{ClockReading, REMOVAL_DELAY, RULE_FILE},
     view::{AccessView, EntryRules, RuleBase},
 };
@@ -200,6 +201,7 @@ impl Access {
             roots: self.roots.clone(),
             open_files: self.open_files.clone(),
             nested: Some(Arc::new(nested)),
+            links: Arc::default(),
             scopes: scopes.into(),
             rule_files: rule_files.into(),
             outside: match self.secrets {

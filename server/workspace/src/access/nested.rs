@@ -158,7 +158,11 @@ impl NestedRules {
     }
 
     fn denial(&self, tree: &Tree, path: &Path, is_dir: impl Fn() -> bool) -> Option<Denial> {
-        let chain = self.chain(tree, path.parent()?);
+        let folder = path.parent()?;
+        if tree.is_known_without_rules(folder) {
+            return None;
+        }
+        let chain = self.chain(tree, folder);
         if chain.rules.is_empty() {
             return None;
         }
@@ -339,6 +343,13 @@ impl Tree {
     fn get(&self, dir: &Path) -> Option<Arc<Chain>> {
         let chains = self.chains.read();
         chains.get(dir.as_os_str().as_encoded_bytes()).cloned()
+    }
+
+    /// The common case, without counting a reference.
+    fn is_known_without_rules(&self, dir: &Path) -> bool {
+        let chains = self.chains.read();
+        let known = chains.get(dir.as_os_str().as_encoded_bytes());
+        known.is_some_and(|chain| chain.rules.is_empty())
     }
 
     fn insert(&self, dir: &Path, chain: &Arc<Chain>) {

@@ -11,11 +11,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use sightline_protocol::settings::Secrets;
+
 use super::{gitignore, open};
 use crate::{
     fs::dir::{Access, Dir},
     limits::{self, MAX_INCLUDES, MAX_RULE_BYTES},
-    path::AbsPath,
+    path::{AbsPath, Root, Roots},
 };
 
 /// The name of a rule file.
@@ -307,12 +309,37 @@ pub fn read_small_file(path: &Path) -> Result<Option<Arc<[u8]>>, String> {
     read_rule_file(path, &mut 0, || open::open_without_waiting(path).map(Some)).into_text()
 }
 
-/// Like [`read_small_file`], for a file in `folder`. A link to a file outside of the folder cannot be used.
+/// Like [`read_small_file`], for the [`PROJECT_FILE`] of `folder`. A link can only be used if agents may read its target
+/// and the target is in the folder, because problems of the file are shown to them.
 ///
 /// # Errors
 /// The reason if it exists but cannot be used.
-pub fn read_small_file_in(folder: &AbsPath, name: &str) -> Result<Option<Arc<[u8]>>, String> {
-    read_include(folder, &folder.as_path().join(name), &mut 0).into_text()
+pub fn read_project_file(folder: &AbsPath) -> Result<Option<Arc<[u8]>>, String> {
+    let path = folder.as_path().join(PROJECT_FILE);
+    let is_link = fs::symlink_metadata(&path).is_ok_and(|entry| entry.is_symlink());
+    if !is_link {
+        let open = || {
+            let dir = Dir::open_no_symlinks(&fs::canonicalize(folder.as_path())?)?;
+            dir.open(PROJECT_FILE.as_ref(), Access::Read).map(Some)
+        };
+        return read_rule_file(&path, &mut 0, open).into_text();
+    }
+    let open = || {
+        let real = fs::canonicalize(&path)?;
+        if !real.starts_with(fs::canonicalize(folder.as_path())?) {
+            return Ok(None);
+        }
+        let roots = Arc::new(Roots::new(vec![Root::new(folder.clone(), None)]));
+        let view = super::Access::new(roots, Vec::new(), Secrets::Deny)
+            .view()
+            .0;
+        let target = AbsPath::new(&real).map(|real| view.roots().place(real));
+        match target.map(|target| view.open_for_read(&target, false)) {
+            Some(Ok(opened)) => Ok(Some(opened.into_file())),
+            _ => Err(io::Error::other("agents may not see its target")),
+        }
+    };
+    read_rule_file(&path, &mut 0, open).into_text()
 }
 
 /// Returns the path of an included file, or `None` if it is outside of the folder. A leading slash means the folder

@@ -11,7 +11,7 @@ use sightline_protocol::access::AccessRule;
 
 use super::{
     Denial,
-    gitignore::{Decision, bytes_of},
+    gitignore::{Decision, Rule, bytes_of},
     rules::{Rules, ScopeKind},
     symlinks,
 };
@@ -120,11 +120,50 @@ impl Rules {
             } else {
                 format!("{} line {} denies it", rule.source, rule.line)
             },
-            rule: Some(AccessRule {
-                source: rule.source.to_string(),
-                line: rule.line,
-                pattern: rule.pattern.clone(),
-            }),
+            rule: Some(rule.to_wire()),
         })
+    }
+
+    /// Returns the lines that lift built-in rules for secrets.
+    pub(super) fn lifting(&self) -> Vec<AccessRule> {
+        let Rules::Patterns(versions) = self else {
+            return Vec::new();
+        };
+        let rules = versions
+            .iter()
+            .flat_map(|version| version.patterns.lifting());
+        rules.map(Rule::to_wire).collect()
+    }
+
+    /// Returns the line that lifts the built-in rule for a path, if one does.
+    pub(super) fn lifted_by(&self, rel: &RelPath) -> Option<AccessRule> {
+        let Rules::Patterns(versions) = self else {
+            return None;
+        };
+        versions.iter().find_map(|version| {
+            let patterns = &version.patterns;
+            patterns.lifting().next()?;
+            // A line can also lift the rule for a folder above.
+            let mut paths = rel.as_path().ancestors();
+            paths.find_map(|path| {
+                let Decision { as_file, as_dir } = patterns.deciding(&bytes_of(path));
+                [as_file, as_dir]
+                    .into_iter()
+                    .find_map(|decision| match decision {
+                        Match::Whitelist(rule) if rule.is_lifting() => Some(rule.to_wire()),
+                        _ => None,
+                    })
+            })
+        })
+    }
+}
+
+impl Rule {
+    fn to_wire(&self) -> AccessRule {
+        AccessRule {
+            source: self.source.to_string(),
+            line: self.line,
+            pattern: self.pattern.clone(),
+        }
     }
 }

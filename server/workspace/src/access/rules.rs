@@ -5,6 +5,7 @@
 //! [`REMOVAL_DELAY`].
 
 use std::{
+    borrow::Cow,
     path::Path,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
@@ -14,7 +15,7 @@ use sightline_protocol::settings::Secrets;
 
 pub use super::rule_file::RULE_FILE;
 use super::{
-    gitignore::{self, CompileError, PatternSet, RuleLine},
+    gitignore::{self, CompileError, Origin, PatternSet, RuleLine},
     rule_file::{Content, FileState, RulePart, Source, read_rule_files, rule_parts},
     secrets,
 };
@@ -421,7 +422,11 @@ fn compile(
                 source: source.clone(),
                 number,
                 text,
-                is_built_in: false,
+                origin: if secrets::lifts(text) {
+                    Origin::Lifting
+                } else {
+                    Origin::User
+                },
             }),
             RulePart::Include(_, path, text) => {
                 rule_lines.extend(gitignore::rule_lines(&name(path), text));
@@ -446,8 +451,12 @@ pub(super) fn compile_lines(
     rule_lines: Vec<RuleLine<'_>>,
     explain: impl FnOnce(CompileError) -> String,
 ) -> Rules {
-    let lines: Vec<&[u8]> = rule_lines.iter().map(|line| line.text).collect();
-    let lines = lines.join(&b'\n').into();
+    // The same line can lift built-in rules in one file and not in another.
+    let lines = rule_lines.iter().map(|line| match line.origin {
+        Origin::Lifting => Cow::Owned([line.text, b"\0lifts"].concat()),
+        _ => Cow::Borrowed(line.text),
+    });
+    let lines = lines.collect::<Vec<_>>().join(&b'\n').into();
     match PatternSet::access_rules(rule_lines) {
         Ok(patterns) => Rules::Patterns(vec![Arc::new(Compiled { patterns, lines })]),
         Err(error) => Rules::Broken(explain(error).into()),

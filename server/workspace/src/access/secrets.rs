@@ -1,13 +1,17 @@
 //! The built-in rules for files that usually contain secrets.
 //!
-//! They come before the lines of the `.clineignore` of a workspace folder, which can allow a file again with `!`.
+//! A line of the `.clineignore` of a workspace folder lifts them if it names a secret, see [`lifts`].
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 use super::{
-    gitignore::{self, RuleLine},
+    gitignore::{self, Origin, RuleLine},
     rules::{Rules, compile_lines},
 };
+use crate::path::RelPath;
 
 /// The source of the rules, as reported.
 const SOURCE: &str = "built-in secrets";
@@ -20,7 +24,7 @@ pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
         source: source.clone(),
         number,
         text,
-        is_built_in: true,
+        origin: Origin::Secret,
     })
 }
 
@@ -43,7 +47,7 @@ pub(super) fn last_lines<'a>() -> impl Iterator<Item = RuleLine<'a>> {
             source: "built-in".into(),
             number: 0,
             text,
-            is_built_in: true,
+            origin: Origin::Fixed,
         })
 }
 
@@ -55,4 +59,64 @@ pub(super) fn rules() -> &'static Rules {
         compile_lines(lines, |_| "cannot compile the built-in rules".to_owned())
     });
     &RULES
+}
+
+/// What the wildcards of a pattern can stand for, at least.
+const PROBES: [&str; 2] = ["", ".x"];
+/// Number of wildcards in a pattern that lifts built-in rules.
+const MAX_WILDCARDS: u32 = 4;
+
+/// Returns whether a line allows secrets: it begins with `!`, and its pattern matches nothing but secrets. A general
+/// exception such as `!*` or `!/tools/**` is meant for other files.
+pub(super) fn lifts(line: &[u8]) -> bool {
+    let Some(pattern) = line.strip_prefix(b"!") else {
+        return false;
+    };
+    let Ok(pattern) = str::from_utf8(pattern) else {
+        return false;
+    };
+    let pattern = pattern.trim_end_matches(' ').trim_matches('/');
+    // Wildcards of folders stand for any folder.
+    let name_start = pattern.rfind('/').map_or(0, |slash| slash + 1);
+    let (folders, name) = pattern.split_at(name_start);
+    let folders = folders.replace("**/", "").replace(['*', '?'], "x");
+    let Some(parts) = literal_parts(name) else {
+        return false;
+    };
+    let wildcards = u32::try_from(parts.len() - 1).unwrap_or(u32::MAX);
+    if wildcards > MAX_WILDCARDS {
+        return false;
+    }
+    (0..1_u32 << wildcards).all(|choice| {
+        let mut name = folders.clone();
+        for (at, part) in parts.iter().enumerate() {
+            if at > 0 {
+                name.push_str(PROBES[(choice >> (at - 1)) as usize & 1]);
+            }
+            name.push_str(part);
+        }
+        // A wildcard alone stands for any name.
+        let is_name = !name.is_empty() && !name.ends_with('/');
+        is_name
+            && RelPath::new(Path::new(&name))
+                .is_some_and(|path| rules().denial(&path, || true).is_some())
+    })
+}
+
+/// Splits a pattern at its wildcards. Returns `None` if it has others than `*`.
+fn literal_parts(pattern: &str) -> Option<Vec<String>> {
+    let mut parts = vec![String::new()];
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' => {
+                while chars.next_if_eq(&'*').is_some() {}
+                parts.push(String::new());
+            }
+            '?' | '[' => return None,
+            '\\' => parts.last_mut()?.push(chars.next()?),
+            c => parts.last_mut()?.push(c),
+        }
+    }
+    Some(parts)
 }

@@ -9,12 +9,14 @@
 //! checked too, follows dangling symlinks as far as possible, and resolves paths that do not exist yet.
 
 use std::{
-    collections::VecDeque,
-    ffi::OsString,
+    collections::{HashMap, VecDeque},
+    ffi::{OsStr, OsString},
     io,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use super::{
     AccessView, Denial, RuleScope,
@@ -35,6 +37,27 @@ const MAX_STEPS: usize = 8 * 1024;
 const ENTRIES_PER_PATH: usize = 32;
 /// Largest directory that is read, in entries.
 const MAX_READ_ENTRIES: usize = 4096;
+
+/// Number of links whose targets a view remembers.
+const MAX_REMEMBERED_LINKS: usize = 100_000;
+
+/// The targets of links that views have followed: the real directory of the target and its name, by the path of the link.
+/// Links of a chain are followed once, not once for each link before them.
+#[derive(Debug, Default)]
+pub(super) struct KnownLinks(Mutex<HashMap<PathBuf, (PathBuf, OsString)>>);
+
+impl KnownLinks {
+    fn target(&self, link: &Path) -> Option<(PathBuf, OsString)> {
+        self.0.lock().get(link).cloned()
+    }
+
+    fn remember(&self, link: PathBuf, dir: &Path, name: &OsStr) {
+        let mut known = self.0.lock();
+        if known.len() < MAX_REMEMBERED_LINKS {
+            known.insert(link, (dir.to_path_buf(), name.to_os_string()));
+        }
+    }
+}
 
 /// The result of resolving a path.
 #[derive(Debug)]
@@ -96,6 +119,17 @@ impl Cursor {
             dir,
             ..self
         }
+    }
+
+    /// Counts a link. Fails if there are too many.
+    fn note_link(&mut self, path: PathBuf) -> Result<(), Denial> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(unresolvable("too many links"));
+        }
+        self.linked = true;
+        self.link_paths.push(path);
+        Ok(())
     }
 
     fn into_entry(self, name: OsString, kind: FileType) -> ResolvedPath {
@@ -323,6 +357,9 @@ impl AccessView {
     ) -> Result<ResolvedPath, Denial> {
         let mut at = from;
         let mut steps_left = MAX_STEPS;
+        // The last link, if it was the end of the path, and whether its target is not opened yet.
+        let mut followed: Option<PathBuf> = None;
+        let mut is_unopened = false;
         while let Some(name) = ahead.pop_front() {
             if steps_left == 0 {
                 return Err(unresolvable("it has too many components"));
@@ -332,6 +369,22 @@ impl AccessView {
                 at.real.pop();
                 at.dir = self.reopen(&at.real)?;
                 continue;
+            }
+            if ahead.is_empty() {
+                if let Some(link) = followed.take().filter(|_| at.dir.is_some()) {
+                    self.links.remember(link, &at.real, &name);
+                }
+                let link = at.real.join(&name);
+                if let Some((dir, target)) = self.links.target(&link) {
+                    at.note_link(link)?;
+                    (at.real, at.dir) = (dir, None);
+                    is_unopened = true;
+                    ahead.push_front(target);
+                    continue;
+                }
+            }
+            if std::mem::take(&mut is_unopened) {
+                at.dir = self.reopen(&at.real)?;
             }
             let Some(dir) = at.dir.clone() else {
                 at.real.push(name);
@@ -348,6 +401,7 @@ impl AccessView {
                 continue;
             };
             if found.kind == FileType::Symlink {
+                followed = ahead.is_empty().then(|| at.real.join(&name));
                 at = self.follow_link(at, &dir, name, &mut ahead)?;
                 continue;
             }
@@ -386,14 +440,9 @@ impl AccessView {
             }
             Err(error) => return Err(unresolvable(&error.to_string())),
         };
-        at.links += 1;
-        if at.links > MAX_LINKS {
-            return Err(unresolvable("too many links"));
-        }
-        at.linked = true;
         let mut link_path = at.real.join(&name);
         link_path.extend(ahead.iter());
-        at.link_paths.push(link_path);
+        at.note_link(link_path)?;
         if target.is_absolute() {
             let top = top_of(&target)?;
             at.real = top.real;

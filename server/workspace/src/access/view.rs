@@ -8,7 +8,7 @@ use std::{
 };
 
 use rayon::prelude::*;
-use sightline_protocol::access::{AccessKind, PathAccess};
+use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
 use super::{
     Denial, Verdict,
@@ -16,7 +16,7 @@ use super::{
     rule_file::{PROJECT_FILE, included_paths},
     rule_scope::RuleScope,
     rules::{RULE_FILE, Rules, ScopeKind},
-    symlinks::{ParentCache, ResolvedPath},
+    symlinks::{KnownLinks, ParentCache, ResolvedPath},
     through_link,
 };
 use crate::{
@@ -63,6 +63,8 @@ pub struct AccessView {
     pub(super) outside: Rules,
     /// The rules of the directories between a root and a file.
     pub(super) nested: Option<Arc<NestedRules>>,
+    /// The links that were followed.
+    pub(super) links: Arc<KnownLinks>,
 }
 
 impl AccessView {
@@ -154,7 +156,10 @@ impl AccessView {
             ..PathAccess::default()
         };
         match verdict {
-            Verdict::Allowed => answer.access = AccessKind::Allowed,
+            Verdict::Allowed => {
+                answer.access = AccessKind::Allowed;
+                answer.allowed_by = location.as_ref().and_then(|at| self.lifting_rule(at));
+            }
             Verdict::Outside => answer.access = AccessKind::Outside,
             Verdict::Denied(Denial { reason, rule }) => {
                 answer.access = AccessKind::Denied;
@@ -201,6 +206,21 @@ impl AccessView {
             thread_pool::in_request_pool(|| parts.try_for_each(check))?;
         }
         Ok(answers)
+    }
+
+    /// Returns the lines that lift built-in rules for secrets in a root.
+    pub fn lifting_rules(&self, root: usize) -> Vec<AccessRule> {
+        self.scopes
+            .get(root)
+            .map_or_else(Vec::new, |scope| scope.rules.lifting())
+    }
+
+    /// Returns the line that lifts a built-in rule for an allowed path.
+    fn lifting_rule(&self, location: &Location) -> Option<AccessRule> {
+        let Location::Inside { root, rel } = location else {
+            return None;
+        };
+        self.scopes.get(*root)?.rules.lifted_by(rel)
     }
 
     /// Checks an entry found by a walk below `root`, by name only. The caller knows its kind and did not follow

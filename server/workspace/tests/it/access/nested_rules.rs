@@ -187,13 +187,13 @@ fn links_do_not_lead_around_rules_below_a_root() {
     ]);
     link("pkg", root.join("alias"));
     link("pkg/secret", root.join("direct"));
-    link("../src/secret", root.join("pkg/out"));
+    link("../src/secret", root.join("pkg/aside"));
     link("../src", root.join("pkg/src"));
     let view = view(&root);
     // Entries are checked by name.
     assert_eq!(kind(&view, "direct"), Denied);
     assert!(!lists(&view, "direct"));
-    assert_eq!(every_answer(&view, "pkg/out"), Allowed);
+    assert_eq!(every_answer(&view, "pkg/aside"), Allowed);
     assert_eq!(kind(&view, "alias/secret"), Denied);
     assert_eq!(kind(&view, "alias/open"), Allowed);
     // By its written name.

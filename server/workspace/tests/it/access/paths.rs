@@ -512,3 +512,59 @@ proptest! {
         })?;
     }
 }
+
+/// Links that were followed before are known, which changes no answer.
+#[cfg(unix)]
+#[test]
+fn chains_of_links_have_the_same_answer_in_any_order() {
+    let (_parent, root) = workspace(&[
+        (".clineignore", "l/5\nsecret\n"),
+        ("end", "x"),
+        ("secret", "x"),
+    ]);
+    std::fs::create_dir(root.join("l")).unwrap();
+    std::fs::create_dir(root.join("m")).unwrap();
+    for at in 0..60 {
+        link(format!("../l/{}", at + 1), root.join(format!("l/{at}")));
+        link(format!("../m/{}", at + 1), root.join(format!("m/{at}")));
+    }
+    link("../end", root.join("l/60"));
+    link("../secret", root.join("m/60"));
+    link("../l/30", root.join("m/loop"));
+    let asked: Vec<String> = (0..=60)
+        .flat_map(|at| [format!("l/{at}"), format!("m/{at}")])
+        .collect();
+    let alone: Vec<AccessKind> = asked.iter().map(|path| kind(&view(&root), path)).collect();
+    assert_eq!(alone[2 * 6], AccessKind::Denied, "too many links");
+    assert_eq!(alone[2 * 30], AccessKind::Allowed);
+    assert!(
+        alone
+            .iter()
+            .skip(1)
+            .step_by(2)
+            .all(|kind| *kind == AccessKind::Denied)
+    );
+    let forward = view(&root);
+    let found: Vec<AccessKind> = asked.iter().map(|path| kind(&forward, path)).collect();
+    assert_eq!(found, alone);
+    let backward = view(&root);
+    let mut found: Vec<AccessKind> = asked
+        .iter()
+        .rev()
+        .map(|path| kind(&backward, path))
+        .collect();
+    found.reverse();
+    assert_eq!(found, alone);
+    for path in ["l/30", "l/60"] {
+        let location = backward.roots().locate(path).unwrap();
+        let opened = backward.open_for_read(&location, false).unwrap();
+        assert_eq!(opened.real(), root.join("end"));
+    }
+    // A link that is replaced meanwhile leads to what was checked, or to nothing.
+    std::fs::remove_file(root.join("l/45")).unwrap();
+    link("../secret", root.join("l/45"));
+    let location = backward.roots().locate("l/30").unwrap();
+    if let Ok(opened) = backward.open_for_read(&location, false) {
+        assert_eq!(opened.real(), root.join("end"));
+    }
+}
