@@ -1,7 +1,7 @@
 //! Detects changes of rule files, tracked files, configuration files and the files of open documents.
 //!
 //! For rule files and tracked files, an optimization only: every request checks the disk itself. This thread lets the
-//! server notify the client sooner. It watches directories, to notice files replaced by
+//! server notify the client sooner, and tell it which documents to read again. It watches directories, to notice files replaced by
 //! rename, and also polls every `INTERVAL`, which covers network file systems, event
 //! queue overflows and directories over the system's limit.
 //!

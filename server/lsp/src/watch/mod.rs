@@ -1,4 +1,4 @@
-//! File events: [`file_watcher`] only makes notifications earlier, [`dirty_tracker`] lists the
+//! File events: [`file_watcher`] only sends notifications, [`dirty_tracker`] lists the
 //! changes since the last checkpoint.
 
 pub mod dirty_tracker;
