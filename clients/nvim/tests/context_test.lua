@@ -587,6 +587,16 @@ test('settings reach the server', function()
   editor:quit()
 end)
 
+test('a program that cargo installed is found without the PATH', function()
+  local home = driver.folder()
+  vim.fn.mkdir(home .. '/.cargo/bin', 'p')
+  assert(vim.uv.fs_symlink(vim.fn.exepath('sightline'), home .. '/.cargo/bin/sightline'))
+  local editor = start(nil, { home = home, path = '/usr/bin:/bin' })
+  editor:command('edit src/cart.py')
+  has(block(editor), 'src/cart.py')
+  editor:quit()
+end)
+
 test('a server that vim.lsp.enable started is started again, too', function()
   local editor = start([[
     if vim.lsp.config then

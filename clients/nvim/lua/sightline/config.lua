@@ -20,9 +20,18 @@ local M = {}
 ---@field max_file_size integer
 ---@field debounce_ms integer
 
+--- Returns the program on the PATH, otherwise the one in `~/.cargo/bin`: the PATH of a desktop
+--- session often lacks folders of the shell.
+---@return string
+local function program()
+  local installed = vim.fs.normalize('~/.cargo/bin/sightline')
+  local is_on_path = vim.fn.executable('sightline') == 1
+  return not is_on_path and vim.fn.executable(installed) == 1 and installed or 'sightline'
+end
+
 ---@type sightline.Config
 local defaults = {
-  cmd = { 'sightline' },
+  cmd = { program() },
   -- A nested `.clineignore` is a root, because the server reads it from the root.
   root_markers = { '.clineignore', { '.git', '.hg', '.svn', '.jj' } },
   settings = {},
