@@ -27,9 +27,16 @@ interface AgentReport {
   agent: string;
   title: string;
   /** Files to change. Empty if the agent is connected. */
-  files: { path: string; diff: string; content: string[] }[];
+  files: FileChange[];
   notes?: string[];
   problem?: string;
+}
+
+interface FileChange {
+  path: string;
+  diff: string;
+  /** What is added. */
+  content: string[];
 }
 
 /** Parts of a connection. */
@@ -73,7 +80,8 @@ export class AgentConnections implements vscode.Disposable {
       void vscode.window.showInformationMessage(`Nothing to do: ${listOf(report.agents.map(({ title }) => title))} ${report.agents.length === 1 ? "is" : "are"} connected.`);
       return;
     }
-    await this.show(files.map(({ diff }) => diff).join("\n"));
+    const summary = files.map((file) => changeOf(file));
+    await this.show([`Connects ${titles}. Nothing is written yet.`, "", ...summary, "", ...files.map(({ diff }) => diff)].join("\n"));
     const connect = { label: `Connect ${titles}`, detail: `Changes ${files.length === 1 ? "1 file" : `${files.length} files`} as shown in the editor` };
     // A message would cover the changes, or disappear.
     const answer = await vscode.window.showQuickPick([connect, { label: "Cancel" }], { title: "Connect Agents", ignoreFocusOut: true });
@@ -106,11 +114,10 @@ export class AgentConnections implements vscode.Disposable {
     }
     const agents = all.agents.map(({ agent, title, files, problem }) => {
       const isNew = defaults.agents.some((one) => one.agent === agent && one.files.length > 0);
-      const changes = files.map(({ path, content }) => `${shortPath(path)}: ${listOf(content)}`);
       return {
         label: title,
         description: problem === undefined ? (isNew ? "" : "connected") : "cannot be connected",
-        detail: problem ?? changes.join("; "),
+        detail: problem ?? files.map((file) => changeOf(file)).join("; "),
         picked: isNew && problem === undefined,
         agent,
       };
@@ -167,8 +174,10 @@ async function install(options: string[]): Promise<InstallReport> {
   });
 }
 
-function shortPath(file: string): string {
-  return file.startsWith(`${os.homedir()}/`) ? `~${file.slice(os.homedir().length)}` : file;
+/** Describes what is added to a file. */
+function changeOf({ path, content }: FileChange): string {
+  const short = path.startsWith(`${os.homedir()}/`) ? `~${path.slice(os.homedir().length)}` : path;
+  return `${short}: ${listOf(content)}`;
 }
 
 function problemsOf({ agents }: InstallReport): string {
