@@ -3,6 +3,7 @@
 mod confirmation;
 mod labels;
 mod output;
+mod paths;
 
 use std::{
     fs,
@@ -168,7 +169,7 @@ fn exit_codes_and_results_are_those_of_the_protocol() {
         (vec!["diff"], 2),
         (vec!["diff", unknown], 3),
         (vec!["diff", "abcdef"], 3),
-        (vec!["diff", "nonsense"], 2),
+        (vec!["diff", "nonsense"], 3),
         (vec!["restore", unknown, "--yes"], 3),
         (vec!["restore", "last", "--yes"], 0),
         (vec!["restore", "last", "--dry-run"], 0),

@@ -15,8 +15,8 @@ fn without_a_terminal_changes_need_confirmation() {
         &["restore", "last"][..],
         &["restore", "last", "--json"],
         &["restore", "last", "--force"],
-        &["undo"],
-        &["undo", undo_id, "--json"],
+        &["undo", "--force"],
+        &["undo", undo_id, "--force", "--json"],
         &["prune", "--keep", "0"],
     ] {
         let (code, text, error) = run(&workspace, asked);

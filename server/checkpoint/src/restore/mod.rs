@@ -39,7 +39,7 @@ use super::{
         object::Oid,
         repository::Repository,
     },
-    tree_diff::{Tree, has_folder},
+    tree_diff::{Tree, find, has_folder},
     worktree::scan::Scan,
 };
 use crate::error::Error;
@@ -150,6 +150,16 @@ impl Checkpoints {
         let tree = self.get(id)?.tree;
         let reader = self.existing_repository()?.odb();
         has_folder(&reader, tree, path)
+    }
+
+    /// Returns whether the checkpoint contains a file, link or folder at this path.
+    ///
+    /// # Errors
+    /// `notFound` for an unknown checkpoint; `storage`.
+    pub fn holds_path(&self, id: Oid, path: &RelPath) -> Result<bool, Error> {
+        let tree = self.get(id)?.tree;
+        let reader = self.existing_repository()?.odb();
+        Ok(find(&reader, tree, path)?.is_some() || has_folder(&reader, tree, path)?)
     }
 
     /// Returns the last undo point that was created on this machine.

@@ -26,15 +26,16 @@ use sightline_protocol::{
         VerifyCheckpoints,
     },
 };
-use sightline_workspace::escape::one_line;
+use sightline_workspace::{escape::one_line, path::RelPath};
 
 use super::{
-    DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,
+    DONE, NEGATIVE, Workspace, offline, print_error, print_json, print_message, print_to,
     requests::{Attached, Requests},
 };
 use crate::{
     error::Error,
     handlers::checkpoint::{
+        checkpoint_context::unknown_path,
         diff_checkpoints::patch,
         transfer::{Direction, import, transfer},
     },
@@ -48,6 +49,8 @@ pub(super) use format::difference as colored_difference;
 pub(super) use format::size;
 use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id};
 
+/// Message without any checkpoint.
+const NONE_YET: &str = "no checkpoints yet; create one with `sightline checkpoint create`";
 /// Requests that always run in this process.
 const OFFLINE: Attached = Attached { offline: true };
 
@@ -105,23 +108,37 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             paths,
         } => {
             let requests = Requests::new(&workspace, attached);
-            let differs = diff(&requests, &from, to.as_deref(), patch, &paths)?;
-            Ok(if exit_code && differs { NEGATIVE } else { DONE })
+            let differs = diff(&requests, &from, to.as_deref(), patch, &paths);
+            let code = differs.map(|differs| if exit_code && differs { NEGATIVE } else { DONE });
+            negative_if_nothing(&workspace, &from, code)
         }
         Checkpoint::Show {
             workspace,
             attached,
             id,
-        } => show::show(&Requests::new(&workspace, attached), &id),
+        } => {
+            let shown = show::show(&Requests::new(&workspace, attached), &id);
+            negative_if_nothing(&workspace, &id, shown)
+        }
         Checkpoint::Preview {
             workspace,
             attached,
             id,
             length,
             paths,
-        } => restore::preview(&Requests::new(&workspace, attached), &id, &paths, length),
-        Checkpoint::Restore(arguments) => restore::restore(&arguments),
-        Checkpoint::Undo(arguments) => restore::undo(&arguments),
+        } => {
+            let requests = Requests::new(&workspace, attached);
+            let previewed = restore::preview(&requests, &id, &paths, length);
+            negative_if_nothing(&workspace, &id, previewed)
+        }
+        Checkpoint::Restore(arguments) => {
+            let restored = restore::restore(&arguments);
+            negative_if_nothing(&arguments.workspace, &arguments.id, restored)
+        }
+        Checkpoint::Undo(arguments) => {
+            let id = arguments.id.as_deref().unwrap_or("last");
+            negative_if_nothing(&arguments.workspace, id, restore::undo(&arguments))
+        }
         Checkpoint::Prune(arguments) => remove::prune(&arguments),
         Checkpoint::Delete(arguments) => remove::delete(&arguments),
         Checkpoint::Stats { workspace } => {
@@ -181,8 +198,17 @@ fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
     let digits = written.strip_prefix("HEAD ").unwrap_or(written);
     let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
     let is_last = digits == "last";
-    if !is_last && (digits.len() >= 40 || digits.len() < 4 || !is_hex) {
+    if is_hex && digits.len() == 40 {
         return Ok(written.to_owned());
+    }
+    let unknown = || {
+        let why = format!(
+            "no checkpoint matches {written:?} (use at least 4 digits of an id, or `last`); `sightline checkpoint list` shows all"
+        );
+        Error::new(ErrorKind::NotFound, why)
+    };
+    if !is_last && !(is_hex && (4..40).contains(&digits.len())) {
+        return Err(unknown());
     }
     let begins = digits.to_ascii_lowercase();
     let mut found = list_all(requests)?
@@ -197,10 +223,8 @@ fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
         })
         .map(|one| one.id);
     match (found.next(), found.next()) {
-        (None, _) => Err(Error::new(
-            ErrorKind::NotFound,
-            format!("no checkpoint matches {written:?}; `sightline checkpoint list` shows all"),
-        )),
+        (None, _) if is_last => Err(Error::new(ErrorKind::NotFound, NONE_YET)),
+        (None, _) => Err(unknown()),
         (Some(_), Some(_)) if !is_last => Err(Error::invalid(format!(
             "{written:?} matches several checkpoints; use more digits"
         ))),
@@ -231,13 +255,66 @@ fn is_of_session(one: &Listed, session: &AgentTurn) -> bool {
         .is_some_and(|turn| (&turn.agent, &turn.session) == (&session.agent, &session.session))
 }
 
-/// Makes paths absolute. Returns `None`, meaning all, for an empty list.
-fn absolute_paths(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
-    if paths.is_empty() {
-        return Ok(None);
+/// Sends a request with path arguments, or with `None`, meaning all, without any. A path
+/// is relative to the current folder or, if that matches nothing, to the workspace folder,
+/// as lists print it. The request must check the paths before it changes anything.
+fn with_paths<R>(
+    requests: &Requests,
+    written: &[String],
+    send: impl Fn(Option<Vec<String>>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    if written.is_empty() {
+        return send(None);
     }
-    let absolute = paths.iter().map(|path| offline::absolute(path));
-    absolute.collect::<Result<Vec<_>, _>>().map(Some)
+    let root = offline::root(requests.workspace)?.path;
+    let absolute = written.iter().map(|path| offline::absolute(path));
+    let mut paths = absolute.collect::<Result<Vec<_>, _>>()?;
+    let mut failed: Vec<Option<Error>> = vec![None; paths.len()];
+    loop {
+        let error = match send(Some(paths.clone())) {
+            Err(error) if error.path.is_some() => error,
+            done => return done,
+        };
+        let Some(at) = paths
+            .iter()
+            .position(|path| Some(path) == error.path.as_ref())
+        else {
+            return Err(error);
+        };
+        let from_root = RelPath::new(Path::new(&written[at])).map(|path| root.join(&path));
+        let from_root = from_root.map(|path| path.as_path().to_string_lossy().into_owned());
+        match (from_root, &failed[at]) {
+            (Some(path), None) if path != paths[at] => {
+                paths[at] = path;
+                failed[at] = Some(error);
+            }
+            (_, before) => {
+                let error = before.clone().unwrap_or(error);
+                return Err(match error.kind {
+                    ErrorKind::NotFound => unknown_path(&written[at]),
+                    _ => error,
+                });
+            }
+        }
+    }
+}
+
+/// Makes an error a negative result if a path matches nothing, or if `last` is meant and
+/// there is no checkpoint. An unknown id is a failure.
+fn negative_if_nothing(
+    workspace: &Workspace,
+    id: &str,
+    done: Result<i32, Error>,
+) -> Result<i32, Error> {
+    match done {
+        Err(error)
+            if error.kind == ErrorKind::NotFound && (error.path.is_some() || id == "last") =>
+        {
+            print_error(&error, workspace.json);
+            Ok(NEGATIVE)
+        }
+        done => done,
+    }
 }
 
 /// `sightline checkpoint label`.
@@ -274,7 +351,7 @@ fn list(
             Some(task) if !list_all(requests)?.is_empty() => {
                 print_message(&format!("no checkpoints of task {}", one_line(&task)));
             }
-            _ => print_message("no checkpoints yet; create one with `sightline checkpoint create`"),
+            _ => print_message(NONE_YET),
         }
     }
     // A limited list still has the numbers of all steps.
@@ -359,16 +436,21 @@ fn diff(
     paths: &[String],
 ) -> Result<bool, Error> {
     let workspace = requests.workspace;
-    let params = DiffCheckpointsParams {
-        from: resolve_id(requests, from)?,
-        to: to.map(|to| resolve_id(requests, to)).transpose()?,
-        paths: absolute_paths(paths)?,
+    let from = resolve_id(requests, from)?;
+    let to = to.map(|to| resolve_id(requests, to)).transpose()?;
+    let params = |paths| DiffCheckpointsParams {
+        from: from.clone(),
+        to: to.clone(),
+        paths,
         patch: patch_wanted,
         ..DiffCheckpointsParams::default()
     };
     if patch_wanted && !workspace.json {
         // The bytes of the files, which need not be UTF-8.
-        let text = patch(&requests.offline_server()?.context(), &params)?;
+        let server = requests.offline_server()?;
+        let text = with_paths(requests, paths, |paths| {
+            patch(&server.context(), &params(paths))
+        })?;
         let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
         // Stripping colors could strip bytes of the files as well.
         if plain {
@@ -378,7 +460,9 @@ fn diff(
         }
         return Ok(!text.is_empty());
     }
-    let compared = requests.call::<DiffCheckpoints>(params)?;
+    let compared = with_paths(requests, paths, |paths| {
+        requests.call::<DiffCheckpoints>(params(paths))
+    })?;
     print_as(workspace, &compared, |compared| {
         compared.files.iter().map(difference).collect()
     })?;

@@ -31,18 +31,35 @@ impl ConfirmArgs {
     /// # Errors
     /// `invalidParams` without `--yes` and without a terminal.
     pub(in crate::cli) fn proceed(&self) -> Result<Proceed, Error> {
+        let proceed = self.proceed_or_ask();
+        if proceed == Proceed::Ask {
+            require_terminal()?;
+        }
+        Ok(proceed)
+    }
+
+    /// Like [`Self::proceed`], for a caller that calls [`require_terminal`] once it knows
+    /// that there is something to confirm.
+    pub(super) fn proceed_or_ask(&self) -> Proceed {
         if self.dry_run {
-            Ok(Proceed::DryRun)
+            Proceed::DryRun
         } else if self.yes {
-            Ok(Proceed::Yes)
-        } else if io::stdin().is_terminal() {
-            Ok(Proceed::Ask)
+            Proceed::Yes
         } else {
-            Err(Error::invalid(
-                "cannot ask for confirmation: standard input is not a terminal. Nothing was changed. Use --yes to proceed, or --dry-run to see what would be done",
-            ))
+            Proceed::Ask
         }
     }
+}
+
+/// # Errors
+/// `invalidParams` without a terminal.
+pub(super) fn require_terminal() -> Result<(), Error> {
+    if io::stdin().is_terminal() {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "cannot ask for confirmation: standard input is not a terminal. Nothing was changed. Use --yes to proceed, or --dry-run to see what would be done",
+    ))
 }
 
 /// Variables that agents set for the commands that they run.

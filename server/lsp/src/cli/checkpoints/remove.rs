@@ -10,7 +10,7 @@ use sightline_workspace::clock::now_millis;
 use super::{
     OFFLINE,
     arguments::{Delete, Length, Prune},
-    confirm::{ConfirmArgs, Proceed, ask},
+    confirm::{ConfirmArgs, Proceed, ask, require_terminal},
     format::{more_line, print, size},
     list_all, listed_line, print_as, resolve_id,
 };
@@ -67,7 +67,7 @@ fn remove(
     params: &PruneCheckpointsParams,
     length: Length,
 ) -> Result<i32, Error> {
-    let proceed = confirm.proceed()?;
+    let proceed = confirm.proceed_or_ask();
     let workspace: &Workspace = requests.workspace;
     let prune = |dry_run: bool| {
         requests.call::<PruneCheckpoints>(PruneCheckpointsParams {
@@ -87,6 +87,9 @@ fn remove(
     let pruned = requests.with_maintenance(|_| {
         if proceed == Proceed::Ask {
             let (lines, seen) = see()?;
+            if seen.removed != 0 {
+                require_terminal()?;
+            }
             if workspace.json {
                 print_to(anstream::stderr().lock(), lines.as_bytes())?;
             } else {

@@ -5,22 +5,19 @@ use sightline_protocol::{
         PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
         RestoreCheckpointResult, RestoreConflict, RestoreOutcome, UndoRestoreParams,
     },
-    error::ErrorKind,
     method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
 use sightline_workspace::escape::one_line;
 
 use super::{
-    absolute_paths,
     arguments::{Length, ModeArgument, Restore, Undo},
-    confirm::{Proceed, ask},
+    confirm::{Proceed, ask, require_terminal},
     format::{CHANGED, DIM, REMOVED, format_forced, format_skipped, more_line, print},
-    print_as, resolve_id,
+    print_as, resolve_id, with_paths,
 };
 use crate::{
     cli::{
-        DONE, FAILURE, NEGATIVE, Workspace, print_error, print_json, print_message, print_to,
-        requests::Requests,
+        DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
     },
     error::Error,
     plural::plural,
@@ -47,7 +44,7 @@ pub(super) fn preview(
 
 /// `sightline checkpoint restore`.
 pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
-    let proceed = arguments.confirm.proceed()?;
+    let proceed = arguments.confirm.proceed_or_ask();
     let requests = Requests::new(&arguments.workspace, arguments.attached);
     let see = || {
         let conversation = (arguments.mode != ModeArgument::Files)
@@ -76,16 +73,19 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
             let has_token = arguments.mode != ModeArgument::Task;
             token = token.or_else(|| has_token.then_some(plan.preview.token));
         }
-        let params = RestoreCheckpointParams {
-            id: resolve_id(requests, &arguments.id)?,
-            paths: absolute_paths(&arguments.paths)?,
-            mode: arguments.mode.into(),
-            task_id: arguments.task.clone(),
-            token,
-            force: arguments.force,
-            ..RestoreCheckpointParams::default()
-        };
-        requests.call::<RestoreCheckpoint>(params).map(Some)
+        let id = resolve_id(requests, &arguments.id)?;
+        let restored = with_paths(requests, &arguments.paths, |paths| {
+            requests.call::<RestoreCheckpoint>(RestoreCheckpointParams {
+                id: id.clone(),
+                paths,
+                mode: arguments.mode.into(),
+                task_id: arguments.task.clone(),
+                token: token.clone(),
+                force: arguments.force,
+                ..RestoreCheckpointParams::default()
+            })
+        })?;
+        Ok(Some(restored))
     })?;
     match restored {
         Some(restored) => print_outcomes(&arguments.workspace, &restored),
@@ -95,18 +95,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
 
 /// `sightline checkpoint undo`.
 pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
-    match run_undo(arguments) {
-        // An unknown id is a failure.
-        Err(error) if arguments.id.is_none() && error.kind == ErrorKind::NotFound => {
-            print_error(&error, arguments.workspace.json);
-            Ok(NEGATIVE)
-        }
-        done => done,
-    }
-}
-
-fn run_undo(arguments: &Undo) -> Result<i32, Error> {
-    let proceed = arguments.confirm.proceed()?;
+    let proceed = arguments.confirm.proceed_or_ask();
     let requests = Requests::new(&arguments.workspace, arguments.attached);
     let see = || {
         let params = PreviewRestoreParams {
@@ -157,11 +146,14 @@ fn preview_request(
     id: &str,
     paths: &[String],
 ) -> Result<PreviewRestoreResult, Error> {
-    requests.call::<PreviewRestore>(PreviewRestoreParams {
-        id: resolve_id(requests, id)?,
-        paths: absolute_paths(paths)?,
-        undo: Some(false),
-        ..PreviewRestoreParams::default()
+    let id = resolve_id(requests, id)?;
+    with_paths(requests, paths, |paths| {
+        requests.call::<PreviewRestore>(PreviewRestoreParams {
+            id: id.clone(),
+            paths,
+            undo: Some(false),
+            ..PreviewRestoreParams::default()
+        })
     })
 }
 
@@ -277,6 +269,9 @@ impl Plan {
 
     /// Shows the preview and asks, if there is anything to confirm.
     fn confirm(&self, workspace: &Workspace) -> Result<bool, Error> {
+        if !self.is_empty() {
+            require_terminal()?;
+        }
         if workspace.json {
             // stdout is reserved for the result.
             print_to(anstream::stderr().lock(), self.lines.as_bytes())?;

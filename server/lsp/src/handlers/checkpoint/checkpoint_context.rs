@@ -230,6 +230,61 @@ impl<'a> CheckpointContext<'a> {
             Paths::Some(kept)
         })
     }
+
+    /// Requires that each path of a request is in one of the checkpoints or in the
+    /// workspace. Denied paths are accepted, so that the error does not tell whether they
+    /// exist.
+    ///
+    /// # Errors
+    /// `notFound`, and those of [`Self::paths`].
+    pub(super) fn require_known_paths(
+        &self,
+        written: Option<&[String]>,
+        checkpoints: &[FoundCheckpoint],
+        only_this: bool,
+    ) -> Result<(), Error> {
+        for path in written.unwrap_or_default() {
+            let mut is_known = false;
+            for found in checkpoints {
+                is_known |=
+                    match self.paths(found.root, Some(std::slice::from_ref(path)), only_this)? {
+                        Paths::All => true,
+                        Paths::Some(rels) => rels
+                            .iter()
+                            .map(|rel| self.is_known(found, rel))
+                            .try_fold(false, |known, is_known| Ok::<_, Error>(known | is_known?))?,
+                        Paths::None => false,
+                    };
+                if is_known {
+                    break;
+                }
+            }
+            if !is_known {
+                return Err(unknown_path(path));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_known(&self, found: &FoundCheckpoint, rel: &RelPath) -> Result<bool, Error> {
+        let place = self.roots().absolute(&Location::Inside {
+            root: found.root,
+            rel: rel.clone(),
+        });
+        if std::fs::symlink_metadata(place.as_path()).is_ok()
+            || self.view.check_entry(found.root, rel, false).is_some()
+        {
+            return Ok(true);
+        }
+        let store = &found.checkpoints.store;
+        Ok(store.holds_path(found.checkpoint.id, rel)?)
+    }
+}
+
+/// Error of a path that is neither in the checkpoint nor in the workspace.
+pub(crate) fn unknown_path(path: &str) -> Error {
+    let why = format!("path {path:?} did not match any file in the checkpoint or in the workspace");
+    Error::new(ErrorKind::NotFound, why).with_path(path)
 }
 
 /// Selected paths of a root.

@@ -48,31 +48,36 @@ fn differences(
     contents: bool,
 ) -> Result<(usize, Vec<FileDiff>), Error> {
     let from = cx.find(&params.from)?;
+    let (root, checkpoints) = (from.root, from.checkpoints.clone());
+    let side = Side::Checkpoint(from.checkpoint.id);
+    let mut compared = vec![from];
     let to = match &params.to {
         None => Side::WorkTree,
         Some(id) => {
             let to = cx.find(id)?;
-            if to.root != from.root {
+            if to.root != root {
                 return Err(Error::invalid(format!(
                     "{} and {id} belong to different workspace folders",
                     params.from
                 )));
             }
-            Side::Checkpoint(to.checkpoint.id)
+            let side = Side::Checkpoint(to.checkpoint.id);
+            compared.push(to);
+            side
         }
     };
-    let paths = cx.paths(from.root, params.paths.as_deref(), true)?;
+    cx.require_known_paths(params.paths.as_deref(), &compared, true)?;
+    let paths = cx.paths(root, params.paths.as_deref(), true)?;
     let options = DiffOptions {
         paths: paths.wanted().unwrap_or_default(),
         contents,
         max_file_bytes: limits::MAX_FILE_CONTENTS_BYTES,
         max_total_bytes: limits::MAX_DIFF_CONTENTS_BYTES,
     };
-    let side = Side::Checkpoint(from.checkpoint.id);
-    let files = cx.with_job(from.root, &cx.request.cancel, |job| {
-        from.checkpoints.store.diff(job, &side, &to, &options)
+    let files = cx.with_job(root, &cx.request.cancel, |job| {
+        checkpoints.store.diff(job, &side, &to, &options)
     })?;
-    Ok((from.root, files))
+    Ok((root, files))
 }
 
 fn difference(

@@ -1,6 +1,6 @@
 //! The requests about checkpoints, one file per method; restores in `restore`.
 
-mod checkpoint_context;
+pub(crate) mod checkpoint_context;
 pub mod checkpoint_stats;
 pub mod create_checkpoint;
 pub mod diff_checkpoints;

@@ -57,6 +57,7 @@ pub(super) fn root_restores(
     is_undo: bool,
 ) -> Result<Vec<RootRestore>, Error> {
     let only_this = found.len() == 1;
+    cx.require_known_paths(paths, &found, only_this)?;
     let mut parts = Vec::new();
     for found in found {
         if let Some(paths) = cx.paths(found.root, paths, only_this)?.wanted() {
