@@ -677,6 +677,7 @@
 ---@field dryRun? boolean Report what would be removed without removing it. Default: `false`.
 ---@field ids? string[] Remove these checkpoints.
 ---@field keep? integer Number of newest checkpoints to keep per workspace folder. Undo points are not counted.
+---@field labelled? boolean Also remove checkpoints with a label. Those in `ids` are removed in any case. Default: `false`.
 ---@field maxBytes? integer Remove the oldest checkpoints until each workspace folder uses at most this many bytes.
 ---@field olderThan? integer Remove checkpoints created before this time, in milliseconds since the Unix epoch.
 ---@field root? string Limits the operation to this workspace folder, given by path, URI or name.
@@ -686,6 +687,7 @@
 ---@class sightline.PruneCheckpointsResult
 ---@field checkpoints? string[] With `dryRun`, the ids of the checkpoints that would be removed, newest first.
 ---@field freedBytes integer Freed disk space, in bytes. With `dryRun`, an estimate.
+---@field keptLabelled? integer Number of checkpoints that were kept only because of their label.
 ---@field removed integer Number of removed checkpoints. With `dryRun`, the number that would be removed.
 
 --- A range of text, as in LSP.

@@ -1492,6 +1492,11 @@ export interface PruneCheckpointsParams {
    */
   keep?: number;
   /**
+   * Also remove checkpoints with a label. Those in `ids` are removed in any case.
+   * Default: `false`.
+   */
+  labelled?: boolean;
+  /**
    * Remove the oldest checkpoints until each workspace folder uses at most this many
    * bytes.
    */
@@ -1513,6 +1518,8 @@ export interface PruneCheckpointsResult {
   checkpoints?: string[];
   /** Freed disk space, in bytes. With `dryRun`, an estimate. */
   freedBytes: number;
+  /** Number of checkpoints that were kept only because of their label. */
+  keptLabelled?: number;
   /** Number of removed checkpoints. With `dryRun`, the number that would be removed. */
   removed: number;
 }

@@ -393,7 +393,14 @@ fn the_command_line_works_on_stored_tasks() {
     assert_eq!(code, 0);
     let loaded: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(loaded["messages"], json!(turns(12)));
-    assert_eq!(run(&["task", "delete", "t", "copy"], "").0, 0);
+    // Deleting needs confirmation.
+    let listed = run(&["task", "list"], "");
+    assert_eq!(run(&["task", "delete", "t", "copy"], "").0, 2);
+    let (code, shown) = run(&["task", "delete", "--dry-run", "copy"], "");
+    assert!(code == 0 && shown.starts_with("copy\t"), "{shown}");
+    assert_eq!(run(&["task", "delete", "--dry-run", "copy", "no"], "").0, 3);
+    assert_eq!(run(&["task", "list"], ""), listed);
+    assert_eq!(run(&["task", "delete", "--yes", "t", "copy"], "").0, 0);
     assert_eq!(run(&["task", "list"], "").0, 0);
     assert_eq!(run(&["task", "show", "t"], "").0, 3);
     assert_eq!(run(&["task", "show", "../t"], "").0, 2);

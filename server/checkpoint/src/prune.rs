@@ -45,6 +45,9 @@ pub struct Keep {
     pub without_task: Option<TaskId>,
     /// Removes these checkpoints.
     pub without: Vec<Oid>,
+    /// Removes checkpoints with a label too. Without it, only those in `without` and those of a
+    /// removed task go.
+    pub labelled: bool,
 }
 
 /// Result of a prune.
@@ -54,6 +57,8 @@ pub struct Pruned {
     pub removed: Vec<Oid>,
     /// Bytes by which the store shrank.
     pub freed_bytes: u64,
+    /// Number of checkpoints that stay only because of their label.
+    pub kept_labelled: u64,
 }
 
 /// Size of the store.
@@ -83,6 +88,7 @@ impl Checkpoints {
         }
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
+        pruned.kept_labelled = self.kept_labelled(keep, cancel)?;
         let before = repository.size();
         let mut budget = keep.max_bytes.filter(|limit| *limit < before);
         let mut less = 0;
@@ -93,7 +99,8 @@ impl Checkpoints {
             if selected.is_empty() && budget.is_none() && !is_begun {
                 break;
             }
-            let removed = remove(&repository, &checkpoints, selected, budget, cancel)?;
+            let limits = (budget, keep.labelled);
+            let removed = remove(&repository, &checkpoints, selected, limits, cancel)?;
             let size = repository.size();
             pruned.freed_bytes = before.saturating_sub(size);
             // The remaining size was an estimate. While it is still too large, lower the budget,
@@ -136,10 +143,13 @@ impl Checkpoints {
             (&repository, &reader, &packs),
             &checkpoints,
             selected,
-            budget,
+            (budget, keep.labelled),
             cancel,
         )?;
-        let mut pruned = Pruned::default();
+        let mut pruned = Pruned {
+            kept_labelled: self.kept_labelled(keep, cancel)?,
+            ..Pruned::default()
+        };
         for checkpoint in checkpoints
             .iter()
             .filter(|checkpoint| selected.contains(&checkpoint.id))
@@ -150,6 +160,25 @@ impl Checkpoints {
         }
         pruned.freed_bytes = pruned.freed_bytes.min(size);
         Ok(pruned)
+    }
+
+    /// Returns the number of checkpoints that only [`Keep::labelled`] would remove.
+    fn kept_labelled(&self, keep: &Keep, cancel: &Cancel) -> Result<u64, Error> {
+        let has_limit = keep.newest.is_some() || keep.since.is_some() || keep.max_bytes.is_some();
+        let checkpoints = self.list(&Filter::default())?;
+        if keep.labelled || !has_limit || !checkpoints.iter().any(|one| is_labelled(one)) {
+            return Ok(0);
+        }
+        let anyway = select(&checkpoints, keep, &self.needed(&checkpoints));
+        let with_labelled = Keep {
+            labelled: true,
+            ..keep.clone()
+        };
+        let removed = self.would_prune(&with_labelled, cancel)?.removed;
+        let kept = checkpoints.iter().filter(|one| {
+            is_labelled(one) && removed.contains(&one.id) && !anyway.contains(&one.id)
+        });
+        Ok(kept.count() as u64)
     }
 
     /// Returns the checkpoints an interrupted restore needs: its undo point and its target.
@@ -202,7 +231,7 @@ impl Checkpoints {
             let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
             let repository = self.open_or_create()?;
             if gc::is_interrupted(&repository) {
-                remove(&repository, &[], HashSet::new(), None, cancel)?;
+                remove(&repository, &[], HashSet::new(), (None, false), cancel)?;
             }
             gc::tidy(&repository, u64::MAX, cancel)?;
         }
@@ -256,6 +285,10 @@ fn is_undo(checkpoint: &Checkpoint) -> bool {
     matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
 }
 
+fn is_labelled(checkpoint: &Checkpoint) -> bool {
+    checkpoint.metadata.label.is_some()
+}
+
 fn is_automatic(checkpoint: &Checkpoint) -> bool {
     let metadata = &checkpoint.metadata;
     metadata.turn.is_some() && metadata.label.is_none() && !metadata.fetched
@@ -295,7 +328,8 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
         let of_task = task.is_some() && task == checkpoint.metadata.task.as_deref();
         let is_named = keep.without.contains(&checkpoint.id);
         let is_surplus = surplus.contains(&checkpoint.id);
-        (too_many || too_old || of_task || is_named || is_surplus)
+        let is_kept = is_labelled(checkpoint) && !keep.labelled;
+        (of_task || is_named || is_surplus || (too_many || too_old) && !is_kept)
             && !needed.contains(&checkpoint.id)
     };
     let going = checkpoints.iter().enumerate().filter(goes);
@@ -311,13 +345,13 @@ fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
     sizes.sum()
 }
 
-/// Adds the oldest checkpoints to `selected` until the rest fits into `budget` bytes. Also returns
-/// the reachable objects.
+/// Adds the oldest checkpoints to `selected` until the rest fits into `budget` bytes, those with a
+/// label only if `labelled` is set. Also returns the reachable objects.
 fn fit_to_budget<'r>(
     (repository, reader, packs): (&Repository, &'r Odb, &[Pack]),
     checkpoints: &[Arc<Checkpoint>],
     mut selected: HashSet<Oid>,
-    budget: Option<u64>,
+    (budget, labelled): (Option<u64>, bool),
     cancel: &Cancel,
 ) -> Result<(HashSet<Oid>, ReachableSet<'r>), Error> {
     let mut reach = ReachableSet::new(reader);
@@ -347,10 +381,14 @@ fn fit_to_budget<'r>(
         };
         staying.iter().position(is_ours)
     };
-    let always: Vec<Oid> = [newest(false), newest(true)]
+    let kept = staying
+        .iter()
+        .filter(|checkpoint| !labelled && is_labelled(checkpoint));
+    let always: HashSet<Oid> = [newest(false), newest(true)]
         .into_iter()
         .flatten()
         .map(|at| staying[at].id)
+        .chain(kept.map(|checkpoint| checkpoint.id))
         .collect();
     staying.sort_by_key(|checkpoint| {
         (
@@ -360,7 +398,7 @@ fn fit_to_budget<'r>(
     });
     let mut is_full = false;
     for checkpoint in staying {
-        if is_full {
+        if is_full && !always.contains(&checkpoint.id) {
             selected.insert(checkpoint.id);
             continue;
         }
@@ -378,19 +416,18 @@ fn fit_to_budget<'r>(
     Ok((selected, reach))
 }
 
-/// Removes the `selected` checkpoints, and the oldest until the rest fits into `budget` bytes.
-/// Returns the removed ones.
+/// Removes the `selected` checkpoints, and more as in [`fit_to_budget`]. Returns the removed ones.
 fn remove(
     repository: &Repository,
     checkpoints: &[Arc<Checkpoint>],
     selected: HashSet<Oid>,
-    budget: Option<u64>,
+    limits: (Option<u64>, bool),
     cancel: &Cancel,
 ) -> Result<Vec<Oid>, Error> {
     let packs = repository.packs()?;
     let reader = repository.odb();
     let store = (repository, &reader, &packs[..]);
-    let (selected, reach) = fit_to_budget(store, checkpoints, selected, budget, cancel)?;
+    let (selected, reach) = fit_to_budget(store, checkpoints, selected, limits, cancel)?;
     if selected.is_empty() && !gc::is_interrupted(repository) {
         return Ok(Vec::new());
     }

@@ -520,6 +520,8 @@ pub struct PruneCheckpointsParams {
     /// Remove these checkpoints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
+    /// Also remove checkpoints with a label. Those in `ids` are removed in any case.
+    pub labelled: bool,
     /// Report what would be removed without removing it.
     pub dry_run: bool,
     /// Limits the operation to this workspace folder, given by path, URI or name.
@@ -538,6 +540,9 @@ pub struct PruneCheckpointsResult {
     pub removed: u64,
     /// Freed disk space, in bytes. With `dryRun`, an estimate.
     pub freed_bytes: u64,
+    /// Number of checkpoints that were kept only because of their label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_labelled: Option<u64>,
     /// With `dryRun`, the ids of the checkpoints that would be removed, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<String>,

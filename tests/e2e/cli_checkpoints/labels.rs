@@ -60,7 +60,8 @@ fn a_damaged_line_hides_only_its_label() {
     // It is removed with its checkpoint.
     json_of(&workspace, &["create"]);
     json_of(&workspace, &["label", "last", "new"]);
-    let (code, _, error) = run(&workspace, &["prune", "--yes", "--keep", "1"]);
+    let prune = ["prune", "--yes", "--keep", "1", "--labelled"];
+    let (code, _, error) = run(&workspace, &prune);
     assert_eq!(code, 0, "{error}");
     let text = fs::read_to_string(&file).unwrap();
     assert!(!text.contains("again") && text.contains("new"), "{text}");
@@ -93,4 +94,54 @@ fn every_server_knows_the_label_at_once() {
     let params = json!({ "id": taken["id"], "label": " " });
     let labelled = servers[0].call("sightline/labelCheckpoint", params);
     assert!(labelled.get("label").is_none(), "{labelled}");
+}
+
+#[test]
+fn a_label_protects_from_pruning() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "0\n")]);
+    let mut ids = Vec::new();
+    for number in 0..4 {
+        workspace.write("a.txt", &format!("{number}\n"));
+        ids.push(id(&json_of(&workspace, &["create"])).to_owned());
+    }
+    json_of(&workspace, &["label", &ids[0], "it works"]);
+    let left = |workspace: &Workspace| -> Vec<String> {
+        let listed = json_of(workspace, &["list"]);
+        let all = listed["checkpoints"].as_array().unwrap();
+        each(all, "id").into_iter().map(str::to_owned).collect()
+    };
+    for limit in [
+        ["--keep", "1"],
+        ["--older-than", "0s"],
+        ["--max-bytes", "1"],
+    ] {
+        let (code, text, _) = run(&workspace, &[&["prune", "--dry-run"], &limit[..]].concat());
+        let kept = "1 checkpoint with a label kept; --labelled removes them too";
+        assert!(code == 0 && text.contains(kept), "{limit:?}: {text}");
+        let dry = [&["prune", "--dry-run"], &limit[..]].concat();
+        let pruned = json_of(&workspace, &dry);
+        assert_eq!(pruned["keptLabelled"], 1, "{limit:?}: {pruned}");
+        let removed = pruned["checkpoints"].as_array().unwrap();
+        assert!(!removed.contains(&json!(ids[0])), "{limit:?}: {pruned}");
+        let all = json_of(&workspace, &[&dry[..], &["--labelled"]].concat());
+        assert!(
+            all["checkpoints"]
+                .as_array()
+                .unwrap()
+                .contains(&json!(ids[0]))
+        );
+        assert_eq!(all.get("keptLabelled"), None);
+    }
+    let pruned = json_of(&workspace, &["prune", "--yes", "--keep", "1"]);
+    assert_eq!(
+        (&pruned["removed"], &pruned["keptLabelled"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(left(&workspace), [ids[3].clone(), ids[0].clone()]);
+    let pruned = json_of(&workspace, &["prune", "--yes", "--keep", "1", "--labelled"]);
+    assert_eq!(pruned["removed"], 1);
+    // One that is named is removed.
+    json_of(&workspace, &["label", &ids[3], "last"]);
+    json_of(&workspace, &["delete", "--yes", &ids[3]]);
+    assert_eq!(left(&workspace), Vec::<String>::new());
 }

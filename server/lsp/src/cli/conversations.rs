@@ -23,15 +23,20 @@ use sightline_protocol::{
         ApplyCompaction, CountTokens, DeleteTask, ListTasks, LoadTask, PlanCompaction, ReadFile,
         Request, ResumeTask, RollbackHistory, TruncateHistory,
     },
-    task::{DeleteTaskParams, DeleteTaskResult, ListTasksParams, LoadTaskParams, ResumeTaskParams},
+    task::{
+        DeleteTaskParams, DeleteTaskResult, ListTasksParams, ListTasksResult, LoadTaskParams,
+        ResumeTaskParams, TaskSummary,
+    },
     tokens::CountTokensParams,
 };
-use sightline_workspace::limits::MAX_IMPORT_BYTES;
+use sightline_workspace::{escape::one_line, limits::MAX_IMPORT_BYTES};
 
 use crate::{connection::params_compat, error::Error, plural::plural};
 
 use super::{
-    DONE, NEGATIVE, Workspace, offline, print, print_json, print_message,
+    DONE, NEGATIVE, Workspace,
+    checkpoints::{ConfirmArgs, Proceed, ask},
+    offline, print, print_json, print_message,
     task_files::{self, ExportFormat},
 };
 
@@ -130,10 +135,12 @@ pub(super) enum Task {
         #[arg(value_name = "ID")]
         id: Option<String>,
     },
-    /// Delete stored tasks.
+    /// Delete stored tasks and their checkpoints. Shows them and asks first.
     Delete {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
         /// Task ids.
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
@@ -310,7 +317,26 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             }
             Ok(DONE)
         }
-        Task::Delete { workspace, ids } => {
+        Task::Delete {
+            workspace,
+            confirm,
+            ids,
+        } => {
+            match confirm.proceed()? {
+                Proceed::Yes => {}
+                Proceed::DryRun => {
+                    show_tasks(&workspace, &ids)?;
+                    return Ok(DONE);
+                }
+                Proceed::Ask => {
+                    show_tasks(&workspace, &ids)?;
+                    if !ask(
+                        "These tasks and their checkpoints are deleted. This cannot be undone. ",
+                    )? {
+                        return Ok(NEGATIVE);
+                    }
+                }
+            }
             let mut deleted = DeleteTaskResult::default();
             for task_id in ids {
                 let params = DeleteTaskParams { task_id };
@@ -327,6 +353,37 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
     }
 }
 
+/// Shows the tasks to delete.
+///
+/// # Errors
+/// `notFound` if one does not exist.
+fn show_tasks(workspace: &Workspace, ids: &[String]) -> Result<(), Error> {
+    let listed = offline::call::<ListTasks>(workspace, ListTasksParams::default())?;
+    let mut tasks = Vec::new();
+    for id in ids {
+        let Some(task) = listed.tasks.iter().find(|task| task.task_id == *id) else {
+            let why = format!("no task {}; nothing was deleted", one_line(id));
+            return Err(Error::new(ErrorKind::NotFound, why));
+        };
+        tasks.push(task.clone());
+    }
+    if workspace.json {
+        return print_json(&ListTasksResult { tasks });
+    }
+    print(&tasks.iter().map(task_line).collect::<String>())
+}
+
+/// Formats a task for a list.
+fn task_line(task: &TaskSummary) -> String {
+    format!(
+        "{}\t{}\t{}\t{}\n",
+        task.task_id,
+        local_time(task.updated_at),
+        plural(task.message_count, "message"),
+        task.title,
+    )
+}
+
 fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
     let listed = offline::call::<ListTasks>(workspace, ListTasksParams { limit })?;
     if workspace.json {
@@ -338,13 +395,7 @@ fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
     }
     let mut lines = String::new();
     for task in &listed.tasks {
-        lines.push_str(&format!(
-            "{}\t{}\t{}\t{}\n",
-            task.task_id,
-            local_time(task.updated_at),
-            plural(task.message_count, "message"),
-            task.title,
-        ));
+        lines.push_str(&task_line(task));
     }
     print(&lines)?;
     Ok(DONE)

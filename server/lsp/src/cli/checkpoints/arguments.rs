@@ -114,7 +114,7 @@ pub(in crate::cli) enum Checkpoint {
     Restore(Restore),
     /// Undo a restore. Shows the changes and asks first.
     Undo(Undo),
-    /// Remove old checkpoints. Shows them and asks first.
+    /// Remove old checkpoints, except those with a label. Shows them and asks first.
     Prune(Prune),
     /// Remove checkpoints. Shows them and asks first.
     Delete(Delete),
@@ -250,6 +250,9 @@ pub(in crate::cli) struct Prune {
     /// Remove the oldest checkpoints until the rest uses at most this many bytes.
     #[arg(long, value_name = "N")]
     pub(super) max_bytes: Option<u64>,
+    /// Also remove checkpoints with a label.
+    #[arg(long)]
+    pub(super) labelled: bool,
     #[command(flatten)]
     pub(super) length: Length,
 }

@@ -34,6 +34,7 @@ pub(super) fn prune(arguments: &Prune) -> Result<i32, Error> {
         keep: arguments.keep,
         older_than,
         max_bytes: arguments.max_bytes,
+        labelled: arguments.labelled,
         ..PruneCheckpointsParams::default()
     };
     let requests = Requests::new(&arguments.workspace, OFFLINE);
@@ -107,18 +108,31 @@ fn remove(
     print_as(workspace, &pruned, |pruned| {
         let freed = size(pruned.freed_bytes);
         format!(
-            "{} removed, {freed} freed\n",
-            plural(pruned.removed, "checkpoint")
+            "{} removed, {freed} freed\n{}",
+            plural(pruned.removed, "checkpoint"),
+            kept_line(pruned)
         )
     })?;
     Ok(DONE)
 }
 
+/// Returns the line that counts the checkpoints kept because of their label. Empty if there
+/// are none.
+fn kept_line(pruned: &PruneCheckpointsResult) -> String {
+    pruned.kept_labelled.map_or_else(String::new, |count| {
+        format!(
+            "{} with a label kept; --labelled removes them too\n",
+            plural(count, "checkpoint")
+        )
+    })
+}
+
 /// Lists the checkpoints that would be removed, after a summary.
 fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed], length: Length) -> String {
     let count = pruned.checkpoints.len();
+    let kept = kept_line(pruned);
     if count == 0 {
-        return "nothing to remove\n".to_owned();
+        return format!("nothing to remove\n{kept}");
     }
     let freed = size(pruned.freed_bytes);
     let summary = plural(count as u64, "checkpoint");
@@ -128,5 +142,5 @@ fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed], length: Len
         .iter()
         .filter(|one| pruned.checkpoints.contains(&one.id));
     lines.extend(removed.take(limit).map(listed_line));
-    lines + &more_line(count, limit)
+    lines + &more_line(count, limit) + &kept
 }

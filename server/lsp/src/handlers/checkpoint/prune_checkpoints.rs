@@ -36,11 +36,16 @@ pub(crate) fn run(
             .iter()
             .map(|id| id.parse::<Oid>())
             .collect::<Result<_, _>>()?,
+        labelled: params.labelled,
         ..Keep::default()
     };
     let mut total = PruneCheckpointsResult::default();
     let roots = selected_roots(cx.roots(), params.root.as_deref())?;
-    if keep == Keep::default() {
+    let nothing = Keep {
+        labelled: params.labelled,
+        ..Keep::default()
+    };
+    if keep == nothing {
         return Ok(total.into());
     }
     for root in roots {
@@ -53,6 +58,9 @@ pub(crate) fn run(
         let pruned = pruned.map_err(|error| with_root_name(cx.roots(), known, error))?;
         total.removed += pruned.removed.len() as u64;
         total.freed_bytes += pruned.freed_bytes;
+        if pruned.kept_labelled > 0 {
+            *total.kept_labelled.get_or_insert(0) += pruned.kept_labelled;
+        }
         if params.dry_run {
             let removed = pruned.removed.iter();
             total.checkpoints.extend(removed.map(Oid::to_string));
