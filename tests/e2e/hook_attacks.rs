@@ -276,6 +276,142 @@ fn a_search_that_would_read_denied_files_is_refused() {
 }
 
 #[test]
+fn arguments_of_other_servers_are_checked() {
+    let workspace = Workspace::new(FILES);
+    workspace.write("hidden/a.txt", "a\n");
+    for (tool, arguments, refused) in [
+        (
+            "x",
+            json!({ "cell_source": "open('secret.txt').read()" }),
+            true,
+        ),
+        (
+            "x",
+            json!({ "python": "print(open(\"secret.txt\"))" }),
+            true,
+        ),
+        (
+            "x",
+            json!({ "javascript": "fs.readFileSync('secret.txt')" }),
+            true,
+        ),
+        ("x", json!({ "snippet": "cat secret.txt" }), true),
+        ("x", json!({ "code": "cat secret.txt" }), true),
+        ("x", json!({ "cmdline": "cat secret.txt" }), true),
+        (
+            "repl_eval",
+            json!({ "expression": "open('secret.txt')" }),
+            true,
+        ),
+        (
+            "repl_eval",
+            json!({ "statement": "open('secret.txt')" }),
+            true,
+        ),
+        ("run_in_console", json!({ "line": "cat secret.txt" }), true),
+        (
+            "python_execute",
+            json!({ "input": "open('secret.txt')" }),
+            true,
+        ),
+        ("x", json!({ "root": "hidden", "path": "key" }), true),
+        ("x", json!({ "base": "hidden", "path": "key" }), true),
+        ("x", json!({ "project": "hidden", "files": ["key"] }), true),
+        ("x", json!({ "workspace": "hidden", "path": "key" }), true),
+        ("x", json!({ "path": "%252573ecret.txt" }), true),
+        (
+            "x",
+            json!({ "uri": format!("jar:{}!/x", workspace.uri("secret.txt")) }),
+            true,
+        ),
+        (
+            "x",
+            json!({ "code": "def f(x):\n    return [i for i in range(x)]\n" }),
+            false,
+        ),
+        (
+            "x",
+            json!({ "javascript": "const f = (a) => { return a?.b ?? 'c'; };" }),
+            false,
+        ),
+        ("x", json!({ "code": "print('hello')" }), false),
+        (
+            "NotebookEdit",
+            json!({ "notebook_path": "a.ipynb", "new_source": "x = 1\nsecret.txt" }),
+            false,
+        ),
+        ("x", json!({ "root": "sub", "path": "a.txt" }), false),
+        ("x", json!({ "base": "main", "head": "hidden" }), false),
+        (
+            "mcp__github__search_code",
+            json!({ "q": "filename:secret.txt" }),
+            false,
+        ),
+        ("mcp__notes__find", json!({ "topic": "secret.txt" }), false),
+        ("mcp__memory__add", json!({ "fact": "hidden/a.txt" }), false),
+        (
+            "Skill",
+            json!({ "skill": "x", "args": "secret.txt" }),
+            false,
+        ),
+    ] {
+        let found = refuses(&workspace, tool, &arguments);
+        assert_eq!(found, refused, "{tool} {arguments}");
+    }
+}
+
+#[test]
+fn a_refusal_says_what_to_do_instead() {
+    let workspace = Workspace::new(FILES);
+    for (tool, arguments) in [
+        ("Read", json!({ "file_path": "secret.txt" })),
+        ("Bash", json!({ "command": "cat secret.txt" })),
+        ("Grep", json!({ "pattern": "x", "glob": "secret*" })),
+    ] {
+        let input = json!({
+            "cwd": workspace.root(), "tool_name": tool, "tool_input": arguments,
+        });
+        let said = hook_with(&workspace, "PreToolUse", "claude", &input.to_string(), &[]);
+        for part in
+            ["secret.txt is hidden by the user (.clineignore:1: secret.txt); continue without it."]
+        {
+            assert!(said.contains(part), "{tool}: {said}");
+        }
+        assert!(!said.contains("Ask the user"), "{said}");
+    }
+}
+
+#[test]
+fn searches_are_refused_only_for_files_that_they_print() {
+    let workspace = Workspace::new(FILES);
+    workspace.write("src/main.ts", "m\n");
+    for (tool, arguments, refused) in [
+        (
+            "Grep",
+            json!({ "pattern": "x", "output_mode": "content" }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "pattern": "x", "output_mode": "files_with_matches" }),
+            false,
+        ),
+        (
+            "Grep",
+            json!({ "pattern": "x", "output_mode": "count" }),
+            false,
+        ),
+        ("read_many_files", json!({ "include": ["**/*.ts"] }), false),
+        ("read_many_files", json!({ "include": ["*.ts"] }), false),
+        ("read_many_files", json!({ "include": ["**/*.txt"] }), true),
+        ("read_many_files", json!({ "include": ["hidden/*"] }), true),
+    ] {
+        let found = refuses(&workspace, tool, &arguments);
+        assert_eq!(found, refused, "{tool} {arguments}");
+    }
+}
+
+#[test]
 fn a_session_in_a_removed_folder_is_checked() {
     let workspace = Workspace::new(FILES);
     let secret = json!({ "file_path": workspace.path("secret.txt") });

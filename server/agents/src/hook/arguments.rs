@@ -51,9 +51,8 @@ const COMMAND_WORDS: &[&str] = &[
     "commands",
     "cmd",
     "cmds",
+    "cmdline",
     "commandline",
-    "script",
-    "scripts",
     "shell",
     "bash",
     "exec",
@@ -61,7 +60,36 @@ const COMMAND_WORDS: &[&str] = &[
     "run",
     "program",
     "chars",
+];
+/// Words of names whose values are code of any language.
+const CODE_WORDS: &[&str] = &[
     "code",
+    "script",
+    "scripts",
+    "python",
+    "javascript",
+    "typescript",
+    "ruby",
+    "snippet",
+    "snippets",
+    "cell",
+    "cells",
+];
+/// Words of names whose values are code if the tool runs code.
+const RUN_WORDS: &[&str] = &[
+    "expression",
+    "statement",
+    "statements",
+    "cmdline",
+    "line",
+    "lines",
+    "input",
+];
+/// Names of folders to which other paths are relative, if they are folders.
+const BASE_NAMES: &[&str] = &["root", "base", "project", "workspace", "repo", "repository"];
+/// Words that say, next to a word for code, that the value is the name of something.
+const NAME_WORDS: &[&str] = &[
+    "id", "name", "number", "path", "file", "filename", "dir", "url", "uri", "type",
 ];
 /// Words of names whose values are the arguments of a command.
 const OPERAND_WORDS: &[&str] = &["args", "arguments", "argv"];
@@ -90,11 +118,24 @@ const CONTENT_WORDS: &[&str] = &[
     "header",
     "plan",
     "step",
+    "topic",
+    "topics",
+    "fact",
+    "facts",
+    "observation",
+    "observations",
+    "tag",
+    "tags",
+    "keyword",
+    "keywords",
+    "options",
+    "choices",
 ];
 /// Last words of names whose values are patterns or settings.
 const SETTING_WORDS: &[&str] = &[
     "pattern",
     "patterns",
+    "q",
     "query",
     "queries",
     "regex",
@@ -131,6 +172,12 @@ pub(super) enum Kind {
     Folder,
     /// A command line, or a list of them.
     Command,
+    /// Code of any language.
+    Code,
+    /// Code if the tool runs code.
+    Input,
+    /// A folder to which paths are relative, if it is one.
+    Base,
     /// Arguments of the command next to it.
     Operands,
     /// Text for people or models, or content of files. Never a path.
@@ -159,6 +206,13 @@ pub(super) fn kind(name: &str) -> Kind {
         Kind::Content
     } else if last_is(SETTING_WORDS) {
         Kind::Setting
+    } else if words.len() == 1 && has(BASE_NAMES) {
+        Kind::Base
+    } else if words == ["new", "source"] {
+        // The content of a cell of a notebook.
+        Kind::Content
+    } else if has(CODE_WORDS) && !has(NAME_WORDS) {
+        Kind::Code
     } else if last_is(FOLDER_WORDS) || has(PATH_WORDS) && has(ROOT_WORDS) {
         Kind::Folder
     } else if has(PATH_WORDS) {
@@ -167,6 +221,8 @@ pub(super) fn kind(name: &str) -> Kind {
         Kind::Command
     } else if has(OPERAND_WORDS) {
         Kind::Operands
+    } else if last_is(RUN_WORDS) {
+        Kind::Input
     } else {
         Kind::Other
     }
@@ -242,11 +298,23 @@ mod tests {
                     "CMD",
                     "CommandLine",
                     "shell_command",
-                    "script",
                     "chars",
-                    "code",
+                    "cmdline",
                 ],
             ),
+            (
+                Kind::Code,
+                &[
+                    "code",
+                    "script",
+                    "cell_source",
+                    "python",
+                    "snippet",
+                    "pythonCode",
+                ],
+            ),
+            (Kind::Input, &["input", "line", "expression", "statement"]),
+            (Kind::Base, &["root", "base", "project", "repo"]),
             (Kind::Operands, &["args", "argv"]),
             (
                 Kind::Content,
@@ -257,20 +325,15 @@ mod tests {
                     "old_string",
                     "prompt",
                     "command_description",
+                    "new_source",
+                    "topic",
                 ],
             ),
             (Kind::Setting, &["pattern", "query", "subagent_type"]),
             (Kind::Excluded, &["exclude", "ignore_files"]),
             (
                 Kind::Other,
-                &[
-                    "profile",
-                    "name",
-                    "target",
-                    "sourceror",
-                    "repo",
-                    "base_branch",
-                ],
+                &["profile", "name", "target", "sourceror", "base_branch"],
             ),
         ] {
             for name in names {

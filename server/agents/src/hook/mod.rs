@@ -24,7 +24,7 @@ pub use block::{KnownSections, context_block, told_sections};
 pub use refusal::{denied_mention, denied_search, denied_tool, unchecked};
 pub use search::Search;
 pub use tool_call::ToolCall;
-pub use written_path::{glob_command, readings, shortened};
+pub use written_path::{glob_command, quote, readings, shortened};
 
 use crate::Agent;
 use formats::format;

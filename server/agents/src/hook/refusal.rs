@@ -2,6 +2,8 @@
 
 use sightline_protocol::access::{AccessKind, AccessRule, CheckAccessResult, PathAccess};
 
+use super::Search;
+
 /// Returns the refusal of what could not be checked.
 pub fn unchecked(why: &str) -> String {
     format!("Sightline could not check this: {why}. Try a smaller or simpler call.")
@@ -12,35 +14,42 @@ pub fn unchecked(why: &str) -> String {
 pub fn denied_tool(result: &CheckAccessResult) -> Option<String> {
     let path = result.paths.iter().find(|path| is_denied(path));
     if let Some(path) = path {
-        return Some(reason(
+        return Some(hidden(
             &path.path,
             path.rule.as_ref(),
             path.reason.as_deref(),
         ));
     }
     let command = result.command.as_ref().filter(|command| !command.allowed)?;
-    Some(match command.denied.first() {
-        Some(denied) if denied.path.is_empty() => {
-            format!(
-                "Sightline denies this command: {}. Ask the user.",
-                denied.reason
-            )
-        }
-        Some(denied) => reason(&denied.path, denied.rule.as_ref(), Some(&denied.reason)),
-        None => "Sightline denies this command. Ask the user.".to_owned(),
+    let reason = match command.denied.first() {
+        Some(denied) if denied.path.is_empty() => unchecked(&denied.reason),
+        Some(denied) => hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason)),
+        None => unchecked("the command is denied"),
+    };
+    Some(match &command.instead {
+        Some(instead) => format!("{reason} Run instead: {}", without_folder(instead)),
+        None => reason,
     })
 }
 
 /// Returns why a search in the content of files may not run, given the check of its command line.
-pub fn denied_search(result: &CheckAccessResult) -> Option<String> {
+pub fn denied_search(search: &Search, result: &CheckAccessResult) -> Option<String> {
     let command = result.command.as_ref().filter(|command| !command.allowed)?;
     let denied = command.denied.first()?;
-    Some(format!(
-        "This search would read {}, which is hidden from agents{}. Search in a folder, or in \
-         files by a pattern, without hidden files.",
-        denied.path,
-        cause(denied.rule.as_ref(), Some(&denied.reason))
-    ))
+    if denied.path.is_empty() {
+        return Some(unchecked(&denied.reason));
+    }
+    let reason = hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason));
+    let advice = search.advice(command.instead.as_deref());
+    Some(format!("{reason} {advice}"))
+}
+
+/// Returns a command line without the folder in which it is checked.
+fn without_folder(command: &str) -> &str {
+    match command.split_once('\n') {
+        Some((first, rest)) if first.starts_with("cd '") => rest,
+        _ => command,
+    }
 }
 
 /// Returns why a prompt that mentions files may not be sent. `None` if it may.
@@ -58,11 +67,22 @@ fn is_denied(path: &PathAccess) -> bool {
     path.access == AccessKind::Denied
 }
 
-fn reason(path: &str, rule: Option<&AccessRule>, reason: Option<&str>) -> String {
-    format!(
-        "{path} is hidden from agents{}. Ask the user.",
-        cause(rule, reason)
-    )
+/// Returns that a path is hidden, by which rule, and what to do.
+fn hidden(path: &str, rule: Option<&AccessRule>, reason: Option<&str>) -> String {
+    match (rule, reason) {
+        (Some(rule), _) if rule.line > 0 => format!(
+            "{path} is hidden by the user ({}:{}: {}); continue without it.",
+            rule.source, rule.line, rule.pattern
+        ),
+        (Some(rule), _) => format!(
+            "{path} is hidden by the user (a {} rule); continue without it.",
+            rule.source
+        ),
+        (None, Some(reason)) => {
+            format!("{path} is hidden from agents: {reason}; continue without it.")
+        }
+        (None, None) => format!("{path} is hidden from agents; continue without it."),
+    }
 }
 
 fn cause(rule: Option<&AccessRule>, reason: Option<&str>) -> String {

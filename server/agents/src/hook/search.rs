@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     arguments::{self, Kind},
@@ -55,12 +55,28 @@ pub struct Search {
     pub in_folder_of_file: bool,
     /// Only if this path does not exist: the tool then looks for a file with its name.
     pub unless_exists: Option<String>,
-    /// Patterns of the files that are read. Empty for all.
+    /// Patterns of the files that are read, in their order; `!` before those that are left out. Empty for all.
     globs: Vec<String>,
     /// Patterns of files that are left out.
     excluded: Vec<String>,
+    /// The type of the files that are read, as ripgrep names it.
+    file_type: Option<String>,
     /// Ignored files are read too.
     reads_ignored: bool,
+    /// How the tool leaves out files.
+    exclusion: Exclusion,
+}
+
+/// How a tool leaves out files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Exclusion {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// By `!` in its argument `glob`.
+    Glob,
+    /// By its argument `exclude`, a list.
+    List,
 }
 
 impl Search {
@@ -70,11 +86,18 @@ impl Search {
             let mut names = fields.keys().map(|name| arguments::kind(name));
             names.any(|kind| matches!(kind, Kind::Path | Kind::Folder))
         };
-        if !searches_content(tool) || is_remote(tool) && !names_path() {
+        if !searches_content(tool) || is_remote(tool) && !names_path() || prints_names(fields) {
             return None;
         }
+        // It runs ripgrep with these arguments.
+        let is_ripgrep = agent == Agent::Claude && tool == "Grep";
         let mut search = Self {
             in_folder_of_file: agent == Agent::Opencode,
+            exclusion: match tool {
+                _ if is_ripgrep => Exclusion::Glob,
+                "read_many_files" => Exclusion::List,
+                _ => Exclusion::Unknown,
+            },
             ..Self::default()
         };
         let mut is_restricted = true;
@@ -84,8 +107,13 @@ impl Search {
             strings(value, &mut texts);
             // A query may be an option of the program that searches.
             search.reads_ignored |= texts.iter().any(|text| text.starts_with('-'));
+            if is_ripgrep && name == "type" {
+                let is_plain = |it: &&String| it.bytes().all(|byte| byte.is_ascii_alphanumeric());
+                search.file_type = texts.first().filter(is_plain).cloned();
+                continue;
+            }
             if is_glob_field(name) {
-                let patterns = patterns(&texts);
+                let patterns = patterns(&texts, is_ripgrep);
                 is_restricted &= patterns.is_some();
                 search.globs.extend(patterns.unwrap_or_default());
                 continue;
@@ -113,7 +141,7 @@ impl Search {
             .filter(|name| !name.is_empty())?;
         Some(Self {
             unless_exists: Some(path.to_owned()),
-            globs: patterns(&[name.to_owned()]).unwrap_or_default(),
+            globs: patterns(&[name.to_owned()], false).unwrap_or_default(),
             reads_ignored: true,
             ..Self::default()
         })
@@ -132,14 +160,45 @@ impl Search {
         commands
     }
 
+    /// Returns how the search can leave out the denied files. `instead` is its command line with options
+    /// that do so.
+    pub fn advice(&self, instead: Option<&str>) -> String {
+        let options = instead.unwrap_or_default().split(" -g '!").skip(1);
+        let names: Vec<&str> = options
+            .filter_map(|option| Some(option.split_once('\'')?.0))
+            .collect();
+        let is_one_word = |name: &&str| !name.contains(|c: char| c.is_whitespace() || c == ',');
+        match self.exclusion {
+            Exclusion::Glob if !names.is_empty() && names.iter().all(is_one_word) => {
+                let left_out = names.iter().map(|name| format!("!{name}"));
+                let globs: Vec<String> = left_out.chain(self.globs.iter().cloned()).collect();
+                format!("Search instead with glob: {}", json!(globs.join(" ")))
+            }
+            Exclusion::List if !names.is_empty() => {
+                let names = self.excluded.iter().map(String::as_str).chain(names);
+                let names: Vec<&str> = names.collect();
+                format!("Search instead with exclude: {}", json!(names))
+            }
+            _ => "Search in a folder, or in files by a pattern, that leaves it out.".to_owned(),
+        }
+    }
+
     /// Some tools match patterns in any case.
     fn command(&self, globs: &[String], starts: &BTreeSet<String>) -> String {
         let mut command = "rg -. -e x".to_owned();
         if self.reads_ignored {
             command.push_str(" --no-ignore");
         }
+        if let Some(file_type) = &self.file_type {
+            command.push_str(&format!(" --type {}", quote(file_type)));
+        }
         for glob in globs {
-            command.push_str(&format!(" --iglob {}", quote(glob)));
+            let option = if glob.starts_with('!') {
+                "--glob"
+            } else {
+                "--iglob"
+            };
+            command.push_str(&format!(" {option} {}", quote(glob)));
         }
         for glob in &self.excluded {
             command.push_str(&format!(" --glob {}", quote(&format!("!{glob}"))));
@@ -153,8 +212,8 @@ impl Search {
 }
 
 /// Returns the patterns in the values of an argument, which some tools split at spaces and commas.
-/// `None` if they do not restrict the search.
-fn patterns(texts: &[String]) -> Option<Vec<String>> {
+/// `None` if they do not restrict the search. `can_exclude`: a `!` leaves out files.
+fn patterns(texts: &[String], can_exclude: bool) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for text in texts {
         let mut depth = 0_u32;
@@ -168,9 +227,21 @@ fn patterns(texts: &[String]) -> Option<Vec<String>> {
         });
         found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
     }
-    let is_unclear = |part: &String| part.starts_with('!') || part.contains('(');
+    let is_unclear = |part: &String| part.starts_with('!') && !can_exclude || part.contains('(');
     let is_certain = !found.is_empty() && !found.iter().any(is_unclear);
     is_certain.then_some(found)
+}
+
+/// Returns whether arguments say that only names of files or counts are printed.
+fn prints_names(fields: &Map<String, Value>) -> bool {
+    fields.iter().any(|(name, value)| match value {
+        Value::String(mode) => {
+            matches!(name.as_str(), "output_mode" | "outputMode")
+                && matches!(mode.as_str(), "files_with_matches" | "count")
+        }
+        Value::Bool(true) => matches!(name.as_str(), "names_only" | "namesOnly" | "files_only"),
+        _ => false,
+    })
 }
 
 /// Returns whether the values of an argument select files.
@@ -262,6 +333,11 @@ mod tests {
                 "rg -. -e x --iglob '*.rs' -- 'a'",
             ),
             (
+                "Grep",
+                json!({ "pattern": "x", "type": "rs", "glob": "!a.rs *.rs", "output_mode": "content" }),
+                "rg -. -e x --type 'rs' --glob '!a.rs' --iglob '*.rs' --",
+            ),
+            (
                 "search_file_content",
                 json!({ "pattern": "x" }),
                 "rg -. -e x --",
@@ -296,6 +372,49 @@ mod tests {
         ] {
             let found = command(Agent::Claude, tool, json!({ "query": "x" }));
             assert_eq!(found, None, "{tool}");
+        }
+    }
+
+    #[test]
+    fn searches_that_print_names_read_nothing() {
+        for arguments in [
+            json!({ "pattern": "x", "output_mode": "files_with_matches" }),
+            json!({ "pattern": "x", "output_mode": "count" }),
+            json!({ "pattern": "x", "names_only": true }),
+        ] {
+            let found = command(Agent::Claude, "Grep", arguments.clone());
+            assert_eq!(found, None, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn advice_names_the_argument_that_leaves_out_files() {
+        let instead = Some("rg -g '!.env' -g '!a b' -. -e x --");
+        for (tool, arguments, instead, advice) in [
+            (
+                "Grep",
+                json!({ "glob": "*.rs" }),
+                Some("rg -g '!.env' -e x"),
+                "glob: \"!.env *.rs\"",
+            ),
+            ("Grep", json!({}), instead, "Search in a folder"),
+            ("Grep", json!({}), None, "Search in a folder"),
+            (
+                "read_many_files",
+                json!({ "include": ["*"], "exclude": ["c"] }),
+                instead,
+                r#"exclude: ["c",".env","a b"]"#,
+            ),
+            (
+                "search_file_content",
+                json!({}),
+                instead,
+                "Search in a folder",
+            ),
+        ] {
+            let search = Search::new(Agent::Claude, tool, arguments.as_object().unwrap()).unwrap();
+            let found = search.advice(instead);
+            assert!(found.contains(advice), "{tool}: {found}");
         }
     }
 

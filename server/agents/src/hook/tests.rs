@@ -190,7 +190,7 @@ fn a_refusal_names_the_file_and_the_rule() {
         }],
         command: None,
     };
-    let expected = "a.key is hidden from agents by .clineignore:3 (*.key). Ask the user.";
+    let expected = "a.key is hidden by the user (.clineignore:3: *.key); continue without it.";
     assert_eq!(denied_tool(&result).as_deref(), Some(expected));
     assert!(denied_mention(&result).unwrap().contains(".clineignore:3"));
     result.paths[0].access = AccessKind::Outside;

@@ -10,7 +10,7 @@ use super::{
     arguments::{self, Kind},
     mutation, patches,
     search::Search,
-    written_path::{MAX_PATH, MAX_TEXT, quote, shortened},
+    written_path::{MAX_PATH, MAX_TEXT, glob_command, quote, shortened},
 };
 use crate::{Agent, mcp};
 
@@ -41,6 +41,8 @@ pub struct ToolCall {
     pub folders: Vec<String>,
     /// Shell command lines.
     pub commands: Vec<String>,
+    /// Code of any language.
+    pub codes: Vec<String>,
     /// Searches in the content of files.
     pub searches: Vec<Search>,
     /// Texts that are paths of files which the tool may change.
@@ -101,15 +103,19 @@ impl ToolCall {
         let mut collector = Collector {
             is_patch: tool.to_ascii_lowercase().contains("patch"),
             is_terminal: is_terminal(tool),
+            runs_code: runs_code(tool),
+            is_skill: arguments::words(tool).iter().any(|word| word == "skill"),
             ..Collector::default()
         };
         match arguments {
             Value::Object(fields) => {
                 collector.add_fields(Kind::Other, fields);
-                collector
-                    .call
-                    .searches
-                    .extend(Search::new(agent, tool, fields));
+                if let Some(search) = Search::new(agent, tool, fields) {
+                    // The search reads what these patterns match.
+                    let is_literal = |path: &String| glob_command(path).is_none();
+                    collector.call.paths.retain(is_literal);
+                    collector.call.searches.push(search);
+                }
             }
             // Without names: `[PATH]`, `[COMMAND]`, or one of them.
             values @ (Value::Array(_) | Value::String(_)) => {
@@ -160,6 +166,7 @@ impl ToolCall {
             || call
                 .commands
                 .iter()
+                .chain(&call.codes)
                 .any(|command| mutation::may_change(command));
         call.restores = restores;
         Ok(call)
@@ -173,6 +180,10 @@ struct Collector {
     is_patch: bool,
     /// The tool writes to a terminal.
     is_terminal: bool,
+    /// The tool runs code.
+    runs_code: bool,
+    /// The tool gives a text to the model.
+    is_skill: bool,
     /// Length of an argument for paths that is too long to check, in bytes.
     too_long: Option<usize>,
 }
@@ -199,9 +210,11 @@ impl Collector {
             self.possible_path(name, &['/', '.']);
             let words = arguments::words(name);
             let kind = match arguments::kind(name) {
-                Kind::Other if self.is_terminal && name == "input" => Kind::Command,
+                Kind::Input if self.is_terminal => Kind::Command,
+                Kind::Input if self.runs_code => Kind::Code,
+                Kind::Operands if self.is_skill => Kind::Content,
                 // `files: [{ "name": PATH }]`
-                Kind::Other => above,
+                Kind::Other | Kind::Input => above,
                 kind => kind,
             };
             let is_list = words.last().is_some_and(|word| word.ends_with('s'));
@@ -258,6 +271,14 @@ impl Collector {
             Kind::Command if self.is_patch && text.trim_start().starts_with(patches::START) => {}
             // `cat a{enter}`
             Kind::Command => self.call.commands.push(text.replace("{enter}", "\n")),
+            Kind::Code => {
+                self.call.codes.push(text.to_owned());
+                self.possible_path(text, &['/', '.']);
+            }
+            Kind::Base => {
+                self.call.folders.push(text.to_owned());
+                self.possible_path(text, &['/', '.']);
+            }
             Kind::Path | Kind::Folder => {
                 let text = &*shortened(text);
                 if text.len() > MAX_TEXT {
@@ -274,7 +295,7 @@ impl Collector {
             }
             Kind::Setting => self.possible_path(text, &['/']),
             // Single words are more often names of branches, issues or buttons.
-            Kind::Operands | Kind::Other => self.possible_path(text, &['/', '.']),
+            Kind::Operands | Kind::Other | Kind::Input => self.possible_path(text, &['/', '.']),
             Kind::Content | Kind::Excluded => {}
         }
     }
@@ -339,6 +360,34 @@ fn is_terminal(tool: &str) -> bool {
     ["bash", "shell", "terminal", "process", "stdin"]
         .iter()
         .any(|wanted| words.iter().any(|word| word == wanted))
+}
+
+/// Returns whether the name of a tool says that it runs code.
+fn runs_code(tool: &str) -> bool {
+    let words = arguments::words(tool);
+    [
+        "bash",
+        "cell",
+        "cmd",
+        "command",
+        "console",
+        "eval",
+        "evaluate",
+        "exec",
+        "execute",
+        "interpreter",
+        "jupyter",
+        "kernel",
+        "node",
+        "process",
+        "python",
+        "repl",
+        "run",
+        "shell",
+        "terminal",
+    ]
+    .iter()
+    .any(|wanted| words.iter().any(|word| word == wanted))
 }
 
 /// Returns whether the text is a URL of another machine.
@@ -418,6 +467,71 @@ mod tests {
         }
         let found = call("ask", json!({ "input": "cat a" }));
         assert_eq!(found.commands, Vec::<String>::new());
+    }
+
+    #[test]
+    fn code_is_found_by_its_name() {
+        let text = "open('.env')";
+        for (tool, name) in [
+            ("x", "code"),
+            ("x", "cell_source"),
+            ("x", "python"),
+            ("x", "javascript"),
+            ("x", "snippet"),
+            ("mcp__repl__eval", "expression"),
+            ("mcp__repl__eval", "statement"),
+            ("mcp__repl__run_line", "line"),
+            ("mcp__python__execute", "input"),
+        ] {
+            let found = call(tool, json!({ name: text }));
+            assert_eq!(found.codes, [text], "{tool} {name}");
+        }
+        for (tool, name) in [
+            ("x", "line"),
+            ("x", "input"),
+            ("NotebookEdit", "new_source"),
+            ("Skill", "args"),
+            ("mcp__memory__add", "fact"),
+            ("mcp__notes__find", "topic"),
+        ] {
+            let found = call(tool, json!({ name: "private.txt" }));
+            assert_eq!(found.codes, Vec::<String>::new(), "{tool} {name}");
+            let is_path = matches!(name, "line" | "input");
+            assert_eq!(!found.possible_paths.is_empty(), is_path, "{tool} {name}");
+        }
+        let found = call("mcp__github__search_code", json!({ "q": "filename:.env" }));
+        assert_eq!(found.possible_paths, Vec::<String>::new());
+    }
+
+    #[test]
+    fn folders_of_a_call_may_have_several_names() {
+        for name in [
+            "root",
+            "base",
+            "project",
+            "workspace",
+            "directory",
+            "base_dir",
+        ] {
+            let found = call("x", json!({ name: "private", "path": "notes.md" }));
+            assert_eq!(found.folders, ["private"], "{name}");
+        }
+        let found = call("x", json!({ "base": "private" }));
+        assert_eq!(found.paths, Vec::<String>::new());
+    }
+
+    #[test]
+    fn patterns_of_a_search_are_left_to_it() {
+        let found = call(
+            "read_many_files",
+            json!({ "include": ["**/*.ts"], "paths": ["a", "*.md"] }),
+        );
+        assert_eq!(found.paths, ["a"]);
+        assert_eq!(found.searches.len(), 1);
+        assert_eq!(
+            call("x", json!({ "include": ["**/*.ts"] })).paths,
+            ["**/*.ts"]
+        );
     }
 
     #[test]

@@ -12,6 +12,8 @@ use serde_json::Value;
 pub(super) const MAX_PATH: usize = 4096;
 /// Maximum length of a text that can be a path or a list of paths, in bytes.
 pub(super) const MAX_TEXT: usize = 64 * 1024;
+/// Maximum number of times that a text can be percent-encoded, and once more.
+const MAX_DECODINGS: usize = 4;
 /// Maximum number of schemes before a path.
 const MAX_SCHEMES: usize = 4;
 
@@ -40,10 +42,16 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 pub fn readings(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if text.len() <= MAX_TEXT {
-        add_readings(text, &mut found);
-        let decoded = percent_decode_str(text).decode_utf8_lossy();
-        if decoded != text {
-            add_readings(&decoded, &mut found);
+        let mut encoded = text.to_owned();
+        for _ in 0..MAX_DECODINGS {
+            add_readings(&encoded, &mut found);
+            let decoded = percent_decode_str(&encoded)
+                .decode_utf8_lossy()
+                .into_owned();
+            if decoded == encoded {
+                break;
+            }
+            encoded = decoded;
         }
         found.sort();
         found.dedup();
@@ -80,6 +88,8 @@ fn add_readings(text: &str, found: &mut Vec<String>) {
 fn add_path(path: &str, found: &mut Vec<String>) {
     let mut ends = vec![path.len()];
     ends.extend(['#', '?'].iter().filter_map(|end| path.find(*end)));
+    // `jar:file:///a.jar!/b`
+    ends.extend(path.find("!/"));
     let mut rest = path;
     // `path:10:5`
     while let Some((before, number)) = rest.rsplit_once(':')
@@ -119,7 +129,7 @@ pub fn glob_command(text: &str) -> Option<String> {
 }
 
 /// Quotes a word for a shell.
-pub(super) fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
@@ -160,6 +170,9 @@ mod tests {
             "x:%61/b",
         ] {
             assert!(readings(text).contains(&"a/b".to_owned()), "{text}");
+        }
+        for text in ["/a%252Fb", "jar:file:///a/b!/c/d", "%25252Fa/b"] {
+            assert!(readings(text).contains(&"/a/b".to_owned()), "{text}");
         }
         assert!(readings("vscode://file/a/b").contains(&"/a/b".to_owned()));
         assert_eq!(readings("a/b"), Vec::<String>::new());

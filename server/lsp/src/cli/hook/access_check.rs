@@ -44,8 +44,10 @@ struct Request {
     paths: Vec<(String, String)>,
     /// Command lines for the folder of the session.
     commands: Vec<String>,
-    /// Searches in the content of files, as command lines.
-    searches: Vec<String>,
+    /// Searches in the content of files, with their command lines.
+    searches: Vec<(String, Search)>,
+    /// Code that may be a command line.
+    codes: Vec<String>,
     /// The paths are mentioned in a prompt.
     mentioned: bool,
     /// The existing paths among `paths`.
@@ -76,7 +78,8 @@ impl AccessCheck {
     /// # Errors
     /// If the access cannot be checked.
     pub(super) fn denied_tool(&self, call: &ToolCall) -> Result<Option<String>, String> {
-        if let Some(command) = call.commands.iter().find(|it| it.len() > MAX_COMMAND_BYTES) {
+        let mut texts = call.commands.iter().chain(&call.codes);
+        if let Some(command) = texts.find(|it| it.len() > MAX_COMMAND_BYTES) {
             return Err(format!(
                 "a command has {} bytes, which exceeds the limit of {MAX_COMMAND_BYTES}",
                 command.len()
@@ -108,6 +111,9 @@ impl AccessCheck {
             }
             let in_start = |command: &String| in_folder(start, command);
             request.commands.extend(call.commands.iter().map(in_start));
+            let codes = call.codes.iter().map(|code| as_code(code));
+            request.commands.extend(codes.map(|code| in_start(&code)));
+            request.codes.extend(call.codes.iter().map(in_start));
             for search in &call.searches {
                 let is_needed = search
                     .unless_exists
@@ -115,7 +121,9 @@ impl AccessCheck {
                     .is_none_or(|path| !Path::new(&absolute(start, path)).exists());
                 if is_needed {
                     let commands = search_commands(start, search);
-                    request.searches.extend(commands.iter().map(in_start));
+                    let commands = commands.iter().map(in_start);
+                    let commands = commands.map(|command| (command, search.clone()));
+                    request.searches.extend(commands);
                 }
             }
         }
@@ -124,7 +132,7 @@ impl AccessCheck {
 
     /// Returns why a tool may not run, because it would change what keeps the hooks in force.
     fn refused_change(&self, call: &ToolCall) -> Result<Option<String>, String> {
-        if call.changed.is_empty() && call.commands.is_empty() {
+        if call.changed.is_empty() && call.commands.is_empty() && call.codes.is_empty() {
             return Ok(None);
         }
         let guard = HookGuard::new(&self.workspace, &self.cwd).map_err(|error| error.message)?;
@@ -137,11 +145,13 @@ impl AccessCheck {
         });
         let refusal = guard_changes(changed, call.removes, &guard);
         let refusal = refusal.or_else(|| {
-            let starts = self.starts(call);
-            let mut lines = starts
-                .iter()
-                .flat_map(|start| call.commands.iter().map(move |command| (start, command)));
-            lines.find_map(|(start, command)| guard_command(command, start, &guard))
+            let codes = call.codes.iter().map(|code| as_code(code));
+            let lines: Vec<String> = call.commands.iter().cloned().chain(codes).collect();
+            let mut starts = self.starts(call).into_iter();
+            starts.find_map(|start| {
+                let mut lines = lines.iter();
+                lines.find_map(|line| guard_command(line, &start, &guard))
+            })
         });
         Ok(refusal.map(|why| format!("{why}.")))
     }
@@ -161,10 +171,10 @@ impl AccessCheck {
         request: &Request,
         denied: fn(&CheckAccessResult) -> Option<String>,
     ) -> Result<Option<String>, String> {
-        if request.paths.is_empty() && request.commands.is_empty() && request.searches.is_empty() {
+        let count = request.commands.len() + request.searches.len() + request.codes.len();
+        if request.paths.is_empty() && count == 0 {
             return Ok(None);
         }
-        let count = request.commands.len() + request.searches.len();
         if count > MAX_COMMANDS {
             return Err(format!("it has {count} commands and searches"));
         }
@@ -183,9 +193,21 @@ impl AccessCheck {
                 return Ok(Some(reason));
             }
         }
-        for search in &request.searches {
-            let result = source.check(&self.workspace, &[], Some(search), false)?;
-            if let Some(reason) = hook::denied_search(&result) {
+        for code in &request.codes {
+            let mut result = source.check(&self.workspace, &[], Some(code), false)?;
+            // Code of another language is not parsed as a command line.
+            if let Some(command) = &mut result.command {
+                command.denied.retain(|denied| !denied.path.is_empty());
+                command.allowed = command.denied.is_empty();
+                command.instead = None;
+            }
+            if let Some(reason) = denied(&result) {
+                return Ok(Some(reason));
+            }
+        }
+        for (command, search) in &request.searches {
+            let result = source.check(&self.workspace, &[], Some(command), false)?;
+            if let Some(reason) = hook::denied_search(search, &result) {
                 return Ok(Some(reason));
             }
         }
@@ -330,6 +352,11 @@ pub(super) fn absolute(start: &Path, path: &str) -> String {
         in_home.and_then(|rest| Some(directories::BaseDirs::new()?.home_dir().join(rest)));
     let full = in_home.unwrap_or_else(|| start.join(path));
     hook::shortened(&full.to_string_lossy()).into_owned()
+}
+
+/// Returns a command that runs code of another language.
+fn as_code(code: &str) -> String {
+    format!("python3 -c {}", hook::quote(code))
 }
 
 /// Returns a command as run in a folder. Commands are checked as run in the root.
