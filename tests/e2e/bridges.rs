@@ -49,12 +49,25 @@ impl Editor {
         let workspace = Workspace::new(&[(".clineignore", "secret.txt\n"), ("a.txt", "one\n")]);
         workspace.write("secret.txt", "DENIED\n");
         let home = Arc::new(tempfile::tempdir().unwrap());
-        Self::start_at(home, workspace, bridges, announced)
+        Self::start_at(home, workspace, bridges, announced, &[])
     }
 
     /// Starts another server of the same user.
     fn start_with_home(other: &Self, bridges: Value) -> Self {
-        Self::start_at(other.home.clone(), Workspace::new(&[]), bridges, json!({}))
+        Self::start_at(
+            other.home.clone(),
+            Workspace::new(&[]),
+            bridges,
+            json!({}),
+            &[],
+        )
+    }
+
+    /// Starts a server with a variable that is a folder of the home.
+    fn start_with_moved(bridges: Value, variable: &'static str, folder: &str) -> Self {
+        let home = Arc::new(tempfile::tempdir().unwrap());
+        let moved = [(variable, home.path().join(folder))];
+        Self::start_at(home, Workspace::new(&[]), bridges, json!({}), &moved)
     }
 
     fn start_at(
@@ -62,13 +75,16 @@ impl Editor {
         workspace: Workspace,
         bridges: Value,
         announced: Value,
+        variables: &[(&str, PathBuf)],
     ) -> Self {
         let (child, client) = spawn_with(
             program()
                 .env("HOME", home.path())
                 .env("TMPDIR", home.path())
                 .env_remove("CLAUDE_CONFIG_DIR")
-                .env_remove("COPILOT_HOME"),
+                .env_remove("COPILOT_HOME")
+                .env_remove("QWEN_HOME")
+                .envs(variables.iter().cloned()),
         );
         let mut editor = Self {
             workspace,

@@ -439,6 +439,15 @@ fn a_folder_of_another_kind_is_not_used() {
 }
 
 #[test]
+fn discovery_files_follow_the_variables_of_the_agents() {
+    for (bridge, variable) in [("geminiIde", "QWEN_HOME"), ("copilotIde", "COPILOT_HOME")] {
+        let editor = Editor::start_with_moved(json!({ bridge: true }), variable, "moved to");
+        editor.wait_for_files("moved to/ide", if bridge == "copilotIde" { 2 } else { 1 });
+        assert!(!editor.home.path().join(".qwen").exists(), "{variable}");
+    }
+}
+
+#[test]
 fn files_of_killed_servers_are_removed_and_others_kept() {
     let bridges = json!({ "geminiIde": true, "copilotIde": true });
     let mut killed = Editor::start(bridges.clone());

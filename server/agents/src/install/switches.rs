@@ -1,7 +1,10 @@
 //! What keeps an agent from running our entries although they are in its configuration: settings of
 //! the user, of a project and of an administrator.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
@@ -71,7 +74,9 @@ pub fn switches(
     match agent {
         Agent::Claude => {
             let managed = managed_folder("ClaudeCode", "claude-code");
-            let managed = settings(vec![managed.join("managed-settings.json")]);
+            let mut files = vec![managed.join("managed-settings.json")];
+            files.extend(json_files(&managed.join("managed-settings.d")));
+            let managed = settings(files);
             let mut files = settings(vec![
                 folder.join("settings.json"),
                 project.join(".claude/settings.json"),
@@ -245,6 +250,20 @@ fn managed_folder(title: &str, name: &str) -> PathBuf {
     } else {
         Path::new("/etc").join(name)
     }
+}
+
+/// Returns the JSON files of a folder, in the order in which agents read them.
+fn json_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        .collect();
+    files.sort();
+    files
 }
 
 impl Settings<'_> {

@@ -198,6 +198,44 @@ fn a_heading_without_keys_stays() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn settings_of_an_administrator_decide() {
+    let files = [
+        (
+            "/etc/claude-code/managed-settings.json",
+            "disableAllHooks",
+            true,
+        ),
+        (
+            "/etc/claude-code/managed-settings.json",
+            "allowManagedHooksOnly",
+            true,
+        ),
+        (
+            "/home/user/.claude/settings.json",
+            "allowManagedHooksOnly",
+            false,
+        ),
+    ];
+    for (file, setting, is_off) in files {
+        let read = |path: &Path| match path.to_str() {
+            Some(path) if path == file => Some(format!("{{ \"{setting}\": true }}")),
+            Some("/project/.claude/settings.local.json") => {
+                Some("{ \"disableAllHooks\": false }".to_owned())
+            }
+            _ => None,
+        };
+        let found = switches::switches(Agent::Claude, &locations(), read, |_| false);
+        assert_eq!(
+            found.len(),
+            usize::from(is_off),
+            "{file} {setting}: {found:?}"
+        );
+        assert!(found.iter().all(|switch| switch.setting == setting));
+    }
+}
+
+#[test]
 fn lines_for_a_shell_are_quoted() {
     let path = "/my tools/it's || so/sightline";
     let program = Program::new(path);

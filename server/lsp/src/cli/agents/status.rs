@@ -148,9 +148,8 @@ impl AgentState {
     pub(super) fn read(agent: Agent, locations: &Locations) -> Result<Self, Error> {
         let mut user = Installed::read(agent, Scope::User, locations)?;
         let mut project = Installed::read(agent, Scope::Project, locations)?;
-        let mut problems: Vec<Problem> = user.problems.drain(..).collect();
-        // Both scopes can be one file.
-        problems.extend(project.problems.drain(..));
+        let mut problems = std::mem::take(&mut user.problems);
+        problems.append(&mut project.problems);
         let parts: Vec<Part> = user.parts.iter().chain(&project.parts).copied().collect();
         problems.extend(
             switched_off(agent, locations, &parts)
