@@ -157,6 +157,13 @@ export interface AccessSettings {
    * Default: `"deny"`.
    */
   secrets?: Secrets;
+  /**
+   * First words of commands that `sightline exec` runs with all files, such as `npm run dev`. An
+   * entry holds only for a line with one simple command, without quotes. Only in the settings of the user,
+   * not of a project.
+   * Default: `[]`.
+   */
+  visibleTo?: string[];
 }
 
 /** One turn of an agent: a prompt and the edits that follow. */

@@ -34,6 +34,8 @@ mod editor_features;
 mod editors;
 mod environment;
 mod examples;
+#[cfg(target_os = "linux")]
+mod exec;
 mod faults;
 mod files;
 mod harness;

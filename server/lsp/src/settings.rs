@@ -49,6 +49,8 @@ pub struct Settings {
     pub recursive_readers: RecursiveReaders,
     /// Denied files that a prompt mentions.
     pub mentions: Mentions,
+    /// First words of commands that may see hidden files.
+    pub visible_to: Vec<String>,
     /// The IDE protocols of agents.
     pub bridges: Bridges,
     /// Conversation truncation and its notices.
@@ -197,6 +199,7 @@ const SECTIONS: [(&str, &[&str]); 11] = [
             "outsideWorkspace",
             "recursiveReaders",
             "mentions",
+            "visibleTo",
         ],
     ),
     (
@@ -286,6 +289,7 @@ impl<'a> Reader<'a> {
             outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
             recursive_readers: reader.read("access.recursiveReaders").unwrap_or_default(),
             mentions: reader.read("access.mentions").unwrap_or_default(),
+            visible_to: reader.read("access.visibleTo").unwrap_or_default(),
             bridges,
             conversation,
             checkpoints,

@@ -157,6 +157,12 @@ pub struct AccessSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = Mentions::default()))]
     pub mentions: Option<Mentions>,
+    /// First words of commands that `sightline exec` runs with all files, such as `npm run dev`. An
+    /// entry holds only for a line with one simple command, without quotes. Only in the settings of the user,
+    /// not of a project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = Vec::<String>::new()))]
+    pub visible_to: Option<Vec<String>>,
 }
 
 /// Whether a prompt may mention a denied file.

@@ -62,17 +62,15 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
     let files = ConfigFiles::read(config_file::user_file(), std::slice::from_ref(&root));
     let files = Arc::new(files);
-    let secrets = SettingsSources::default()
-        .set_files(files.clone())
-        .0
-        .secrets;
+    let settings = SettingsSources::default().set_files(files.clone()).0;
     let findings = [
         program(),
         storage(workspace.storage.as_deref()),
         servers(workspace.storage.as_deref(), &root),
         agents(root.path.as_path()),
-        rules(&root, secrets),
+        rules(&root, settings.secrets),
         configuration(&files),
+        hiding(),
         git(),
         ownership(root.path.as_path()),
         watches(),
@@ -247,6 +245,28 @@ fn rules(root: &Root, secrets: Secrets) -> Finding {
         ),
         None => Finding::passed(what, format!("{}; {built_in}", files.join(", "))),
     }
+}
+
+/// Tries whether `sightline exec` can hide denied files here.
+fn hiding() -> Finding {
+    let what = "hidden files";
+    let attempt = || {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join(".env"), "")?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("exec").arg("--root").arg(folder.path());
+        command.args(["--", "true"]).output()
+    };
+    let attempt: std::io::Result<_> = attempt();
+    let reason = match attempt {
+        Ok(output) if output.status.success() => {
+            return Finding::passed(what, "`sightline exec` works".to_owned());
+        }
+        Ok(output) => escape::one_line(String::from_utf8_lossy(&output.stderr).trim()).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    // Optional: only this command needs it.
+    Finding::passed(what, format!("`sightline exec` does not work: {reason}"))
 }
 
 fn git() -> Finding {

@@ -12,6 +12,7 @@ mod config_file;
 mod conversations;
 mod demo;
 mod doctor;
+mod exec;
 mod helix;
 mod hook;
 mod init;
@@ -150,6 +151,9 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: u32,
     },
+    /// Run a command that cannot open denied files which git does not track (Linux). Its exit
+    /// code is that of the command, or 125 if the files cannot be hidden and nothing was run.
+    Exec(exec::Exec),
     /// Print a file that agents may see.
     Read {
         #[command(flatten)]
@@ -372,6 +376,7 @@ fn run(command: Command) -> Result<i32, Error> {
             paths,
             command,
         } => access::run(&workspace, attached, &paths, command),
+        Command::Exec(exec) => Ok(exec::run(exec)),
         Command::List {
             workspace,
             directory,

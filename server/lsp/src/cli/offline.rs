@@ -40,6 +40,21 @@ pub(super) fn call<M: Handler>(
     OfflineServer::start(workspace)?.call::<M>(params)
 }
 
+/// Returns a session of the workspace with the settings of its configuration files. Prints their
+/// problems. Starts no threads.
+pub(super) fn session(workspace: &Workspace) -> Result<Session, Error> {
+    let mut session = Session::offline(root(workspace)?);
+    let files = ConfigFiles::read(config_file::user_file(), session.roots().as_slice());
+    for problem in session.set_config_files(Arc::new(files)) {
+        print_message(&escape::one_line(&problem.to_string()));
+    }
+    if let Some(storage) = &workspace.storage {
+        let settings = storage_setting(storage)?;
+        session.configure(Source::InitializationOptions, &settings);
+    }
+    Ok(session)
+}
+
 /// A server without a client: the services, and the session of one workspace. Configuration files
 /// are read again for each request.
 pub(super) struct OfflineServer {
@@ -63,18 +78,9 @@ impl OfflineServer {
             runtime.handle().clone(),
         );
         services.progress_listener = progress_bar::listener().map(Arc::new);
-        let mut session = Session::offline(root(workspace)?);
-        let files = ConfigFiles::read(config_file::user_file(), session.roots().as_slice());
-        for problem in session.set_config_files(Arc::new(files)) {
-            print_message(&escape::one_line(&problem.to_string()));
-        }
-        if let Some(storage) = &workspace.storage {
-            let settings = storage_setting(storage)?;
-            session.configure(Source::InitializationOptions, &settings);
-        }
         Ok(ManuallyDrop::new(Self {
             services: Arc::new(services),
-            session: Mutex::new(session),
+            session: Mutex::new(session(workspace)?),
             _runtime: runtime,
         }))
     }

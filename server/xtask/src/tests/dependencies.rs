@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Dependencies of any kind that a crate must not have, from the lowest crate to the highest. A
 /// crate may depend on the crates above its line only.
-const FORBIDDEN: [(&str, &[&str]); 5] = [
+const FORBIDDEN: [(&str, &[&str]); 6] = [
     (
         "sightline-protocol",
         &[
@@ -40,6 +40,15 @@ const FORBIDDEN: [(&str, &[&str]); 5] = [
             "sightline-workspace",
             "sightline-checkpoint",
             "sightline-conversation",
+            "sightline",
+        ],
+    ),
+    (
+        "sightline-exec",
+        &[
+            "sightline-checkpoint",
+            "sightline-conversation",
+            "sightline-agents",
             "sightline",
         ],
     ),

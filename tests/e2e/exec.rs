@@ -1,0 +1,376 @@
+//! `sightline exec`: commands that cannot open denied files (Linux).
+
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use sightline_testing::git;
+
+use crate::harness::{Workspace, program};
+
+const SECRET: &str = "s3cret-value-of-a-denied-file";
+
+/// A repository with denied files that git ignores, a denied folder of which git tracks one file,
+/// and an untracked rule file.
+fn workspace() -> Workspace {
+    let workspace = Workspace::new(&[
+        (".gitignore", ".env\nprivate/\nhome/\n"),
+        (".clineignore", "private/\nmixed/\n"),
+        (".env", SECRET),
+        ("private/notes.md", SECRET),
+        ("private/deep/more.md", SECRET),
+        ("mixed/tracked.txt", "tracked\n"),
+        ("mixed/untracked.txt", SECRET),
+        ("src/a.ts", "a\n"),
+    ]);
+    let root = workspace.root();
+    fs::create_dir(root.join("home")).unwrap();
+    std::os::unix::fs::symlink("../.env", root.join("src/link")).unwrap();
+    git::init(&root);
+    run_git(
+        &root,
+        &["add", "-f", ".gitignore", "src/a.ts", "mixed/tracked.txt"],
+    );
+    run_git(&root, &["commit", "-qm", "start"]);
+    workspace
+}
+
+fn run_git(root: &Path, arguments: &[&str]) -> String {
+    let output = git_command(root).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn git_command(root: &Path) -> Command {
+    let mut command = Command::new("git");
+    with_identity(command.current_dir(root));
+    command
+}
+
+fn with_identity(command: &mut Command) {
+    for name in ["AUTHOR", "COMMITTER"] {
+        command
+            .env(format!("GIT_{name}_NAME"), "A")
+            .env(format!("GIT_{name}_EMAIL"), "a@b");
+    }
+}
+
+/// Prepares `sightline exec`, without configuration of the user.
+fn exec(workspace: &Workspace) -> Command {
+    let mut command = program();
+    with_identity(&mut command);
+    command
+        .arg("exec")
+        .current_dir(workspace.root())
+        .env("HOME", workspace.path("home"))
+        .env("XDG_CONFIG_HOME", workspace.path("home/config"))
+        .env("XDG_DATA_HOME", workspace.data())
+        .stdin(Stdio::null());
+    command
+}
+
+fn shell(workspace: &Workspace, line: &str) -> Output {
+    exec(workspace).args(["--shell", line]).output().unwrap()
+}
+
+/// Returns whether this system can hide files. Prints the reason if not.
+#[allow(clippy::print_stderr)]
+fn can_hide(workspace: &Workspace) -> bool {
+    let output = shell(workspace, "true");
+    let reason = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(125) {
+        eprintln!("skipped: {reason}");
+        return false;
+    }
+    assert!(output.status.success(), "{reason}");
+    true
+}
+
+fn text(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{out}{err}")
+}
+
+#[test]
+fn no_program_reads_a_denied_file() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    for line in [
+        "cat .env",
+        "cat < .env",
+        "cat src/link",
+        "cat private/notes.md mixed/untracked.txt",
+        "cd private && cat *",
+        "grep -rn value .",
+        "find . -type f -exec cat {} +",
+        "tar cf - .",
+        "cp .env copy; cat copy",
+        "ln .env other; cat other",
+        "mv .env other; cat other",
+        "mv private other; cat other/*",
+        "python3 -c \"print(open('.'+'env').read())\"",
+        "python3 -c \"import os; print(os.read(os.open('private/notes.md', os.O_RDONLY), 99))\"",
+        "sh -c 'cat .e*'",
+        "chmod 777 .env; cat .env",
+        "umount .env; cat .env",
+        "cat /proc/1/root$PWD/.env /proc/$PPID/root$PWD/.env /proc/$PPID/cwd/.env",
+        "unshare -rm sh -c 'umount .env; cat .env'",
+        "unshare -rm sh -c 'mkdir -p home/m; mount --bind . home/m; cat home/m/.env'",
+        "unshare -rm sh -c 'mkdir -p home/m; mount --rbind . home/m; umount home/m/.env; cat home/m/.env'",
+    ] {
+        let output = shell(&workspace, line);
+        let shown = text(&output);
+        assert!(!shown.contains(SECRET), "{line}: {shown}");
+        assert_ne!(output.status.code(), Some(125), "{line}: {shown}");
+    }
+    // The files are as they were, and readable.
+    for path in [
+        ".env",
+        "private/notes.md",
+        "private/deep/more.md",
+        "mixed/untracked.txt",
+    ] {
+        assert_eq!(fs::read_to_string(workspace.path(path)).unwrap(), SECRET);
+    }
+    let seen = shell(
+        &workspace,
+        "cat src/a.ts mixed/tracked.txt; test -f .env && ls -A private",
+    );
+    assert_eq!(text(&seen), "a\ntracked\n");
+}
+
+#[test]
+fn other_users_and_nested_calls_read_nothing_either() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let nested = format!(
+        "{} exec --shell 'cat .env'",
+        program().get_program().display()
+    );
+    let output = shell(&workspace, &nested);
+    assert!(!text(&output).contains(SECRET), "{}", text(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    // As a user, who may read everything.
+    fs::set_permissions(workspace.root(), fs::Permissions::from_mode(0o777)).unwrap();
+    let copy = workspace.path("home/sightline");
+    fs::copy(program().get_program(), &copy).unwrap();
+    let mut command = Command::new("setpriv");
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    command
+        .args(user)
+        .arg(&copy)
+        .args(["exec", "--shell", "id -u; cat .env src/a.ts"])
+        .current_dir(workspace.root())
+        .env("HOME", "/nonexistent");
+    match command.output() {
+        Ok(output) if output.status.code() != Some(127) => {
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                "65534\na\n",
+                "{output:?}"
+            );
+        }
+        other => eprintln!("skipped: cannot run as another user: {other:?}"),
+    }
+}
+
+#[test]
+fn git_works_and_keeps_denied_files_in_its_commits() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let root = workspace.root();
+    for line in [
+        "git status --short",
+        "git diff",
+        "git ls-files",
+        "echo b >> src/a.ts && git add src && git commit -qm one",
+        "echo c >> src/a.ts && git commit -qam two",
+        "echo d >> src/a.ts && git stash -q && git stash pop -q",
+        "git checkout -q . && git clean -fdnx",
+        "git reset -q --hard HEAD~1",
+        "git checkout -qb other && echo e >> mixed/tracked.txt && git commit -qam three",
+        "git checkout -q - && git merge -q other && git rebase -q HEAD~1",
+        "git log -p --oneline >/dev/null && git show --stat >/dev/null && git grep -q tracked",
+    ] {
+        let output = shell(&workspace, line);
+        assert!(output.status.success(), "{line}: {}", text(&output));
+        assert!(!text(&output).contains(SECRET), "{line}: {}", text(&output));
+        let tracked = run_git(&root, &["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert!(tracked.contains("mixed/tracked.txt"), "{line}: {tracked}");
+    }
+    fs::remove_file(workspace.path("mixed/untracked.txt")).unwrap();
+    let index = fs::read(root.join(".git/index")).unwrap();
+    assert!(shell(&workspace, "git diff --quiet").status.success());
+    assert_eq!(fs::read(root.join(".git/index")).unwrap(), index);
+    let output = shell(
+        &workspace,
+        "git add -A && git commit -qm all && git status --short",
+    );
+    assert!(
+        output.status.success() && output.stdout.is_empty(),
+        "{}",
+        text(&output)
+    );
+    let tracked = run_git(&root, &["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(
+        tracked.contains(".clineignore") && !tracked.contains(".env"),
+        "{tracked}"
+    );
+}
+
+#[test]
+fn rule_files_are_read_only() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let before = fs::read_to_string(workspace.path(".clineignore")).unwrap();
+    for line in [
+        "echo '!.env' >> .clineignore",
+        "rm -f .clineignore",
+        "mv src/a.ts .clineignore",
+        "sed -i s/private/x/ .clineignore",
+    ] {
+        let output = shell(&workspace, line);
+        assert!(!output.status.success(), "{line}");
+        assert_eq!(
+            fs::read_to_string(workspace.path(".clineignore")).unwrap(),
+            before
+        );
+    }
+}
+
+#[test]
+fn without_denied_files_nothing_changes_for_the_command() {
+    let workspace = workspace();
+    for path in [".env", ".clineignore", "private", "mixed/untracked.txt"] {
+        let path = workspace.path(path);
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+    }
+    let line = "readlink /proc/self/ns/user";
+    let own = fs::read_link("/proc/self/ns/user").unwrap();
+    assert_eq!(text(&shell(&workspace, line)).trim(), own.to_str().unwrap());
+    workspace.write(".env", SECRET);
+    assert_ne!(text(&shell(&workspace, line)).trim(), own.to_str().unwrap());
+}
+
+#[test]
+fn the_command_runs_as_without_it() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let status = |arguments: &[&str]| exec(&workspace).args(arguments).output().unwrap().status;
+    assert_eq!(status(&["--", "sh", "-c", "exit 7"]).code(), Some(7));
+    assert_eq!(
+        status(&["--", "sh", "-c", "kill -TERM $$"]).signal(),
+        Some(15)
+    );
+    assert_eq!(status(&["no-such-program"]).code(), Some(127));
+    assert_eq!(status(&["./src/a.ts"]).code(), Some(126));
+    assert_eq!(status(&["--shell", "true", "two"]).code(), Some(125));
+    // Standard streams, arguments, environment, user and process are those of the caller.
+    let mut command = exec(&workspace);
+    command.args([
+        "--",
+        "sh",
+        "-c",
+        "cat; printf '%s|' \"$@\"; echo $X $(id -u) $$",
+        "sh",
+        "a b",
+        "--root",
+    ]);
+    command
+        .env("X", "y z")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let pid = child.id();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"in\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let user = rustix::process::getuid().as_raw();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        format!("in\na b|--root|y z {user} {pid}\n")
+    );
+}
+
+#[test]
+fn nothing_runs_if_files_cannot_be_hidden() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let refused = |output: &Output, why: &str| {
+        let shown = text(output);
+        assert_eq!(output.status.code(), Some(125), "{why}: {shown}");
+        assert!(
+            shown.contains("nothing was run") && shown.contains(why),
+            "{shown}"
+        );
+        assert!(!shown.contains("ran"), "{shown}");
+    };
+    // A container that allows no more namespaces.
+    let mut command = Command::new("unshare");
+    let line = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"";
+    command
+        .args(["-rU", "sh", "-c", line, "sh"])
+        .arg(program().get_program());
+    command
+        .args(["exec", "--", "echo", "ran"])
+        .current_dir(workspace.root());
+    refused(&command.output().unwrap(), "user namespace");
+    // The command would start in a folder that does not exist for it.
+    let mut command = exec(&workspace);
+    command
+        .args(["--", "echo", "ran"])
+        .current_dir(workspace.path("private/deep"));
+    refused(&command.output().unwrap(), "the current folder is hidden");
+    // Rules that cannot be read deny everything.
+    fs::remove_file(workspace.path(".clineignore")).unwrap();
+    std::os::unix::fs::symlink("nowhere", workspace.path(".clineignore")).unwrap();
+    refused(&shell(&workspace, "echo ran"), ".clineignore");
+}
+
+#[test]
+fn commands_of_the_users_list_see_their_files() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let config = workspace.path("home/config/sightline/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, "access.visibleTo = [\"cat .env\"]\n").unwrap();
+    for (line, is_visible) in [
+        ("cat .env", true),
+        ("cat  .env src/a.ts", true),
+        ("cat src/a.ts .env", false),
+        ("cat .env; cat .env", false),
+        ("cat .env | cat", false),
+        ("X=1 cat .env", false),
+        ("cat .env > home/out", false),
+        ("cat $(echo .env)", false),
+    ] {
+        let shown = text(&shell(&workspace, line));
+        assert_eq!(shown.contains(SECRET), is_visible, "{line}: {shown}");
+    }
+    // Not from a project.
+    fs::rename(&config, workspace.path(".sightline.toml")).unwrap();
+    let shown = text(&shell(&workspace, "cat .env"));
+    assert!(
+        !shown.contains(SECRET) && shown.contains("visibleTo"),
+        "{shown}"
+    );
+}
