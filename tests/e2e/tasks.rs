@@ -408,15 +408,15 @@ fn the_command_line_works_on_stored_tasks() {
 
 #[test]
 fn an_export_omits_records_of_denied_files() {
-    let workspace = Workspace::new(&[("f.env", "KEY=1\n"), ("open.txt", "")]);
+    let workspace = Workspace::new(&[("f.conf", "KEY=1\n"), ("open.txt", "")]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &turns(2));
-    for path in ["f.env", "open.txt"] {
+    for path in ["f.conf", "open.txt"] {
         let params = json!({ "taskId": "t", "path": path, "operation": "read_tool" });
         server.call("sightline/trackFile", params);
     }
     drop(server);
-    workspace.write(".clineignore", "*.env\n");
+    workspace.write(".clineignore", "*.conf\n");
     let data = workspace.data().display().to_string();
     let export = |more: &[&str]| {
         let arguments = [&["task", "export", "t", "--storage", &data], more].concat();
@@ -425,10 +425,10 @@ fn an_export_omits_records_of_denied_files() {
     let (code, exported) = export(&[]);
     assert_eq!(code, 0);
     assert!(exported.contains("open.txt"), "{exported}");
-    assert!(!exported.contains("f.env"), "{exported}");
+    assert!(!exported.contains("f.conf"), "{exported}");
     let (code, exported) = export(&["--all"]);
     assert_eq!(code, 0);
-    assert!(exported.contains("f.env"), "{exported}");
+    assert!(exported.contains("f.conf"), "{exported}");
 }
 
 #[test]
