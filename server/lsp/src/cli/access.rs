@@ -60,6 +60,9 @@ pub(super) fn run(
             let reason = format_reason(Some(&denied.reason), denied.rule.as_ref());
             lines.push_str(&format!("denied\t{}{reason}\n", one_line(&denied.path)));
         }
+        if let Some(instead) = &verdict.instead {
+            lines.push_str(&format!("instead\t{}\n", one_line(instead)));
+        }
     }
     if workspace.json {
         print_sorted_json(&result)?;

@@ -1,442 +1,395 @@
-//! Evaluates the expression of a `find` command for the entries of its directories.
+//! `find`: which of the denied files below its folders reach one of its actions.
+//!
+//! Only tests of names, paths and kinds are evaluated. Every other test may be true or false.
 
-use std::{
-    cell::RefCell,
-    path::{Path, PathBuf},
-};
-
-use sightline_protocol::settings::RecursiveReaders;
+use std::path::Path;
 
 use super::{
-    CommandChecker,
-    invocation::Invocation,
-    name_filter::{NamePattern, TreeEntry},
-    options::ProgramUse,
-    program_table::{NON_READING_COMMANDS, PatternStyle, has},
-    recursive_readers::{EntryAction, TreeSearch, reads_folders},
-    shell::ShellState,
+    expand::Field,
+    judge::{Fix, Judge},
+    programs::{Use, has},
+    tree::{Entry, Found, Search, Visit, search},
 };
+use crate::access::git_glob::{Case, Matcher, Subject, Syntax};
 
-/// Maximum nesting of an expression. Deeper parts count as unknown.
-const MAX_DEPTH: usize = 50;
-/// Maximum directories that a command of `-exec` reads recursively.
-const MAX_RECURSIVE_DIRS: usize = 1_000;
+/// Maximum nesting of parentheses.
+const MAX_DEPTH: usize = 30;
+/// Tests without a value.
+const FLAGS: &str = "-empty -executable -readable -writable -nouser -nogroup -true -false -mount -xdev -depth -d -daystart \
+                     -follow -noleaf -ignore_readdir_race -warn -nowarn -print -print0 -ls -H -L -P -E -X -s -x";
 
-/// Part of an expression.
-enum Expr {
-    /// Evaluated in order while true.
-    All(Vec<Expr>),
-    /// Evaluated in order until one is true.
-    Any(Vec<Expr>),
-    Not(Box<Expr>),
-    Matches(NamePattern),
-    /// `-type`: whether it is `d`.
-    Folder(bool),
-    Prune,
-    /// A test that cannot be evaluated.
-    Unknown,
-    /// An action.
-    Action {
-        reads: bool,
-    },
+/// What `find` does with a file.
+#[derive(Debug)]
+pub(super) enum Action {
+    Print,
+    Delete,
+    /// `-exec`: a command, with `{}` for the file.
+    Run(Vec<Field>),
 }
 
-/// Effect of an expression on an entry.
-#[derive(Default)]
-struct ExprOutcome {
-    /// Whether an action may read the entry.
-    read: bool,
-    /// Whether an action may print the entry.
-    printed: bool,
-    /// Whether the entry is certainly not descended into.
-    pruned: bool,
-}
-
-/// A literal name or path in a test.
-struct LiteralTest {
-    text: String,
-    is_name: bool,
-}
-
-/// A parsed `find` command.
+/// A `find` command.
 pub(super) struct Find {
-    /// Indices of the words of its directories.
-    starts: Vec<usize>,
-    expr: Expr,
-    has_action: bool,
-    /// Whether one of the actions reads.
-    has_reader: bool,
-    max_depth: usize,
-    /// Names and paths without patterns in tests.
-    literals: Vec<LiteralTest>,
-    /// Indices of words that are not paths.
-    pub(super) non_paths: Vec<usize>,
-    /// Indices of words that start the commands of `-exec`.
-    pub(super) commands: Vec<usize>,
-    /// Whether one of these commands reads directories itself.
-    runs_reader: bool,
+    pub(super) roots: Vec<Field>,
+    /// Patterns of names that it looks for.
+    pub(super) patterns: Vec<Field>,
+    pub(super) uses: Vec<(Field, Use)>,
+    pub(super) actions: Vec<Action>,
+    expression: Node,
+    max_depth: Option<usize>,
+    /// Where to insert tests in the command line, or 0.
+    tests_at: usize,
 }
 
-struct ExprParser<'a> {
-    invocation: &'a Invocation,
-    at: usize,
+enum Node {
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Name(Pattern),
+    Path(Pattern),
+    Kind(String),
+    Prune,
+    Action(usize),
+    Unknown,
+}
+
+/// A pattern; `None` if its matches are unknown.
+struct Pattern {
+    matcher: Option<Matcher>,
+    ignores_case: bool,
+}
+
+/// What the evaluation of an entry found.
+#[derive(Default)]
+struct Reached {
+    actions: Vec<usize>,
+    prunes: bool,
+}
+
+struct Parser<'a> {
+    words: std::iter::Peekable<std::slice::Iter<'a, Field>>,
     find: Find,
+    depth: usize,
 }
 
 impl Find {
-    pub(super) fn read(invocation: &Invocation, at: usize) -> Self {
-        let mut parser = ExprParser {
-            invocation,
-            at: at + 1,
-            find: Self {
-                starts: Vec::new(),
-                expr: Expr::Unknown,
-                has_action: false,
-                has_reader: false,
-                max_depth: usize::MAX,
-                literals: Vec::new(),
-                non_paths: Vec::new(),
-                commands: Vec::new(),
-                runs_reader: false,
-            },
+    pub(super) fn new(words: &[Field]) -> Self {
+        let mut find = Self {
+            roots: Vec::new(),
+            patterns: Vec::new(),
+            uses: Vec::new(),
+            actions: Vec::new(),
+            expression: Node::Unknown,
+            max_depth: None,
+            tests_at: words[0].span.end,
         };
-        while parser.at < invocation.len() {
-            match invocation.exact(parser.at) {
-                Some("-H" | "-L" | "-P") => {}
-                Some("-D") => parser.at += 1,
-                Some(word) if word.starts_with('-') || matches!(word, "(" | "!") => break,
-                _ => parser.find.starts.push(parser.at),
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
+            let text = word.text();
+            if has("-H -L -P", &text) {
+                at += 1;
+                continue;
             }
-            parser.at += 1;
-        }
-        let mut parts = Vec::new();
-        while parser.at < invocation.len() {
-            // An unmatched closing parenthesis ends nothing.
-            parts.push(parser.any(0));
-            parser.at += 1;
-        }
-        Self {
-            expr: Expr::All(parts),
-            ..parser.find
-        }
-    }
-
-    fn judge(&self, entry: &TreeEntry<'_>) -> ExprOutcome {
-        let mut outcome = ExprOutcome::default();
-        if entry.depth <= self.max_depth {
-            let (may_hold, _) = evaluate(&self.expr, entry, true, &mut outcome);
-            outcome.printed |= may_hold && !self.has_action;
-        }
-        outcome
-    }
-}
-
-/// Returns whether an expression can be true and whether it can be false for an entry. `is_sure` is
-/// false if it may not be evaluated at all.
-fn evaluate(
-    expr: &Expr,
-    entry: &TreeEntry<'_>,
-    is_sure: bool,
-    outcome: &mut ExprOutcome,
-) -> (bool, bool) {
-    let exactly = |holds: bool| (holds, !holds);
-    match expr {
-        Expr::All(parts) | Expr::Any(parts) => {
-            // The chain ends at the first false part of `All`, or the first true part of `Any`.
-            let is_all = matches!(expr, Expr::All(_));
-            let (mut goes_on, mut ends) = (true, false);
-            for part in parts {
-                if !goes_on {
-                    break;
-                }
-                let (holds, fails) = evaluate(part, entry, is_sure && !ends, outcome);
-                (goes_on, ends) = if is_all {
-                    (holds, ends || fails)
-                } else {
-                    (fails, ends || holds)
-                };
-            }
-            if is_all {
-                (goes_on, ends)
-            } else {
-                (ends, goes_on)
-            }
-        }
-        Expr::Not(inner) => {
-            let (holds, fails) = evaluate(inner, entry, is_sure, outcome);
-            (fails, holds)
-        }
-        Expr::Matches(pattern) => exactly(pattern.matches(entry)),
-        Expr::Folder(wanted) => exactly(entry.is_dir == *wanted),
-        Expr::Prune => {
-            outcome.pruned |= is_sure;
-            (true, false)
-        }
-        Expr::Unknown => (true, true),
-        Expr::Action { reads } => {
-            outcome.printed = true;
-            outcome.read |= reads;
-            (true, *reads)
-        }
-    }
-}
-
-impl ExprParser<'_> {
-    fn word(&self) -> Option<&str> {
-        self.invocation.exact(self.at)
-    }
-
-    /// Parses up to a closing parenthesis or the end.
-    fn any(&mut self, depth: usize) -> Expr {
-        let mut alternatives = vec![self.all(depth)];
-        while matches!(self.word(), Some("-o" | "-or" | ",")) {
-            if self.word() == Some(",") {
-                // The result of the left side is discarded.
-                let never = Expr::Not(Box::new(Expr::All(Vec::new())));
-                alternatives = vec![Expr::All(vec![Expr::Any(alternatives), never])];
-            }
-            self.at += 1;
-            alternatives.push(self.all(depth));
-        }
-        Expr::Any(alternatives)
-    }
-
-    fn all(&mut self, depth: usize) -> Expr {
-        let mut parts = Vec::new();
-        while self.at < self.invocation.len() {
-            match self.word() {
-                Some("-o" | "-or" | "," | ")") => break,
-                Some("-a" | "-and") => self.at += 1,
-                _ => parts.push(self.primary(depth)),
-            }
-        }
-        Expr::All(parts)
-    }
-
-    fn primary(&mut self, depth: usize) -> Expr {
-        let Some(word) = self.word().map(str::to_owned) else {
-            self.at += 1;
-            return Expr::Unknown;
-        };
-        self.at += 1;
-        match word.as_str() {
-            "(" | "!" | "-not" if depth >= MAX_DEPTH => Expr::Unknown,
-            "(" => {
-                let inner = self.any(depth + 1);
-                self.at += 1;
-                inner
-            }
-            "!" | "-not" => {
-                if self.at >= self.invocation.len() {
-                    return Expr::Unknown;
-                }
-                Expr::Not(Box::new(self.primary(depth + 1)))
-            }
-            "-name" => self.pattern(PatternStyle::Name, NamePattern::new),
-            "-iname" => self.pattern(PatternStyle::Name, NamePattern::ignoring_case),
-            "-path" | "-wholename" => self.pattern(PatternStyle::Exact, NamePattern::new),
-            "-ipath" | "-iwholename" => {
-                self.pattern(PatternStyle::Exact, NamePattern::ignoring_case)
-            }
-            "-regex" | "-iregex" | "-lname" | "-ilname" => {
-                self.find.non_paths.push(self.at);
-                self.at += 1;
-                Expr::Unknown
-            }
-            "-type" => {
-                let kind = self.word().map(str::to_owned);
-                self.at += 1;
-                match kind.as_deref() {
-                    Some("d") => Expr::Folder(true),
-                    Some("f") => Expr::Folder(false),
-                    _ => Expr::Unknown,
-                }
-            }
-            "-maxdepth" => {
-                let depth = self.word().and_then(|word| word.parse().ok());
-                self.find.max_depth = depth.unwrap_or(usize::MAX);
-                self.at += 1;
-                Expr::All(Vec::new())
-            }
-            "-mindepth" => {
-                self.at += 1;
-                Expr::Unknown
-            }
-            "-true" | "-depth" | "-d" | "-xdev" | "-mount" | "-noleaf" => Expr::All(Vec::new()),
-            "-prune" => Expr::Prune,
-            "-exec" | "-execdir" | "-ok" | "-okdir" => self.command(),
-            "-print" | "-print0" | "-ls" | "-delete" => self.action(false),
-            "-printf" | "-fprint" | "-fprint0" | "-fls" => {
-                self.at += 1;
-                self.action(false)
-            }
-            "-fprintf" => {
-                self.at += 2;
-                self.action(false)
-            }
-            "-empty" | "-readable" | "-writable" | "-executable" | "-nouser" | "-nogroup"
-            | "-false" | "-quit" | "-follow" | "-daystart" => Expr::Unknown,
-            word if word.starts_with('-') => {
-                // Any other test, with its value.
-                self.at += 1;
-                Expr::Unknown
-            }
-            _ => Expr::Unknown,
-        }
-    }
-
-    fn action(&mut self, reads: bool) -> Expr {
-        self.find.has_action = true;
-        self.find.has_reader |= reads;
-        Expr::Action { reads }
-    }
-
-    fn pattern(&mut self, style: PatternStyle, new: fn(&str, PatternStyle) -> NamePattern) -> Expr {
-        let at = self.at;
-        self.at += 1;
-        let Some(text) = self.invocation.exact(at) else {
-            return Expr::Unknown;
-        };
-        self.find.non_paths.push(at);
-        if !text.contains(['*', '?', '[', '\\']) {
-            self.find.literals.push(LiteralTest {
-                text: text.to_owned(),
-                is_name: style == PatternStyle::Name,
-            });
-        }
-        let pattern = new(text, style);
-        if pattern.is_too_large() {
-            return Expr::Unknown;
-        }
-        Expr::Matches(pattern)
-    }
-
-    /// Parses the command of an `-exec`.
-    fn command(&mut self) -> Expr {
-        let start = self.at;
-        while self.at < self.invocation.len() {
-            self.at += 1;
-            if matches!(self.invocation.exact(self.at - 1), Some(";" | "+")) {
+            if text.starts_with(['-', '(', '!', ',']) {
                 break;
             }
+            find.tests_at = word.span.end;
+            find.roots
+                .extend((!word.has_unknown()).then(|| word.clone()));
+            at += 1;
         }
-        self.find.commands.push(start);
-        let inner = ProgramUse::at(self.invocation, start);
-        self.find.runs_reader |= inner.is_some_and(|inner| {
-            let reader = inner.program.reader.as_ref();
-            reader.is_some_and(|reader| reader.when.is_empty() || reads_folders(reader, &inner))
-        });
-        let reads = !has(NON_READING_COMMANDS, &self.invocation.program(start));
-        self.action(reads)
+        // A word that is not known may be empty.
+        let is_default = words[1..at].iter().all(Field::can_vanish);
+        if find.roots.is_empty() && is_default {
+            find.roots.push(Field::quoted("."));
+        }
+        let mut parser = Parser {
+            words: words[at..].iter().peekable(),
+            find,
+            depth: 0,
+        };
+        let expression = parser.or();
+        let mut find = parser.find;
+        if find.actions.is_empty() {
+            find.actions.push(Action::Print);
+            find.expression = Node::And(vec![expression, Node::Action(0)]);
+        } else {
+            find.expression = expression;
+        }
+        find
     }
 }
 
-impl CommandChecker<'_> {
-    /// Checks what a `find` command reads, and the names in its tests.
-    pub(super) fn check_find(&mut self, invocation: &Invocation, find: &Find, state: &ShellState) {
-        let fields: Vec<_> = find
-            .starts
-            .iter()
-            .flat_map(|at| invocation.fields(*at))
-            .collect();
-        let mut starts: Vec<(PathBuf, String)> = Vec::new();
-        // The directories are unknown; literal names below them are still checked.
-        let mut unknown: Vec<(PathBuf, String)> = Vec::new();
-        for field in &fields {
-            if field.has_pattern() {
-                let places = self.matches(field, &state.dirs);
-                starts.extend(places.into_iter().map(|place| {
-                    let path = place.to_string_lossy().into_owned();
-                    (place, path)
-                }));
-            } else if let Some(text) = field.known() {
-                starts.extend(state.dirs.iter().map(|dir| (dir.join(&text), text.clone())));
-            } else {
-                unknown.extend(state.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
-            }
-        }
-        if fields.is_empty() {
-            starts.extend(state.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
-        }
-        for literal in &find.literals {
-            for (place, start) in starts.iter().chain(&unknown) {
-                self.check_literal(find, literal, place, start);
-            }
-        }
-        if self.readers == RecursiveReaders::Allow || !(find.has_reader || state.list_used) {
-            return;
-        }
-        // Directories that a command of `-exec` reads recursively.
-        let whole: RefCell<Vec<String>> = RefCell::default();
-        let is_read = |entry: &TreeEntry<'_>, outcome: &ExprOutcome| {
-            let mut whole = whole.borrow_mut();
-            let is_below = |folder: &String| {
-                let rest = entry.path.strip_prefix(folder.as_str());
-                rest.is_some_and(|rest| rest.starts_with('/'))
-            };
-            if find.runs_reader && outcome.read && entry.is_dir && whole.len() < MAX_RECURSIVE_DIRS
-            {
-                whole.push(entry.path.to_owned());
-            }
-            outcome.read || whole.iter().any(is_below)
+impl Find {
+    /// Returns whether an action may be reached for a folder that it starts from.
+    pub(super) fn runs_for_folder(&self, path: &str) -> bool {
+        let mut reached = Reached::default();
+        let entry = Entry {
+            path,
+            below: "",
+            is_dir: true,
+            depth: 0,
         };
-        let search = TreeSearch {
-            program: "find",
-            hint: "`-path PATH -prune -o` or `-not -path PATH`",
-            skips_hidden: false,
-            skips_ignored: false,
-            visit: &|entry| {
-                let outcome = find.judge(entry);
-                let reads = is_read(entry, &outcome);
-                EntryAction {
-                    reads: reads || (outcome.printed && state.list_used),
-                    enters: (!outcome.pruned && entry.depth < find.max_depth)
-                        || (find.runs_reader && reads),
+        self.expression.evaluate(&entry, true, &mut reached);
+        !reached.actions.is_empty()
+    }
+}
+
+/// Returns the denied files below a folder that reach an action.
+pub(super) fn find(
+    judge: &mut Judge<'_>,
+    find: &Find,
+    action: &Action,
+    folder: &Path,
+    written: &str,
+) -> Found {
+    let index = find
+        .actions
+        .iter()
+        .position(|known| std::ptr::eq(known, action))
+        .unwrap_or(0);
+    let visit = |entry: &Entry<'_>| {
+        let mut reached = Reached::default();
+        let is_in_depth = find.max_depth.is_none_or(|max| entry.depth <= max);
+        find.expression.evaluate(entry, true, &mut reached);
+        Visit {
+            uses: is_in_depth && reached.actions.contains(&index),
+            is_wanted: false,
+            enters: is_in_depth && !reached.prunes,
+        }
+    };
+    let all = Search {
+        skips_hidden: false,
+        skips_ignored: false,
+        with_folders: false,
+        visit: &visit,
+    };
+    let mut found = search(judge, &all, folder, written);
+    if find.tests_at > 0 {
+        for name in &mut found.names {
+            name.fix = Some(Fix {
+                at: find.tests_at,
+                file: "-not -name '{}'",
+                folder: "-not -path '*/{}/*'",
+                by_name: true,
+            });
+        }
+    }
+    found
+}
+
+impl Node {
+    /// Returns whether the expression is true for an entry, `None` if that is unknown. `is_certain`:
+    /// it is certainly evaluated.
+    fn evaluate(&self, entry: &Entry<'_>, is_certain: bool, reached: &mut Reached) -> Option<bool> {
+        match self {
+            Self::And(nodes) | Self::Or(nodes) => {
+                let stops_at = matches!(self, Self::Or(_));
+                let mut result = Some(!stops_at);
+                for node in nodes {
+                    let value =
+                        node.evaluate(entry, is_certain && result == Some(!stops_at), reached);
+                    if value == Some(stops_at) {
+                        return if result == Some(!stops_at) || stops_at == (value == Some(true)) {
+                            value
+                        } else {
+                            result
+                        };
+                    }
+                    if value.is_none() {
+                        result = None;
+                    }
                 }
-            },
+                result
+            }
+            Self::Not(node) => node
+                .evaluate(entry, is_certain, reached)
+                .map(|value| !value),
+            Self::Name(pattern) => {
+                let name = entry.path.rsplit('/').next().unwrap_or(entry.path);
+                pattern.matches(name)
+            }
+            Self::Path(pattern) => pattern.matches(&entry.path.replace('/', "\u{1}")),
+            Self::Kind(kinds) => Some(if entry.is_dir {
+                kinds.contains('d')
+            } else {
+                kinds.contains(['f', 'l'])
+            }),
+            Self::Prune => {
+                reached.prunes |= is_certain;
+                Some(true)
+            }
+            Self::Action(index) => {
+                reached.actions.push(*index);
+                None
+            }
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl Pattern {
+    fn new(text: &str, ignores_case: bool) -> Self {
+        let text = if ignores_case {
+            text.to_lowercase()
+        } else {
+            text.to_owned()
         };
-        for (place, start) in starts {
-            let path = start.trim_end_matches('/');
-            let top = TreeEntry {
-                path,
-                is_dir: true,
-                depth: 0,
-            };
-            is_read(&top, &find.judge(&top));
-            self.check_tree(&place, &start, &search);
+        Self {
+            matcher: Syntax::git(Case::Sensitive)
+                .matcher(text.as_bytes(), Subject::Name)
+                .ok(),
+            ignores_case,
         }
     }
 
-    /// Checks a literal name in a test, even if no such file exists.
-    fn check_literal(&mut self, find: &Find, literal: &LiteralTest, place: &Path, start: &str) {
-        if self.is_exhausted() {
-            return;
-        }
-        let start = start.trim_end_matches('/');
-        let (path, depth) = if literal.is_name {
-            (format!("{start}/{}", literal.text), 1)
+    fn matches(&self, text: &str) -> Option<bool> {
+        let matcher = self.matcher.as_ref()?;
+        Some(if self.ignores_case {
+            matcher.is_match(text.to_lowercase().as_bytes())
         } else {
-            let below = literal.text.strip_prefix(start);
-            let Some(below) = below.and_then(|below| below.strip_prefix('/')) else {
-                return;
+            matcher.is_match(text.as_bytes())
+        })
+    }
+}
+
+impl Parser<'_> {
+    fn or(&mut self) -> Node {
+        let mut nodes = vec![self.and()];
+        while let Some(word) = self.words.peek() {
+            match word.text().as_str() {
+                "-o" | "-or" => {
+                    self.words.next();
+                    nodes.push(self.and());
+                }
+                // Both sides of a comma are evaluated.
+                "," => {
+                    self.words.next();
+                    let node = self.and();
+                    let before = Node::Or(std::mem::take(&mut nodes));
+                    nodes.push(Node::Or(vec![
+                        Node::And(vec![before, Node::Not(Box::new(Node::Unknown))]),
+                        node,
+                    ]));
+                }
+                _ => break,
+            }
+        }
+        Node::Or(nodes)
+    }
+
+    fn and(&mut self) -> Node {
+        let mut nodes = Vec::new();
+        let mut is_negated = false;
+        while let Some(word) = self.words.peek() {
+            let text = word.text();
+            if has("-o -or , )", &text) {
+                break;
+            }
+            self.words.next();
+            let node = match text.as_str() {
+                "-a" | "-and" => continue,
+                "!" | "-not" => {
+                    is_negated = !is_negated;
+                    continue;
+                }
+                "(" if self.depth < MAX_DEPTH => {
+                    self.depth += 1;
+                    let node = self.or();
+                    self.depth -= 1;
+                    self.words.next_if(|word| word.text() == ")");
+                    node
+                }
+                _ => self.test(&text),
             };
-            (literal.text.clone(), 1 + below.matches('/').count())
-        };
-        let is_taken = [true, false].into_iter().any(|is_dir| {
-            let path = &path;
-            let outcome = find.judge(&TreeEntry {
-                path,
-                is_dir,
-                depth,
+            nodes.push(if is_negated {
+                Node::Not(Box::new(node))
+            } else {
+                node
             });
-            outcome.read || outcome.printed
-        });
-        if !is_taken {
-            return;
+            is_negated = false;
         }
-        let place = place.join(path[start.len()..].trim_start_matches('/'));
-        if let Some(denial) = self.denial(&place) {
-            self.deny(&literal.text, "`find` would match it", denial);
+        Node::And(nodes)
+    }
+
+    fn value(&mut self) -> Field {
+        self.words.next().cloned().unwrap_or_default()
+    }
+
+    fn pattern(&mut self, joins: bool, ignores_case: bool) -> Pattern {
+        let value = self.value();
+        self.find.patterns.push(value.clone());
+        match value.known() {
+            Some(text) if joins => Pattern::new(&text.replace('/', "\u{1}"), ignores_case),
+            Some(text) => Pattern::new(&text, ignores_case),
+            None => Pattern {
+                matcher: None,
+                ignores_case,
+            },
         }
+    }
+
+    fn test(&mut self, text: &str) -> Node {
+        match text {
+            "-name" | "-iname" => Node::Name(self.pattern(false, text == "-iname")),
+            "-path" | "-wholename" | "-ipath" | "-iwholename" => {
+                Node::Path(self.pattern(true, text.starts_with("-i")))
+            }
+            "-type" => Node::Kind(self.value().known().unwrap_or_else(|| "dfl".to_owned())),
+            "-maxdepth" => {
+                self.find.max_depth = self.value().text().parse().ok();
+                Node::And(Vec::new())
+            }
+            "-mindepth" => {
+                self.value();
+                Node::And(Vec::new())
+            }
+            "-prune" => Node::Prune,
+            "-print" | "-print0" | "-ls" => self.action(Action::Print),
+            "-printf" => {
+                self.value();
+                self.action(Action::Print)
+            }
+            "-delete" => self.action(Action::Delete),
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let mut command = Vec::new();
+                while let Some(word) = self.words.next().filter(|word| word.text() != ";") {
+                    let is_end = word.text() == "+"
+                        && command
+                            .last()
+                            .is_some_and(|last: &Field| last.text() == "{}");
+                    if is_end {
+                        break;
+                    }
+                    command.push(word.clone());
+                }
+                self.action(Action::Run(command))
+            }
+            "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+                let value = self.value();
+                self.find.uses.push((value, Use::Write));
+                if text == "-fprintf" {
+                    self.value();
+                }
+                self.action(Action::Print)
+            }
+            "-files0-from" => {
+                let value = self.value();
+                self.find.uses.push((value, Use::Read));
+                Node::Unknown
+            }
+            _ if has(FLAGS, text) => Node::Unknown,
+            _ if text.starts_with('-') => {
+                // The value of an unknown test.
+                self.words
+                    .next_if(|word| !word.text().starts_with(['-', '(', ')', '!']));
+                Node::Unknown
+            }
+            _ => Node::Unknown,
+        }
+    }
+
+    fn action(&mut self, action: Action) -> Node {
+        self.find.actions.push(action);
+        Node::Action(self.find.actions.len() - 1)
     }
 }

@@ -1,64 +1,53 @@
 //! Checks shell commands: would a command read a denied file?
 //!
-//! The result is advice, not a sandbox. A command is interpreted as by a POSIX shell. Each word
-//! that may name a denied file is reported, and each known program that would read one in a
-//! directory. What a program does internally (a script, an encoded string) is not checked.
+//! The result is advice, not a sandbox: what a program does internally, such as names that code
+//! builds, is not checked. What cannot be parsed or checked completely is denied.
 //!
-//! [`mod@limits`] refuses input that the parser cannot handle. [`shell`] walks the parsed command.
-//! [`expansion`] expands words, with [`words`] and [`mod@printf`]; [`wildcard`] expands patterns. [`simple_command`] checks an [`invocation`] of a program:
-//! [`options`] splits its words by the data in [`program_table`], and [`recursive_readers`] walks
-//! the directories that it reads, with [`name_filter`], [`find`] and [`sed`] for what it skips.
-//! [`guard`] checks what a command changes and runs, instead of what it reads.
-//! This module contains the [`CommandChecker`] with the state that they share.
+//! [`mod@parse`] parses the text. This module walks the commands, follows both branches of a
+//! condition, and keeps the variables, the working directories, and the text that flows through
+//! pipes. [`expand`] expands words; [`programs`] is the table of what programs do with them.
+//! [`judge`] checks paths, [`tree`] searches folders, and [`git`] asks git which files it would print.
 
-mod expansion;
+mod code;
+mod expand;
 mod find;
-mod guard;
-mod invocation;
-mod limits;
-mod name_filter;
-mod options;
-mod printf;
-mod program_table;
-mod recursive_readers;
-mod sed;
-mod shell;
-mod simple_command;
-mod wildcard;
-mod words;
+mod flow;
+mod git;
+mod instead;
+mod judge;
+mod parse;
+mod programs;
+mod run;
+mod scripts;
+mod syntax;
+mod tree;
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
-    path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
+use std::{collections::HashMap, path::PathBuf};
+
+use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
+
+use self::{
+    expand::{Environment, Field, Output, expand, expand_whole},
+    judge::{DeniedName, Judge},
+    programs::{Arguments, Use, has},
+    syntax::{Assignment, Command, Redirect, RedirectKind, Simple, Word},
 };
-
-use sightline_protocol::{
-    access::{CommandAccess, DeniedOperand},
-    settings::RecursiveReaders,
-};
-
-pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
-use self::{expansion::ExpandedWord, guard::Guarded, shell::ShellState};
-use super::{AccessView, Denial, Verdict, through_link};
+use super::AccessView;
 use crate::{limits::MAX_COMMAND_BYTES, path::AbsPath};
 
-/// Maximum paths checked per command.
-const MAX_PATHS: usize = 20_000;
-/// Maximum scripts in a command: substitutions, `sh -c`, `eval`.
+/// Maximum scripts in a command: `sh -c`, `eval`, interpreters.
 const MAX_SCRIPTS: usize = 200;
 /// Maximum nesting of scripts.
 const MAX_DEPTH: usize = 8;
-/// Maximum file name, in characters. No file system allows more.
-const MAX_NAME: usize = 255;
-/// Maximum written paths reported.
-const MAX_WRITTEN: usize = 1_000;
-/// Maximum denied operands reported.
-const MAX_DENIED: usize = 200;
-/// Maximum time for one command. Ordinary commands take milliseconds.
-const MAX_TIME: Duration = Duration::from_secs(2);
+/// Maximum values of a variable.
+const MAX_VALUES: usize = 64;
+/// Maximum possible working directories.
+const MAX_DIRS: usize = 32;
+/// Maximum paths in one word: `a=b:c,d`.
+const MAX_PIECES: usize = 64;
 
+/// Programs that assign their operands to variables.
+pub(super) const DECLARATIONS: &str = "export declare typeset local readonly alias";
 impl AccessView {
     /// Checks a command line for a POSIX shell. Programs of PowerShell that read files are known,
     /// too. The result is advice: an allowed command may still read denied files, for instance in a
@@ -70,326 +59,588 @@ impl AccessView {
     /// Like [`Self::check_command`]. `readers` selects whether programs that read directories
     /// recursively are denied if a directory contains denied files.
     pub fn check_command_with(&self, text: &str, readers: RecursiveReaders) -> CommandAccess {
-        self.run_checker(text, CommandChecker::new(self, readers))
+        let mut checker = Checker::new(self, readers);
+        checker.check(text);
+        let instead = checker.with_fixes(text).filter(|text| {
+            let mut checker = Checker::new(self, readers);
+            checker.check(text);
+            checker.judge.denied.is_empty()
+        });
+        CommandAccess {
+            allowed: checker.judge.denied.is_empty(),
+            denied: checker.judge.denied,
+            instead,
+            written: checker.judge.written.into_iter().collect(),
+        }
     }
 
     /// Returns whether a command line may be shown: it names no denied file, not even in a pattern.
     /// Recursive reads do not matter.
     pub fn may_show_command(&self, text: &str) -> bool {
-        let checker = CommandChecker {
+        let mut checker = Checker {
             checks_all_words: true,
-            ..CommandChecker::new(self, RecursiveReaders::Allow)
+            ..Checker::new(self, RecursiveReaders::Allow)
         };
-        self.run_checker(text, checker).allowed
+        checker.check(text);
+        checker.judge.denied.is_empty()
+    }
+}
+
+/// State of the shell that runs a command.
+#[derive(Clone, Default)]
+struct State {
+    /// Possible working directories.
+    dirs: Vec<PathBuf>,
+    first_dirs: Vec<PathBuf>,
+    variables: HashMap<String, Vec<Field>>,
+    /// Standard input.
+    stdin: Output,
+    /// Whether the input is a pipe or file.
+    is_fed: bool,
+    /// Whether the output goes to another command.
+    is_consumed: bool,
+    dotglob: bool,
+}
+
+impl State {
+    fn assign(&mut self, name: &str, values: impl IntoIterator<Item = Field>) {
+        let known = self.variables.entry(name.to_owned()).or_default();
+        let mut count = 0;
+        for value in values {
+            let is_known = |known: &Field| known.units == value.units && known.names.is_empty();
+            if !known.iter().any(is_known) {
+                known.insert(count, value);
+                count += 1;
+            }
+        }
+        known.truncate(MAX_VALUES);
     }
 
-    fn run_checker(&self, text: &str, mut checker: CommandChecker<'_>) -> CommandAccess {
-        if text.len() > MAX_COMMAND_BYTES {
-            checker.refuse(
-                "",
-                format!(
-                    "the command has {} bytes, which exceeds the limit of {}; split it or run it from a script",
-                    text.len(),
-                    MAX_COMMAND_BYTES
-                ),
-            );
-        } else {
-            // Scripts written on Windows.
-            checker.run(&text.replace("\r\n", "\n").replace('\r', "\n"));
+    /// Changes the directory like `cd`; `None` if the directory is unknown.
+    fn enter(&mut self, folder: Option<&str>) {
+        let Some(folder) = folder else {
+            let first = self.first_dirs.clone();
+            self.add_dirs(first);
+            return;
+        };
+        let mut entered = Vec::new();
+        let mut left = Vec::new();
+        for dir in &self.dirs {
+            let Some(target) = AbsPath::new(&dir.join(folder)) else {
+                continue;
+            };
+            if !target.as_path().is_dir() {
+                left.push(dir.clone());
+            }
+            entered.push(target.as_path().to_path_buf());
         }
-        CommandAccess {
-            allowed: checker.denied.is_empty(),
-            denied: checker.denied,
-            instead: None,
-            written: checker.written.into_iter().collect(),
+        self.dirs.clear();
+        self.add_dirs(entered);
+        self.add_dirs(left);
+    }
+
+    fn add_dirs(&mut self, dirs: Vec<PathBuf>) {
+        for dir in dirs {
+            if self.dirs.len() < MAX_DIRS && !self.dirs.contains(&dir) {
+                self.dirs.push(dir);
+            }
         }
     }
 }
 
-/// A script that is not checked yet.
-struct PendingScript {
-    text: String,
-    state: ShellState,
-    depth: usize,
-}
-
-/// State of the check of one command.
-struct CommandChecker<'a> {
-    view: &'a AccessView,
-    readers: RecursiveReaders,
+/// The check of one command line.
+struct Checker<'a> {
+    judge: Judge<'a>,
     /// Also check words that are known not to be paths.
     checks_all_words: bool,
     home: Option<PathBuf>,
-    denied: Vec<DeniedOperand>,
-    /// Absolute paths that the command writes.
-    written: BTreeSet<String>,
-    known: HashMap<PathBuf, Option<Denial>>,
-    scripts: VecDeque<PendingScript>,
-    seen_scripts: HashSet<(String, Vec<PathBuf>)>,
+    /// Texts of files that the command writes.
+    files: HashMap<PathBuf, String>,
+    scripts_left: usize,
     depth: usize,
-    /// Remaining directory entries for pathname expansion.
-    entries_left: usize,
-    /// Remaining directory entries for recursive reads.
-    tree_left: usize,
-    /// Nesting of containers of the current command.
-    containers: usize,
-    /// Decides instead of the access rules.
-    guard: Option<Guarded<'a>>,
-    started: Instant,
-    exhausted: bool,
+    /// What a command to run instead inserts, and whether that is sufficient.
+    fixes: Vec<(usize, String)>,
+    is_fixable: bool,
+    /// Whether the current program reads folders among its operands.
+    reads_folders: bool,
 }
 
-impl Denial {
-    /// Returns the part of `path` that the rule names literally. Other names are not reported, so
-    /// that checking a directory does not disclose its denied files.
-    fn named_in<'a>(&self, path: &'a str) -> Option<&'a str> {
-        let rule = self.rule.as_ref()?;
-        let name = rule.pattern.trim_end_matches('/').rsplit('/').next()?;
-        let ends = path.match_indices('/').map(|(at, _)| at);
-        ends.chain([path.len()])
-            .map(|end| &path[..end])
-            .find(|part| part.rsplit('/').next() == Some(name))
+/// A state for expansions.
+struct Scope<'c, 'a> {
+    checker: &'c mut Checker<'a>,
+    state: &'c State,
+}
+
+impl Environment for Scope<'_, '_> {
+    fn variable(&self, name: &str) -> Option<Vec<Field>> {
+        let known = self.state.variables.get(name).cloned();
+        known.or_else(|| {
+            let dirs = self.state.first_dirs.iter().filter(|_| name == "OLDPWD");
+            let dirs: Vec<Field> = dirs
+                .map(|dir| Field::quoted(&dir.to_string_lossy()))
+                .collect();
+            (!dirs.is_empty()).then_some(dirs)
+        })
+    }
+
+    fn separators(&self) -> String {
+        let values = self.state.variables.get("IFS").into_iter().flatten();
+        values.map(Field::text).collect()
+    }
+
+    fn dirs(&self) -> Vec<String> {
+        let dirs = self.state.dirs.iter();
+        dirs.map(|dir| dir.to_string_lossy().into_owned()).collect()
+    }
+
+    fn home(&self) -> Option<String> {
+        Some(self.checker.home.as_ref()?.to_str()?.to_owned())
+    }
+
+    fn output(&mut self, body: &[Command]) -> Output {
+        let mut state = self.state.clone();
+        state.is_consumed = true;
+        self.checker.list(body, &mut state)
+    }
+
+    fn refuse_word(&mut self) {
+        self.checker
+            .refuse("a word of the command is too complex to check; simplify it");
+    }
+
+    fn is_exhausted(&mut self) -> bool {
+        self.checker.judge.is_exhausted()
     }
 }
 
-impl<'a> CommandChecker<'a> {
+impl<'a> Checker<'a> {
     fn new(view: &'a AccessView, readers: RecursiveReaders) -> Self {
         Self {
-            view,
-            readers,
+            judge: Judge::new(view, readers),
             checks_all_words: false,
             home: std::env::home_dir(),
-            denied: Vec::new(),
-            written: BTreeSet::new(),
-            known: HashMap::new(),
-            scripts: VecDeque::new(),
-            seen_scripts: HashSet::new(),
+            files: HashMap::new(),
+            scripts_left: MAX_SCRIPTS,
             depth: 0,
-            entries_left: wildcard::MAX_ENTRIES,
-            tree_left: recursive_readers::MAX_ENTRIES,
-            containers: 0,
-            guard: None,
-            started: Instant::now(),
-            exhausted: false,
+            fixes: Vec::new(),
+            is_fixable: true,
+            reads_folders: true,
         }
     }
 
-    /// Returns the directories in which a command may start: all roots, or without a root those of
-    /// the open files.
-    fn initial_state(&self) -> ShellState {
-        if let Some(guard) = &self.guard {
-            return ShellState::new(vec![guard.folder.clone()]);
+    fn check(&mut self, text: &str) {
+        if text.len() > MAX_COMMAND_BYTES {
+            let reason = format!(
+                "the command has {} bytes, which exceeds the limit of {MAX_COMMAND_BYTES}; split it or run it from a script",
+                text.len()
+            );
+            self.refuse(&reason);
+            return;
         }
-        let scopes = &self.view.scopes;
+        // A command starts in a root, or without one in the folder of an open file.
+        let scopes = &self.judge.view.scopes;
         let has_root = scopes.iter().any(|scope| scope.is_root);
         let scopes = scopes.iter().filter(|scope| scope.is_root || !has_root);
-        ShellState::new(
-            scopes
-                .map(|scope| scope.path().as_path().to_path_buf())
-                .collect(),
-        )
+        let dirs: Vec<PathBuf> = scopes
+            .map(|scope| scope.path().as_path().to_path_buf())
+            .collect();
+        let mut state = State {
+            first_dirs: dirs.clone(),
+            dirs,
+            ..State::default()
+        };
+        // Scripts written on Windows.
+        let plain = text.replace("\r\n", "\n").replace('\r', "\n");
+        self.is_fixable = plain == text;
+        self.script(&plain, &mut state);
     }
 
-    fn run(&mut self, text: &str) {
-        self.script(text, &self.initial_state());
-        while let Some(script) = self.scripts.pop_front() {
-            if self.is_exhausted() {
-                return;
+    fn refuse(&mut self, reason: &str) {
+        self.is_fixable = false;
+        self.judge.refuse("", reason);
+    }
+
+    /// Runs a script as part of the command.
+    fn script(&mut self, text: &str, state: &mut State) -> Output {
+        if text.trim().is_empty() || self.judge.is_exhausted() {
+            return Output::default();
+        }
+        if self.depth >= MAX_DEPTH || self.scripts_left == 0 {
+            self.is_fixable = false;
+            self.judge.exhaust();
+            return Output::default();
+        }
+        self.scripts_left -= 1;
+        self.depth += 1;
+        let output = match parse::parse(text) {
+            Ok(commands) => self.list(&commands, state),
+            Err(why) => {
+                self.refuse(&format!("the command cannot be checked, because {why}"));
+                Output::default()
             }
-            self.depth = script.depth;
-            self.parse(&script.text, script.state);
-        }
+        };
+        self.depth -= 1;
+        output
     }
 
-    /// Queues a script that runs as part of the command.
-    fn script(&mut self, text: &str, state: &ShellState) {
-        if text.trim().is_empty() || self.is_exhausted() {
-            return;
+    fn list(&mut self, commands: &[Command], state: &mut State) -> Output {
+        let mut output = Output::default();
+        for command in commands {
+            if self.judge.is_exhausted() {
+                break;
+            }
+            output.append(self.command(command, state));
         }
-        let new = self
-            .seen_scripts
-            .insert((text.to_owned(), state.dirs.clone()));
-        if !new {
-            return;
-        }
-        if self.depth >= MAX_DEPTH {
-            self.check_rough_words(text, state, "it is nested too deeply");
-            return;
-        }
-        self.scripts.push_back(PendingScript {
-            text: text.to_owned(),
-            state: state.clone(),
-            depth: self.depth + 1,
-        });
+        output
     }
 
-    /// Parses and checks a script on a separate thread, because the parser needs stack proportional
-    /// to the nesting and panics on some input.
-    fn parse(&mut self, text: &str, state: ShellState) {
-        let outcome = match limits::stack_for(text) {
-            None => Err("it is nested too deeply"),
-            Some(stack) => thread::scope(|threads| {
-                thread::Builder::new()
-                    .name("command".to_owned())
-                    .stack_size(stack)
-                    .spawn_scoped(threads, || {
-                        let mut state = state.clone();
-                        match shell::parse(text) {
-                            Ok(program) => {
-                                self.program(&program, &mut state);
-                                Ok(())
-                            }
-                            Err(why) => Err(why),
-                        }
-                    })
-                    .map_err(|_| "no thread could be started to parse it")?
-                    .join()
-                    .unwrap_or(Err("the parser failed"))
+    fn command(&mut self, command: &Command, state: &mut State) -> Output {
+        match command {
+            Command::Simple(simple) => self.simple(simple, state),
+            Command::Pipeline(stages) => {
+                let mut passed = state.stdin.clone();
+                for (at, command) in stages.iter().enumerate() {
+                    let mut stage = state.clone();
+                    stage.is_fed |= at > 0;
+                    stage.is_consumed |= at + 1 < stages.len();
+                    stage.stdin = passed;
+                    passed = self.command(command, &mut stage);
+                }
+                passed
+            }
+            Command::Group {
+                body,
+                redirects,
+                is_subshell,
+            } => self.redirected(redirects, state, |checker, state| {
+                if *is_subshell {
+                    checker.list(body, &mut state.clone())
+                } else {
+                    checker.list(body, state)
+                }
             }),
+            Command::For {
+                name,
+                words,
+                body,
+                redirects,
+            } => {
+                let fields = self.expand_words(words, state);
+                let mut values = Vec::new();
+                for field in fields {
+                    if !field.has_glob() {
+                        values.push(field);
+                        continue;
+                    }
+                    // The loop gets the denied files one by one, and some others.
+                    let matches = self.judge.matches(&field, &state.dirs, state.dotglob);
+                    let (denied, others): (Vec<_>, Vec<_>) = matches
+                        .into_iter()
+                        .partition(|(_, place)| self.judge.denial(place).is_some());
+                    let files = denied.iter().chain(others.iter().take(MAX_VALUES / 4));
+                    let end = if field.text().ends_with('/') { "/" } else { "" };
+                    values.extend(files.map(|(path, _)| Field::quoted(&format!("{path}{end}"))));
+                }
+                state.assign(name, values);
+                self.redirected(redirects, state, |checker, state| checker.list(body, state))
+            }
+            Command::Test(words) => {
+                let fields = self.expand_words(words, state);
+                if self.checks_all_words {
+                    for field in fields {
+                        self.use_field(&field, Use::Read, "test", state);
+                    }
+                }
+                Output::default()
+            }
+            Command::Arithmetic(words) => {
+                for field in self.expand_words(words, state) {
+                    self.use_field(&field, Use::Read, "an expression", state);
+                }
+                Output::default()
+            }
+        }
+    }
+
+    fn expand_words(&mut self, words: &[Word], state: &State) -> Vec<Field> {
+        let mut scope = Scope {
+            checker: self,
+            state,
         };
-        if let Err(why) = outcome {
-            self.check_rough_words(text, &state, why);
-        }
+        words
+            .iter()
+            .flat_map(|word| expand(word, &mut scope))
+            .collect()
     }
 
-    /// Fallback for a command that cannot be parsed: checks everything that could be a path.
-    fn check_rough_words(&mut self, text: &str, state: &ShellState, why: &str) {
-        let how = format!("the command names it (every word was checked, because {why})");
-        let words = expansion::rough_words(text);
-        self.guard_rough_words(&words, &state.dirs);
-        for word in words {
-            if self.is_exhausted() {
-                return;
+    /// Runs commands with redirections.
+    fn redirected(
+        &mut self,
+        redirects: &[Redirect],
+        state: &mut State,
+        run: impl FnOnce(&mut Self, &mut State) -> Output,
+    ) -> Output {
+        let outer = (state.stdin.clone(), state.is_fed);
+        let targets = self.redirects(redirects, state, Use::Read);
+        let output = run(self, state);
+        self.keep_files(&targets, &output, state);
+        (state.stdin, state.is_fed) = outer;
+        output
+    }
+
+    /// Checks redirections and sets the input. Returns the files that get the output.
+    fn redirects(&mut self, redirects: &[Redirect], state: &mut State, reads: Use) -> Vec<Field> {
+        let mut targets = Vec::new();
+        for redirect in redirects {
+            let Some(word) = redirect.target.get() else {
+                continue;
+            };
+            if redirect.kind == RedirectKind::Text {
+                let mut scope = Scope {
+                    checker: self,
+                    state,
+                };
+                let fields = expand_whole(word, &mut scope);
+                let texts: Vec<String> = fields.iter().map(Field::text).collect();
+                state.stdin = Output {
+                    text: Some(texts.join("\n")),
+                    names: fields
+                        .iter()
+                        .flat_map(|field| field.names.to_vec())
+                        .collect(),
+                    is_decoded: false,
+                };
+                state.is_fed = true;
+                continue;
             }
-            self.check_word(&ExpandedWord::unquoted(&word), &state.dirs, &how);
+            for field in self.expand_words(std::slice::from_ref(word), state) {
+                let text = field.text();
+                let is_number = text == "-" || text.bytes().all(|byte| byte.is_ascii_digit());
+                match redirect.kind {
+                    RedirectKind::Duplicate if is_number => {}
+                    RedirectKind::Read => {
+                        if let Some(file) = &field.file {
+                            state.stdin = (**file).clone();
+                        }
+                        state.is_fed |= text != "/dev/null";
+                        self.use_field(&field, reads, "a redirection", state);
+                    }
+                    _ => {
+                        self.use_field(&field, Use::Write, "a redirection", state);
+                        targets.push(field);
+                    }
+                }
+            }
         }
+        targets
     }
 
-    /// Checks everything that a word could name.
-    fn check_word(&mut self, field: &ExpandedWord, dirs: &[PathBuf], how: &str) {
-        if field.has_pattern() {
-            self.check_matches(field, dirs, how);
-        }
-        for piece in field.path_candidates() {
-            self.check_path(&piece, dirs, how);
-        }
-    }
-
-    /// Records that the command writes the paths of a word.
-    fn add_written(&mut self, field: &ExpandedWord, dirs: &[PathBuf]) {
-        let mut paths: Vec<PathBuf> = dirs.iter().map(|dir| dir.join(field.text())).collect();
-        if field.has_pattern() {
-            paths.extend(self.matches(field, dirs));
-        }
-        for path in paths.iter().filter_map(|path| AbsPath::new(path)) {
-            if self.written.len() < MAX_WRITTEN {
-                let path = path.as_path().to_string_lossy();
-                self.written.insert(path.into_owned());
+    /// Remembers the text of files that the command writes, which it may run as a script.
+    fn keep_files(&mut self, targets: &[Field], output: &Output, state: &State) {
+        for target in targets {
+            let Some(text) = &output.text else { return };
+            for dir in &state.dirs {
+                self.files.insert(dir.join(target.text()), text.clone());
             }
         }
     }
 
-    /// Checks a path, relative to each possible working directory.
-    fn check_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) {
-        let impossible = |name: &str| name.chars().nth(MAX_NAME).is_some();
-        if written.is_empty() || written.contains('\0') || written.split('/').any(impossible) {
+    fn simple(&mut self, simple: &Simple, state: &mut State) -> Output {
+        let outer = (state.stdin.clone(), state.is_fed);
+        let words = self.expand_words(&simple.words, state);
+        for assignment in &simple.assignments {
+            let fields = self.assign(assignment, state);
+            // A program may read files named in its environment.
+            let is_declaration = words
+                .first()
+                .is_some_and(|word| has(DECLARATIONS, &word.text()));
+            for field in fields
+                .iter()
+                .filter(|_| !words.is_empty() && !is_declaration)
+            {
+                self.use_field(field, Use::Read, "the environment", state);
+            }
+        }
+        let is_stat = Arguments::new(&words)
+            .program
+            .is_some_and(|program| program.operands() == Use::Stat);
+        let reads = if is_stat { Use::Stat } else { Use::Read };
+        let targets = self.redirects(&simple.redirects, state, reads);
+        let output = self.run(&words, state);
+        self.keep_files(&targets, &output, state);
+        (state.stdin, state.is_fed) = outer;
+        if targets.is_empty() {
+            output
+        } else {
+            Output::default()
+        }
+    }
+
+    fn assign(&mut self, assignment: &Assignment, state: &mut State) -> Vec<Field> {
+        let mut scope = Scope {
+            checker: self,
+            state,
+        };
+        let mut values: Vec<Field> = Vec::new();
+        for word in &assignment.values {
+            values.extend(expand_whole(word, &mut scope));
+        }
+        let mut kept = values.clone();
+        if assignment.appends {
+            for before in state.variables.get(&assignment.name).into_iter().flatten() {
+                for value in &values {
+                    let mut joined = before.clone();
+                    joined.units.extend(&value.units);
+                    joined.units.truncate(MAX_COMMAND_BYTES);
+                    kept.push(joined);
+                }
+            }
+        }
+        for value in &kept {
+            let text = value.text();
+            if programs::is_command_variable(&assignment.name) {
+                self.script(
+                    text.trim_start_matches(['|', '!', '-', ' ']),
+                    &mut state.clone(),
+                );
+            } else if matches!(assignment.name.as_str(), "PS0" | "PS1" | "PS2" | "PS4") {
+                self.script(&format!(": \"{text}\""), &mut state.clone());
+            } else {
+                self.embedded(&text, state);
+            }
+        }
+        kept.truncate(MAX_VALUES);
+        state.assign(&assignment.name, kept);
+        values
+    }
+
+    /// Checks a command in a word: `--pager='cat .env'`.
+    fn embedded(&mut self, text: &str, state: &State) {
+        if !text.contains(char::is_whitespace) {
             return;
         }
-        let path = strip_proc_cwd(written).unwrap_or(Path::new(written));
-        let places: Vec<PathBuf> = if path.is_absolute() {
-            vec![path.to_path_buf()]
-        } else {
-            dirs.iter().map(|dir| dir.join(path)).collect()
-        };
-        for place in places {
-            if let Some(denial) = self.denial(&place) {
-                self.deny(written, how, denial);
+        for start in [0, text.find(['=', ':']).map_or(0, |at| at + 1)] {
+            let command = text[start..].trim_start_matches([' ', '|', '!', '-', '@', '+']);
+            if programs::starts_with_command(command) {
+                self.script(command, &mut state.clone());
                 return;
             }
         }
     }
 
-    /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
-    fn denial(&mut self, path: &Path) -> Option<Denial> {
-        if self.guard.is_some() {
-            return None;
-        }
-        if let Some(known) = self.known.get(path) {
-            return known.clone();
-        }
-        if self.is_exhausted() {
-            return None;
-        }
-        let denial = self.denial_of(path);
-        self.known.insert(path.to_path_buf(), denial.clone());
-        denial
+    /// Checks what a program does with a word.
+    fn use_field(&mut self, field: &Field, kind: Use, program: &str, state: &State) {
+        self.use_field_in(field, kind, program, &state.dirs, state);
     }
 
-    /// Returns whether a limit for this command is reached. Then the command is denied once.
-    fn is_exhausted(&mut self) -> bool {
-        if self.exhausted {
-            return true;
-        }
-        self.exhausted = self.known.len() >= MAX_PATHS
-            || self.seen_scripts.len() >= MAX_SCRIPTS
-            || self.started.elapsed() > MAX_TIME;
-        if self.exhausted {
-            self.refuse(
-                "",
-                "the command is too complex to check; split it".to_owned(),
-            );
-        }
-        self.exhausted
-    }
-
-    fn denial_of(&self, path: &Path) -> Option<Denial> {
-        let folded = AbsPath::new(path)?;
-        if let Verdict::Denied(denial) = self.view.check_absolute(&folded) {
-            return Some(denial);
-        }
-        // After a symbolic link, `..` is not the lexical parent.
-        let climbs = path
-            .components()
-            .any(|part| part == std::path::Component::ParentDir);
-        if !climbs {
-            return None;
-        }
-        match self.view.resolve_physically(path) {
-            Err(denial) => Some(denial),
-            Ok(followed) => match self.view.check_absolute(&AbsPath::new(&followed.real)?) {
-                Verdict::Denied(denial) => Some(through_link(denial)),
-                _ => None,
-            },
-        }
-    }
-
-    fn deny(&mut self, path: &str, how: &str, denial: Denial) {
-        let entry = DeniedOperand {
-            path: path.to_owned(),
-            reason: format!("{how}; {}", denial.reason),
-            rule: denial.rule,
+    fn use_field_in(
+        &mut self,
+        field: &Field,
+        kind: Use,
+        program: &str,
+        dirs: &[PathBuf],
+        state: &State,
+    ) {
+        let kind = if self.checks_all_words {
+            Use::Read
+        } else {
+            kind
         };
-        let known = self
-            .denied
-            .iter()
-            .any(|other| other.path == entry.path && other.rule == entry.rule);
-        if !known && self.denied.len() < MAX_DENIED {
-            self.denied.push(entry);
+        let text = field.text();
+        if matches!(kind, Use::Write | Use::Alter) {
+            let paths = if field.has_glob() {
+                let matches = self.judge.matches(field, dirs, state.dotglob);
+                matches.into_iter().map(|(path, _)| path).collect()
+            } else {
+                pieces(&text)
+            };
+            for path in paths {
+                self.judge.add_written(&path, dirs);
+            }
         }
+        let verb = match kind {
+            Use::Text | Use::Stat | Use::Alter => return,
+            Use::Write => "write",
+            Use::Read | Use::Code => "read",
+        };
+        let how = if program == "a redirection" || program == "an expression" {
+            format!("{program} would {verb}")
+        } else {
+            format!("`{program}` would {verb}")
+        };
+        if kind == Use::Code {
+            self.code(&text, program, dirs, state);
+            return;
+        }
+        self.deny_names(&field.names, &how);
+        if field.has_glob() {
+            // Most programs do not read folders; searches of folders are checked elsewhere.
+            let reads_folders = self.reads_folders;
+            for (path, place) in self.judge.matches(field, dirs, state.dotglob) {
+                let is_searched = path.ends_with('/');
+                if let Some(denial) = self.judge.denial(&place)
+                    && (reads_folders || is_searched || !place.is_dir())
+                {
+                    self.is_fixable = false;
+                    let path = if is_searched { &text } else { &path };
+                    self.judge.deny(path, &how, denial);
+                }
+            }
+        }
+        for path in field.paths() {
+            for piece in pieces(&path) {
+                self.is_fixable &= !self.judge.check_path(&piece, dirs, &how);
+            }
+        }
+        self.embedded(&text, state);
     }
 
-    fn refuse(&mut self, path: &str, reason: String) {
-        self.denied.push(DeniedOperand {
-            path: path.to_owned(),
-            reason,
-            rule: None,
-        });
+    /// Denies files that a program reads because their names are passed to it.
+    fn deny_names(&mut self, names: &[DeniedName], how: &str) {
+        if self.judge.readers == RecursiveReaders::Allow {
+            return;
+        }
+        for name in names {
+            // Most programs do not read folders.
+            if name.is_dir && !self.reads_folders {
+                continue;
+            }
+            self.add_fix(name);
+            self.judge.deny(&name.path, how, name.denial.clone());
+        }
     }
 }
 
-/// Returns the path after `/proc/PID/cwd/`, which is taken as the command's working directory.
-fn strip_proc_cwd(written: &str) -> Option<&Path> {
-    let (_, rest) = written.strip_prefix("/proc/")?.split_once('/')?;
-    let rest = rest.strip_prefix("cwd")?;
-    (rest.is_empty() || rest.starts_with('/')).then(|| Path::new(rest.trim_start_matches('/')))
+/// Returns everything in a text that could be a path: the whole text, the value of an option or
+/// assignment, the part after `@` or `:`.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces = vec![text.to_owned()];
+    if let Some((before, rest)) = text.split_once("://") {
+        // A URL is not a path, except a `file:` URL.
+        if !before.to_ascii_lowercase().ends_with("file") {
+            return Vec::new();
+        }
+        let path = rest.strip_prefix("localhost").unwrap_or(rest);
+        let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+        return vec![path.to_owned(), decoded.into_owned()];
+    }
+    if text.contains(['\n', ' ']) && !text.contains(['=', ':', '@']) {
+        return pieces;
+    }
+    for part in text.split([',', ';', '=', ':', '<', '>', '|', '&', '(', ')', '@']) {
+        let part = part
+            .trim_matches(['\'', '"'])
+            .trim_start_matches(['+', '?', '!', '%', '#', '-']);
+        if pieces.len() < MAX_PIECES
+            && !part.is_empty()
+            && !pieces.iter().any(|piece| piece == part)
+        {
+            pieces.push(part.to_owned());
+        }
+    }
+    if let Some((_, value)) = text.split_once('=') {
+        pieces.push(value.to_owned());
+        pieces.push(value.trim_start_matches('@').to_owned());
+    }
+    pieces
 }

@@ -1,0 +1,634 @@
+//! Expands words into the values that a command can get.
+//!
+//! A [`Field`] is one value. Its characters record whether they were quoted; parts that the text
+//! does not show are unknown. Numbers of values and lengths are limited, so the work is linear.
+
+use std::{ops::Range, rc::Rc};
+
+use super::{
+    judge::DeniedName,
+    syntax::{Command, Part, Word},
+};
+
+/// Maximum values of one word.
+const MAX_FIELDS: usize = 256;
+/// Maximum characters of a value that contains variables. Longer ones are unknown.
+const MAX_CHARS: usize = 4096;
+/// Maximum numbers in `{1..9}`.
+const MAX_SEQUENCE: i64 = 100;
+/// Maximum opening braces in a word that is expanded.
+const MAX_BRACES: usize = 24;
+
+/// A character of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Unquoted, so it may be part of a pattern.
+    Plain(char),
+    Quoted(char),
+    /// Unknown text. `can_vanish`: the word may be empty and then does not exist.
+    Unknown {
+        can_vanish: bool,
+    },
+}
+
+/// Output of a command, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Output {
+    pub(super) text: Option<String>,
+    /// Denied files whose names the output contains.
+    pub(super) names: Rc<[DeniedName]>,
+    /// Whether the text was decoded, so that it is not the text that is read.
+    pub(super) is_decoded: bool,
+}
+
+impl Output {
+    pub(super) fn of_text(text: String) -> Self {
+        Self {
+            text: Some(text),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the output of the next command.
+    pub(super) fn append(&mut self, other: Self) {
+        match (&mut self.text, other.text) {
+            (Some(text), Some(more)) if text.len() < MAX_CHARS * 16 => text.push_str(&more),
+            (text @ None, Some(more)) => *text = Some(more),
+            _ => {}
+        }
+        if self.names.is_empty() {
+            self.names = other.names;
+        } else if !other.names.is_empty() {
+            self.names = self.names.iter().chain(&*other.names).cloned().collect();
+        }
+        self.is_decoded |= other.is_decoded;
+    }
+}
+
+/// A value of a word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Field {
+    pub(super) units: Vec<Unit>,
+    /// The word with its backslashes, as shells of Windows read it.
+    pub(super) with_backslashes: Option<String>,
+    /// Denied files that the unknown text may name.
+    pub(super) names: Rc<[DeniedName]>,
+    /// Output that is read as a file: `<(…)`.
+    pub(super) file: Option<Rc<Output>>,
+    /// Place of the word in the command line; empty if it has none.
+    pub(super) span: Range<usize>,
+}
+
+impl Field {
+    pub(super) fn quoted(text: &str) -> Self {
+        Self {
+            units: text.chars().map(Unit::Quoted).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// An unknown value that may be one of these names.
+    pub(super) fn named(names: Rc<[DeniedName]>) -> Self {
+        Self {
+            units: vec![Unit::Unknown { can_vanish: false }],
+            names,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the text without unknown parts.
+    pub(super) fn text(&self) -> String {
+        let known = self.units.iter().filter_map(|unit| match unit {
+            Unit::Plain(c) | Unit::Quoted(c) => Some(*c),
+            Unit::Unknown { .. } => None,
+        });
+        known.collect()
+    }
+
+    /// Returns the text if all of it is known.
+    pub(super) fn known(&self) -> Option<String> {
+        (!self.has_unknown()).then(|| self.text())
+    }
+
+    pub(super) fn has_unknown(&self) -> bool {
+        let is_unknown = |unit: &Unit| matches!(unit, Unit::Unknown { .. });
+        self.units.iter().any(is_unknown)
+    }
+
+    /// Returns whether the word may be empty and unquoted, so that the command does not get it.
+    pub(super) fn can_vanish(&self) -> bool {
+        let vanishes = |unit: &Unit| matches!(unit, Unit::Unknown { can_vanish: true });
+        !self.units.is_empty() && self.units.iter().all(vanishes)
+    }
+
+    /// Returns whether the shell would expand it to the names of files.
+    pub(super) fn has_glob(&self) -> bool {
+        let is_glob = |unit: &Unit| matches!(unit, Unit::Plain('*' | '?'));
+        let opens = self.units.iter().position(|unit| *unit == Unit::Plain('['));
+        let has_class = opens.is_some_and(|at| self.units[at..].contains(&Unit::Plain(']')));
+        has_class
+            || self.units.iter().any(is_glob)
+            || self
+                .units
+                .windows(2)
+                .any(|pair| matches!(pair, [Unit::Plain('@' | '!' | '+'), Unit::Plain('(')]))
+    }
+
+    /// Returns the word without its first `count` characters.
+    pub(super) fn skip(&self, count: usize) -> Self {
+        Self {
+            units: self.units[count.min(self.units.len())..].to_vec(),
+            names: Rc::clone(&self.names),
+            ..Self::default()
+        }
+    }
+
+    /// Splits the word at slashes.
+    pub(super) fn names_of_path(&self) -> Vec<Self> {
+        let parts = self
+            .units
+            .split(|unit| matches!(unit, Unit::Plain('/') | Unit::Quoted('/')));
+        let names = parts.filter(|name| !name.is_empty()).map(|name| Self {
+            units: name.to_vec(),
+            ..Self::default()
+        });
+        names.collect()
+    }
+
+    /// Returns the word as a glob. Quoted characters are escaped; extended patterns and unknown
+    /// parts become `*`.
+    pub(super) fn glob(&self) -> Vec<u8> {
+        let mut pattern = String::new();
+        let mut skipped_until = 0;
+        for (at, unit) in self.units.iter().enumerate() {
+            if at < skipped_until {
+                continue;
+            }
+            match (unit, self.units.get(at + 1)) {
+                (Unit::Plain('@' | '!' | '+' | '?' | '*'), Some(Unit::Plain('('))) => {
+                    pattern.push('*');
+                    let close = self.units[at..]
+                        .iter()
+                        .position(|it| *it == Unit::Plain(')'));
+                    skipped_until = close.map_or(self.units.len(), |close| at + close + 1);
+                }
+                (Unit::Plain(c), _) => pattern.push(*c),
+                (Unit::Quoted(c), _) => {
+                    if !c.is_alphanumeric() {
+                        pattern.push('\\');
+                    }
+                    pattern.push(*c);
+                }
+                (Unit::Unknown { .. }, _) => pattern.push('*'),
+            }
+        }
+        pattern.into_bytes()
+    }
+
+    /// Returns the texts that could be a path: the text, and if a part is unknown, the text after
+    /// it and a path below a known folder.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let is_unknown = |unit: &Unit| matches!(unit, Unit::Unknown { .. });
+        let mut paths = Vec::new();
+        match self.units.iter().rposition(is_unknown) {
+            None => paths.push(self.text()),
+            Some(last) => {
+                let rest = self.skip(last + 1).text();
+                paths.push(rest.trim_start_matches('/').to_owned());
+                let filled = self.units.iter().map(|unit| match unit {
+                    Unit::Plain(c) | Unit::Quoted(c) => *c,
+                    Unit::Unknown { .. } => '*',
+                });
+                paths.push(filled.collect());
+            }
+        }
+        paths.extend(self.with_backslashes.clone());
+        paths.retain(|path| !path.is_empty());
+        paths
+    }
+
+    /// Splits unquoted text at blanks and `separators`, as a shell does.
+    fn split(self, separators: &str) -> Vec<Self> {
+        let is_separator = |unit: &Unit| matches!(unit, Unit::Plain(c) if c.is_whitespace() || separators.contains(*c));
+        if !self.units.iter().any(is_separator) {
+            return vec![self];
+        }
+        let parts = self.units.split(is_separator);
+        let fields = parts.filter(|units| !units.is_empty()).map(|units| Self {
+            units: units.to_vec(),
+            names: Rc::clone(&self.names),
+            ..Self::default()
+        });
+        fields.collect()
+    }
+}
+
+/// What expansions need to know.
+pub(super) trait Environment {
+    /// The possible values of a variable. `None` if it is not set in the text.
+    fn variable(&self, name: &str) -> Option<Vec<Field>>;
+    /// The characters at which words are split, in addition to blanks.
+    fn separators(&self) -> String;
+    /// The working directories.
+    fn dirs(&self) -> Vec<String>;
+    fn home(&self) -> Option<String>;
+    /// Runs the commands of a substitution.
+    fn output(&mut self, body: &[Command]) -> Output;
+    /// Refuses the command: a word is too complex.
+    fn refuse_word(&mut self);
+    /// Returns whether a limit of the check is reached.
+    fn is_exhausted(&mut self) -> bool;
+}
+
+/// Expands a word. Returns all of its fields, and all possible values of each.
+pub(super) fn expand(word: &Word, environment: &mut dyn Environment) -> Vec<Field> {
+    let mut fields = Vec::new();
+    let Some(words) = braces(&word.parts) else {
+        environment.refuse_word();
+        return fields;
+    };
+    for parts in words {
+        for mut field in values(&parts, environment) {
+            if fields.len() >= MAX_FIELDS {
+                return fields;
+            }
+            field.with_backslashes.clone_from(&word.with_backslashes);
+            if field.units.is_empty() && field.file.is_none() {
+                // An empty word remains only if it is quoted.
+                let is_quoted = |part: &Part| match part {
+                    Part::Text { is_quoted, .. }
+                    | Part::Variable { is_quoted, .. }
+                    | Part::Command { is_quoted, .. } => *is_quoted,
+                    _ => true,
+                };
+                if !parts.iter().any(is_quoted) {
+                    continue;
+                }
+            }
+            let mut split = field.split(&environment.separators());
+            split
+                .iter_mut()
+                .for_each(|field| field.span = word.span.clone());
+            fields.extend(split);
+        }
+    }
+    fields.truncate(MAX_FIELDS);
+    fields
+}
+
+/// Expands a word without splitting it: a variable's value, or a here-document.
+pub(super) fn expand_whole(word: &Word, environment: &mut dyn Environment) -> Vec<Field> {
+    values(&word.parts, environment)
+}
+
+/// Returns the possible values of joined parts.
+fn values(parts: &[Part], environment: &mut dyn Environment) -> Vec<Field> {
+    let mut fields = vec![Field::default()];
+    for part in parts {
+        if environment.is_exhausted() {
+            break;
+        }
+        let options = options(part, environment);
+        let is_text = matches!(part, Part::Text { .. });
+        let mut longer = Vec::new();
+        for field in &fields {
+            for option in &options {
+                if longer.len() >= MAX_FIELDS {
+                    break;
+                }
+                let mut joined = field.clone();
+                if !is_text && joined.units.len() + option.units.len() > MAX_CHARS {
+                    let end = Unit::Unknown { can_vanish: false };
+                    if joined.units.last() != Some(&end) {
+                        joined.units.push(end);
+                    }
+                } else {
+                    joined.units.extend(&option.units);
+                }
+                if !option.names.is_empty() {
+                    joined.names = Rc::clone(&option.names);
+                }
+                joined.file = joined.file.or_else(|| option.file.clone());
+                longer.push(joined);
+            }
+        }
+        fields = longer;
+    }
+    fields
+}
+
+fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
+    match part {
+        Part::Text { text, is_quoted } => vec![literal(text, *is_quoted)],
+        Part::Tilde(user) => match user.as_str() {
+            "" => environment
+                .home()
+                .map_or_else(unknown, |home| vec![Field::quoted(&home)]),
+            "+" => environment
+                .dirs()
+                .iter()
+                .map(|dir| Field::quoted(dir))
+                .collect(),
+            _ => unknown(),
+        },
+        Part::Unknown => unknown(),
+        Part::AnsiC(text) => vec![Field::quoted(&ansi_c(text))],
+        Part::Process(body) => {
+            let output = environment.output(body);
+            vec![Field {
+                units: vec![Unit::Unknown { can_vanish: false }],
+                file: Some(Rc::new(output)),
+                ..Field::default()
+            }]
+        }
+        Part::Command { body, is_quoted } => {
+            let output = environment.output(body);
+            match output.text {
+                Some(text) => {
+                    let mut field = literal(text.trim_end_matches('\n'), *is_quoted);
+                    field.names = output.names;
+                    vec![field]
+                }
+                None => vec![Field {
+                    units: vec![Unit::Unknown {
+                        can_vanish: !is_quoted,
+                    }],
+                    names: output.names,
+                    ..Field::default()
+                }],
+            }
+        }
+        Part::Variable {
+            name,
+            is_indirect,
+            operator,
+            argument,
+            is_quoted,
+        } => {
+            let argument = (!argument.is_empty() || !operator.is_empty())
+                .then(|| values(argument, environment));
+            variable(
+                name,
+                *is_indirect,
+                (operator, argument),
+                *is_quoted,
+                environment,
+            )
+        }
+    }
+}
+
+/// Returns the possible values of `${name OPERATOR argument}`.
+fn variable(
+    name: &str,
+    is_indirect: bool,
+    (operator, argument): (&str, Option<Vec<Field>>),
+    is_quoted: bool,
+    environment: &dyn Environment,
+) -> Vec<Field> {
+    let requote = |field: &Field| {
+        let mut field = field.clone();
+        for unit in &mut field.units {
+            *unit = match *unit {
+                Unit::Plain(c) | Unit::Quoted(c) if is_quoted => Unit::Quoted(c),
+                Unit::Plain(c) | Unit::Quoted(c) => Unit::Plain(c),
+                Unit::Unknown { can_vanish } => Unit::Unknown {
+                    can_vanish: can_vanish && !is_quoted,
+                },
+            };
+        }
+        field
+    };
+    let mut known = environment.variable(name);
+    if is_indirect {
+        let names = known.unwrap_or_default();
+        let targets = names
+            .iter()
+            .filter_map(|name| environment.variable(&name.text()));
+        known = Some(targets.flatten().collect());
+    }
+    let mut fields: Vec<Field> = match (name, &known) {
+        ("PWD", _) => environment
+            .dirs()
+            .iter()
+            .map(|dir| Field::quoted(dir))
+            .collect(),
+        ("HOME", None) => environment
+            .home()
+            .iter()
+            .map(|home| Field::quoted(home))
+            .collect(),
+        (_, Some(known)) if !known.is_empty() => known.iter().map(requote).collect(),
+        _ => vec![Field {
+            // `"$@"` has no words without arguments.
+            units: vec![Unit::Unknown {
+                can_vanish: !is_quoted || name == "@",
+            }],
+            ..Field::default()
+        }],
+    };
+    let argument = argument.unwrap_or_default();
+    match operator.trim_start_matches(':').chars().next() {
+        Some('-' | '=' | '+') => fields.extend(argument),
+        Some(trim @ ('%' | '#')) => {
+            let cut: Vec<Field> = known
+                .unwrap_or_default()
+                .iter()
+                .flat_map(|value| argument.iter().map(move |cut| (value.text(), cut.text())))
+                .filter_map(|(value, cut)| match trim {
+                    '%' => value.strip_suffix(&cut).map(str::to_owned),
+                    _ => value.strip_prefix(&cut).map(str::to_owned),
+                })
+                .map(|value| literal(&value, is_quoted))
+                .collect();
+            fields.extend(cut);
+        }
+        Some('/') => {
+            let replaced: Vec<Field> = known
+                .unwrap_or_default()
+                .iter()
+                .flat_map(|value| argument.iter().map(move |pair| (value.text(), pair.text())))
+                .map(|(value, pair)| {
+                    let (from, to) = pair.split_once('/').unwrap_or((&pair, ""));
+                    literal(&value.replace(from, to), is_quoted)
+                })
+                .collect();
+            fields.extend(replaced);
+        }
+        _ => {}
+    }
+    fields
+}
+
+fn unknown() -> Vec<Field> {
+    vec![Field {
+        units: vec![Unit::Unknown { can_vanish: false }],
+        ..Field::default()
+    }]
+}
+
+/// Decodes the text in `$'…'`.
+fn ansi_c(text: &str) -> String {
+    let mut decoded = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        decoded.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let (radix, most, skip) = match rest.chars().next() {
+            Some('x') => (16, 2, 1),
+            Some('u') => (16, 4, 1),
+            Some('U') => (16, 8, 1),
+            Some('0'..='7') => (8, 3, 0),
+            Some(other) => {
+                decoded.push(match other {
+                    'n' => '\n',
+                    't' => '\t',
+                    other => other,
+                });
+                rest = &rest[other.len_utf8()..];
+                continue;
+            }
+            None => break,
+        };
+        rest = &rest[skip..];
+        let digits = rest
+            .chars()
+            .take(most)
+            .take_while(|c| c.is_digit(radix))
+            .count();
+        let code = u32::from_str_radix(&rest[..digits], radix).ok();
+        decoded.extend(code.and_then(char::from_u32));
+        rest = &rest[digits..];
+    }
+    decoded + rest
+}
+
+fn literal(text: &str, is_quoted: bool) -> Field {
+    let unit = if is_quoted { Unit::Quoted } else { Unit::Plain };
+    Field {
+        units: text.chars().map(unit).collect(),
+        ..Field::default()
+    }
+}
+
+/// Expands `{a,b}` and `{1..3}`. Returns the parts of each word, or `None` if there are too many
+/// braces.
+fn braces(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
+    let opened = parts.iter().map(|part| match part {
+        Part::Text {
+            text,
+            is_quoted: false,
+        } => text.matches('{').count(),
+        _ => 0,
+    });
+    match opened.sum() {
+        0 => return Some(vec![parts.to_vec()]),
+        1..=MAX_BRACES => {}
+        _ => return None,
+    }
+    // One part for each unquoted character.
+    let mut units = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text {
+                text,
+                is_quoted: false,
+            } => units.extend(text.chars().map(|c| plain(&c.to_string()))),
+            other => units.push(other.clone()),
+        }
+    }
+    Some(expand_braces(&units))
+}
+
+fn expand_braces(units: &[Part]) -> Vec<Vec<Part>> {
+    let mut search_from = 0;
+    while let Some(open) = (search_from..units.len()).find(|at| is_char(&units[*at], '{')) {
+        let mut depth = 0;
+        let mut commas = Vec::new();
+        let mut close = None;
+        for (at, unit) in units.iter().enumerate().skip(open) {
+            if is_char(unit, '{') {
+                depth += 1;
+            } else if is_char(unit, '}') {
+                depth -= 1;
+                if depth == 0 {
+                    close = Some(at);
+                    break;
+                }
+            } else if depth == 1 && is_char(unit, ',') {
+                commas.push(at);
+            }
+        }
+        // Without a closing brace, no other one before it expands either.
+        let Some(close) = close else { break };
+        let mut members: Vec<Vec<Part>> = Vec::new();
+        if commas.is_empty() {
+            members.extend(sequence(&units[open + 1..close]));
+        } else {
+            let mut start = open + 1;
+            for end in commas.into_iter().chain([close]) {
+                members.extend(expand_braces(&units[start..end]));
+                start = end + 1;
+            }
+        }
+        if members.is_empty() {
+            search_from = open + 1;
+            continue;
+        }
+        let ends = expand_braces(&units[close + 1..]);
+        let mut words = Vec::new();
+        for member in &members {
+            for end in &ends {
+                if words.len() < MAX_FIELDS {
+                    words.push([&units[..open], member.as_slice(), end.as_slice()].concat());
+                }
+            }
+        }
+        return words;
+    }
+    vec![units.to_vec()]
+}
+
+/// Returns the members of `1..3` or `a..c`.
+fn sequence(units: &[Part]) -> Vec<Vec<Part>> {
+    let text: Option<String> = units
+        .iter()
+        .map(|unit| match unit {
+            Part::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let text = text.unwrap_or_default();
+    let mut bounds = text.split("..");
+    let (Some(first), Some(last)) = (bounds.next(), bounds.next()) else {
+        return Vec::new();
+    };
+    if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
+        let (low, high) = (first.min(last), first.max(last));
+        if high.saturating_sub(low) > MAX_SEQUENCE {
+            return vec![vec![Part::Unknown]];
+        }
+        return (low..=high)
+            .map(|number| vec![plain(&number.to_string())])
+            .collect();
+    }
+    let (mut first, mut last) = (first.chars(), last.chars());
+    match (first.next(), last.next(), first.next(), last.next()) {
+        (Some(first), Some(last), None, None) => (first.min(last)..=first.max(last))
+            .take(MAX_FIELDS)
+            .map(|c| vec![plain(&c.to_string())])
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn plain(text: &str) -> Part {
+    Part::Text {
+        text: text.to_owned(),
+        is_quoted: false,
+    }
+}
+
+fn is_char(part: &Part, c: char) -> bool {
+    matches!(part, Part::Text { text, is_quoted: false } if text.len() == c.len_utf8() && text.starts_with(c))
+}

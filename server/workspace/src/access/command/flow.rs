@@ -1,0 +1,393 @@
+//! Runs programs that pass names and texts to others: `find`, `xargs`, `git`, `read`, `echo`.
+
+use std::{path::Path, rc::Rc};
+
+use sightline_protocol::settings::RecursiveReaders;
+
+use super::{
+    Checker, MAX_VALUES, State,
+    expand::{Field, Output, Unit},
+    find::{self, Find},
+    git::Git,
+    judge::DeniedName,
+    programs::{self, Arguments, Use, has},
+};
+
+impl Checker<'_> {
+    /// Runs `find`.
+    pub(super) fn find(&mut self, words: &[Field], state: &mut State) -> Output {
+        let find = Find::new(words);
+        for (field, kind) in &find.uses {
+            self.use_field(field, *kind, "find", state);
+        }
+        let mut roots = Vec::new();
+        for root in &find.roots {
+            if root.has_glob() {
+                roots.extend(self.judge.matches(root, &state.dirs, state.dotglob));
+            } else {
+                let path = root.text();
+                roots.extend(state.dirs.iter().map(|dir| (path.clone(), dir.join(&path))));
+            }
+        }
+        let is_allowed = self.judge.readers == RecursiveReaders::Allow;
+        let runs = find
+            .actions
+            .iter()
+            .any(|action| matches!(action, find::Action::Run(_)));
+        let is_unknown = is_allowed || roots.is_empty();
+        for pattern in find.patterns.iter().filter(|_| is_unknown && runs) {
+            self.use_field(pattern, Use::Read, "find", state);
+        }
+        let mut output = Output::default();
+        for action in &find.actions {
+            let is_print = matches!(action, find::Action::Print);
+            let mut names = Vec::new();
+            for (root, place) in roots
+                .iter()
+                .filter(|_| (!is_print || state.is_consumed) && !is_allowed)
+            {
+                if let Some(denial) = self.judge.denial(place).filter(|_| !place.is_dir()) {
+                    names.push(DeniedName {
+                        path: root.clone(),
+                        place: place.clone(),
+                        is_dir: false,
+                        denial,
+                        fix: None,
+                    });
+                }
+                let found = find::find(&mut self.judge, &find, action, place, root);
+                if !found.is_complete {
+                    self.refuse_incomplete("find", root);
+                }
+                names.extend(found.names);
+            }
+            let names: Rc<[DeniedName]> = names.into();
+            match action {
+                find::Action::Print => output.names = names,
+                find::Action::Delete => self.deny_names(&names, "`find` would delete"),
+                find::Action::Run(command) => {
+                    // A program that reads folders gets the folders.
+                    for (root, _) in roots.iter().filter(|(root, _)| find.runs_for_folder(root)) {
+                        if Arguments::new(command).tree().is_some() {
+                            let root = Field::quoted(root);
+                            let words: Vec<Field> = command
+                                .iter()
+                                .map(|word| replace(word, "{}", &root))
+                                .collect();
+                            self.run(&words, &mut state.clone());
+                        }
+                    }
+                    let inner = self.run_for_names(command, &names, state);
+                    output.append(Output {
+                        names: inner,
+                        ..Output::default()
+                    });
+                }
+            }
+        }
+        output
+    }
+
+    /// Runs a command with the names of files in place of `{}`.
+    pub(super) fn run_for_names(
+        &mut self,
+        command: &[Field],
+        names: &Rc<[DeniedName]>,
+        state: &State,
+    ) -> Rc<[DeniedName]> {
+        let mut words = Vec::new();
+        let mut is_placed = false;
+        for word in command {
+            let text = word.text();
+            is_placed |= text.contains("{}");
+            if text == "{}" || text == "{/}" {
+                words.push(Field::named(Rc::clone(names)));
+            } else if text.contains("{}") {
+                words.push(Field {
+                    names: Rc::clone(names),
+                    ..word.clone()
+                });
+            } else {
+                words.push(word.clone());
+            }
+        }
+        if !is_placed {
+            words.push(Field::named(Rc::clone(names)));
+        }
+        let mut inner = state.clone();
+        inner.stdin = Output::default();
+        self.run(&words, &mut inner).names
+    }
+
+    /// Runs `xargs` and `parallel`: a command with words from the input.
+    pub(super) fn run_with_input(&mut self, words: &[Field], state: &mut State) -> Output {
+        let at = programs::wrapped_command(words).unwrap_or(words.len());
+        let mut input = state.stdin.clone();
+        let mut placeholder = None;
+        let mut options = words[1..at].iter().peekable();
+        while let Some(option) = options.next() {
+            let text = option.text();
+            self.use_field(option, Use::Read, "xargs", state);
+            if let Some(value) = text.strip_prefix("-I").or(text.strip_prefix("--replace=")) {
+                placeholder = if value.is_empty() {
+                    options.peek().map(|word| word.text())
+                } else {
+                    Some(value.to_owned())
+                };
+            } else if text == "-i" || text == "--replace" {
+                placeholder = Some("{}".to_owned());
+            } else if (text == "-a" || text == "--arg-file")
+                && let Some(file) = options.peek().and_then(|word| word.file.clone())
+            {
+                input = (*file).clone();
+            }
+        }
+        let mut command: Vec<Field> = words[at..].to_vec();
+        if command.is_empty() {
+            command.push(Field::quoted("echo"));
+        }
+        // `parallel cat ::: a b`
+        let lists = command
+            .iter()
+            .position(|word| word.text().starts_with(":::"));
+        let listed: Vec<Field> = lists.map(|at| command.split_off(at)).unwrap_or_default();
+        let text = input.text.take().unwrap_or_default();
+        let items = text.split(['\n', '\0']).flat_map(|line| {
+            let words: Vec<&str> = if placeholder.is_some() {
+                vec![line.trim()]
+            } else {
+                line.split_whitespace().collect()
+            };
+            words
+        });
+        let mut fields: Vec<Field> = items
+            .filter(|item| !item.is_empty())
+            .take(MAX_VALUES)
+            .map(Field::quoted)
+            .collect();
+        fields.extend(listed.into_iter().skip(1));
+        if !input.names.is_empty() {
+            fields.push(Field::named(Rc::clone(&input.names)));
+        }
+        if fields.is_empty() {
+            fields.push(Field::named(Rc::default()));
+        }
+        let mut inner = state.clone();
+        inner.stdin = Output::default();
+        inner.is_fed = true;
+        let placeholder = placeholder.or_else(|| {
+            command
+                .iter()
+                .any(|word| word.text() == "{}")
+                .then(|| "{}".to_owned())
+        });
+        let Some(placeholder) = placeholder else {
+            command.extend(fields);
+            return self.run(&command, &mut inner);
+        };
+        let mut output = Output::default();
+        for field in fields {
+            let replaced: Vec<Field> = command
+                .iter()
+                .map(|word| replace(word, &placeholder, &field))
+                .collect();
+            output.append(self.run(&replaced, &mut inner));
+        }
+        output
+    }
+
+    /// Runs `git`.
+    pub(super) fn git(&mut self, words: &[Field], state: &mut State) -> Output {
+        let git = Git::new(words);
+        let dirs = git.dirs(&state.dirs);
+        // `-c alias.x='!cat .env'`, `rebase -x 'cat .env'`
+        for pair in words.windows(2) {
+            let text = pair[1].text();
+            let is_setting = [
+                "alias.",
+                "core.",
+                "pager.",
+                "diff.",
+                "filter.",
+                "sequence.",
+                "merge.",
+            ]
+            .iter()
+            .any(|start| text.starts_with(start) || text.starts_with(&format!("-c{start}")));
+            let is_command = has("-x --exec foreach run", &pair[0].text())
+                || pair[0].text().starts_with("alias.");
+            if is_setting || is_command {
+                self.embedded(&text, state);
+            }
+        }
+        if let Some(script) = git.alias(&dirs) {
+            let rest: Vec<String> = git.rest().map(Field::text).collect();
+            return self.script(&format!("{script} {}", rest.join(" ")), &mut state.clone());
+        }
+        if let Some(command) = git.command() {
+            return self.run(command, &mut state.clone());
+        }
+        let how = format!("`git {}`", git.subcommand);
+        let program = format!("git {}", git.subcommand);
+        let mut all_dirs = dirs.clone();
+        all_dirs.extend(git.top(&dirs));
+        for (field, kind) in git.uses() {
+            self.use_field_in(&field, kind, &program, &all_dirs, state);
+        }
+        if self.judge.readers == RecursiveReaders::Allow {
+            return Output::default();
+        }
+        let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
+        let printed = git.printed(&mut self.judge, &state.dirs, state.is_consumed, last);
+        if printed.is_unknown {
+            self.refuse(&format!("{how} would print files that could not be determined in time; name the files or commits"));
+        }
+        self.deny_names(&printed.contents, &format!("{how} would print"));
+        let mut output = Output {
+            names: printed.names.into(),
+            ..Output::default()
+        };
+        if git.subcommand == "rev-parse" && git.rest().any(|word| word.text() == "--show-toplevel")
+        {
+            let top = git.top(&dirs);
+            output.text = top.map(|top| top.to_string_lossy().into_owned());
+        }
+        output
+    }
+
+    /// A program that prints its words reads none of them.
+    pub(super) fn print(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
+        let texts: Vec<String> = words.iter().map(Field::text).collect();
+        if name == "printf" && texts.len() > 2 && texts[0] == "-v" {
+            let mut values: Vec<Field> = words[2..].to_vec();
+            values.push(Field::quoted(&texts[3..].concat()));
+            state.assign(&texts[1], values);
+            return Output::default();
+        }
+        let mut output = Output::default();
+        for word in words {
+            let mut names = word.names.to_vec();
+            if word.has_glob() && state.is_consumed {
+                for (path, place) in self.judge.matches(word, &state.dirs, state.dotglob) {
+                    names.extend(self.judge.denial(&place).map(|denial| DeniedName {
+                        path,
+                        is_dir: place.is_dir(),
+                        place,
+                        denial,
+                        fix: None,
+                    }));
+                }
+            }
+            output.append(Output {
+                names: names.into(),
+                ..Output::default()
+            });
+        }
+        let is_option = |text: &&String| name == "echo" && has("-n -e -E -ne -en", text);
+        let texts: Vec<&str> = texts
+            .iter()
+            .skip_while(is_option)
+            .map(String::as_str)
+            .collect();
+        let escapes = texts
+            .iter()
+            .any(|text| text.contains("\\x") || text.contains("\\0") || text.contains("\\1"));
+        output.is_decoded = escapes && name != "write-output";
+        let text = match texts.split_first() {
+            Some((format, values)) if name == "printf" && !values.is_empty() => {
+                // The format may have text around the values.
+                let around = if format.contains("%s") && values.len() == 1 {
+                    format.replacen("%s", values[0], 1)
+                } else {
+                    values.join("\n")
+                };
+                around.replace("\\n", "\n")
+            }
+            _ => texts.join(" ").replace("\\n", "\n"),
+        };
+        output.text = Some(text + "\n");
+        output
+    }
+
+    /// Returns the lines and words of the input, and the denied files that it names.
+    pub(super) fn input_fields(&mut self, state: &State) -> Vec<Field> {
+        let text = state.stdin.text.clone().unwrap_or_default();
+        let items = text.split(['\n', '\0']).chain(text.split_whitespace());
+        let items = items.filter(|item| !item.is_empty()).take(MAX_VALUES - 1);
+        let mut fields: Vec<Field> = items.map(Field::quoted).collect();
+        if !state.stdin.names.is_empty() {
+            fields.push(Field::named(Rc::clone(&state.stdin.names)));
+        }
+        fields
+    }
+
+    /// `read`: assigns the words of the input to variables.
+    pub(super) fn read_variables(&mut self, words: &[Field], state: &mut State) {
+        let values = self.input_fields(state);
+        let mut names: Vec<String> = words
+            .iter()
+            .map(Field::text)
+            .filter(|text| !text.starts_with('-'))
+            .collect();
+        if names.is_empty() {
+            names.push("REPLY".to_owned());
+        }
+        for name in names {
+            state.assign(&name, values.iter().cloned());
+        }
+    }
+
+    /// Applies `cd`, `pushd` and similar commands.
+    pub(super) fn change_dir(&mut self, name: &str, words: &[Field], state: &mut State) {
+        if matches!(name, "popd" | "pop-location") {
+            state.enter(None);
+            return;
+        }
+        let operand = words
+            .iter()
+            .find(|field| !field.text().starts_with('-') || field.text() == "-");
+        match operand {
+            None => {
+                let home = self.home.clone();
+                state.enter(home.as_deref().and_then(Path::to_str));
+            }
+            Some(field) if field.has_glob() => {
+                let matches = self.judge.matches(field, &state.dirs, state.dotglob);
+                let entered = matches
+                    .into_iter()
+                    .map(|(_, place)| place)
+                    .filter(|place| place.is_dir())
+                    .collect();
+                state.add_dirs(entered);
+            }
+            Some(field) => match field.known().filter(|folder| folder != "-") {
+                Some(folder) => state.enter(Some(&folder)),
+                None => state.enter(None),
+            },
+        }
+    }
+}
+
+/// Replaces a placeholder in a word.
+fn replace(word: &Field, placeholder: &str, value: &Field) -> Field {
+    let text = word.text();
+    if text == placeholder {
+        return value.clone();
+    }
+    if !text.contains(placeholder) {
+        return word.clone();
+    }
+    let mut units = Vec::new();
+    let mut parts = text.split(placeholder).peekable();
+    while let Some(part) = parts.next() {
+        units.extend(part.chars().map(Unit::Quoted));
+        if parts.peek().is_some() {
+            units.extend(&value.units);
+        }
+    }
+    Field {
+        units,
+        names: Rc::clone(&value.names),
+        ..Field::default()
+    }
+}

@@ -1,0 +1,435 @@
+//! Runs simple commands: programs of the table, and wrappers such as `sudo`.
+
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use sightline_protocol::settings::RecursiveReaders;
+
+use super::{
+    Checker, DECLARATIONS, State,
+    expand::{Field, Output},
+    judge::{DeniedName, Fix},
+    programs::{self, Arguments, Program, Use, has, program_name},
+    tree,
+};
+use crate::path::AbsPath;
+
+/// A program that reads folders.
+#[derive(Clone, Copy)]
+pub(super) struct FolderSearch<'s> {
+    program: &'static Program,
+    arguments: &'s Arguments,
+    words: &'s [Field],
+    dirs: &'s [PathBuf],
+}
+
+impl Checker<'_> {
+    /// Runs a command. The first word is the program.
+    pub(super) fn run(&mut self, words: &[Field], state: &mut State) -> Output {
+        let Some(first) = words.first() else {
+            return state.stdin.clone();
+        };
+        if self.judge.is_exhausted() {
+            return Output::default();
+        }
+        let text = first.text();
+        if text.contains(char::is_whitespace) {
+            let texts: Vec<String> = words.iter().map(Field::text).collect();
+            return self.script(&texts.join(" "), &mut state.clone());
+        }
+        let name = program_name(&text);
+        if first.has_unknown() || first.has_glob() {
+            for word in words {
+                self.use_field(word, Use::Read, "a program", state);
+            }
+            return self.run(&words[1..], &mut state.clone());
+        }
+        if text.contains(['/', '\\', '.']) {
+            self.use_field(first, Use::Read, &name, state);
+        }
+        let rest = &words[1..];
+        match name.as_str() {
+            _ if self.checks_all_words => {
+                for word in rest {
+                    self.use_field(word, Use::Read, &name, state);
+                }
+                Output::default()
+            }
+            _ if has(programs::PRINTERS, &name) => self.print(&name, rest, state),
+            "cd" | "chdir" | "pushd" | "popd" | "set-location" | "push-location"
+            | "pop-location" | "sl" => {
+                self.change_dir(&name, rest, state);
+                Output::default()
+            }
+            _ if has(DECLARATIONS, &name) => {
+                for word in rest {
+                    if let Some((_, value)) = word.text().split_once('=') {
+                        self.script(value, &mut state.clone());
+                    }
+                }
+                Output::default()
+            }
+            "read" | "mapfile" | "readarray" => {
+                self.read_variables(rest, state);
+                Output::default()
+            }
+            "shopt" | "setopt" => {
+                let sets =
+                    |word: &Field| has("dotglob globdots glob_dots", &word.text().to_lowercase());
+                state.dotglob |= rest.iter().any(sets);
+                Output::default()
+            }
+            "pwd" => {
+                let dir = state.dirs.first();
+                dir.map_or_else(Output::default, |dir| {
+                    Output::of_text(dir.to_string_lossy().into_owned())
+                })
+            }
+            "source" | "." => self.source(rest, state),
+            "find" => self.find(words, state),
+            "git" => self.git(words, state),
+            "xargs" | "parallel" => self.run_with_input(words, state),
+            "ssh" | "mosh" => self.remote(words, state),
+            "trap" => self.script(
+                &rest.first().map(Field::text).unwrap_or_default(),
+                &mut state.clone(),
+            ),
+            _ if has(programs::SCRIPT_TAKERS, &name) => {
+                let is_option =
+                    |text: &String| text.starts_with('-') || text.parse::<f32>().is_ok();
+                let texts: Vec<String> =
+                    rest.iter().map(Field::text).skip_while(is_option).collect();
+                self.script(&texts.join(" "), state)
+            }
+            _ if has(programs::SHELLS, &name) => self.shell(&name, rest, state),
+            _ => match programs::wrapped_command(words) {
+                Some(at) => self.wrapped(words, at, state),
+                None => self.program(&name, words, state),
+            },
+        }
+    }
+
+    /// Runs the command after a wrapper such as `sudo`.
+    pub(super) fn wrapped(&mut self, words: &[Field], at: usize, state: &mut State) -> Output {
+        let name = program_name(&words[0].text());
+        let folders = programs::option_folders(&words[..at]);
+        let mut inner = state.clone();
+        for folder in folders {
+            let entered: Vec<PathBuf> = inner.dirs.iter().map(|dir| dir.join(&folder)).collect();
+            inner.add_dirs(entered);
+        }
+        for word in &words[1..at] {
+            // `env -S 'cat .env'`
+            self.use_field(word, Use::Read, &name, &inner);
+            let text = word.text();
+            let option = text
+                .trim_start_matches("-S")
+                .trim_start_matches("--split-string=");
+            self.embedded(option, &inner);
+        }
+        let text = words[at].text();
+        if text.contains(char::is_whitespace) {
+            // `su -c 'cat .env'`, `hyperfine 'cat .env'`
+            return self.script(&text, &mut inner);
+        }
+        for word in &words[at + 1..] {
+            if has(
+                "watch hyperfine script su runuser entr sg flock nix-shell",
+                &name,
+            ) {
+                self.embedded(&word.text(), &inner);
+            }
+        }
+        self.run(&words[at..], &mut inner)
+    }
+
+    /// Runs a program of the table, or one that reads its operands.
+    pub(super) fn program(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
+        // `fd -x` runs the words after it.
+        let is_exec = |word: &Field| has("-x -X --exec --exec-batch", &word.text());
+        let exec = words
+            .iter()
+            .position(is_exec)
+            .filter(|_| has("fd fdfind", name));
+        let arguments = Arguments::new(&words[..exec.unwrap_or(words.len())]);
+        let folders = programs::option_folders(words);
+        let in_folders = folders
+            .iter()
+            .flat_map(|folder| state.dirs.iter().map(move |dir| dir.join(folder)));
+        let mut dirs: Vec<PathBuf> = in_folders.collect();
+        let tree_dirs = if dirs.is_empty() {
+            state.dirs.clone()
+        } else {
+            dirs.clone()
+        };
+        dirs.extend(state.dirs.iter().cloned());
+        let is_interpreter = programs::is_interpreter(name);
+        self.reads_folders = arguments.program.is_none() || arguments.tree().is_some();
+        if name == "ln" || name == "link" {
+            self.link(&arguments, &dirs);
+        }
+        for (field, kind) in &arguments.uses {
+            let text = field.text();
+            let is_code = is_interpreter
+                && *kind != Use::Text
+                && text.contains(|c: char| c.is_whitespace() || "'\"`();".contains(c));
+            self.use_field_in(
+                field,
+                if is_code { Use::Code } else { *kind },
+                name,
+                &dirs,
+                state,
+            );
+            if is_interpreter {
+                self.run_written(name, field, state);
+            }
+        }
+        self.reads_folders = true;
+        let mut output = Output::default();
+        if let Some(tree) = arguments.tree() {
+            let search = FolderSearch {
+                program: tree,
+                arguments: &arguments,
+                words,
+                dirs: &tree_dirs,
+            };
+            output.names = self.read_folders(name, &search, exec.is_some(), state);
+        } else if arguments
+            .program
+            .is_some_and(|program| program.has_field("lists_names"))
+            && state.is_consumed
+        {
+            output.names = self.list_folders(&arguments, &dirs, state);
+        }
+        if let Some(at) = exec {
+            output.names = self.run_for_names(&words[at + 1..], &output.names, state);
+        }
+        if is_interpreter {
+            self.interpret(name, state);
+        }
+        let takes_list = arguments
+            .values("-T --files-from")
+            .any(|value| value == "-");
+        if takes_list || has("cpio pax", name) || words.iter().any(|word| word.text() == "-@") {
+            for field in self.input_fields(state) {
+                self.use_field_in(&field, Use::Read, name, &dirs, state);
+            }
+        }
+        self.run_written(name, &words[0], state);
+        if !output.names.is_empty()
+            || arguments
+                .program
+                .is_some_and(|program| program.operands() == Use::Stat)
+        {
+            return output;
+        }
+        self.passed(name, &arguments, state)
+    }
+
+    /// Returns the output of a program that passes on its input.
+    pub(super) fn passed(&mut self, name: &str, arguments: &Arguments, state: &State) -> Output {
+        let mut output = state.stdin.clone();
+        if has("grep egrep fgrep rg", name) && !output.names.is_empty() {
+            let is_inverted = arguments.is_set("-v --invert-match");
+            let first = arguments.uses.iter().find(|(_, kind)| *kind == Use::Text);
+            let patterns = first.map(|(field, _)| field.text()).unwrap_or_default();
+            output.names = programs::filter_names(&output.names, &patterns, is_inverted);
+        }
+        if name == "cat" || name == "tee" {
+            for operand in &arguments.operands {
+                for dir in &state.dirs {
+                    if let Some(text) = self.files.get(&dir.join(operand.text())) {
+                        output.append(Output::of_text(text.clone()));
+                    }
+                }
+                if let Some(file) = &operand.file {
+                    output.append((**file).clone());
+                }
+            }
+        }
+        if name == "tee" {
+            let targets: Vec<Field> = arguments
+                .uses
+                .iter()
+                .map(|(field, _)| field.clone())
+                .collect();
+            self.keep_files(&targets, &state.stdin.clone(), state);
+        }
+        let decodes = has("rev tr", name) || arguments.is_set("-d -D --decode -r -p -dc");
+        output.is_decoded |= has(programs::DECODERS, name) && decodes && output.text.is_some();
+        output
+    }
+
+    /// Records links that the command makes, and checks their targets in the folder of the link.
+    pub(super) fn link(&mut self, arguments: &Arguments, dirs: &[PathBuf]) {
+        let words: Vec<&Field> = arguments
+            .uses
+            .iter()
+            .map(|(field, _)| field)
+            .filter(|field| !field.text().starts_with('-'))
+            .collect();
+        let [targets @ .., name] = words.as_slice() else {
+            return;
+        };
+        for target in targets {
+            for dir in dirs {
+                let name = dir.join(name.text());
+                let above = name.parent().unwrap_or(dir).to_path_buf();
+                let folders = if name.is_dir() {
+                    vec![name.clone(), above]
+                } else {
+                    vec![above]
+                };
+                for target in target.paths() {
+                    self.is_fixable &=
+                        !self
+                            .judge
+                            .check_path(&target, &folders, "a link would make readable");
+                    for folder in &folders {
+                        let made = if name.is_dir() && folder == &name {
+                            name.join(Path::new(&target).file_name().unwrap_or_default())
+                        } else {
+                            name.clone()
+                        };
+                        if let (Some(made), Some(place)) =
+                            (AbsPath::new(&made), AbsPath::new(&folder.join(&target)))
+                        {
+                            self.judge.links.push((
+                                made.as_path().to_path_buf(),
+                                place.as_path().to_path_buf(),
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks what a program reads in folders. Returns denied names that it prints.
+    pub(super) fn read_folders(
+        &mut self,
+        name: &str,
+        search: &FolderSearch<'_>,
+        uses_names: bool,
+        state: &State,
+    ) -> Rc<[DeniedName]> {
+        let FolderSearch {
+            program,
+            arguments,
+            words,
+            dirs,
+        } = *search;
+        let only_names = arguments.prints_names_only();
+        let is_allowed = self.judge.readers == RecursiveReaders::Allow;
+        if is_allowed {
+            // A pattern that names a file is no search for it.
+            for key in ["include", "globs"] {
+                for value in arguments.values(program.get(key)) {
+                    let field = Field::quoted(value);
+                    let kind = if value.starts_with('!') {
+                        Use::Text
+                    } else {
+                        Use::Read
+                    };
+                    self.use_field(&field, kind, name, state);
+                }
+            }
+        }
+        if is_allowed || (only_names && !state.is_consumed && !uses_names) {
+            return Rc::default();
+        }
+        let mut folders: Vec<(PathBuf, String)> = Vec::new();
+        for operand in &arguments.operands {
+            if operand.has_glob() {
+                let matches = self.judge.matches(operand, dirs, state.dotglob);
+                folders.extend(matches.into_iter().map(|(path, place)| (place, path)));
+            } else if let Some(path) = operand.known() {
+                folders.extend(dirs.iter().map(|dir| (dir.join(&path), path.clone())));
+            }
+        }
+        let reads_default = match program.get("default") {
+            "folder" => true,
+            "input or folder" => !state.is_fed,
+            _ => false,
+        };
+        if arguments.operands.is_empty() && reads_default {
+            folders.extend(dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
+        }
+        let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
+        let at = if program.has_field("hints_last") {
+            last
+        } else {
+            words[0].span.end
+        };
+        let fix = (at > 0 && program.has_field("hint_file")).then(|| Fix {
+            at,
+            file: program.get("hint_file"),
+            folder: program.get("hint_folder"),
+            by_name: true,
+        });
+        let mut names = Vec::new();
+        for (place, written) in folders {
+            let mut found =
+                tree::read_by_program(&mut self.judge, program, arguments, &place, &written);
+            found.names.iter_mut().for_each(|name| name.fix = fix);
+            if !found.is_complete {
+                self.refuse_incomplete(name, &written);
+            }
+            names.extend(found.names);
+        }
+        let names: Rc<[DeniedName]> = names.into();
+        if !only_names {
+            self.deny_names(&names, &format!("`{name}` would read"));
+            return Rc::default();
+        }
+        names
+    }
+
+    pub(super) fn refuse_incomplete(&mut self, name: &str, folder: &str) {
+        self.is_fixable = false;
+        self.judge.refuse(
+            folder,
+            &format!("`{name}` would read all of `{folder}`, which is too large to check for denied files; read smaller folders, or set access.recursiveReaders to \"allow\""),
+        );
+    }
+
+    /// Returns the denied names that `ls` prints.
+    pub(super) fn list_folders(
+        &mut self,
+        arguments: &Arguments,
+        dirs: &[PathBuf],
+        state: &State,
+    ) -> Rc<[DeniedName]> {
+        let mut names = Vec::new();
+        let mut operands = arguments.operands.clone();
+        if operands.is_empty() {
+            operands.push(Field::quoted("."));
+        }
+        for operand in &operands {
+            let places = if operand.has_glob() {
+                self.judge.matches(operand, dirs, state.dotglob)
+            } else {
+                let path = operand.text();
+                dirs.iter()
+                    .map(|dir| (path.clone(), dir.join(&path)))
+                    .collect()
+            };
+            for (path, place) in places {
+                if let Some(denial) = self.judge.denial(&place) {
+                    names.push(DeniedName {
+                        path,
+                        is_dir: false,
+                        place,
+                        denial,
+                        fix: None,
+                    });
+                } else if !arguments.is_set("-d --directory") {
+                    names.extend(tree::listed(&mut self.judge, arguments, &place, &path).names);
+                }
+            }
+        }
+        names.into()
+    }
+}
