@@ -303,7 +303,9 @@ fn starts(judge: &Judge<'_>, folder: &Path, written: &str) -> Vec<(PathBuf, Stri
         // Rules may begin in any directory below a root.
         scopes.filter(|scope| scope.is_root || !matches!(scope.rules, Rules::None))
     };
-    if with_rules().any(|scope| scope.relative(&real).is_some()) || judge.view.has_rules_outside(&real) {
+    if with_rules().any(|scope| scope.relative(&real).is_some())
+        || judge.view.has_rules_outside(&real)
+    {
         return vec![(real.as_path().to_path_buf(), written.to_owned())];
     }
     let below = with_rules().filter_map(|scope| {
