@@ -16,7 +16,7 @@ use std::{
 use super::{
     expand::Field,
     judge::{DeniedName, Fix, Judge},
-    programs::{Use, has},
+    programs::{GLOBAL_VALUES, Use, has},
 };
 use crate::{gitignore_stack, path::AbsPath};
 
@@ -29,9 +29,6 @@ const MAX_GREPPED: usize = 200;
 /// Maximum repositories of one command.
 const MAX_DIRS: usize = 4;
 
-/// Options before the subcommand that take a value.
-const GLOBAL_VALUES: &str =
-    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix";
 /// Options of subcommands whose value is not a path.
 const TEXTS: &str = "--message -S -G --format --pretty --author --committer --grep --since --until --after --before \
                      --date --diff-filter --trailer --cleanup --exclude --diff-algorithm --strategy --onto --reuse-message \

@@ -76,6 +76,8 @@ pub(super) struct Judge<'a> {
     pub(super) written: BTreeSet<String>,
     /// Names by which the command makes other paths known: `ln -s TARGET NAME`.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// Files and folders that a guard protects. With a guard, the rules do not apply.
+    pub(super) guarded: Option<Vec<PathBuf>>,
     known: HashMap<PathBuf, Option<Denial>>,
     entries_left: usize,
     started: Instant,
@@ -101,6 +103,7 @@ impl<'a> Judge<'a> {
             denied: Vec::new(),
             written: BTreeSet::new(),
             links: Vec::new(),
+            guarded: None,
             known: HashMap::new(),
             entries_left: MAX_ENTRIES,
             started: Instant::now(),
@@ -171,6 +174,9 @@ impl<'a> Judge<'a> {
 
     /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
     pub(super) fn denial(&mut self, path: &Path) -> Option<Denial> {
+        if self.guarded.is_some() {
+            return None;
+        }
         if let Some(known) = self.known.get(path) {
             return known.clone();
         }
@@ -311,8 +317,9 @@ impl<'a> Judge<'a> {
     }
 
     fn is_denied_dir(&mut self, dir: &Path) -> bool {
-        AbsPath::new(dir)
-            .is_some_and(|dir| matches!(self.view.check_absolute(&dir), Verdict::Denied(_)))
+        self.guarded.is_none()
+            && AbsPath::new(dir)
+                .is_some_and(|dir| matches!(self.view.check_absolute(&dir), Verdict::Denied(_)))
     }
 
     /// Reads a folder and adds what matches.
@@ -326,7 +333,10 @@ impl<'a> Judge<'a> {
     ) {
         let leads_to_root = |place: &AbsPath| {
             let mut paths = self.view.scopes.iter().flat_map(|scope| &scope.paths);
-            self.view.is_inside(place) || paths.any(|path| path.relative_to(place).is_some())
+            let mut guarded = self.guarded.iter().flatten();
+            self.view.is_inside(place)
+                || guarded.any(|path| path.starts_with(place.as_path()))
+                || paths.any(|path| path.relative_to(place).is_some())
         };
         if !AbsPath::new(folder).is_some_and(|place| leads_to_root(&place)) {
             return;

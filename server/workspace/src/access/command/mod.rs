@@ -6,13 +6,14 @@
 //! [`mod@parse`] parses the text. This module walks the commands, follows both branches of a
 //! condition, and keeps the variables, the working directories, and the text that flows through
 //! pipes. [`expand`] expands words; [`programs`] is the table of what programs do with them.
-//! [`judge`] checks paths, [`tree`] searches folders, and [`git`] asks git which files it would print.
+//! [`guard`] checks what a command changes and runs, instead of what it reads. [`judge`] checks paths, [`tree`] searches folders, and [`git`] asks git which files it would print.
 
 mod code;
 mod expand;
 mod find;
 mod flow;
 mod git;
+mod guard;
 mod instead;
 mod judge;
 mod parse;
@@ -26,8 +27,10 @@ use std::{collections::HashMap, path::PathBuf};
 
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
+pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
 use self::{
     expand::{Environment, Field, Output, expand, expand_whole},
+    guard::Guarded,
     judge::{DeniedName, Judge},
     programs::{Arguments, Use, has},
     syntax::{Assignment, Command, Redirect, RedirectKind, Simple, Word},
@@ -163,6 +166,8 @@ struct Checker<'a> {
     is_fixable: bool,
     /// Whether the current program reads folders among its operands.
     reads_folders: bool,
+    /// Decides instead of the access rules.
+    guard: Option<Guarded<'a>>,
 }
 
 /// A state for expansions.
@@ -225,6 +230,7 @@ impl<'a> Checker<'a> {
             fixes: Vec::new(),
             is_fixable: true,
             reads_folders: true,
+            guard: None,
         }
     }
 
@@ -244,6 +250,8 @@ impl<'a> Checker<'a> {
         let dirs: Vec<PathBuf> = scopes
             .map(|scope| scope.path().as_path().to_path_buf())
             .collect();
+        let guarded = self.guard.as_ref().map(|guard| vec![guard.folder.clone()]);
+        let dirs = guarded.unwrap_or(dirs);
         let mut state = State {
             first_dirs: dirs.clone(),
             dirs,
@@ -426,6 +434,7 @@ impl<'a> Checker<'a> {
                         self.use_field(&field, reads, "a redirection", state);
                     }
                     _ => {
+                        self.guard_redirection(&field, state);
                         self.use_field(&field, Use::Write, "a redirection", state);
                         targets.push(field);
                     }

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Names, separated by blanks.
-type NameList = &'static str;
+pub(super) type NameList = &'static str;
 
 /// Returns whether `names` contains `name`.
 pub(super) fn has(names: &str, name: &str) -> bool {
@@ -98,6 +98,9 @@ impl Program {
     }
 }
 
+/// Options of `git` before the subcommand that take a value.
+pub(super) const GLOBAL_VALUES: NameList =
+    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix";
 /// Options of any program whose value is a text.
 const MESSAGES: NameList =
     "--message --title --body --description --subject --notes --comment --reason --grep --author";

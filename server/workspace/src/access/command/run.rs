@@ -34,6 +34,7 @@ impl Checker<'_> {
         if self.judge.is_exhausted() {
             return Output::default();
         }
+        self.guard_words_of(words, state);
         let text = first.text();
         if text.contains(char::is_whitespace) {
             let texts: Vec<String> = words.iter().map(Field::text).collect();
@@ -86,6 +87,22 @@ impl Checker<'_> {
                 dir.map_or_else(Output::default, |dir| {
                     Output::of_text(dir.to_string_lossy().into_owned())
                 })
+            }
+            "which" | "command" | "type" if state.is_consumed && rest.len() < 3 => {
+                let is_query = name == "which"
+                    || has(
+                        "-v -p -P",
+                        &rest.first().map(Field::text).unwrap_or_default(),
+                    );
+                match rest
+                    .last()
+                    .filter(|_| is_query)
+                    .and_then(|word| path_of_program(&word.text()))
+                {
+                    Some(path) => Output::of_text(path),
+                    None if name == "command" && !is_query => self.run(rest, state),
+                    None => Output::default(),
+                }
             }
             "source" | "." => self.source(rest, state),
             "find" => self.find(words, state),
@@ -432,4 +449,12 @@ impl Checker<'_> {
         }
         names.into()
     }
+}
+
+/// Returns the path of a program that is found by its name.
+fn path_of_program(name: &str) -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
+    let file = found.find(|file| file.is_file())?;
+    file.to_str().map(str::to_owned)
 }

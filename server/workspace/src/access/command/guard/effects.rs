@@ -1,11 +1,13 @@
 //! What programs do with the files that they are given. A program that is not in these tables may
 //! change them.
 
-use super::super::{
-    invocation::Invocation,
-    program_table::{self, NameList, has},
-    simple_command::PREFIXES,
-};
+use super::Invocation;
+use crate::access::command::programs::{GLOBAL_VALUES, NameList, has};
+
+/// Programs that run the command after them.
+const RUNNERS: NameList = "command builtin exec sudo doas env nohup time busybox timeout nice ionice stdbuf setsid xargs \
+     parallel watch chroot unshare nsenter taskset chrt caffeinate strace ltrace docker podman nerdctl bwrap flock entr \
+     hyperfine noglob nocorrect then";
 
 /// How far the change of a path reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,12 +129,7 @@ impl Effect {
 /// Returns the words of a simple command that may be the program that runs: the first one, and what it
 /// runs.
 pub(super) fn programs(invocation: &Invocation) -> Vec<usize> {
-    let runs_others = |name: &str| {
-        [program_table::RUNNERS, LAUNCHERS]
-            .iter()
-            .any(|list| has(list, name))
-            || PREFIXES.contains(&name)
-    };
+    let runs_others = |name: &str| [RUNNERS, LAUNCHERS].iter().any(|list| has(list, name));
     let mut found = vec![0];
     if runs_others(&invocation.program(0)) {
         let mut before = String::new();
@@ -196,7 +193,7 @@ fn of_git(texts: &[String]) -> Reach {
     let mut words = texts.iter();
     let subcommand = loop {
         match words.next() {
-            Some(word) if has(program_table::GLOBAL_VALUES, word) => {
+            Some(word) if has(GLOBAL_VALUES, word) => {
                 words.next();
             }
             Some(word) if word.starts_with('-') => {}

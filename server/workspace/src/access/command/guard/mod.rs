@@ -14,12 +14,10 @@ use std::{
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
-    CommandChecker,
-    expansion::ExpandedWord,
-    invocation::Invocation,
-    program_table::{self, has},
-    shell::ShellState,
-    simple_command::{INTERPRETERS, LIST_READERS, named_in_code},
+    Checker, State, code,
+    expand::Field,
+    pieces,
+    programs::{self, has, program_name},
 };
 use crate::{access::AccessView, path::AbsPath};
 use effects::{Effect, Reach};
@@ -36,6 +34,8 @@ const RUNS_PROGRAMS: &[&str] = &[
     "check_output",
     "check_call",
 ];
+/// Programs that use the words they read as paths.
+const LIST_READERS: &str = "xargs parallel cpio rsync tar read mapfile readarray";
 /// Maximum words of code that are taken as one command.
 const MAX_CODE_WORDS: usize = 12;
 
@@ -62,12 +62,13 @@ pub trait CommandGuard: Sync {
 /// Returns why a command line must not run in a folder. `None` if the guard refuses nothing.
 pub fn guard_command(text: &str, folder: &Path, guard: &dyn CommandGuard) -> Option<String> {
     let view = AccessView::default();
-    let checker = CommandChecker {
-        guard: Some(Guarded::new(guard, folder.to_owned())),
-        ..CommandChecker::new(&view, RecursiveReaders::Allow)
-    };
-    let denied = view.run_checker(text, checker).denied;
-    denied.into_iter().next().map(|denied| denied.reason)
+    let mut checker = Checker::new(&view, RecursiveReaders::Allow);
+    let guarded = Guarded::new(guard, folder.to_owned());
+    checker.judge.guarded = Some(guarded.places.clone());
+    checker.guard = Some(guarded);
+    checker.check(text);
+    let denied = checker.judge.denied.into_iter().next();
+    denied.map(|denied| denied.reason)
 }
 
 /// Returns why one of these paths must not be changed: a file, or with `with_below` everything below it.
@@ -100,11 +101,6 @@ impl<'a> Guarded<'a> {
         }
     }
 
-    /// Returns whether a place is below a folder, or is the folder.
-    pub(super) fn is_above_a_place(&self, folder: &Path) -> bool {
-        self.places.iter().any(|place| place.starts_with(folder))
-    }
-
     fn refusal(&self, path: &Path, reach: Reach, change: Change) -> Option<String> {
         if let Some(refusal) = self.guard.change_refusal(path, change) {
             return Some(refusal);
@@ -132,30 +128,64 @@ impl<'a> Guarded<'a> {
     }
 }
 
-impl CommandChecker<'_> {
+/// The words of a simple command.
+pub(super) struct Invocation {
+    words: Vec<Field>,
+    known: Vec<Option<String>>,
+}
+
+impl Invocation {
+    fn new(words: &[Field]) -> Self {
+        Self {
+            words: words.to_vec(),
+            known: words.iter().map(Field::known).collect(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Returns a word if its value is known.
+    fn exact(&self, at: usize) -> Option<&str> {
+        self.known.get(at)?.as_deref()
+    }
+
+    /// Returns the name of the program at a word.
+    fn program(&self, at: usize) -> String {
+        let word = self.words.get(at);
+        word.map(|word| program_name(&word.text()))
+            .unwrap_or_default()
+    }
+
+    fn texts(&self, from: usize) -> Vec<String> {
+        let words = self.words.get(from..).unwrap_or_default();
+        words.iter().map(Field::text).collect()
+    }
+}
+
+impl Checker<'_> {
     /// Checks a simple command by the guard.
-    pub(super) fn guard_invocation(&mut self, invocation: &Invocation, state: &ShellState) {
+    pub(super) fn guard_words_of(&mut self, words: &[Field], state: &State) {
         let Some(guarded) = &self.guard else { return };
+        let invocation = &Invocation::new(words);
         let guard = guarded.guard;
         let programs = effects::programs(invocation);
         let gets_input = programs
             .iter()
-            .any(|at| has(program_table::LIST_RUNNERS, &invocation.program(*at)));
+            .any(|at| has("xargs parallel", &invocation.program(*at)));
         for at in &programs {
             let rest = (at + 1..invocation.len()).map(|at| invocation.exact(at));
             let rest = rest.chain(gets_input.then_some(None));
             let rest: Vec<Option<&str>> = rest.collect();
-            for field in invocation.fields(*at) {
-                let program = field.known();
-                let mut words = vec![program.as_deref()];
-                words.extend(&rest);
-                if let Some(refusal) = guard.run_refusal(&words) {
-                    return self.refuse("", refusal);
-                }
+            let mut words = vec![invocation.exact(*at)];
+            words.extend(&rest);
+            if let Some(refusal) = guard.run_refusal(&words) {
+                return self.refuse(&refusal);
             }
         }
         let effect = Effect::of(invocation, &programs);
-        let operands: Vec<&Vec<ExpandedWord>> = (1..invocation.len())
+        let operands: Vec<&Field> = (1..invocation.len())
             .filter(|at| !programs.contains(at) || invocation.exact(*at).is_none())
             .filter_map(|at| invocation.words.get(at))
             .collect();
@@ -171,15 +201,13 @@ impl CommandChecker<'_> {
                     true => Reach::File,
                     false => effect.reach,
                 };
-                for field in *word {
-                    self.guard_word(field, &state.dirs, reach, change);
-                }
+                self.guard_word(word, &state.dirs, reach, change);
             }
-            let reads_list = (0..invocation.len())
-                .any(|at| LIST_READERS.contains(&invocation.program(at).as_str()));
-            for item in state.stdin.iter().filter(|_| reads_list) {
+            let reads_list =
+                (0..invocation.len()).any(|at| has(LIST_READERS, &invocation.program(at)));
+            for item in state.stdin.text.iter().filter(|_| reads_list) {
                 for word in item.split_whitespace() {
-                    let word = ExpandedWord::unquoted(word);
+                    let word = Field::quoted(word);
                     self.guard_word(&word, &state.dirs, effect.reach, Change::Any);
                 }
             }
@@ -188,41 +216,32 @@ impl CommandChecker<'_> {
     }
 
     /// Checks what a program creates from its other operands: the last one, or an entry in it.
-    fn guard_created(&mut self, operands: &[&Vec<ExpandedWord>], state: &ShellState) {
-        let is_option = |word: &&&Vec<ExpandedWord>| {
-            word.first()
-                .is_some_and(|field| field.text().starts_with('-'))
-        };
-        let paths: Vec<&&Vec<ExpandedWord>> =
-            operands.iter().filter(|word| !is_option(word)).collect();
+    fn guard_created(&mut self, operands: &[&Field], state: &State) {
+        let is_option = |word: &&&Field| word.text().starts_with('-');
+        let paths: Vec<&&Field> = operands.iter().filter(|word| !is_option(word)).collect();
         // `-t DIR` names the target.
-        let mut words = operands.iter().flat_map(|word| word.first());
+        let mut words = operands.iter();
         let named = words.find_map(|field| {
             let text = field.text();
             let attached = text.strip_prefix("--target-directory=");
             let is_before = text == "-t" || text == "--target-directory";
             attached
-                .map(ExpandedWord::quoted)
-                .or(is_before.then(ExpandedWord::default))
+                .map(Field::quoted)
+                .or(is_before.then(Field::default))
         });
-        let targets: Vec<ExpandedWord> = match named {
-            Some(named) if named.text().is_empty() => words.next().into_iter().cloned().collect(),
-            Some(named) => vec![named],
-            None => paths
-                .last()
-                .into_iter()
-                .flat_map(|word| word.iter())
-                .cloned()
-                .collect(),
+        let target: Option<Field> = match named {
+            Some(named) if named.text().is_empty() => words.next().map(|word| (*word).clone()),
+            Some(named) => Some(named),
+            None => paths.last().map(|word| (**word).clone()),
         };
         let mut sources: Vec<PathBuf> = Vec::new();
-        for field in paths.iter().flat_map(|word| word.iter()) {
+        for field in &paths {
             // Of a pattern, the folder that it looks into.
-            let names = field.names();
-            let plain = names.iter().take_while(|name| !name.has_pattern()).count();
+            let names = field.names_of_path();
+            let plain = names.iter().take_while(|name| !name.has_glob()).count();
             let text = field.text();
             let from: PathBuf = match plain < names.len() {
-                true => names.iter().take(plain).map(ExpandedWord::text).collect(),
+                true => names.iter().take(plain).map(Field::text).collect(),
                 false => PathBuf::from(&text),
             };
             let start = if text.starts_with('/') { "/" } else { "" };
@@ -230,7 +249,7 @@ impl CommandChecker<'_> {
             sources.extend(state.dirs.iter().map(|dir| dir.join(&from)));
         }
         let Some(guarded) = &self.guard else { return };
-        let places = targets.iter().flat_map(|target| {
+        let places = target.iter().flat_map(|target| {
             let target = target.text();
             state.dirs.iter().map(move |dir| dir.join(&target))
         });
@@ -250,27 +269,25 @@ impl CommandChecker<'_> {
                     })
             });
         if let Some(refusal) = refusal {
-            self.refuse("", refusal);
+            self.refuse(&refusal);
         }
     }
 
     /// Checks files and commands that code of an interpreter names.
-    fn guard_code(&mut self, invocation: &Invocation, programs: &[usize], state: &ShellState) {
-        let interprets = programs.iter().any(|at| {
-            let name = invocation.program(*at);
-            let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            INTERPRETERS.contains(&versionless)
-        });
+    fn guard_code(&mut self, invocation: &Invocation, programs: &[usize], state: &State) {
+        let interprets = programs
+            .iter()
+            .any(|at| programs::is_interpreter(&invocation.program(*at)));
         if !interprets || Effect::of(invocation, programs).reach == Reach::Nothing {
             return;
         }
         let texts = invocation.texts(1);
-        for text in texts.iter().chain(&state.stdin) {
+        for text in texts.iter().chain(&state.stdin.text) {
             if !text.contains(|c: char| c.is_whitespace() || "'\"`()".contains(c)) {
                 continue;
             }
-            for path in named_in_code(text) {
-                let path = ExpandedWord::quoted(&path);
+            for path in code::names("", text) {
+                let path = Field::quoted(&path);
                 self.guard_word(&path, &state.dirs, Reach::File, Change::Any);
             }
             if RUNS_PROGRAMS.iter().any(|word| text.contains(word)) {
@@ -284,18 +301,6 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// Checks a word of a command that cannot be parsed, and the commands that begin at any word.
-    pub(super) fn guard_rough_words(&mut self, words: &[String], dirs: &[PathBuf]) {
-        if self.guard.is_none() {
-            return;
-        }
-        for word in words {
-            let word = ExpandedWord::unquoted(word);
-            self.guard_word(&word, dirs, Reach::File, Change::Any);
-        }
-        self.guard_words(words.iter().map(String::as_str).collect());
-    }
-
     /// Checks the commands that begin at any of these words.
     fn guard_words(&mut self, words: Vec<&str>) {
         let Some(guarded) = &self.guard else { return };
@@ -306,30 +311,33 @@ impl CommandChecker<'_> {
             (end > at + 1).then(|| guarded.guard.run_refusal(&words[at..end]))?
         });
         if let Some(refusal) = refusal {
-            self.refuse("", refusal);
+            self.refuse(&refusal);
         }
     }
 
     /// Checks a path that a redirection writes.
-    pub(super) fn guard_redirection(&mut self, raw: &str, state: &ShellState) {
-        if self.guard.is_some() {
-            for field in self.expand(raw, state) {
-                self.guard_word(&field, &state.dirs, Reach::File, Change::Any);
-            }
-        }
+    pub(super) fn guard_redirection(&mut self, field: &Field, state: &State) {
+        self.guard_word(field, &state.dirs, Reach::File, Change::Any);
     }
 
     /// Checks everything that a word could name.
-    fn guard_word(&mut self, field: &ExpandedWord, dirs: &[PathBuf], reach: Reach, change: Change) {
-        if self.guard.is_none() || !self.denied.is_empty() {
+    fn guard_word(&mut self, field: &Field, dirs: &[PathBuf], reach: Reach, change: Change) {
+        if self.guard.is_none() || !self.judge.denied.is_empty() {
             return;
         }
         let mut paths: Vec<PathBuf> = Vec::new();
-        for piece in field.path_candidates() {
+        for piece in field.paths().iter().flat_map(|path| pieces(path)) {
             paths.extend(dirs.iter().map(|dir| dir.join(&piece)));
+            let value = piece.get(2..).filter(|_| piece.starts_with('-'));
+            paths.extend(
+                value
+                    .iter()
+                    .flat_map(|value| dirs.iter().map(move |dir| dir.join(value))),
+            );
         }
-        if field.has_pattern() {
-            paths.extend(self.matches(field, dirs));
+        if field.has_glob() {
+            let matches = self.judge.matches(field, dirs, false);
+            paths.extend(matches.into_iter().map(|(_, place)| place));
         }
         let Some(guarded) = &self.guard else { return };
         let paths = paths.iter().filter_map(|path| AbsPath::new(path));
@@ -337,7 +345,7 @@ impl CommandChecker<'_> {
             .into_iter()
             .find_map(|path| guarded.refusal(path.as_path(), reach, change));
         if let Some(refusal) = refusal {
-            self.refuse("", refusal);
+            self.refuse(&refusal);
         }
     }
 }
