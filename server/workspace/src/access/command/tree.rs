@@ -387,7 +387,8 @@ impl Filter {
             let is_glob = has(program.get("globs"), name);
             let excludes = style == Style::Git && has(program.get("exclude"), name);
             if is_glob || excludes {
-                let _ = globs.case_insensitive(name == "--iglob");
+                let ignores_case = name == "--iglob" || arguments.is_set("--glob-case-insensitive");
+                let _ = globs.case_insensitive(ignores_case);
                 has_globs |= globs
                     .add(&if excludes {
                         format!("!{value}")
