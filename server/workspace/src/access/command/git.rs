@@ -148,7 +148,7 @@ impl Git {
     /// Returns the top of the work tree that contains a folder.
     pub(super) fn top(&self, dirs: &[PathBuf]) -> Option<PathBuf> {
         let mut above = dirs.iter().flat_map(|dir| dir.ancestors());
-        let top = above.find(|top| gitignore_stack::index_of(top).is_some())?;
+        let top = above.find(|top| gitignore_stack::WorkTree::of(top).is_some())?;
         Some(top.to_path_buf())
     }
 
@@ -256,7 +256,7 @@ impl Git {
         let mut printed = Printed::default();
         let mut tops: Vec<PathBuf> = Vec::new();
         for dir in self.dirs(dirs) {
-            let is_work_tree = |top: &&Path| gitignore_stack::index_of(top).is_some();
+            let is_work_tree = |top: &&Path| gitignore_stack::WorkTree::of(top).is_some();
             let top = dir.ancestors().find(is_work_tree).map(Path::to_path_buf);
             let Some(top) = top.filter(|top| !tops.contains(top)) else {
                 continue;
