@@ -173,10 +173,13 @@ fn changed_rules_apply_at_once() {
     server.end();
 }
 
+#[cfg(unix)]
+type Replace = fn(&Path, &Path);
+
 /// Ways in which the path of a workspace folder comes to mean another folder. Each gets the folder
 /// and a fresh copy of it.
 #[cfg(unix)]
-const REPLACEMENTS: [(&str, fn(&Path, &Path)); 6] = [
+const REPLACEMENTS: [(&str, Replace); 6] = [
     ("control", |_, _| {}),
     ("removed and cloned again", |root, copy| {
         fs::remove_dir_all(root).unwrap();

@@ -268,7 +268,7 @@ fn read_regular(file: File, limit: u64) -> Option<Vec<u8>> {
 
 /// Opens a file of git without blocking if it is a named pipe.
 #[cfg(unix)]
-pub fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
 
@@ -280,6 +280,6 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(not(unix))]
-pub fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }

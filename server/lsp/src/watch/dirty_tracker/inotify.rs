@@ -515,7 +515,8 @@ mod tests {
     fn a_replaced_root_is_unknown() {
         use std::os::unix::fs::symlink;
 
-        let replace: [(&str, fn(&Path)); 5] = [
+        type Replace = fn(&Path);
+        let replace: [(&str, Replace); 5] = [
             ("removed", |top| {
                 fs::remove_dir_all(top.join("above/root")).unwrap();
                 fs::create_dir_all(top.join("above/root")).unwrap();
