@@ -1,5 +1,6 @@
 //! `sightline checkpoint`: checkpoints without an editor.
 
+mod adopt;
 mod confirmation;
 mod labels;
 mod output;

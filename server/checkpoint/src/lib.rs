@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! <data directory>/projects/<name>-<hash>/checkpoints.git   bare repository, readable by git
-//! <data directory>/projects/<name>-<hash>/state/            lock, stat cache, journal
+//! <data directory>/projects/<name>-<hash>/state/            lock, stat cache, journal, changes of restores, folder
 //! ```
 //!
 //! A checkpoint is a commit without parents. Its tree is the work tree, its message holds the
@@ -19,8 +19,9 @@
 //! - `worktree`: scanning the work tree, and the rules that select the captured files.
 //! - `create`, `list`, `prune` and `verify`: creating, finding and labelling, removing and verifying checkpoints.
 //! - `tree_diff` and [`diff`]: comparing checkpoints and the work tree.
-//! - [`restore`], [`cline_import`] and `remote`.
+//! - [`restore`], [`cline_import`], `remote` and `adopt`.
 
+mod adopt;
 mod checkpoints;
 pub mod cline_import;
 mod create;
@@ -42,6 +43,7 @@ mod tree_diff;
 mod verify;
 mod worktree;
 
+pub use adopt::MovedStore;
 pub use checkpoints::Checkpoints;
 pub use create::Request;
 pub use job::{Job, Progress, Settings};

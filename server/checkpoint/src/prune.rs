@@ -235,6 +235,7 @@ impl Checkpoints {
             }
             gc::tidy(&repository, u64::MAX, cancel)?;
         }
+        self.record_folder();
         // Not under the lock: the owner of the stat cache may be waiting for it.
         self.save_stat_cache()
     }

@@ -1,5 +1,6 @@
 //! `sightline checkpoint`: checkpoints without an editor.
 
+mod adopt;
 mod arguments;
 mod confirm;
 mod format;
@@ -43,6 +44,7 @@ use crate::{
     process::signals,
 };
 
+pub(super) use adopt::hint as moved_hint;
 pub(super) use arguments::Checkpoint;
 pub(super) use confirm::{ConfirmArgs, Proceed, ask, below_agent, confirm_below_agent};
 pub(super) use format::difference as colored_difference;
@@ -81,6 +83,10 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             for skipped in &created.skipped {
                 let (path, reason) = (one_line(&skipped.path), one_line(&skipped.reason));
                 print_message(&format!("skipped {path}: {reason}"));
+            }
+            let is_first = created.added == created.files;
+            if let Some(hint) = is_first.then(|| adopt::hint(&requests)).flatten() {
+                print_message(&hint);
             }
             Ok(DONE)
         }
@@ -170,6 +176,7 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             })?;
             Ok(if verified.ok { DONE } else { NEGATIVE })
         }
+        Checkpoint::Adopt(arguments) => adopt::adopt(&arguments),
         Checkpoint::Import { workspace, path } => import_checkpoints(&workspace, path.as_deref()),
         Checkpoint::Push { workspace, remote } => {
             transfer_checkpoints(&workspace, Direction::Push, &remote)
@@ -351,7 +358,7 @@ fn list(
             Some(task) if !list_all(requests)?.is_empty() => {
                 print_message(&format!("no checkpoints of task {}", one_line(&task)));
             }
-            _ => print_message(NONE_YET),
+            _ => print_message(&adopt::hint(requests).unwrap_or_else(|| NONE_YET.to_owned())),
         }
     }
     // A limited list still has the numbers of all steps.

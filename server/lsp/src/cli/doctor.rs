@@ -15,8 +15,10 @@ use sightline_workspace::{
 use super::{
     DONE, NEGATIVE, Workspace,
     agents::{AgentState, on_path, states},
-    checkpoints::size,
-    offline, print, print_json, uninstall,
+    checkpoints::{moved_hint, size},
+    offline, print, print_json,
+    requests::{Attached, Requests},
+    uninstall,
 };
 use crate::{
     error::Error,
@@ -63,7 +65,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     let files = ConfigFiles::read(config_file::user_file(), std::slice::from_ref(&root));
     let files = Arc::new(files);
     let settings = SettingsSources::default().set_files(files.clone()).0;
-    let findings = [
+    let mut findings = vec![
         program(),
         storage(workspace.storage.as_deref()),
         servers(workspace.storage.as_deref(), &root),
@@ -76,6 +78,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         watches(),
         editors(),
     ];
+    findings.extend(moved_checkpoints(workspace));
     let is_ok = findings.iter().all(|finding| finding.ok);
     if workspace.json {
         print_json(&Report {
@@ -109,6 +112,17 @@ fn storage(named: Option<&Path>) -> Finding {
             "change its owner or mode (chown, chmod 700), or set `storage.path` to another directory",
         ),
     }
+}
+
+/// Finds the checkpoints of this folder at another place.
+fn moved_checkpoints(workspace: &Workspace) -> Option<Finding> {
+    let found = moved_hint(&Requests::new(workspace, Attached { offline: true }))?;
+    let remedy = "run `sightline checkpoint adopt`";
+    Some(Finding::failed(
+        "checkpoints of a moved folder",
+        found,
+        remedy,
+    ))
 }
 
 /// Returns the sizes of the parts of a data directory, as ` (12 MiB: projects 11 MiB, ...)`.

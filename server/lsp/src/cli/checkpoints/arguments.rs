@@ -138,6 +138,8 @@ pub(in crate::cli) enum Checkpoint {
         #[arg(value_name = "PATH")]
         path: Option<PathBuf>,
     },
+    /// Take over the checkpoints of a folder that was moved here. Shows them and asks first.
+    Adopt(Adopt),
     /// Push the checkpoints to a git remote.
     Push {
         #[command(flatten)]
@@ -219,6 +221,18 @@ pub(in crate::cli) struct Undo {
     pub(super) force: bool,
     #[command(flatten)]
     pub(super) length: Length,
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Adopt {
+    #[command(flatten)]
+    pub(super) workspace: Workspace,
+    #[command(flatten)]
+    pub(super) confirm: ConfirmArgs,
+    /// Name or path of the store, as listed; by default, the only one whose folder no longer
+    /// exists and matches this folder.
+    #[arg(value_name = "STORE")]
+    pub(super) store: Option<PathBuf>,
 }
 
 #[derive(Args)]

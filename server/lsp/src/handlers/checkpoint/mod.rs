@@ -1,5 +1,6 @@
 //! The requests about checkpoints, one file per method; restores in `restore`.
 
+pub mod adopt;
 pub(crate) mod checkpoint_context;
 pub mod checkpoint_stats;
 pub mod create_checkpoint;
