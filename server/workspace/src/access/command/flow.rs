@@ -240,7 +240,9 @@ impl Checker<'_> {
         let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
         let printed = git.printed(&mut self.judge, &state.dirs, state.is_consumed, last);
         if printed.is_unknown {
-            self.refuse(&format!("{how} would print files that could not be determined in time; name the files or commits"));
+            self.refuse(&format!(
+                "{how} would print files that could not be determined; name the files or commits"
+            ));
         }
         self.deny_names(&printed.contents, &format!("{how} would print"));
         let mut output = Output {

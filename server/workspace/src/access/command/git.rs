@@ -435,7 +435,7 @@ impl Git {
                     || text.starts_with("-L");
                 if is_dropped && !(name == "-n" && self.subcommand != "grep") {
                     if has("-L -O --output -o --prefix --format --remote --exec", &text)
-                        && !(name == "--format")
+                        && name != "--format"
                     {
                         words.next();
                     }

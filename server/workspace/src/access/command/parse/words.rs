@@ -31,8 +31,7 @@ impl Parser<'_> {
     pub(super) fn parts(&mut self, ends: &str, is_quoted: bool) -> Result<Vec<Part>, ParseError> {
         let mut parts = Vec::new();
         let start = self.at;
-        loop {
-            let Some(next) = self.peek() else { break };
+        while let Some(next) = self.peek() {
             let is_word_end = next.is_whitespace() || ";&|()<>".contains(next);
             match next {
                 _ if ends.contains(next) => break,
