@@ -379,6 +379,31 @@ fn a_refusal_says_what_to_do_instead() {
         }
         assert!(!said.contains("Ask the user"), "{said}");
     }
+    let workspace = Workspace::new(&[
+        ("key.pem", "-----BEGIN PRIVATE KEY-----\n"),
+        ("a.ts", "a\n"),
+    ]);
+    for (tool, arguments, instead) in [
+        (
+            "Bash",
+            json!({ "command": "grep -rn x ." }),
+            "Run instead: grep --exclude",
+        ),
+        (
+            "Grep",
+            json!({ "pattern": "x" }),
+            r#"Search instead with glob: \"!key.pem\""#,
+        ),
+    ] {
+        let input = json!({
+            "cwd": workspace.root(), "tool_name": tool, "tool_input": arguments,
+        });
+        let said = hook_with(&workspace, "PreToolUse", "claude", &input.to_string(), &[]);
+        assert!(said.contains(instead), "{tool}: {said}");
+    }
+    // What the refusal names passes.
+    let arguments = json!({ "pattern": "x", "glob": "!key.pem" });
+    assert!(!refuses(&workspace, "Grep", &arguments));
 }
 
 #[test]
@@ -400,6 +425,16 @@ fn searches_are_refused_only_for_files_that_they_print() {
             "Grep",
             json!({ "pattern": "x", "output_mode": "count" }),
             false,
+        ),
+        (
+            "Grep",
+            json!({ "pattern": "x", "type": "ts", "output_mode": "content" }),
+            false,
+        ),
+        (
+            "Grep",
+            json!({ "pattern": "x", "type": "txt", "output_mode": "content" }),
+            true,
         ),
         ("read_many_files", json!({ "include": ["**/*.ts"] }), false),
         ("read_many_files", json!({ "include": ["*.ts"] }), false),
