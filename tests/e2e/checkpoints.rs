@@ -580,7 +580,7 @@ fn a_root_has_one_writer_and_other_requests_do_not_wait() {
     ] {
         server.call(&format!("sightline/{method}"), params);
     }
-    let prune = json!({ "root": "shop", "keep": 1 });
+    let prune = json!({ "root": "shop", "keep": 1, "labelled": true });
     let prune = server.start("sightline/pruneCheckpoints", prune).unwrap();
     server.call("sightline/listTasks", json!({}));
     assert_eq!(GATE.came(), 2);

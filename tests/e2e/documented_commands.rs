@@ -52,6 +52,8 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         .filter_map(|code| code.strip_prefix("sightline "))
         .filter(|code| !code.starts_with("--stdio") && !code.contains(['"', '\'', '$', '`']))
         .filter_map(|code| code.split(['#', '|', '<', ';', '&']).next())
+        // What follows is the command of another program.
+        .filter_map(|code| code.split(" -- ").next())
         .map(arguments)
         .collect()
 }

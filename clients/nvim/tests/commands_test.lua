@@ -28,7 +28,7 @@ test('the commands show the block and verdicts, and complete', function()
   editor:command('Sightline access')
   editor:wait_said('src/cart.py: allowed')
   editor:command('Sightline access !cat .env README.md')
-  has(editor:wait_screen('the command is denied'), '.env: `cat` would be given this path; ')
+  has(editor:wait_screen('the command is denied'), '.env: `cat` would read `.env`, which ')
   editor:press('q')
   -- The menu says what each does, and leaves out what cannot be done now.
   editor:press(':Sightline<CR>')

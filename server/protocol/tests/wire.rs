@@ -89,6 +89,7 @@ fn wires() -> Vec<Wire> {
         notification::<method::DidChangeContext>(),
         notification::<method::DidChangeAccessRules>(),
         notification::<method::DidChangeBridges>(),
+        notification::<method::DidChangeFiles>(),
         notification::<method::DidCreateCheckpoint>(),
     ]
 }

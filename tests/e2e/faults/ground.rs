@@ -153,6 +153,7 @@ impl Ground {
                 "--yes",
                 "--keep",
                 "1",
+                "--labelled",
             ],
             Act::Append => &["--stdio"],
         };

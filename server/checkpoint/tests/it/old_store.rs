@@ -201,6 +201,7 @@ fn an_old_store_is_pruned_and_extended() {
     let created = ground.create();
     let keep = Keep {
         newest: Some(2),
+        labelled: true,
         ..Keep::default()
     };
     let removed = prune(&keep);
