@@ -306,7 +306,8 @@ impl PatternSet {
         let mut originals = copies::originals(name).into_iter();
         originals.find_map(|original| {
             let [rule, _] = self.last_matches(&[parent, &original].concat());
-            rule.filter(|rule| !self.rules[*rule].is_negated)
+            // A copy of a rule file decides nothing. Line 0 is the rule that denies rule files.
+            rule.filter(|rule| !self.rules[*rule].is_negated && self.rules[*rule].line != 0)
         })
     }
 
