@@ -372,11 +372,9 @@ fn a_refusal_says_what_to_do_instead() {
             "cwd": workspace.root(), "tool_name": tool, "tool_input": arguments,
         });
         let said = hook_with(&workspace, "PreToolUse", "claude", &input.to_string(), &[]);
-        for part in
-            ["secret.txt is hidden by the user (.clineignore:1: secret.txt); continue without it."]
-        {
-            assert!(said.contains(part), "{tool}: {said}");
-        }
+        let part =
+            "secret.txt is hidden by the user (.clineignore:1: secret.txt); continue without it.";
+        assert!(said.contains(part), "{tool}: {said}");
         assert!(!said.contains("Ask the user"), "{said}");
     }
     let workspace = Workspace::new(&[

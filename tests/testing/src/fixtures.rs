@@ -12,6 +12,10 @@ pub const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/rec
 
 /// Returns the recording `name`, such as `cline/ignore.json`. Prints the reason and returns
 /// `None` if it is not available.
+#[allow(
+    clippy::explicit_write,
+    reason = "`eprintln` is shown for failed tests only"
+)]
 pub fn load(name: &str) -> Option<serde_json::Value> {
     let other = env::var_os("SIGHTLINE_FIXTURES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
@@ -19,7 +23,6 @@ pub fn load(name: &str) -> Option<serde_json::Value> {
     );
     let candidates = [Path::new(RECORDED).join(name), other.join(name)];
     let Some(path) = candidates.iter().find(|path| path.exists()) else {
-        // Not `println`, which the test runner shows for failed tests only.
         let reason = format!("skipped: no recording {name} in {}", other.display());
         writeln!(io::stderr(), "{reason}; set SIGHTLINE_FIXTURES").unwrap();
         return None;

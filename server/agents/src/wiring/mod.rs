@@ -1,5 +1,5 @@
 //! What keeps the hooks in force, which agents may not change: the files that
-//! [`install`](crate::install) writes, files that switch hooks off, our own configuration and
+//! [`crate::install`] writes, files that switch hooks off, our own configuration and
 //! data, and the program. [`commands`] lists the commands that agents may run of our own program.
 //!
 //! An agent that could change one of these would no longer be checked, in the same session.

@@ -214,7 +214,8 @@ fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
         );
         Error::new(ErrorKind::NotFound, why)
     };
-    if !is_last && !(is_hex && (4..40).contains(&digits.len())) {
+    let is_prefix = is_hex && (4..40).contains(&digits.len());
+    if !is_last && !is_prefix {
         return Err(unknown());
     }
     let begins = digits.to_ascii_lowercase();

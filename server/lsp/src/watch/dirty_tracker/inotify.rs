@@ -516,7 +516,7 @@ mod tests {
         use std::os::unix::fs::symlink;
 
         type Replace = fn(&Path);
-        let replace: [(&str, Replace); 5] = [
+        let replacements: [(&str, Replace); 5] = [
             ("removed", |top| {
                 fs::remove_dir_all(top.join("above/root")).unwrap();
                 fs::create_dir_all(top.join("above/root")).unwrap();
@@ -540,7 +540,7 @@ mod tests {
                 symlink("other", top.join("above")).unwrap();
             }),
         ];
-        for (how, replace) in replace {
+        for (how, replace) in replacements {
             let scratch = tempfile::tempdir().unwrap();
             let top = fs::canonicalize(scratch.path()).unwrap();
             let root = top.join("above/root");
