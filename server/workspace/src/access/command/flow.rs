@@ -198,7 +198,7 @@ impl Checker<'_> {
 
     /// Runs `git`.
     pub(super) fn git(&mut self, words: &[Field], state: &mut State) -> Output {
-        let git = Git::new(words);
+        let git = Git::new(words, |name| state.variables.get(name).map(Vec::as_slice));
         let dirs = git.dirs(&state.dirs);
         // `-c alias.x='!cat .env'`, `rebase -x 'cat .env'`
         for pair in words.windows(2) {
@@ -226,6 +226,11 @@ impl Checker<'_> {
         }
         if let Some(command) = git.command() {
             return self.run(command, &mut state.clone());
+        }
+        if let Some(command) = git.without_repository(&dirs) {
+            let mut inner = state.clone();
+            inner.dirs.clone_from(&dirs);
+            self.run(&command, &mut inner);
         }
         let how = format!("`git {}`", git.subcommand);
         let program = format!("git {}", git.subcommand);

@@ -1,32 +1,26 @@
 //! Finds the denied files that a git command would print, by asking git for their names.
 //!
-//! The same command runs with `--name-only`, without the user's and the system's configuration, and
-//! without pagers, filters, text conversion, hooks and the file system monitor. It is given little
-//! time; a command that takes longer is judged by the files that git tracks.
+//! The same command runs with `--name-only` and those of its options that are known to start no program
+//! and write no file. With another option, or if git takes too long, the command is judged by the files
+//! that git tracks.
 
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+mod grep;
+mod options;
+mod repository;
+
+use std::path::{Component, Path, PathBuf};
 
 use super::{
     expand::Field,
-    judge::{DeniedName, Fix, Judge},
+    judge::{DeniedName, Judge},
     programs::{GLOBAL_VALUES, Use, has},
 };
+use options::{ARCHIVE, DIFF, GREP, LIST, Question};
+use repository::{Repository, git, output};
+
 use crate::{gitignore_stack, path::AbsPath};
 
-/// Time for one git process.
-const MAX_TIME: Duration = Duration::from_secs(1);
-/// Maximum output of one git process, in bytes.
-const MAX_OUTPUT: u64 = 32 << 20;
-/// Maximum denied files whose contents `git grep` is asked for.
-const MAX_GREPPED: usize = 200;
-/// Maximum repositories of one command.
+/// Maximum folders in which git is asked about one command.
 const MAX_DIRS: usize = 4;
 
 /// Options of subcommands whose value is not a path.
@@ -45,22 +39,27 @@ const OTHERS: &str = "add commit blame annotate cat-file config apply am notes s
                       fast-export show-ref show-branch symbolic-ref commit-tree write-tree read-tree maintenance lfs \
                       range-diff credential daemon send-email request-pull instaweb replace rerere";
 /// Options with which git prints contents.
-const PATCH: &str = "-p -u --patch --unified --patch-with-stat --patch-with-raw --binary -c --cc --dd --remerge-diff \
+const PATCH: &str = "-p -u -U --patch --unified --patch-with-stat --patch-with-raw --binary -c --cc --dd --remerge-diff \
                      --diff-merges --check --word-diff --color-words -W --function-context -L";
 /// Options with which git prints names or numbers only.
 const NAMES_ONLY: &str = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch \
                           --quiet --compact-summary --exit-code-only";
-/// Options that are not passed on: they change the output, write a file or start a program.
-const DROPPED: &str = "--graph --oneline --format --pretty --output -O --ext-diff --textconv --color --abbrev --full-index -z \
-                       --show-signature --submodule --open-files-in-pager --line-prefix --exit-code --no-index --ext-grep \
-                       --color-moved --ita-visible-in-index --patch-with-stat --interactive -i --no-color --src-prefix \
-                       --dst-prefix --no-prefix --left-right --decorate --show-notes --notes --heading --break -n \
-                       --relative --recurse-submodules";
+/// Global options that change the meaning of pathspecs.
+const PATHSPEC_MEANINGS: &str =
+    "--literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs";
+/// Variables that select other contents, or change what is printed.
+const OTHER_SELECTIONS: &str = "GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \
+                                GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS \
+                                GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS";
 
 /// A git command.
 pub(super) struct Git {
-    /// Options before the subcommand that select a folder or repository.
+    /// Options before the subcommand that select a folder.
     globals: Vec<String>,
+    /// Options that select the repository and the meaning of pathspecs.
+    selection: Vec<String>,
+    /// Whether the repository is selected in a way that the check does not follow.
+    is_elsewhere: bool,
     pub(super) subcommand: String,
     words: Vec<Field>,
 }
@@ -81,7 +80,7 @@ enum Kind {
     /// It prints none.
     Nothing,
     /// A command with `--name-only`.
-    NameOnly(Vec<String>),
+    NameOnly(Vec<&'static str>),
     Grep,
     /// The files of a tree.
     Tree,
@@ -90,34 +89,62 @@ enum Kind {
 }
 
 impl Git {
-    /// Parses the words after `git`.
-    pub(super) fn new(words: &[Field]) -> Self {
-        let mut globals = Vec::new();
-        let mut at = 1;
-        while let Some(text) = words
-            .get(at)
-            .map(Field::text)
-            .filter(|text| text.starts_with('-'))
-        {
-            let value = words.get(at + 1).map(Field::text);
-            let selects = |name: &str| has("-C --git-dir --work-tree", name);
-            if has(GLOBAL_VALUES, &text) {
-                if selects(&text) {
-                    globals.push(text);
-                    globals.extend(value);
-                }
-                at += 2;
-            } else {
-                if selects(text.split('=').next().unwrap_or_default()) {
-                    globals.push(text);
-                }
-                at += 1;
+    /// Parses the words after `git`. `variable`: the values that an environment variable may have.
+    pub(super) fn new<'v>(words: &[Field], variable: impl Fn(&str) -> Option<&'v [Field]>) -> Self {
+        let mut git = Self {
+            globals: Vec::new(),
+            selection: Vec::new(),
+            is_elsewhere: OTHER_SELECTIONS
+                .split_ascii_whitespace()
+                .any(|name| variable(name).is_some()),
+            subcommand: String::new(),
+            words: Vec::new(),
+        };
+        for (name, option) in [("GIT_DIR", "--git-dir"), ("GIT_WORK_TREE", "--work-tree")] {
+            for value in variable(name).unwrap_or_default() {
+                git.is_elsewhere |= git.selection.iter().any(|known| known.starts_with(option));
+                git.select(option, Some(value));
             }
         }
-        Self {
-            globals,
-            subcommand: words.get(at).map(Field::text).unwrap_or_default(),
-            words: words.get(at + 1..).unwrap_or_default().to_vec(),
+        let mut at = 1;
+        while let Some((word, text)) = words
+            .get(at)
+            .map(|word| (word, word.text()))
+            .filter(|(_, text)| text.starts_with('-'))
+        {
+            let value = words.get(at + 1);
+            let (name, attached) = match text.split_once('=') {
+                Some((name, _)) => (name, Some(word.skip(name.chars().count() + 1))),
+                None => (text.as_str(), None),
+            };
+            match name {
+                "-C" => {
+                    git.globals.push(text.clone());
+                    git.globals.extend(value.map(Field::text));
+                }
+                "--git-dir" | "--work-tree" => git.select(name, attached.as_ref().or(value)),
+                "-c" | "--config-env" => {
+                    let setting = attached.as_ref().or(value).map(Field::text);
+                    let setting = setting.unwrap_or_default().to_ascii_lowercase();
+                    git.is_elsewhere |= ["core.worktree", "core.bare", "include"]
+                        .iter()
+                        .any(|start| setting.starts_with(start));
+                }
+                "--bare" => git.is_elsewhere = true,
+                _ if has(PATHSPEC_MEANINGS, name) => git.selection.push(text.clone()),
+                _ => {}
+            }
+            at += if has(GLOBAL_VALUES, &text) { 2 } else { 1 };
+        }
+        git.subcommand = words.get(at).map(Field::text).unwrap_or_default();
+        git.words = words.get(at + 1..).unwrap_or_default().to_vec();
+        git
+    }
+
+    fn select(&mut self, option: &str, value: Option<&Field>) {
+        match value.and_then(Field::known) {
+            Some(value) => self.selection.push(format!("{option}={value}")),
+            None => self.is_elsewhere = true,
         }
     }
 
@@ -129,7 +156,6 @@ impl Git {
                 dirs = dirs.iter().map(|dir| dir.join(&pair[1])).collect();
             }
         }
-        dirs.truncate(MAX_DIRS);
         dirs
     }
 
@@ -147,9 +173,9 @@ impl Git {
 
     /// Returns the top of the work tree that contains a folder.
     pub(super) fn top(&self, dirs: &[PathBuf]) -> Option<PathBuf> {
-        let mut above = dirs.iter().flat_map(|dir| dir.ancestors());
-        let top = above.find(|top| gitignore_stack::WorkTree::of(top).is_some())?;
-        Some(top.to_path_buf())
+        dirs.iter()
+            .find_map(|dir| top_of(dir))
+            .map(Path::to_path_buf)
     }
 
     /// Returns the command that an alias stands for.
@@ -160,7 +186,7 @@ impl Git {
         if is_known || self.subcommand.is_empty() {
             return None;
         }
-        let mut command = Command::new("git");
+        let mut command = git();
         let key = format!("alias.{}", self.subcommand);
         command
             .current_dir(dirs.first()?)
@@ -171,6 +197,56 @@ impl Git {
             Some(script) => script.to_owned(),
             None => format!("git {text}"),
         })
+    }
+
+    /// Returns the words of a command that does the same without a repository: `git diff --no-index` is
+    /// `diff -r`, `git grep --no-index` is `grep -r`.
+    pub(super) fn without_repository(&self, dirs: &[PathBuf]) -> Option<Vec<Field>> {
+        let name = self.subcommand.as_str();
+        if !has("diff grep", name) {
+            return None;
+        }
+        let is_given = |word: &Field| {
+            let text = word.text();
+            text.len() > "--no-".len() && "--no-index".starts_with(&text)
+        };
+        let dashes = self.words.iter().position(|word| word.text() == "--");
+        let (before, after) = self.words.split_at(dashes.unwrap_or(self.words.len()));
+        let operands = || {
+            let before = before.iter().filter(|word| !word.text().starts_with('-'));
+            before.chain(after.iter().skip(1))
+        };
+        let is_outside = |word: &Field| {
+            let text = word.text();
+            self.selection.is_empty()
+                && dirs.iter().any(|dir| {
+                    let path = AbsPath::new(&dir.join(&text));
+                    let top = top_of(dir);
+                    Path::new(&text).components().any(|part| {
+                        matches!(
+                            part,
+                            Component::RootDir | Component::ParentDir | Component::Prefix(_)
+                        )
+                    }) && path
+                        .is_some_and(|path| top.is_none_or(|top| !path.as_path().starts_with(top)))
+                })
+        };
+        let has_no_work_tree =
+            self.selection.is_empty() && dirs.iter().any(|dir| top_of(dir).is_none());
+        let applies = before.iter().any(is_given)
+            || has_no_work_tree
+            || name == "diff" && operands().count() == 2 && operands().any(is_outside);
+        if !applies {
+            return None;
+        }
+        let mut words = vec![Field::quoted(name), Field::quoted("-r")];
+        if name == "diff" {
+            words.push(Field::quoted("--"));
+            words.extend(operands().cloned());
+        } else {
+            words.extend(self.words.iter().filter(|word| !is_given(word)).cloned());
+        }
+        Some(words)
     }
 
     /// Returns what git does with its operands.
@@ -254,16 +330,24 @@ impl Git {
         fix: usize,
     ) -> Printed {
         let mut printed = Printed::default();
-        let mut tops: Vec<PathBuf> = Vec::new();
-        for dir in self.dirs(dirs) {
-            let is_work_tree = |top: &&Path| gitignore_stack::WorkTree::of(top).is_some();
-            let top = dir.ancestors().find(is_work_tree).map(Path::to_path_buf);
-            let Some(top) = top.filter(|top| !tops.contains(top)) else {
-                continue;
-            };
-            tops.push(top.clone());
-            let repository = Repository::new(&dir, &top, fix);
-            self.printed_in(judge, &repository, lists, &mut printed);
+        let lists = lists && has("ls-files ls-tree", &self.subcommand);
+        if !lists && matches!(self.kind(), Kind::Nothing) {
+            return printed;
+        }
+        let mut dirs = self.dirs(dirs);
+        dirs.sort();
+        dirs.dedup();
+        dirs.retain(|dir| !self.selection.is_empty() || top_of(dir).is_some());
+        printed.is_unknown = dirs.len() > MAX_DIRS || self.is_elsewhere;
+        if printed.is_unknown {
+            return printed;
+        }
+        for dir in &dirs {
+            let top = top_of(dir).unwrap_or(dir);
+            match Repository::new(dir, top, &self.selection, fix) {
+                Some(repository) => self.printed_in(judge, &repository, lists, &mut printed),
+                None => printed.is_unknown = true,
+            }
         }
         printed
     }
@@ -275,125 +359,170 @@ impl Git {
         lists: bool,
         printed: &mut Printed,
     ) {
-        if lists && has("ls-files ls-tree", &self.subcommand) {
+        if lists {
             let options = ["-z", "--full-name"].map(str::to_owned);
-            let words = self.passed("-z --full-name -s --stage -t -v");
-            if let Some(paths) = repository.run(&self.subcommand, &options, &words) {
-                // The lines of `ls-tree` begin with the mode and the id.
-                let path = |line: &String| line.rsplit('\t').next().unwrap_or_default().to_owned();
-                printed
-                    .names
-                    .extend(repository.denied(judge, &paths.iter().map(path).collect::<Vec<_>>()));
-            }
+            let paths = match self.question() {
+                Some(question) => repository.run(&self.subcommand, &options, &question.words),
+                None => repository.files(&self.pathspecs(), true),
+            };
+            let Some(paths) = paths else {
+                printed.is_unknown = true;
+                return;
+            };
+            // The lines of `ls-tree` begin with the mode and the id.
+            let path = |line: &String| line.rsplit('\t').next().unwrap_or_default().to_owned();
+            printed
+                .names
+                .extend(repository.denied(judge, &paths.iter().map(path).collect::<Vec<_>>()));
             return;
         }
         let has_unknown = self.words.iter().any(Field::has_unknown);
-        let (subcommand, options) = match self.kind() {
+        let kind = self.kind();
+        let (command, options) = match &kind {
             Kind::Nothing => return,
             Kind::Tracked => return self.tracked(judge, repository, printed),
             _ if has_unknown => return self.tracked(judge, repository, printed),
             Kind::Grep => return self.grep(judge, repository, printed),
-            Kind::Tree => (
-                "ls-tree",
-                ["-r", "-z", "--name-only", "--full-tree"]
-                    .map(str::to_owned)
-                    .to_vec(),
-            ),
+            Kind::Tree => (vec!["ls-tree"], "-r -z --name-only --full-tree".to_owned()),
             Kind::NameOnly(command) => {
-                let mut options: Vec<String> = [
-                    "--name-only",
-                    "-z",
-                    "--no-ext-diff",
-                    "--no-textconv",
-                    "--no-relative",
-                    "--ignore-submodules=all",
-                ]
-                .map(str::to_owned)
-                .to_vec();
-                if has("log show whatchanged reflog stash", &command[0]) {
-                    options.push("--format=".to_owned());
+                let mut options = "--name-only -z --no-ext-diff --no-textconv --no-relative \
+                                   --ignore-submodules=all"
+                    .to_owned();
+                if has("log show whatchanged reflog stash", command[0]) {
+                    options.push_str(" --format=");
                 }
-                let subcommand = command[0].clone();
-                options.splice(0..0, command[1..].iter().cloned());
-                return match repository.run(&subcommand, &options, &self.passed(DROPPED)) {
-                    Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
-                    None => self.tracked(judge, repository, printed),
-                };
+                (command.clone(), options)
             }
         };
-        match repository.run(
-            subcommand,
-            &options,
-            &self.passed(
-                "--format -o --output --prefix -v --worktree-attributes --remote --exec --add-file",
-            ),
-        ) {
+        let options: Vec<String> = command[1..]
+            .iter()
+            .copied()
+            .chain(options.split_ascii_whitespace())
+            .map(str::to_owned)
+            .collect();
+        let paths = self
+            .question()
+            .and_then(|question| repository.run(command[0], &options, &question.words));
+        match paths {
             Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
             None => self.tracked(judge, repository, printed),
         }
     }
 
+    /// Returns what git can be asked with. `None` if an option is not known to be harmless.
+    fn question(&self) -> Option<Question> {
+        let mut words: Vec<String> = self.words.iter().map(Field::text).collect();
+        let options = match self.subcommand.as_str() {
+            "grep" => GREP,
+            "archive" => ARCHIVE,
+            "ls-files" | "ls-tree" => LIST,
+            "stash" => {
+                if words
+                    .first()
+                    .is_some_and(|word| has("show list push save", word))
+                {
+                    words.remove(0);
+                }
+                DIFF
+            }
+            _ => DIFF,
+        };
+        let mut question = options.question(words.into_iter())?;
+        if !has("archive ls-tree", &self.subcommand) {
+            let dashes = question.words.iter().position(|word| word == "--");
+            let mut at = 0..;
+            // An object is checked by its path.
+            question.words.retain(|word| {
+                let is_operand = at.next() < dashes.or(Some(usize::MAX));
+                !is_operand || object_path(word).is_none()
+            });
+        }
+        Some(question)
+    }
+
     fn kind(&self) -> Kind {
         let texts: Vec<String> = self.words.iter().map(Field::text).collect();
+        // Abbreviations and clusters count.
         let is_set = |names: &str| {
             let before_paths = texts.iter().take_while(|text| *text != "--");
             before_paths.into_iter().any(|text| {
                 let name = text.split('=').next().unwrap_or(text);
-                has(names, name)
-                    || (text.starts_with("-U") && has(names, "-u"))
-                    || (text.starts_with("-L") && has(names, "-L"))
+                names.split_ascii_whitespace().any(|known| {
+                    if name.starts_with("--") {
+                        name.len() > 2 && known.starts_with(name)
+                    } else {
+                        known.len() == 2
+                            && name.starts_with('-')
+                            && name
+                                .split(['m', 'F', 'C', 't'])
+                                .next()
+                                .is_some_and(|letters| letters.contains(&known[1..]))
+                    }
+                })
             })
         };
-        let command =
-            |words: &[&str]| Kind::NameOnly(words.iter().map(|word| (*word).to_owned()).collect());
-        let is_patch = is_set(PATCH);
-        let only_names = is_set(NAMES_ONLY) && !is_patch;
+        let question = self.question();
+        let has_option = |names: &str| {
+            question
+                .as_ref()
+                .is_some_and(|question| question.names.iter().any(|name| has(names, name)))
+        };
+        let command = |words: &[&'static str]| Kind::NameOnly(words.to_vec());
+        let is_patch = has_option(PATCH);
+        let only_names = has_option(NAMES_ONLY) && !is_patch;
+        let first = texts.first().map_or("", String::as_str);
         match self.subcommand.as_str() {
-            _ if is_set("--help") => Kind::Nothing,
-            "diff" if is_set("--no-index") => Kind::Nothing,
-            name @ ("diff" | "show") if !only_names => {
+            _ if texts.iter().any(|text| text == "--help") => Kind::Nothing,
+            "reflog" if has("expire delete exists drop", first) => Kind::Nothing,
+            "stash" if !has("show list", first) && is_set("-p --patch") => command(&["diff"]),
+            "stash" if !has("show list", first) => Kind::Nothing,
+            "diff" | "show" | "difftool" | "diff-tree" | "diff-index" | "diff-files" | "log"
+            | "reflog" | "whatchanged" | "stash" | "grep"
+                if question.is_none() =>
+            {
+                Kind::Tracked
+            }
+            // [`Self::without_repository`] judges these.
+            "diff" | "grep" if has_option("--no-index") => Kind::Nothing,
+            "diff" if !only_names => command(&["diff"]),
+            "show" if !only_names => {
                 // A single object is checked by its path.
                 let mut operands = texts
                     .iter()
                     .filter(|text| !text.starts_with('-'))
                     .peekable();
-                let is_object = name == "show"
-                    && operands.peek().is_some()
-                    && operands.all(|text| object_path(text).is_some());
+                let is_object =
+                    operands.peek().is_some() && operands.all(|text| object_path(text).is_some());
                 if is_object {
                     Kind::Nothing
                 } else {
-                    command(&[name])
+                    command(&["show"])
                 }
             }
             "difftool" => command(&["diff"]),
             "range-diff" | "fast-export" | "bundle" | "format-patch" => Kind::Tracked,
-            name @ ("diff-tree" | "diff-index" | "diff-files" | "log" | "reflog"
-            | "whatchanged")
-                if is_patch =>
-            {
-                command(&[name])
-            }
-            "stash" if is_patch => match texts.first().map(String::as_str) {
-                Some(name @ ("show" | "list")) => command(&["stash", name]),
-                _ => command(&["diff"]),
-            },
+            "diff-tree" if is_patch => command(&["diff-tree"]),
+            "diff-index" if is_patch => command(&["diff-index"]),
+            "diff-files" if is_patch => command(&["diff-files"]),
+            "log" if is_patch => command(&["log"]),
+            "reflog" if is_patch => command(&["reflog"]),
+            "whatchanged" if is_patch => command(&["whatchanged"]),
+            "stash" if is_patch && first == "show" => command(&["stash", "show"]),
+            "stash" if is_patch => command(&["stash", "list"]),
             "add" | "checkout" | "restore" | "reset"
                 if is_set("-p --patch -i --interactive -e --edit") =>
             {
                 Kind::Tracked
             }
-            "commit" | "status" if is_set("-p --patch -v --verbose -vv --interactive") => {
-                Kind::Tracked
-            }
+            "commit" | "status" if is_set("-p --patch -v --verbose --interactive") => Kind::Tracked,
             "grep"
-                if !is_set(
+                if !has_option(
                     "-l -L -c -q --files-with-matches --name-only --files-without-match --count --quiet",
                 ) =>
             {
                 Kind::Grep
             }
-            "archive" if !is_set("-l --list") => Kind::Tree,
+            "archive" if !has_option("-l --list") => Kind::Tree,
             "cat-file" => {
                 let names_elsewhere = texts.iter().any(|text| {
                     text.starts_with("--batch")
@@ -412,49 +541,11 @@ impl Git {
         }
     }
 
-    /// Returns the words after the subcommand without options that must not be passed on.
-    fn passed(&self, dropped: &str) -> Vec<String> {
-        let mut passed = Vec::new();
-        let mut ended = false;
-        let mut words = self.words.iter().map(Field::text).peekable();
-        if self.subcommand == "stash" {
-            words.next_if(|text| matches!(text.as_str(), "show" | "list" | "push" | "save"));
-        }
-        while let Some(text) = words.next() {
-            let name = text.split('=').next().unwrap_or(&text);
-            let is_option = !ended && text.starts_with('-');
-            ended |= text == "--";
-            if is_option && text != "--" {
-                let is_patch =
-                    has(PATCH, name) && !has("-c --cc --dd --remerge-diff --diff-merges", name);
-                let is_dropped = has(dropped, name)
-                    || is_patch
-                    || has(NAMES_ONLY, name)
-                    || text.starts_with("-U")
-                    || text.starts_with("-O")
-                    || text.starts_with("-L");
-                if is_dropped && !(name == "-n" && self.subcommand != "grep") {
-                    if has("-L -O --output -o --prefix --format --remote --exec", &text)
-                        && name != "--format"
-                    {
-                        words.next();
-                    }
-                    continue;
-                }
-            } else if !ended
-                && object_path(&text).is_some()
-                && !has("archive ls-tree", &self.subcommand)
-            {
-                continue;
-            }
-            passed.push(text);
-        }
-        passed
-    }
-
     /// Judges a command by the tracked files that its pathspecs match.
     fn tracked(&self, judge: &mut Judge<'_>, repository: &Repository, printed: &mut Printed) {
-        match repository.tracked(&self.pathspecs()) {
+        // Another spelling of `--untracked`.
+        let reads_others = self.subcommand == "grep" && self.question().is_none();
+        match repository.files(&self.pathspecs(), reads_others) {
             Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
             None => printed.is_unknown = true,
         }
@@ -468,89 +559,12 @@ impl Git {
             None => texts.into_iter().filter(|text| excludes(text)).collect(),
         }
     }
-
-    /// `git grep` prints lines of the files that match. Only denied files are searched.
-    fn grep(&self, judge: &mut Judge<'_>, repository: &Repository, printed: &mut Printed) {
-        let words = self.passed(DROPPED);
-        let dashes = words.iter().position(|text| text == "--");
-        let (before, after) = words.split_at(dashes.unwrap_or(words.len()));
-        let mut specs: Vec<String> = after.iter().skip(1).cloned().collect();
-        let mut options = Vec::new();
-        let mut revisions = Vec::new();
-        let mut needs_pattern = !before
-            .iter()
-            .any(|text| text.starts_with("-e") || text.starts_with("-f"));
-        let mut texts = before.iter();
-        while let Some(text) = texts.next() {
-            if text.starts_with('-') {
-                options.push(text.clone());
-                if has("-e -f -m --max-count -A -B -C --max-depth --threads", text) {
-                    options.extend(texts.next().cloned());
-                }
-            } else if std::mem::take(&mut needs_pattern) {
-                options.extend(["-e".to_owned(), text.clone()]);
-            } else if dashes.is_none()
-                && (text.starts_with(':')
-                    || text.contains('*')
-                    || repository.dir.join(text).exists())
-            {
-                specs.push(text.clone());
-            } else {
-                revisions.push(text.clone());
-            }
-        }
-        let forms = [
-            "-l",
-            "-z",
-            "--full-name",
-            "--no-textconv",
-            "--no-recurse-submodules",
-        ]
-        .map(str::to_owned);
-        if !revisions.is_empty() || has_any(&options, "--untracked --no-index --cached") {
-            let mut all = options;
-            all.extend(revisions);
-            all.push("--".to_owned());
-            all.extend(specs);
-            let found = repository.run("grep", &forms, &all);
-            let paths = found.unwrap_or_default();
-            let path = |text: &String| text.rsplit(':').next().unwrap_or_default().to_owned();
-            let paths: Vec<String> = paths.iter().map(path).collect();
-            printed.contents.extend(repository.denied(judge, &paths));
-            return;
-        }
-        let specs = if specs.iter().all(|spec| excludes(spec)) {
-            [vec![".".to_owned()], specs].concat()
-        } else {
-            specs
-        };
-        let Some(tracked) = repository.tracked(&specs) else {
-            printed.is_unknown = true;
-            return;
-        };
-        let denied = repository.denied(judge, &tracked);
-        if denied.is_empty() {
-            return;
-        }
-        let mut all = options;
-        all.push("--".to_owned());
-        all.extend(
-            denied
-                .iter()
-                .take(MAX_GREPPED)
-                .map(|name| format!(":(top,literal){}", name.path)),
-        );
-        match repository.run("grep", &forms, &all) {
-            Some(paths) if denied.len() <= MAX_GREPPED => {
-                printed.contents.extend(repository.denied(judge, &paths))
-            }
-            _ => printed.contents.extend(denied),
-        }
-    }
 }
 
-fn has_any(texts: &[String], names: &str) -> bool {
-    texts.iter().any(|text| has(names, text))
+/// Returns the top of the work tree that contains a folder.
+fn top_of(dir: &Path) -> Option<&Path> {
+    dir.ancestors()
+        .find(|top| gitignore_stack::WorkTree::of(top).is_some())
 }
 
 /// Returns whether a pathspec leaves out files: `:!path`, `:^path`, `:(exclude)path`.
@@ -578,168 +592,4 @@ fn object_path(text: &str) -> Option<&str> {
     let path = path.trim_start_matches('/');
     // `:0:path` names a stage.
     Some(path.split_once(':').map_or(path, |(_, path)| path))
-}
-
-/// A repository, and how git runs in it.
-struct Repository {
-    dir: PathBuf,
-    top: PathBuf,
-    /// Settings that disable the filters of the repository.
-    settings: Vec<String>,
-    /// Where to add a pathspec to the command, or 0.
-    fix: usize,
-}
-
-impl Repository {
-    fn new(dir: &Path, top: &Path, fix: usize) -> Self {
-        let mut repository = Self {
-            dir: dir.to_path_buf(),
-            top: top.to_path_buf(),
-            settings: Vec::new(),
-            fix,
-        };
-        let keys = repository.run(
-            "config",
-            &["--list", "--name-only", "-z"].map(str::to_owned),
-            &[],
-        );
-        for key in keys.unwrap_or_default() {
-            let Some(driver) = key
-                .strip_prefix("filter.")
-                .and_then(|key| key.rsplit_once('.'))
-            else {
-                continue;
-            };
-            let value = if driver.1 == "required" { "false" } else { "" };
-            repository.settings.push(format!("{key}={value}"));
-        }
-        repository
-    }
-
-    /// Runs git and returns the fields of its output. `None` if it fails or takes too long.
-    fn run(&self, subcommand: &str, options: &[String], words: &[String]) -> Option<Vec<String>> {
-        let mut command = Command::new("git");
-        for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"GIT_") {
-                command.env_remove(name);
-            }
-        }
-        for (name, value) in [
-            ("GIT_CONFIG_NOSYSTEM", "1"),
-            (
-                "GIT_CONFIG_GLOBAL",
-                if cfg!(windows) { "NUL" } else { "/dev/null" },
-            ),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_ATTR_NOSYSTEM", "1"),
-            ("LC_ALL", "C"),
-        ] {
-            command.env(name, value);
-        }
-        for setting in [
-            "safe.directory=*",
-            "core.fsmonitor=false",
-            "core.hooksPath=/dev/null",
-            "core.attributesFile=/dev/null",
-            "log.showSignature=false",
-            "submodule.recurse=false",
-        ] {
-            command.args(["-c", setting]);
-        }
-        for setting in &self.settings {
-            command.args(["-c", setting]);
-        }
-        command
-            .current_dir(&self.dir)
-            .arg("--no-pager")
-            .arg(subcommand)
-            .args(options)
-            .args(words);
-        let bytes = output(command)?;
-        let fields = bytes.split(|byte| *byte == 0);
-        let texts = fields.map(|field| {
-            String::from_utf8_lossy(field)
-                .trim_start_matches('\n')
-                .to_owned()
-        });
-        Some(texts.filter(|text| !text.is_empty()).collect())
-    }
-
-    /// Returns the tracked files that pathspecs match; all of them without any.
-    fn tracked(&self, specs: &[String]) -> Option<Vec<String>> {
-        let mut words = vec!["--".to_owned()];
-        if specs.iter().all(|spec| excludes(spec)) {
-            words.push(":/".to_owned());
-        }
-        words.extend(specs.iter().cloned());
-        self.run(
-            "ls-files",
-            &["-z", "--full-name"].map(str::to_owned),
-            &words,
-        )
-    }
-
-    /// Returns the denied ones of paths relative to the top of the work tree.
-    fn denied(&self, judge: &Judge<'_>, paths: &[String]) -> Vec<DeniedName> {
-        let mut names: Vec<DeniedName> = Vec::new();
-        let is_top = std::fs::canonicalize(&self.dir).ok() == std::fs::canonicalize(&self.top).ok();
-        let spec = if is_top { "':!{}'" } else { "':!/{}'" };
-        for path in paths {
-            let place = self.top.join(path);
-            let denial =
-                AbsPath::new(&place).and_then(|place| judge.view.denial_of(&place, || false));
-            // Rule files contain no secrets.
-            let denial =
-                denial.filter(|denial| denial.rule.as_ref().is_none_or(|rule| rule.line > 0));
-            let is_new = |denial: &crate::access::Denial| {
-                !names
-                    .iter()
-                    .any(|name| name.path == *path && name.denial.rule == denial.rule)
-            };
-            if let Some(denial) = denial.filter(|denial| is_new(denial)) {
-                names.push(DeniedName {
-                    path: path.clone(),
-                    place,
-                    is_dir: false,
-                    denial,
-                    fix: (self.fix > 0).then_some(Fix {
-                        at: self.fix,
-                        file: spec,
-                        folder: spec,
-                        by_name: false,
-                    }),
-                });
-            }
-        }
-        names
-    }
-}
-
-/// Runs a process and returns its output. `None` if it fails or takes too long.
-fn output(mut command: Command) -> Option<Vec<u8>> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let stdout = child.stdout.take()?;
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let result = stdout.take(MAX_OUTPUT).read_to_end(&mut bytes);
-        let _ = sender.send(result.map(|_| bytes));
-    });
-    let bytes = receiver.recv_timeout(MAX_TIME);
-    if !matches!(bytes, Ok(Ok(_))) {
-        let _ = child.kill();
-    }
-    let status = child.wait().ok()?;
-    // `git grep` exits with 1 without matches.
-    let is_done = status.code().is_some_and(|code| code <= 1);
-    bytes
-        .ok()?
-        .ok()
-        .filter(|bytes| is_done && (bytes.len() as u64) < MAX_OUTPUT)
 }

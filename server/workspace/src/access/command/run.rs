@@ -141,6 +141,12 @@ impl Checker<'_> {
             // `env -S 'cat .env'`
             self.use_field(word, Use::Read, &name, &inner);
             let text = word.text();
+            if let Some((name, value)) = text
+                .split_once('=')
+                .filter(|(name, _)| name.starts_with("GIT_"))
+            {
+                inner.assign(name, [Field::quoted(value)]);
+            }
             let option = text
                 .trim_start_matches("-S")
                 .trim_start_matches("--split-string=");

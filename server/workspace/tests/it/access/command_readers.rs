@@ -11,11 +11,11 @@ use sightline_workspace::{
 
 pub(super) struct Workspace {
     _parent: tempfile::TempDir,
-    root: String,
+    pub(super) root: String,
     pub(super) view: AccessView,
 }
 
-fn write(folder: &Path, files: &[(&str, &str)]) {
+pub(super) fn write(folder: &Path, files: &[(&str, &str)]) {
     for (path, text) in files {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -23,7 +23,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
-fn git(folder: &Path, arguments: &[&str]) {
+pub(super) fn git(folder: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
     command
         .current_dir(folder)
@@ -83,7 +83,7 @@ pub(super) fn untracked() -> Workspace {
 }
 
 /// Creates a project whose denied files are tracked.
-fn tracked() -> Workspace {
+pub(super) fn tracked() -> Workspace {
     workspace("node_modules/\n")
 }
 

@@ -1,5 +1,6 @@
 //! Tests of access checks.
 
+mod command_git;
 mod command_lists;
 mod command_readers;
 mod commands;
