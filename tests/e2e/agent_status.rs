@@ -216,6 +216,102 @@ fn a_broken_file_is_not_a_missing_connection() {
 }
 
 #[test]
+fn a_file_that_the_agent_ignores_is_reported() {
+    // Agent, its title, scope, and a file that only JSON without comments is read from.
+    let cases = [
+        ("claude", "Claude Code", "--user", ".claude/settings.json"),
+        ("claude", "Claude Code", "--user", ".claude.json"),
+        (
+            "claude",
+            "Claude Code",
+            "--project",
+            ".claude/settings.json",
+        ),
+        ("claude", "Claude Code", "--project", ".mcp.json"),
+        ("codex", "Codex", "--user", ".codex/hooks.json"),
+        (
+            "cline",
+            "Cline",
+            "--user",
+            ".cline/data/settings/cline_mcp_settings.json",
+        ),
+    ];
+    for (agent, title, scope, file) in cases {
+        for invalid in ["// mine\n", "/* mine */\n", ","] {
+            let home = Home::new();
+            let install = ["install", "--agent", agent, scope, "--yes"];
+            home.run(&install, 0);
+            let folder = match scope {
+                "--user" => home.folder.clone(),
+                _ => home.workspace.root(),
+            };
+            let path = folder.join(file);
+            let text = fs::read_to_string(&path).unwrap();
+            // In the last line.
+            let end = text.rfind('}').unwrap();
+            let text = format!("{}{invalid}{}", &text[..end], &text[end..]);
+            fs::write(&path, &text).unwrap();
+            let line = text[..end].lines().count() + 1;
+            let why = format!(
+                "{}: invalid JSON, line {line}: {title} ignores the file (comments are not allowed",
+                path.display()
+            );
+            let status = home.run(&["status", "--agent", agent], 1);
+            assert!(status.contains(&why), "{status}");
+            let (is_ok, found) = home.doctor();
+            assert!(!is_ok && found.contains(&why), "{found}");
+            if ["/settings.json", "/hooks.json"]
+                .iter()
+                .any(|name| file.ends_with(name))
+            {
+                let check = home.run(&["check", "--agent", agent], 1);
+                assert!(check.contains(&why), "{check}");
+            }
+            let install = home.run(&install, 3);
+            assert!(install.contains(&format!("cannot edit {why}")), "{install}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            home.run(&["uninstall", "--agent", agent, scope, "--yes"], 0);
+            let rest = fs::read_to_string(&path).unwrap_or_default();
+            assert!(!rest.contains("sightline"), "{rest}");
+            assert_eq!(rest.contains("mine"), invalid.contains("mine"), "{rest}");
+        }
+    }
+}
+
+#[test]
+fn comments_marks_and_empty_files_that_the_agent_reads_are_no_problem() {
+    for (agent, file, text) in [
+        ("claude", ".claude/settings.json", "\u{feff}{}\n"),
+        ("claude", ".claude/settings.json", ""),
+        ("gemini", ".gemini/settings.json", "{} // mine\n"),
+        ("qwen", ".qwen/settings.json", "{} // mine\n"),
+        ("copilot", ".copilot/mcp-config.json", "{} // mine\n"),
+        ("opencode", ".config/opencode/opencode.json", "{} // mine\n"),
+    ] {
+        let home = Home::new();
+        let path = home.folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        home.run(&["status", "--agent", agent], 0);
+        home.connect(agent);
+        home.run(&["uninstall", "--agent", agent, "--yes"], 0);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "{agent}");
+    }
+}
+
+#[test]
+fn a_switch_in_a_file_that_the_agent_ignores_has_no_effect() {
+    let home = Home::new();
+    home.connect("claude");
+    let settings = home.folder.join(".claude/settings.json");
+    let local = home.workspace.root().join(".claude/settings.local.json");
+    set(&settings, r#""disableAllHooks": true"#);
+    set(&local, "\"disableAllHooks\": false // mine\n");
+    let text = home.run(&["status", "--agent", "claude"], 1);
+    assert!(text.contains("disableAllHooks"), "{text}");
+}
+
+#[test]
 fn configuration_that_a_variable_moved_is_found() {
     // Agent, variable, its value below the home, and a file that is written.
     let cases = [

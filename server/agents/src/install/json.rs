@@ -6,6 +6,7 @@ use jsonc_parser::{
     ast::{Array, Object, ObjectProp, Value as Node},
     parse_to_ast,
 };
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::{
@@ -13,6 +14,7 @@ use super::{
     json_text::{Container, cut, has_comment, insert, insert_member, replace},
     program::{self, Program},
 };
+use crate::Agent;
 
 /// An entry of a configuration file. `parent` are the names of the objects above it.
 #[derive(Clone, Debug, PartialEq)]
@@ -248,8 +250,35 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Option<Found>, EditError
     })
 }
 
+/// Checks that an agent does not ignore a text because of comments or trailing commas.
+///
+/// # Errors
+/// [`EditError::Ignored`] if it does.
+pub(super) fn check(text: &str, agent: Agent) -> Result<(), EditError> {
+    let reads_comments = match agent {
+        Agent::Claude | Agent::Codex | Agent::Cline => false,
+        Agent::Gemini | Agent::Qwen | Agent::Copilot | Agent::Opencode => true,
+    };
+    let json = split_mark(text).1;
+    if reads_comments || json.trim().is_empty() {
+        return Ok(());
+    }
+    // Accepts what `JSON.parse` does, also numbers and depths that a `Value` cannot have.
+    serde_json::from_str::<IgnoredAny>(json)
+        .map(drop)
+        .map_err(|error| EditError::Ignored {
+            agent: agent.title(),
+            line: error.line(),
+        })
+}
+
+/// Returns the value of a text as an agent reads it. `None` if it ignores the text.
+pub(super) fn value_for(text: &str, agent: Agent) -> Option<Value> {
+    check(text, agent).ok().and_then(|()| value(text))
+}
+
 /// Returns the value of a text. `None` if it is not JSON.
-pub(super) fn value(text: &str) -> Option<Value> {
+fn value(text: &str) -> Option<Value> {
     parse(split_mark(text).1).ok()?.map(Value::from)
 }
 

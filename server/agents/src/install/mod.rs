@@ -77,6 +77,8 @@ pub enum Scope {
 /// A configuration file and our content of it.
 #[derive(Clone, Debug)]
 pub struct Target {
+    /// The agent that reads the file.
+    pub agent: Agent,
     /// The file.
     pub path: PathBuf,
     /// Our content.
@@ -117,6 +119,13 @@ pub enum EditError {
         /// The parser's message.
         message: String,
     },
+    /// The agent reads JSON without comments only, and ignores the file.
+    Ignored {
+        /// The agent's name for users.
+        agent: &'static str,
+        /// The line, from 1.
+        line: usize,
+    },
     /// This is not an object; names from the top.
     NotAnObject(Vec<&'static str>),
     /// This is not an array.
@@ -141,6 +150,10 @@ impl std::fmt::Display for EditError {
                 line,
                 message,
             } => write!(f, "the file is not valid {format}, line {line}: {message}"),
+            Self::Ignored { agent, line } => write!(
+                f,
+                "invalid JSON, line {line}: {agent} ignores the file (comments are not allowed, nor are trailing commas)"
+            ),
             Self::NotAnObject(names) if names.is_empty() => {
                 f.write_str("the file is not an object")
             }
@@ -170,6 +183,20 @@ impl std::fmt::Display for EditError {
 }
 
 impl std::error::Error for EditError {}
+
+impl Target {
+    /// Checks that the agent can parse the text of the file.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn check(&self, text: &str) -> Result<(), EditError> {
+        self.content.presence(text)?;
+        match self.content {
+            Content::Json(_) => json::check(text, self.agent),
+            Content::Toml(_) | Content::Whole(..) => Ok(()),
+        }
+    }
+}
 
 impl Content {
     /// Returns the text with our content. `text` is `None` if there is no file.
@@ -369,7 +396,11 @@ pub fn targets(
             .find(|target: &&mut Target| target.path == path);
         match (found.map(|target| &mut target.content), content) {
             (Some(Content::Json(entries)), Content::Json(more)) => entries.extend(more),
-            (_, content) => targets.push(Target { path, content }),
+            (_, content) => targets.push(Target {
+                agent,
+                path,
+                content,
+            }),
         }
     };
     if parts.contains(&Part::Mcp) {

@@ -65,7 +65,7 @@ pub fn switches(
                 .is_some_and(|extension| extension == "toml")
             {
                 true => toml::value(&text),
-                false => json::value(&text),
+                false => json::value_for(&text, agent),
             };
             Some((path, value?))
         });

@@ -23,7 +23,7 @@ use sightline_workspace::access::RULE_FILE;
 use super::{
     super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message},
     AgentName, locations, program, read_text,
-    status::{codex_trusts_hooks, scope_name, switched_off},
+    status::{codex_trusts_hooks, invalid, scope_name, switched_off},
     targets,
 };
 use crate::error::Error;
@@ -128,6 +128,10 @@ fn check_agent(agent: Agent, locations: &Locations, folder: &Path) -> Result<Vec
             let Some(text) = read_text(&target.path) else {
                 continue;
             };
+            if let Some(why) = invalid(&target, &text) {
+                outcomes.push(Outcome::new(agent, scope, Some(&target.path), Err(why)));
+                continue;
+            }
             for hook in probe::tool_hooks(agent, &target, &text) {
                 let stopped = stopped(agent, scope, locations);
                 let result = match stopped {

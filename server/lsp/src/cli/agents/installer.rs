@@ -129,9 +129,8 @@ impl Installer {
             }
             for target in targets {
                 self.edit(&mut report, agent, &target, |text| {
-                    target
-                        .content
-                        .add(text)
+                    text.map_or(Ok(()), |text| target.check(text))
+                        .and_then(|()| target.content.add(text))
                         .map(Some)
                         .map_err(|error| error.to_string())
                 });

@@ -11,7 +11,7 @@ use serde_json::json;
 use sightline_agents::{
     Agent,
     install::{
-        EditError, Locations, Part, Presence, Scope, codex_trust, installed,
+        EditError, Locations, Part, Presence, Scope, Target, codex_trust, installed,
         switches::{Switch, switches},
     },
 };
@@ -61,18 +61,12 @@ impl Installed {
         let parts = installed(agent, scope, locations, &program, read_text);
         let mut problems = Vec::new();
         for target in targets(agent, scope, &Part::ALL, locations, &program) {
-            let path = target.path.display();
             let broken = match File::read(&target.path) {
-                Ok(file) if file.exists() => match target.content.presence(file.text()) {
-                    Err(EditError::Syntax { format, line, .. }) => {
-                        format!("{path}: invalid {format}, line {line}")
-                    }
-                    Err(error) => format!("{path}: {error}"),
-                    Ok(_) => continue,
-                },
-                Ok(_) => continue,
-                Err(error) => error.message,
+                Ok(file) if file.exists() => invalid(&target, file.text()),
+                Ok(_) => None,
+                Err(error) => Some(error.message),
             };
+            let Some(broken) = broken else { continue };
             problems.push(Problem {
                 what: broken,
                 remedy: "correct the file".to_owned(),
@@ -123,6 +117,15 @@ impl Installed {
             problems,
         })
     }
+}
+
+/// Returns why an agent cannot read the text of a file.
+pub(super) fn invalid(target: &Target, text: &str) -> Option<String> {
+    let path = target.path.display();
+    Some(match target.check(text).err()? {
+        EditError::Syntax { format, line, .. } => format!("{path}: invalid {format}, line {line}"),
+        error => format!("{path}: {error}"),
+    })
 }
 
 /// Returns whether the entries of a user are as they should be, but name the program without its path.
