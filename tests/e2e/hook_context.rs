@@ -273,7 +273,7 @@ fn a_restore_is_told_to_each_session_that_did_not_make_it() {
     restore();
     let text = CLAUDE.told(&workspace, None);
     let lines = modified(&text);
-    let sentence = "The user restored 1 file to the state of checkpoint ";
+    let sentence = "1 file was restored to the state of checkpoint ";
     assert!(
         lines[0].starts_with(sentence) && lines[0].contains("\"it works\""),
         "{text}"
@@ -289,7 +289,7 @@ fn a_restore_is_told_to_each_session_that_did_not_make_it() {
     let text = CLAUDE.told(&workspace, None);
     assert_eq!(
         modified(&text),
-        ["The user undid a restore, which changed 1 file.", "a.txt"],
+        ["A restore was undone, which changed 1 file.", "a.txt"],
         "{text}"
     );
 

@@ -58,9 +58,10 @@ pub(crate) fn read(checkpoints: &Checkpoints) -> Vec<LoggedRestore> {
 
 fn sentence(checkpoint: &Checkpoint, files: usize) -> String {
     let metadata = &checkpoint.metadata;
+    let were = if files == 1 { "was" } else { "were" };
     let files = plural(files as u64, "file");
     if matches!(metadata.purpose, Purpose::Undo { .. }) {
-        return format!("The user undid a restore, which changed {files}.");
+        return format!("A restore was undone, which changed {files}.");
     }
     let created = i64::try_from(metadata.created).unwrap_or_default();
     let created = jiff::Timestamp::from_millisecond(created).unwrap_or_default();
@@ -72,5 +73,5 @@ fn sentence(checkpoint: &Checkpoint, files: usize) -> String {
         (None, Some(turn)) => format!(", before a turn of {}", escape::one_line(&turn.agent)),
         (None, None) => String::new(),
     };
-    format!("The user restored {files} to the state of checkpoint {id} ({created}{name}).")
+    format!("{files} {were} restored to the state of checkpoint {id} ({created}{name}).")
 }
