@@ -156,8 +156,56 @@ fn files_that_keep_hooks_in_force_cannot_be_written() {
         "cd HOME/.codex && rm hooks.json",
         "python3 -c \"open('.claude/settings.local.json', 'w').write('{}')\"",
         "ln -s HOME/.claude/settings.json x",
+        "sightline exec perl -pi -e s/a/b/ HOME/.claude/settings.json --help",
+        "sightline exec --root . -- rm .claude/settings.json",
+        "sightline exec --shell 'rm .claude/settings.json'",
+        "sed -n 'w HOME/.claude/settings.json' README.md",
+        "sed '1e rm .claude/settings.json' README.md",
+        "uniq README.md .claude/settings.json",
+        "xxd -r README.md .claude/settings.json",
+        "iconv -o .claude/settings.json README.md",
+        "less -O.claude/settings.json README.md",
+        "jaq -i .a .claude/settings.json",
+        "sort --outp=.claude/settings.json README.md",
+        "sort -uo.claude/settings.json README.md",
+        "base64 -o .claude/settings.json README.md",
+        "view .claude/settings.json",
+        "awk 'BEGIN{system(\"rm .claude/settings.json\")}'",
+        "awk '{print | \"tee .claude/settings.json\"}' README.md",
+        "ag --pager 'tee .claude/settings.json' r",
+        "rg --pre=rm r .claude/settings.json",
+        "git archive -o .claude/settings.json HEAD",
+        "git grep -O'tee .claude/settings.json' r",
+        "tar xf a.tar -C HOME/.claude",
+        "unzip a.zip -d ~/.claude",
+        "wget -P HOME/.claude https://example.com/settings.json",
+        "git clone x .claude",
+        "cd ~/.claude; curl -O https://example.com/settings.json",
+        "patch -d .claude -i x.patch",
+        "mkdir x; echo > x/settings.json; cp -r x/. ~/.claude",
+        "find ~ -name settings.json | xargs sed -i s/a/b/",
+        "find ~ -name 'settings*' -exec sed -i s/a/b/ {} +",
+        "fd settings.json -x sed -i s/a/b/",
     ] {
         assert!(home.command_refusal(line).is_some(), "{line}");
+    }
+    for (line, path) in [
+        (
+            "dd if=README.md of=HOME/.claude/settings.json",
+            "HOME/.claude/settings.json ",
+        ),
+        (
+            "dd if=README.md of=~/.claude/settings.json",
+            "HOME/.claude/settings.json ",
+        ),
+        (
+            "unknown '~/.claude/settings.json'",
+            "HOME/.claude/settings.json ",
+        ),
+    ] {
+        let reason = home.command_refusal(line).unwrap_or_default();
+        let path = path.replace("HOME", home.home.to_str().unwrap());
+        assert!(reason.starts_with(&path), "{line}: {reason}");
     }
     let removed = json!({ "path": "HOME/.claude" });
     assert!(
@@ -230,7 +278,27 @@ fn other_uses_of_these_files_are_not_refused() {
         "echo sightline uninstall",
         "claude mcp list",
         "rm -rf node_modules target",
+        "rm -r node_modules",
         "chmod -R u+w .",
+        "sed -n 1,20p .claude/settings.json",
+        "sed -n '/hooks/,$p' .claude/settings.json",
+        "sed -i s/a/b/ README.md",
+        "awk -F: '/hooks/ {print $2}' .claude/settings.json",
+        "sort -u .claude/settings.json | uniq -c",
+        "rg -n hooks .claude/settings.json",
+        "find . -name '*.pyc' -delete",
+        "find . -name settings.json | xargs grep hooks",
+        "find . -name '*.md' | xargs sed -i s/a/b/",
+        "tar xf a.tar -C vendor && unzip a.zip",
+        "tar czf backup.tgz README.md",
+        "curl -o /usr/local/bin/x https://example.com/x",
+        "npx prettier --write .",
+        "git clone https://github.com/example/sightline",
+        "make -C HOME/bin test",
+        "man sightline",
+        "cat README.md | python3 -c \"import sys, json; json.load(sys.stdin)['sightline']\"",
+        "gh pr create --title 'sightline uninstall'",
+        "mkdir -p .claude && cp -r README.md .claude/commands/",
     ] {
         assert_eq!(home.command_refusal(line), None, "{line}");
     }
@@ -259,6 +327,20 @@ fn agents_run_only_listed_commands_of_the_program() {
         "cargo uninstall sightline",
         "npm uninstall -g sightline",
         "claude mcp remove sightline",
+        "sightline",
+        "echo x | sightline --stdio",
+        "sightline --log x --stdio",
+        "sightline mcp",
+        "sightline mcp --root .",
+        "sightline uninstall --yes --help",
+        "sightline exec sightline uninstall",
+        "sightline exec --help sightline uninstall",
+        "systemd-run --user sightline uninstall",
+        "unbuffer HOME/bin/sightline uninstall",
+        "runuser -u x -- sightline uninstall",
+        "npx sightline@1 uninstall",
+        "script -c 'sightline uninstall' /dev/null",
+        "alias s=sightline; s uninstall",
     ] {
         let reason = home.command_refusal(line).unwrap_or_default();
         assert!(reason.contains("at a terminal"), "{line}: {reason}");
@@ -276,6 +358,11 @@ fn agents_run_only_listed_commands_of_the_program() {
         "sightline environment --files | head",
         "sightline --version",
         "sightline agents uninstall --help",
+        "sightline --help",
+        "sightline mcp --read-only",
+        "sightline exec cat README.md",
+        "sightline exec --shell 'cat README.md'",
+        "systemd-run --user sightline doctor",
         "sightline doctor",
         "HOME/bin/sightline task list",
     ] {

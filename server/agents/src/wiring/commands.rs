@@ -26,12 +26,14 @@ const ALLOWED: &[(&str, Rest)] = &[
     ("demo", Rest::Any),
     ("doctor", Rest::Any),
     ("environment", Rest::Any),
+    // The command that it runs is judged by itself.
+    ("exec", Rest::Any),
     ("help", Rest::Any),
     ("history truncate", Rest::Any),
     ("hook", Rest::Any),
     ("list", Rest::Any),
     ("man", Rest::Any),
-    ("mcp", Rest::Options),
+    ("mcp", Rest::ReadOnly),
     ("read", Rest::Any),
     ("schema", Rest::Any),
     ("task export", Rest::Any),
@@ -84,6 +86,8 @@ enum Rest {
     Any,
     /// Options and their values. Other words are commands below it.
     Options,
+    /// As `Options`, with `--read-only` among them.
+    ReadOnly,
 }
 
 /// Returns why agents may not run a program with these words, the first of which is its name. `None` if
@@ -118,11 +122,7 @@ pub fn refusal(words: &[Option<&str>]) -> Option<String> {
 }
 
 fn own_refusal(arguments: &[Option<&str>]) -> Option<String> {
-    let known: Vec<&str> = arguments.iter().map_while(|word| *word).collect();
-    let before_dashes = known.split(|word| *word == "--").next().unwrap_or_default();
-    let prints = before_dashes.iter().any(|word| PRINTING.contains(word));
-    // A server ignores all other arguments.
-    if prints || known.contains(&"--stdio") || may_run(arguments) {
+    if may_run(arguments) {
         return None;
     }
     let words: Vec<Option<&str>> = std::iter::once(Some(PROGRAM))
@@ -134,7 +134,8 @@ fn own_refusal(arguments: &[Option<&str>]) -> Option<String> {
     ))
 }
 
-/// Returns whether agents may run our program with these arguments.
+/// Returns whether agents may run our program with these arguments. Without a command it is a server,
+/// which restores and deletes on request.
 fn may_run(arguments: &[Option<&str>]) -> bool {
     // `--color WHEN` is the only option before a command.
     let arguments = match arguments {
@@ -142,14 +143,34 @@ fn may_run(arguments: &[Option<&str>]) -> bool {
         [Some(color), rest @ ..] if color.starts_with("--color=") => rest,
         arguments => arguments,
     };
-    if arguments.is_empty() {
-        return true;
+    if arguments.first() != Some(&Some("exec")) {
+        if prints(arguments) {
+            return true;
+        }
+        if arguments.contains(&Some("--stdio")) {
+            return false;
+        }
     }
     ALLOWED.iter().any(|(command, rest)| {
         let names: Vec<Option<&str>> = command.split(' ').map(Some).collect();
         let more = arguments.strip_prefix(&*names);
-        more.is_some_and(|more| *rest == Rest::Any || are_options(more))
+        more.is_some_and(|more| match rest {
+            Rest::Any => true,
+            Rest::Options => are_options(more),
+            Rest::ReadOnly => are_options(more) && more.contains(&Some("--read-only")),
+        })
     })
+}
+
+/// Returns whether an option directly after the names of a command makes it print something only.
+fn prints(arguments: &[Option<&str>]) -> bool {
+    let is_name = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+    };
+    let mut words = arguments.iter();
+    let after = words.find(|word| word.is_none_or(|word| word.starts_with('-') || !is_name(word)));
+    matches!(after, Some(Some(word)) if PRINTING.contains(word))
 }
 
 /// Returns whether all words are options or their values.
@@ -170,10 +191,12 @@ fn is_our_package(word: &str) -> bool {
     parts.any(|part| part.eq_ignore_ascii_case(PROGRAM))
 }
 
-/// Returns the name of a program, without folder and extension.
+/// Returns the name of a program, without folder, version and extension.
 fn name(word: &str) -> String {
     let word = word.to_lowercase();
     let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+    // `npx NAME@VERSION`
+    let name = name.split('@').next().unwrap_or_default();
     name.strip_suffix(".exe").unwrap_or(name).to_owned()
 }
 
@@ -198,9 +221,9 @@ mod tests {
     #[test]
     fn only_listed_commands_of_our_program_run() {
         for line in [
-            "sightline",
-            "sightline --stdio",
             "sightline --version",
+            "sightline --help",
+            "sightline exec rm --help",
             "sightline agents uninstall --help",
             "/opt/bin/sightline access .env",
             "Sightline.exe read a --json",
@@ -230,6 +253,14 @@ mod tests {
             "sightline mcp remove a",
             "sightline mcp --root . add a",
             "sightline new-command",
+            "sightline",
+            "sightline --color never",
+            "sightline --stdio",
+            "sightline access --stdio",
+            "sightline mcp",
+            "sightline mcp --root .",
+            "sightline uninstall --yes --help",
+            "sightline@1 uninstall",
             "sightline --color never uninstall",
             "sightline uninstall -- --help",
             "/opt/bin/sightline uninstall",

@@ -154,6 +154,14 @@ impl Wiring {
         (kind == Kind::Program).then(|| kind.refusal(path))
     }
 
+    /// Returns why agents may not give a program the folder of this file to change. `None` if they may.
+    pub fn folder_refusal(&self, path: &Path) -> Option<String> {
+        let kind = self.kind_of(path, |_| None)?;
+        // The folders of administrators are in `/etc`.
+        (matches!(kind, Kind::Configuration(_)) && path.extension().is_some())
+            .then(|| kind.refusal(path))
+    }
+
     /// Returns why agents may not change a file, given by its absolute path. `None` if they may.
     /// `read` returns the text of a file.
     pub fn refusal(&self, path: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<String> {

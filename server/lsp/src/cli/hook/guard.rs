@@ -46,6 +46,7 @@ impl CommandGuard for HookGuard {
         let refusal = |path: &Path| match change {
             Change::Any => self.0.refusal(path, |path| fs::read_to_string(path).ok()),
             Change::Copy => self.0.copy_refusal(path),
+            Change::Folder => self.0.folder_refusal(path),
         };
         refusal(path).or_else(|| refusal(&real(path)))
     }

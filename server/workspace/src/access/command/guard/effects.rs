@@ -1,7 +1,7 @@
 //! What programs do with the files that they are given. A program that is not in these tables may
 //! change them.
 
-use super::Invocation;
+use super::invocation::Invocation;
 use crate::access::command::programs::{GLOBAL_VALUES, NameList, has};
 
 /// Programs that run the command after them.
@@ -16,31 +16,49 @@ pub(super) enum Reach {
     Nothing,
     /// A file.
     File,
+    /// A file, or files with unknown names in a folder.
+    Into,
     /// A file, or the folder that it is in.
     Folder,
     /// A path with everything below it.
     Tree,
 }
 
-/// Programs that change no file that they are given, without the options in [`WRITING_OPTIONS`].
-const READERS: NameList = "[ ack ag awk b2sum base32 base64 basename bat batcat cat cd chdir cksum cmp code colordiff column comm \
-     cut delta diff dir dirname du echo egrep eza exa expand export false fd fdfind fgrep file find fmt fold gawk ggrep gojq \
-     grep head hexdump iconv jaq jq less local ls lsd md5sum mawk mkdir more nawk nl od open paste printf ps pushd pwd readlink \
-     realpath rev rg rgrep sed gsed select-string sha1sum sha224sum sha256sum sha384sum sha512sum shasum sightline sort \
-     source . stat strings sum tac tail test tr tree true type ug ugrep uniq view wc whereis which xdg-open xxd yq zcat \
+/// Programs that change no file that they are given and run nothing, without the options in
+/// [`WRITING_OPTIONS`].
+const READERS: NameList = "[ b2sum basename cat cd chdir cksum cmp code colordiff column comm cut diff dir dirname du echo \
+     egrep eza exa expand export false fd fdfind fgrep file find fmt fold ggrep gojq grep head hexdump jq local ls lsd md5sum \
+     mkdir nl od open paste printf ps pushd pwd readlink realpath rev rg rgrep select-string sha1sum sha224sum sha256sum \
+     sha384sum sha512sum shasum sightline source . stat strings sum tac tail test tr true type wc whereis which xdg-open zcat \
      zgrep get-content gc get-childitem gci test-path set declare typeset read mapfile readarray";
-/// Options with which readers write files.
+/// Options with which readers write files or run programs.
 const WRITING_OPTIONS: &[(NameList, NameList)] = &[
-    ("sed gsed", "-i --in-place"),
-    ("yq", "-i --inplace"),
-    ("gawk awk", "-i --include"),
-    ("sort tree", "-o --output"),
     ("diff colordiff", "--output"),
+    ("fd fdfind", "-x -X --exec"),
+    ("rg", "--pre --hostname-bin"),
     ("sightline", "-o --output"),
-    ("view", "-c +w +wq"),
 ];
+/// Programs that can write files or run programs, and the letters of the options with which they do not.
+const CAREFUL: &[(NameList, &str)] = &[
+    ("ack ag delta iconv more ug ugrep uniq view xxd", ""),
+    ("awk gawk mawk nawk", ""),
+    ("base32 base64", "dDiw"),
+    ("bat batcat", "Alnpr"),
+    ("jaq", "Scejnrs"),
+    ("less", "EFNRSXmn"),
+    ("sed gsed", "Enrsz"),
+    ("sort", "bcdfghikmnrstuzMRV"),
+    ("tree", "CDFILPadfghprsu"),
+    ("yq", "CMPScejnopry"),
+];
+/// Programs that do not run the words that they are given.
+const PLAIN: NameList = "black curl dd eslint gh glab gzip gunzip hg info jj killall make man mypy pgrep pkill prettier pytest \
+     ruff svn tee tldr touch truncate unzip wget whatis zip";
+/// Programs that write files with names that the command line does not show.
+pub(super) const EXTRACTORS: NameList =
+    "7z 7za aria2c bsdtar curl cpio git patch tar unar unzip wget";
 /// Subcommands of git that change no file that they are given.
-const GIT_READERS: NameList = "add annotate archive blame cat-file check-attr check-ignore commit describe diff \
+const GIT_READERS: NameList = "add annotate blame cat-file check-attr check-ignore commit describe diff \
      diff-files diff-index diff-tree grep hash-object log ls-files ls-tree reflog rev-list rev-parse shortlog show \
      status tag update-index whatchanged";
 /// Programs that remove, replace or link paths with everything below them.
@@ -106,6 +124,16 @@ impl Effect {
             if checks_json {
                 return Some(plain(Reach::Nothing));
             }
+            if matches!(name.as_str(), "tar" | "bsdtar" | "zip") {
+                let extracts = name != "zip" && texts.iter().any(|text| extracts(text));
+                return extracts
+                    .then(|| plain(Reach::Into))
+                    .or(Some(plain(Reach::File)));
+            }
+            if is_careful(&name) {
+                let reads = only_reads(&name, &texts);
+                return Some(plain(if reads { Reach::Nothing } else { Reach::File }));
+            }
             if has(READERS, &name) {
                 let inner: Vec<usize> = programs.iter().copied().filter(|it| it > at).collect();
                 return Some(plain(if writes(&name, &texts) {
@@ -122,7 +150,7 @@ impl Effect {
             }
             None
         });
-        known.unwrap_or(plain(Reach::File))
+        known.unwrap_or(plain(Reach::Into))
     }
 }
 
@@ -165,10 +193,8 @@ fn writes(name: &str, texts: &[String]) -> bool {
     let is_set = |option: &str| {
         texts.iter().any(|text| {
             if option.len() > 2 {
-                return text == option
-                    || text
-                        .strip_prefix(option)
-                        .is_some_and(|rest| rest.starts_with('='));
+                let rest = text.strip_prefix(option);
+                return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '-']));
             }
             // `-ni`, `-i.bak`
             let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
@@ -178,9 +204,7 @@ fn writes(name: &str, texts: &[String]) -> bool {
             })
         })
     };
-    // `print > "file"`
-    let redirects = name.ends_with("awk") && texts.iter().any(|text| text.contains('>'));
-    redirects || options.any(is_set)
+    options.any(is_set)
 }
 
 fn changes_found(text: &str) -> bool {
@@ -203,7 +227,10 @@ fn of_git(texts: &[String]) -> Reach {
     match subcommand.map(String::as_str) {
         None => Reach::Nothing,
         Some(name) if has(GIT_READERS, name) => {
-            if words.any(|word| word.starts_with("--output")) {
+            // `--outp` is `--output`, and `grep -O` runs a program.
+            let runs =
+                |word: &str| name == "grep" && (word.starts_with("-O") || word.starts_with("--op"));
+            if words.any(|word| word.starts_with("--out") || runs(word)) {
                 Reach::File
             } else {
                 Reach::Nothing
@@ -211,6 +238,65 @@ fn of_git(texts: &[String]) -> Reach {
         }
         Some("rm" | "mv") => Reach::Tree,
         Some("checkout" | "restore" | "clean" | "stash" | "reset") => Reach::Folder,
-        Some(_) => Reach::File,
+        Some(_) => Reach::Into,
     }
+}
+
+fn is_careful(name: &str) -> bool {
+    CAREFUL.iter().any(|(names, _)| has(names, name))
+}
+
+/// Returns whether a program that can write files is told only to read.
+fn only_reads(name: &str, texts: &[String]) -> bool {
+    let is_option = |text: &&String| text.len() > 1 && text.starts_with(['-', '+']);
+    if name.ends_with("awk") {
+        let runs = |text: &String| {
+            text.contains(['>', '|', '@']) || text.contains("system") || text.contains('\\')
+        };
+        let mut options = texts.iter().filter(is_option);
+        return !texts.iter().any(runs)
+            && options.all(|text| text.starts_with("-F") || text == "-v");
+    }
+    let rows = CAREFUL.iter().filter(|(names, _)| has(names, name));
+    let letters: String = rows.map(|(_, letters)| *letters).collect();
+    let is_safe = |text: &String| {
+        !letters.is_empty()
+            && text.starts_with('-')
+            && text[1..]
+                .chars()
+                .all(|c| letters.contains(c) || c.is_ascii_digit() || ".,:;=".contains(c))
+    };
+    let mut operands = texts.iter().filter(|text| !is_option(text));
+    texts.iter().filter(is_option).all(is_safe)
+        && !letters.is_empty()
+        && (!name.ends_with("sed") || operands.next().is_some_and(|script| prints_lines(script)))
+}
+
+/// Returns whether a script of sed only prints and deletes lines, such as `1,5p` and `/a/,$d`.
+fn prints_lines(script: &str) -> bool {
+    let mut outside = script.split('/').step_by(2);
+    let is_plain = |c: char| c.is_ascii_digit() || " ,;$!~+pdq=".contains(c);
+    !script.contains(['\\', '\n']) && outside.all(|part| part.chars().all(is_plain))
+}
+
+/// Returns whether words of a program can be a script, or a command that it runs.
+pub(super) fn takes_script(name: &str) -> bool {
+    is_careful(name) || has("fd fdfind git rg tar", name)
+}
+
+/// Returns whether a program may run the words that it is given as a command.
+pub(super) fn may_run_words(name: &str) -> bool {
+    let known = [
+        READERS, REPLACERS, MODES, COPIERS, PLAIN, RUNNERS, LAUNCHERS,
+    ];
+    !(is_careful(name) || name == "git" || known.iter().any(|list| has(list, name)))
+}
+
+/// Returns whether the words after the name of a program are its own, as in `cargo test`.
+pub(super) fn has_subcommands(name: &str) -> bool {
+    has(LAUNCHERS, name) || has("docker podman nerdctl", name)
+}
+
+fn extracts(text: &str) -> bool {
+    text == "--get" || text.starts_with("--ex") || !text.starts_with("--") && text.contains('x')
 }

@@ -5,6 +5,8 @@
 //! as a path that it changes.
 
 mod effects;
+mod found;
+mod invocation;
 
 use std::{
     fs,
@@ -17,10 +19,11 @@ use super::{
     Checker, State, code,
     expand::Field,
     pieces,
-    programs::{self, has, program_name},
+    programs::{self, has},
 };
 use crate::{access::AccessView, path::AbsPath};
 use effects::{Effect, Reach};
+use invocation::Invocation;
 
 /// Words of code that run another program.
 const RUNS_PROGRAMS: &[&str] = &[
@@ -46,6 +49,8 @@ pub enum Change {
     Any,
     /// It is copied to another place.
     Copy,
+    /// A program can change files of its folder.
+    Folder,
 }
 
 /// Decides which files a command line must not change, and which commands it must not run.
@@ -88,6 +93,8 @@ pub(super) struct Guarded<'a> {
     places: Vec<PathBuf>,
     /// Where the command runs.
     pub(super) folder: PathBuf,
+    /// Places that a search of this command line finds.
+    found: Vec<PathBuf>,
 }
 
 impl<'a> Guarded<'a> {
@@ -98,6 +105,7 @@ impl<'a> Guarded<'a> {
             guard,
             places,
             folder,
+            found: Vec::new(),
         }
     }
 
@@ -106,9 +114,19 @@ impl<'a> Guarded<'a> {
             return Some(refusal);
         }
         let real = fs::canonicalize(path).unwrap_or_default();
+        if reach == Reach::Into {
+            // Programs that work on the folder of the session are not refused.
+            let is_outside = |folder: &Path| !self.folder.starts_with(folder);
+            let places = self.guard.places();
+            let mut inside = places.iter().filter(|place| {
+                let of_place = |path: &Path| place.parent() == Some(path) && is_outside(path);
+                of_place(path) || of_place(&real)
+            });
+            return inside.find_map(|place| self.guard.change_refusal(place, Change::Folder));
+        }
         let mut below = self.places.iter().filter(|place| {
             [path, &real].iter().any(|path| match reach {
-                Reach::Nothing | Reach::File => false,
+                Reach::Nothing | Reach::File | Reach::Into => false,
                 Reach::Folder => place.parent() == Some(path),
                 Reach::Tree => !path.as_os_str().is_empty() && place.starts_with(path),
             })
@@ -128,49 +146,22 @@ impl<'a> Guarded<'a> {
     }
 }
 
-/// The words of a simple command.
-pub(super) struct Invocation {
-    words: Vec<Field>,
-    known: Vec<Option<String>>,
-}
-
-impl Invocation {
-    fn new(words: &[Field]) -> Self {
-        Self {
-            words: words.to_vec(),
-            known: words.iter().map(Field::known).collect(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// Returns a word if its value is known.
-    fn exact(&self, at: usize) -> Option<&str> {
-        self.known.get(at)?.as_deref()
-    }
-
-    /// Returns the name of the program at a word.
-    fn program(&self, at: usize) -> String {
-        let word = self.words.get(at);
-        word.map(|word| program_name(&word.text()))
-            .unwrap_or_default()
-    }
-
-    fn texts(&self, from: usize) -> Vec<String> {
-        let words = self.words.get(from..).unwrap_or_default();
-        words.iter().map(Field::text).collect()
-    }
-}
-
 impl Checker<'_> {
     /// Checks a simple command by the guard.
     pub(super) fn guard_words_of(&mut self, words: &[Field], state: &State) {
         let Some(guarded) = &self.guard else { return };
         let invocation = &Invocation::new(words);
         let guard = guarded.guard;
+        if let Some(text) = invocation.executed() {
+            let mut folders = state.dirs.iter();
+            if let Some(refusal) = folders.find_map(|dir| guard_command(&text, dir, guard)) {
+                self.refuse(&refusal);
+            }
+            return;
+        }
         let programs = effects::programs(invocation);
+        let last = programs.last().map(|at| invocation.program(*at));
+        let last = last.unwrap_or_default();
         let gets_input = programs
             .iter()
             .any(|at| has("xargs parallel", &invocation.program(*at)));
@@ -183,6 +174,12 @@ impl Checker<'_> {
             if let Some(refusal) = guard.run_refusal(&words) {
                 return self.refuse(&refusal);
             }
+        }
+        if !programs::is_interpreter(&last)
+            && effects::may_run_words(&last)
+            && !effects::has_subcommands(&invocation.program(0))
+        {
+            self.guard_runner(invocation, &last, state);
         }
         let effect = Effect::of(invocation, &programs);
         let operands: Vec<&Field> = (1..invocation.len())
@@ -202,9 +199,27 @@ impl Checker<'_> {
                     false => effect.reach,
                 };
                 self.guard_word(word, &state.dirs, reach, change);
+                if effects::takes_script(&last) {
+                    for part in word
+                        .text()
+                        .split(|c: char| c.is_whitespace() || "'\"`".contains(c))
+                    {
+                        self.guard_word(&Field::quoted(part), &state.dirs, Reach::File, change);
+                    }
+                }
+            }
+            if effect.reach == Reach::Into && has(effects::EXTRACTORS, &last) {
+                self.guard_word(&Field::quoted("."), &state.dirs, Reach::Into, Change::Any);
             }
             let reads_list =
                 (0..invocation.len()).any(|at| has(LIST_READERS, &invocation.program(at)));
+            if reads_list {
+                let found = self.guard.iter().flat_map(|guarded| guarded.found.clone());
+                for place in found.collect::<Vec<_>>() {
+                    let place = Field::quoted(&place.to_string_lossy());
+                    self.guard_word(&place, &state.dirs, Reach::File, Change::Any);
+                }
+            }
             for item in state.stdin.text.iter().filter(|_| reads_list) {
                 for word in item.split_whitespace() {
                     let word = Field::quoted(word);
@@ -212,7 +227,31 @@ impl Checker<'_> {
                 }
             }
         }
+        if has("find fd fdfind", &last) || has("find", &invocation.program(0)) {
+            self.guard_found(invocation, effect, state);
+        }
         self.guard_code(invocation, &programs, state);
+    }
+
+    /// Checks the commands among the words of a program that may run them.
+    fn guard_runner(&mut self, invocation: &Invocation, program: &str, state: &State) {
+        let is_alias = program == "alias";
+        let is_folder =
+            |text: &str| text.contains('/') && state.dirs.iter().any(|dir| dir.join(text).is_dir());
+        let texts = invocation.texts(1);
+        let separators =
+            |c: char| c.is_whitespace() || "'\"`();|&".contains(c) || is_alias && c == '=';
+        let mut words: Vec<&str> = texts
+            .iter()
+            .filter(|text| !is_folder(text))
+            .flat_map(|text| text.split(separators))
+            .filter(|word| !word.is_empty())
+            .collect();
+        // A name gets more words, or what the program reads.
+        if is_alias || state.is_fed {
+            words.push("...");
+        }
+        self.guard_words(words);
     }
 
     /// Checks what a program creates from its other operands: the last one, or an entry in it.
@@ -247,6 +286,22 @@ impl Checker<'_> {
             let start = if text.starts_with('/') { "/" } else { "" };
             let from = Path::new(start).join(from);
             sources.extend(state.dirs.iter().map(|dir| dir.join(&from)));
+        }
+        let takes_contents = |field: &Field| {
+            let text = field.text();
+            text.ends_with("/.") || text.ends_with('/') || field.has_glob()
+        };
+        // The names in a folder that the command line creates are not known.
+        let exists = |text: &str| state.dirs.iter().any(|dir| dir.join(text).exists());
+        let is_unknown = paths.iter().any(|field| {
+            let text = field.text();
+            let folder = text.trim_end_matches(['*', '.', '/']);
+            takes_contents(field)
+                && !exists(folder)
+                && target.as_ref().is_some_and(|target| target.text() != text)
+        });
+        if let Some(target) = target.as_ref().filter(|_| is_unknown) {
+            self.guard_word(target, &state.dirs, Reach::Into, Change::Any);
         }
         let Some(guarded) = &self.guard else { return };
         let places = target.iter().flat_map(|target| {
@@ -325,15 +380,27 @@ impl Checker<'_> {
         if self.guard.is_none() || !self.judge.denied.is_empty() {
             return;
         }
-        let mut paths: Vec<PathBuf> = Vec::new();
+        let mut values: Vec<String> = Vec::new();
         for piece in field.paths().iter().flat_map(|path| pieces(path)) {
-            paths.extend(dirs.iter().map(|dir| dir.join(&piece)));
-            let value = piece.get(2..).filter(|_| piece.starts_with('-'));
-            paths.extend(
-                value
-                    .iter()
-                    .flat_map(|value| dirs.iter().map(move |dir| dir.join(value))),
-            );
+            // `-oFILE`, `-uoFILE`
+            let attached = (2..5).filter(|_| piece.starts_with('-'));
+            values.extend(attached.filter_map(|at| {
+                piece
+                    .get(at..)
+                    .filter(|value| !value.is_empty())
+                    .map(str::to_owned)
+            }));
+            values.push(piece);
+        }
+        // The reason names the smallest part that is a path.
+        values.sort_by_key(String::len);
+        let home = self.home.clone().unwrap_or_default();
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for value in &values {
+            match value.strip_prefix("~/") {
+                Some(rest) => paths.push(home.join(rest)),
+                None => paths.extend(dirs.iter().map(|dir| dir.join(value))),
+            }
         }
         if field.has_glob() {
             let matches = self.judge.matches(field, dirs, false);
