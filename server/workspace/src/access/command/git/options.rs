@@ -110,8 +110,7 @@ impl Options {
                 question.words.push(text);
                 continue;
             }
-            let mut letters = text[1..].char_indices();
-            while let Some((at, letter)) = letters.next() {
+            for (at, letter) in text[1..].char_indices() {
                 let name = format!("-{letter}");
                 let rest = &text[1 + at + letter.len_utf8()..];
                 question.names.push(name.clone());
