@@ -83,6 +83,8 @@ struct Scanner {
     directories: Directories,
     stamps: BTreeMap<PathBuf, Stamp>,
     is_first: bool,
+    /// Start of the previous scan.
+    previous: SystemTime,
 }
 
 impl Scanner {
@@ -91,6 +93,7 @@ impl Scanner {
             directories: Directories::new(wake),
             stamps: BTreeMap::new(),
             is_first: true,
+            previous: SystemTime::now(),
         }
     }
 
@@ -129,6 +132,7 @@ impl Scanner {
         }
         changed |= snapshot.access.get().refresh_nested();
         let mut files = DidChangeFilesParams::default();
+        let previous = std::mem::replace(&mut self.previous, SystemTime::now());
         for path in tracked {
             let document = opened.get(&*path);
             // Editors follow links.
@@ -143,6 +147,10 @@ impl Scanner {
             if before.is_none() && snapshot.settings.diagnostics.changed_files {
                 // Changes from before the first scan are found by the diagnostics themselves.
                 services.jobs.refresh_diagnostics();
+            }
+            // Possibly changed after its editor read it. Editors compare a file with its buffer.
+            if before.is_none() && stamp.is_some_and(|(modified, _)| modified > previous) {
+                files.uris.extend(document.map(|uri| (*uri).to_owned()));
             }
             if before.is_some_and(|before| before != stamp) && !self.is_first {
                 snapshot.revisions.lock().context_changed();
