@@ -93,8 +93,15 @@ impl Tree {
             .output()
             .unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
+        // Some of the others are denied, such as `.npmrc`, and not captured. The sample project
+        // has access rules.
+        let is_plain = |path: &&str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            !name.starts_with('.') && !path.starts_with("tests/fixtures/sample/")
+        };
         let paths = listed
             .split_terminator('\0')
+            .filter(is_plain)
             .map(|path| tree.work().join(path));
         tree.files = paths
             .filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_file()))
