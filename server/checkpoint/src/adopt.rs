@@ -1,5 +1,5 @@
 //! Stores of folders that were moved: a store records its folder, and the store of a folder that
-//! is gone can be taken over by the folder at the new place.
+//! is gone can be adopted by the folder at the new path.
 
 use std::{
     ffi::OsStr,

@@ -31,7 +31,7 @@ pub struct KnownSections(BTreeMap<SectionId, u64>);
 const ACT: &str = "ACT MODE";
 const PLAN: &str = "PLAN MODE\nPlan only: change nothing until the user ends plan mode.";
 
-/// Returns the sections that an agent is told: with its own mode instead of a default one, and with
+/// Returns the sections for an agent: with its own mode instead of a default one, and with
 /// `restores`, one line for each restore.
 pub fn told_sections(
     mut sections: Vec<Section>,
@@ -92,7 +92,7 @@ pub fn context_block(
 ) -> Option<String> {
     let says_something =
         |section: &&Section| known.0.contains_key(&section.id) || !is_empty(section);
-    // What was modified is told once, and may be modified again.
+    // A modified file is listed once, until it is modified again.
     let now: BTreeMap<SectionId, u64> = sections
         .iter()
         .filter(says_something)

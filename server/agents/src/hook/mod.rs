@@ -60,7 +60,7 @@ pub struct HookInput {
     pub turn: Option<String>,
     /// Mode of the agent, if it is known.
     pub mode: Option<Mode>,
-    /// Whether somebody is there to answer a question, as far as the agent tells.
+    /// Whether the agent can ask the user, according to its input.
     pub is_attended: bool,
     /// The event.
     pub event: HookEvent,

@@ -149,7 +149,7 @@ fn mutable(document: &Document<&str>) -> Result<DocumentMut, EditError> {
     document.raw().parse().map_err(|_| EditError::OtherChange)
 }
 
-/// Returns whether a table has a heading of its own.
+/// Returns whether a table has a heading.
 fn has_heading(document: &Document<&str>, name: &str) -> bool {
     document
         .get(name)

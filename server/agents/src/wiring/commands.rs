@@ -49,7 +49,7 @@ const PACKAGE_MANAGERS: &[&str] = &[
     "apt", "apt-get", "brew", "bun", "cargo", "code", "dnf", "dpkg", "npm", "pacman", "pip",
     "pip3", "pipx", "pnpm", "rpm", "scoop", "uv", "winget", "yarn",
 ];
-/// What they are told in order to remove or replace a program.
+/// Their subcommands that remove or replace a program.
 const REMOVALS: &[&str] = &[
     "add",
     "erase",
@@ -68,7 +68,7 @@ const REMOVALS: &[&str] = &[
     "--uninstall-extension",
     "-r",
 ];
-/// What agents are told in order to remove, replace or switch off an entry.
+/// Subcommands of agents that remove, replace or switch off an entry.
 const ENTRY_CHANGES: &[&str] = &[
     "add",
     "add-json",
