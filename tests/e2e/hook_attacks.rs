@@ -130,7 +130,10 @@ fn ordinary_calls_are_not_refused() {
             "Bash",
             json!({ "command": "git commit -m 'ignore secret.txt'", "description": "build" }),
         ),
-        ("Grep", json!({ "pattern": "build", "path": "src" })),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "build", "path": "src" }),
+        ),
         ("Glob", json!({ "pattern": "**/*.ts" })),
         (
             "update_plan",
@@ -194,14 +197,38 @@ fn a_search_that_would_read_denied_files_is_refused() {
     let workspace = Workspace::new(FILES);
     workspace.write("app/[id]/secret.txt", "S\n");
     for (tool, arguments, refused) in [
-        ("Grep", json!({ "pattern": "x" }), true),
-        ("Grep", json!({ "pattern": "x", "path": "." }), true),
-        ("Grep", json!({ "pattern": "x", "glob": "sec*" }), true),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x" }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "path": "." }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "glob": "sec*" }),
+            true,
+        ),
         ("search_file_content", json!({ "pattern": "x" }), true),
         ("read_many_files", json!({ "paths": ["**/*.txt"] }), true),
-        ("Grep", json!({ "pattern": "x", "glob": "" }), true),
-        ("Grep", json!({ "pattern": "x", "path": "app/[id]" }), true),
-        ("Grep", json!({ "pattern": "x", "glob": "SEC*" }), true),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "glob": "" }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "path": "app/[id]" }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "glob": "SEC*" }),
+            true,
+        ),
         ("read_many_files", json!({ "paths": ["SEC*"] }), true),
         ("read_many_files", json!({ "paths": ["app", "*.rs"] }), true),
         (
@@ -228,13 +255,29 @@ fn a_search_that_would_read_denied_files_is_refused() {
         ),
         (
             "Grep",
-            json!({ "pattern": "x", "glob": "*.rs secret*" }),
+            json!({ "output_mode": "content", "pattern": "x", "glob": "*.rs secret*" }),
             true,
         ),
-        ("Grep", json!({ "pattern": "x", "path": " . " }), true),
-        ("Grep", json!({ "pattern": "x", "path": "nope/.." }), true),
-        ("Grep", json!({ "pattern": "x", "path": "x:/.." }), true),
-        ("Grep", json!({ "pattern": "x", "path": "%2E" }), true),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "path": " . " }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "path": "nope/.." }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "path": "x:/.." }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "path": "%2E" }),
+            true,
+        ),
         (
             "grep",
             json!({ "pattern": "x", "include": "secret.txt" }),
@@ -255,14 +298,26 @@ fn a_search_that_would_read_denied_files_is_refused() {
         ),
         ("Bash", json!({ "command": "grep -r . x:/.." }), false),
         ("mcp__github__search_code", json!({ "query": "x" }), false),
-        ("Grep", json!({ "pattern": "x", "path": "sub/" }), false),
         (
             "Grep",
-            json!({ "pattern": "x", "glob": "*.{rs,md}" }),
+            json!({ "output_mode": "content", "pattern": "x", "path": "sub/" }),
             false,
         ),
-        ("Grep", json!({ "pattern": "x", "path": "sub" }), false),
-        ("Grep", json!({ "pattern": "x", "glob": "*.rs" }), false),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "glob": "*.{rs,md}" }),
+            false,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "path": "sub" }),
+            false,
+        ),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "glob": "*.rs" }),
+            false,
+        ),
         ("read_many_files", json!({ "paths": ["sub/*.txt"] }), false),
         ("WebSearch", json!({ "query": "x" }), false),
         ("Glob", json!({ "pattern": "**/*.txt" }), false),
@@ -366,7 +421,10 @@ fn a_refusal_says_what_to_do_instead() {
     for (tool, arguments) in [
         ("Read", json!({ "file_path": "secret.txt" })),
         ("Bash", json!({ "command": "cat secret.txt" })),
-        ("Grep", json!({ "pattern": "x", "glob": "secret*" })),
+        (
+            "Grep",
+            json!({ "output_mode": "content", "pattern": "x", "glob": "secret*" }),
+        ),
     ] {
         let input = json!({
             "cwd": workspace.root(), "tool_name": tool, "tool_input": arguments,
@@ -389,7 +447,7 @@ fn a_refusal_says_what_to_do_instead() {
         ),
         (
             "Grep",
-            json!({ "pattern": "x" }),
+            json!({ "output_mode": "content", "pattern": "x" }),
             r#"Search instead with glob: \"!key.pem\""#,
         ),
     ] {

@@ -86,11 +86,13 @@ impl Search {
             let mut names = fields.keys().map(|name| arguments::kind(name));
             names.any(|kind| matches!(kind, Kind::Path | Kind::Folder))
         };
-        if !searches_content(tool) || is_remote(tool) && !names_path() || prints_names(fields) {
+        // It runs ripgrep with these arguments, and prints names of files by default.
+        let is_ripgrep = agent == Agent::Claude && tool == "Grep";
+        let prints_names =
+            prints_names(fields) || is_ripgrep && !fields.contains_key("output_mode");
+        if !searches_content(tool) || is_remote(tool) && !names_path() || prints_names {
             return None;
         }
-        // It runs ripgrep with these arguments.
-        let is_ripgrep = agent == Agent::Claude && tool == "Grep";
         let mut search = Self {
             in_folder_of_file: agent == Agent::Opencode,
             exclusion: match tool {
@@ -329,7 +331,7 @@ mod tests {
         for (tool, arguments, expected) in [
             (
                 "Grep",
-                json!({ "pattern": "x", "path": "a", "glob": "*.rs" }),
+                json!({ "output_mode": "content", "pattern": "x", "path": "a", "glob": "*.rs" }),
                 "rg -. -e x --iglob '*.rs' -- 'a'",
             ),
             (
@@ -378,6 +380,7 @@ mod tests {
     #[test]
     fn searches_that_print_names_read_nothing() {
         for arguments in [
+            json!({ "pattern": "x" }),
             json!({ "pattern": "x", "output_mode": "files_with_matches" }),
             json!({ "pattern": "x", "output_mode": "count" }),
             json!({ "pattern": "x", "names_only": true }),
@@ -393,12 +396,22 @@ mod tests {
         for (tool, arguments, instead, advice) in [
             (
                 "Grep",
-                json!({ "glob": "*.rs" }),
+                json!({ "glob": "*.rs", "output_mode": "content" }),
                 Some("rg -g '!.env' -e x"),
                 "glob: \"!.env *.rs\"",
             ),
-            ("Grep", json!({}), instead, "Search in a folder"),
-            ("Grep", json!({}), None, "Search in a folder"),
+            (
+                "Grep",
+                json!({ "output_mode": "content" }),
+                instead,
+                "Search in a folder",
+            ),
+            (
+                "Grep",
+                json!({ "output_mode": "content" }),
+                None,
+                "Search in a folder",
+            ),
             (
                 "read_many_files",
                 json!({ "include": ["*"], "exclude": ["c"] }),

@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn calls_of_other_tools_are_found() {
-        let grep = json!({ "pattern": "KEY" });
+        let grep = json!({ "pattern": "KEY", "output_mode": "content" });
         for arguments in [
             json!({ "tool_calls": [{ "tool": "grep", "parameters": grep }] }),
             json!({ "tool_uses": [{ "recipient_name": "functions.grep", "parameters": grep }] }),
