@@ -338,17 +338,21 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 }
             }
             let mut deleted = DeleteTaskResult::default();
+            let mut failed = None;
             for task_id in ids {
                 let params = DeleteTaskParams { task_id };
-                let result = offline::call::<DeleteTask>(&workspace, params)?;
-                deleted.freed_bytes += result.freed_bytes;
+                match offline::call::<DeleteTask>(&workspace, params) {
+                    Ok(result) => deleted.freed_bytes += result.freed_bytes,
+                    Err(error) => failed = failed.or(Some(error)),
+                }
             }
+            // Also if one of them failed, since the others are gone.
             if workspace.json {
                 print_json(&deleted)?;
             } else {
                 print(&format!("{} freed\n", plural(deleted.freed_bytes, "byte")))?;
             }
-            Ok(DONE)
+            failed.map_or(Ok(DONE), Err)
         }
     }
 }
