@@ -13,6 +13,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use sightline_testing::git;
 
 use crate::{
     checkpoints::{each, id},
@@ -50,22 +51,6 @@ fn json_of(workspace: &Workspace, arguments: &[&str]) -> Value {
     let result = serde_json::from_str(&text).unwrap();
     assert!(!holds_null(&result), "{result}");
     result
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", "/nonexistent")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .args(["-c", "user.name=t", "-c", "user.email=t@localhost"])
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {text}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
@@ -252,7 +237,7 @@ fn a_store_moves_to_another_machine() {
     let taken = json_of(&here, &["create", "--label", "moved"]);
     let remote = here.data().with_extension("remote.git");
     fs::create_dir_all(&remote).unwrap();
-    git(&remote, &["init", "-q", "--bare"]);
+    git::run(&remote, &["init", "-q", "--bare"]);
     let remote = remote.to_str().unwrap();
     let (code, _, error) = run(&here, &["push", remote]);
     assert_eq!(code, 0, "{error}");
@@ -324,15 +309,15 @@ fn checkpoints_of_cline_are_imported_once() {
     let root = root.to_str().unwrap();
     let shadow = workspace.data().with_extension("shadow");
     fs::create_dir_all(&shadow).unwrap();
-    git(&shadow, &["init", "-q"]);
-    git(&shadow, &["config", "core.worktree", root]);
+    git::run(&shadow, &["init", "-q"]);
+    git::run(&shadow, &["config", "core.worktree", root]);
     for (text, message) in [
         ("one\n", "initial commit"),
         ("two\n", "checkpoint-123-1700000000000"),
     ] {
         workspace.write("a.txt", text);
-        git(&shadow, &["add", "--all"]);
-        git(&shadow, &["commit", "-q", "--allow-empty", "-m", message]);
+        git::run(&shadow, &["add", "--all"]);
+        git::run(&shadow, &["commit", "-q", "--allow-empty", "-m", message]);
     }
     let imported = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
     let ids: Vec<&Value> = imported["checkpoints"].as_array().unwrap().iter().collect();
@@ -350,7 +335,7 @@ fn checkpoints_of_cline_are_imported_once() {
             .all(|purpose| *purpose == "imported")
     );
     // By Cline's ids, and as its tasks store them.
-    let first = git(&shadow, &["rev-list", "--max-parents=0", "HEAD"]);
+    let first = git::run(&shadow, &["rev-list", "--max-parents=0", "HEAD"]);
     let first = first.trim();
     assert_eq!(listed[1]["imported"], first);
     assert_eq!(listed[1]["added"], 1);

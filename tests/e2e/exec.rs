@@ -3,7 +3,6 @@
 use std::{
     fs,
     os::unix::{fs::PermissionsExt, process::ExitStatusExt},
-    path::Path,
     process::{Command, Output, Stdio},
 };
 
@@ -30,24 +29,12 @@ fn workspace() -> Workspace {
     fs::create_dir(root.join("home")).unwrap();
     std::os::unix::fs::symlink("../.env", root.join("src/link")).unwrap();
     git::init(&root);
-    run_git(
+    git::run(
         &root,
         &["add", "-f", ".gitignore", "src/a.ts", "mixed/tracked.txt"],
     );
-    run_git(&root, &["commit", "-qm", "start"]);
+    git::run(&root, &["commit", "-qm", "start"]);
     workspace
-}
-
-fn run_git(root: &Path, arguments: &[&str]) -> String {
-    let output = git_command(root).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn git_command(root: &Path) -> Command {
-    let mut command = Command::new("git");
-    with_identity(command.current_dir(root));
-    command
 }
 
 fn with_identity(command: &mut Command) {
@@ -207,7 +194,7 @@ fn git_works_and_keeps_denied_files_in_its_commits() {
         let output = shell(&workspace, line);
         assert!(output.status.success(), "{line}: {}", text(&output));
         assert!(!text(&output).contains(SECRET), "{line}: {}", text(&output));
-        let tracked = run_git(&root, &["ls-tree", "-r", "--name-only", "HEAD"]);
+        let tracked = git::run(&root, &["ls-tree", "-r", "--name-only", "HEAD"]);
         assert!(tracked.contains("mixed/tracked.txt"), "{line}: {tracked}");
     }
     fs::remove_file(workspace.path("mixed/untracked.txt")).unwrap();
@@ -223,7 +210,7 @@ fn git_works_and_keeps_denied_files_in_its_commits() {
         "{}",
         text(&output)
     );
-    let tracked = run_git(&root, &["ls-tree", "-r", "--name-only", "HEAD"]);
+    let tracked = git::run(&root, &["ls-tree", "-r", "--name-only", "HEAD"]);
     assert!(
         tracked.contains(".clineignore") && !tracked.contains(".env"),
         "{tracked}"

@@ -33,10 +33,9 @@ fn project(workspace: &Workspace, name: &str) -> PathBuf {
     let folder = workspace.path(name);
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("a.txt"), "one\n").unwrap();
-    git(&folder, &["init", "-q"]);
-    git(&folder, &["add", "-A"]);
-    let author = ["-c", "user.name=T", "-c", "user.email=t@example.com"];
-    git(&folder, &[&author[..], &["commit", "-qm", name]].concat());
+    git::run(&folder, &["init", "-q"]);
+    git::run(&folder, &["add", "-A"]);
+    git::run(&folder, &["commit", "-qm", name]);
     let (code, _, error) = at(workspace, &folder, &["create"]);
     assert_eq!(code, 0, "{error}");
     folder

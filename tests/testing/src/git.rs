@@ -30,6 +30,23 @@ pub fn init(folder: &Path) {
     assert!(made.unwrap().success());
 }
 
+/// Runs git in a folder of a repository, and returns its output.
+///
+/// # Panics
+/// If it fails.
+pub fn run(folder: &Path, arguments: &[&str]) -> String {
+    let output = git(folder, false)
+        .env_remove("GIT_CEILING_DIRECTORIES")
+        .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
+        .args(["-c", "init.defaultBranch=main"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Returns whether git is installed. If not, reports that a test is skipped, or fails in
 /// CI.
 pub fn is_installed() -> bool {

@@ -1,21 +1,10 @@
-use std::{collections::BTreeSet, fs, process::Command};
+use std::{collections::BTreeSet, fs};
+
+use sightline_testing::git;
 
 use proptest::prelude::*;
 
 use super::*;
-
-fn git(dir: &Path, args: &[&str]) -> String {
-    let out = Command::new("git")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("HOME", dir)
-        .args(["-c", "user.name=a", "-c", "user.email=a@b"])
-        .args(args)
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-    String::from_utf8(out.stdout).unwrap()
-}
 
 fn index(dir: &Path) -> GitIndex {
     GitIndex::of(dir).unwrap().unwrap()
@@ -23,7 +12,7 @@ fn index(dir: &Path) -> GitIndex {
 
 /// Compares with `git ls-files --sparse`.
 fn assert_same_as_git(dir: &Path, what: &str) {
-    let listed = git(dir, &["ls-files", "--sparse", "-s", "-z"]);
+    let listed = git::run(dir, &["ls-files", "--sparse", "-s", "-z"]);
     let wanted: BTreeSet<(String, &str)> = listed
         .split_terminator('\0')
         .map(|line| {
@@ -91,7 +80,7 @@ fn every_format_is_read_as_git_reads_it() {
             let what = format!("{what}, {object_format}");
             let folder = tempfile::tempdir().unwrap();
             let dir = folder.path();
-            git(dir, &["init", "-q", "--object-format", object_format]);
+            git::run(dir, &["init", "-q", "--object-format", object_format]);
             for folder in ["app/deep", "lib/deep", "z"] {
                 fs::create_dir_all(dir.join(folder)).unwrap();
                 for name in ["a", "a b", "ab", &"x".repeat(200)] {
@@ -99,20 +88,20 @@ fn every_format_is_read_as_git_reads_it() {
                 }
             }
             fs::write(dir.join("top"), "").unwrap();
-            git(dir, &["add", "."]);
+            git::run(dir, &["add", "."]);
             let id = "1".repeat(if object_format == "sha1" { 40 } else { 64 });
             let module = format!("160000,{id},module");
-            git(dir, &["update-index", "--add", "--cacheinfo", &module]);
+            git::run(dir, &["update-index", "--add", "--cacheinfo", &module]);
             for command in *commands {
-                git(dir, command);
+                git::run(dir, command);
             }
             assert_same_as_git(dir, &what);
             // Deleted, replaced and additional entries, if it is split.
             fs::write(dir.join("top"), "changed").unwrap();
             fs::write(dir.join("other"), "").unwrap();
-            git(dir, &["add", "top", "other"]);
-            git(dir, &["add", "--intent-to-add", "other"]);
-            git(dir, &["rm", "-q", "--cached", "--sparse", "z/ab", "module"]);
+            git::run(dir, &["add", "top", "other"]);
+            git::run(dir, &["add", "--intent-to-add", "other"]);
+            git::run(dir, &["rm", "-q", "--cached", "--sparse", "z/ab", "module"]);
             assert_same_as_git(dir, &what);
         }
     }
@@ -122,15 +111,15 @@ fn every_format_is_read_as_git_reads_it() {
 fn files_in_a_sparse_folder_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
-    git(dir, &["init", "-q"]);
+    git::run(dir, &["init", "-q"]);
     for name in ["lib/a", "lib/deep/b", "top"] {
         fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();
         fs::write(dir.join(name), name).unwrap();
     }
-    git(dir, &["add", "."]);
-    git(dir, &["commit", "-qm", "c"]);
+    git::run(dir, &["add", "."]);
+    git::run(dir, &["commit", "-qm", "c"]);
     let init = ["sparse-checkout", "init", "--cone", "--sparse-index"];
-    git(dir, &init);
+    git::run(dir, &init);
     let index = index(dir);
     let tracked = index.tracked_paths(u64::MAX).unwrap();
     let lib = tracked.iter().find(|entry| entry.path == b"lib").unwrap();
@@ -147,10 +136,10 @@ fn an_index_that_cannot_be_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     assert_eq!(GitIndex::of(dir), None);
-    git(dir, &["init", "-q"]);
+    git::run(dir, &["init", "-q"]);
     assert_eq!(index(dir).tracked_paths(u64::MAX), Ok(Vec::new()));
     fs::write(dir.join("a"), "").unwrap();
-    git(dir, &["add", "."]);
+    git::run(dir, &["add", "."]);
     let path = dir.join(".git/index");
     let bytes = fs::read(&path).unwrap();
     let error = || index(dir).tracked_paths(100_000).unwrap_err();
@@ -172,7 +161,7 @@ fn an_index_that_cannot_be_read_is_an_error() {
     assert!(error().contains("unknown extension new!"), "{}", error());
     fs::write(&path, vec![0; 100_001]).unwrap();
     assert!(error().contains("above the limit"), "{}", error());
-    git(dir, &["config", "extensions.objectformat", "sha3"]);
+    git::run(dir, &["config", "extensions.objectformat", "sha3"]);
     assert!(error().contains("sha3"), "{}", error());
     fs::remove_dir_all(dir.join(".git")).unwrap();
     fs::write(dir.join(".git"), "gitdir: ../gone/.git/worktrees/x\n").unwrap();

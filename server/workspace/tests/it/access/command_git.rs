@@ -3,7 +3,9 @@
 
 use std::{fs, path::Path};
 
-use super::command_readers::{Workspace, assert_all_allowed, git, tracked, write};
+use sightline_testing::git;
+
+use super::command_readers::{Workspace, assert_all_allowed, tracked, write};
 
 fn assert_refused(workspace: &Workspace, commands: &[&str]) {
     let is_allowed = |command: &&&str| workspace.check(command).allowed;
@@ -26,7 +28,7 @@ fn asking_git_runs_and_writes_nothing_that_the_command_names() {
             (".env", "KEY=2"),
         ],
     );
-    git(
+    git::run(
         root,
         &[
             "config",
@@ -185,9 +187,9 @@ fn options_and_variables_select_a_repository() {
     let root = Path::new(&workspace.root);
     let sub = root.join("sub");
     write(&sub, &[(".env", "KEY=1"), ("a.rs", "x")]);
-    git(&sub, &["init", "-q"]);
-    git(&sub, &["add", "-f", "."]);
-    git(&sub, &["commit", "-q", "-m", "first"]);
+    git::run(&sub, &["init", "-q"]);
+    git::run(&sub, &["add", "-f", "."]);
+    git::run(&sub, &["commit", "-q", "-m", "first"]);
     write(&sub, &[(".env", "KEY=2")]);
     assert_refused(
         &workspace,
@@ -222,7 +224,7 @@ fn every_folder_that_git_could_run_in_counts() {
     let workspace = tracked();
     let root = Path::new(&workspace.root);
     write(root, &[("src/own.pem", "KEY=1")]);
-    git(root, &["add", "-f", "src/own.pem"]);
+    git::run(root, &["add", "-f", "src/own.pem"]);
     let five = ["server", "tests", "server/tls", "src/util", "src"]
         .map(|dir| format!("if x; then cd ${{CWD}}/{dir}; fi; "))
         .concat();

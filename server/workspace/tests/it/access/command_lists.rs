@@ -12,6 +12,7 @@ use std::{
 };
 
 use sightline_protocol::{access::CommandAccess, settings::Secrets};
+use sightline_testing::git;
 use sightline_workspace::{
     access::Access,
     path::{AbsPath, Root, Roots},
@@ -47,24 +48,6 @@ struct Workspace {
 struct Kind {
     tracked: bool,
     user_rules: bool,
-}
-
-fn git(root: &Path, arguments: &[&str]) {
-    let output = Command::new("git")
-        .current_dir(root)
-        .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
-        .args([
-            "-c",
-            "init.defaultBranch=main",
-            "-c",
-            "commit.gpgsign=false",
-        ])
-        .args(arguments)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
 }
 
 fn write(root: &Path, path: &str, text: &str) {
@@ -130,20 +113,20 @@ fn workspace(kind: Kind) -> Workspace {
     }
     write(&root, ".gitignore", &ignored);
     write_denied(&root, kind, "1");
-    git(&root, &["init", "-q"]);
-    git(&root, &["add", "."]);
-    git(&root, &["commit", "-q", "-m", "first"]);
+    git::run(&root, &["init", "-q"]);
+    git::run(&root, &["add", "."]);
+    git::run(&root, &["commit", "-q", "-m", "first"]);
     write(
         &root,
         "src/main.ts",
         "import { add } from './util/math'\nadd(2, 2)\n",
     );
     write_denied(&root, kind, "2");
-    git(&root, &["commit", "-q", "-a", "-m", "second"]);
+    git::run(&root, &["commit", "-q", "-a", "-m", "second"]);
     write(&root, "README.md", "# Readme\n\nMore.\n");
     write_denied(&root, kind, "3");
-    git(&root, &["stash", "-q"]);
-    git(&root, &["stash", "apply", "-q"]);
+    git::run(&root, &["stash", "-q"]);
+    git::run(&root, &["stash", "apply", "-q"]);
     let roots = Roots::new(vec![Root::new(AbsPath::new(&root).unwrap(), None)]);
     Workspace {
         access: Access::new(Arc::new(roots), Vec::new(), Secrets::Deny),
@@ -230,10 +213,10 @@ fn git_commands_that_print_no_denied_file_are_allowed() {
         tracked: true,
         user_rules: true,
     });
-    git(&workspace.root, &["commit", "-q", "-a", "-m", "third"]);
+    git::run(&workspace.root, &["commit", "-q", "-a", "-m", "third"]);
     for text in ["import './a'\n", "import './b'\n", "import './c'\n"] {
         write(&workspace.root, "src/main.ts", text);
-        git(&workspace.root, &["commit", "-q", "-a", "-m", "more"]);
+        git::run(&workspace.root, &["commit", "-q", "-a", "-m", "more"]);
     }
     write(&workspace.root, "src/main.ts", "import './d'\n");
     assert_rate(

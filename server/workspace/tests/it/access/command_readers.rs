@@ -1,6 +1,8 @@
 //! Checks commands that read whole directories.
 
-use std::{fs, path::Path, process::Command, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
+
+use sightline_testing::git;
 
 use sightline_protocol::settings::Secrets;
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
@@ -21,25 +23,6 @@ pub(super) fn write(folder: &Path, files: &[(&str, &str)]) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-}
-
-pub(super) fn git(folder: &Path, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command
-        .current_dir(folder)
-        .args([
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b.c",
-            "-c",
-            "init.defaultBranch=main",
-        ])
-        .args(arguments)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
 }
 
 /// Creates a project with typical rules. Git does not track the paths in `gitignore`.
@@ -65,9 +48,9 @@ fn workspace(gitignore: &str) -> Workspace {
             ("node_modules/left-pad/index.js", "x"),
         ],
     );
-    git(&folder, &["init", "-q"]);
-    git(&folder, &["add", "."]);
-    git(&folder, &["commit", "-q", "-m", "first"]);
+    git::run(&folder, &["init", "-q"]);
+    git::run(&folder, &["add", "."]);
+    git::run(&folder, &["commit", "-q", "-m", "first"]);
     let root = Root::new(AbsPath::new(&folder).unwrap(), None);
     let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     Workspace {
@@ -334,8 +317,8 @@ fn git_prints_tracked_files() {
         ],
     );
     write(root, &[(".env", "KEY=2"), ("secrets/token.txt", "y")]);
-    git(root, &["stash", "-q"]);
-    git(root, &["stash", "apply", "-q"]);
+    git::run(root, &["stash", "-q"]);
+    git::run(root, &["stash", "apply", "-q"]);
     assert_all_denied(
         &workspace,
         &[
@@ -434,7 +417,7 @@ fn asking_git_runs_no_configured_program() {
         ("gpg.program", trap),
         ("log.showSignature", "true"),
     ] {
-        git(root, &["config", key, value]);
+        git::run(root, &["config", key, value]);
     }
     write(
         root,

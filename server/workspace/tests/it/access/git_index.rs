@@ -1,20 +1,10 @@
 //! Commands that read tracked files are checked with every kind of git index.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
+
+use sightline_testing::git;
 
 use crate::scratch::{view, workspace};
-
-fn git(dir: &Path, args: &[&str]) {
-    let out = Command::new("git")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .args(["-c", "user.name=a", "-c", "user.email=a@b"])
-        .args(args)
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-}
 
 /// Returns the denied paths and reasons.
 fn denied(root: &Path, command: &str) -> Vec<(String, String)> {
@@ -51,10 +41,10 @@ fn tracked_files_are_found_in_every_index() {
             ("lib/b.txt", "x"),
         ];
         let (_parent, root) = workspace(&files);
-        git(&root, &["init", "-q", "--object-format", object_format]);
-        git(&root, &["add", "app", "lib"]);
-        git(&root, &["commit", "-qm", "c"]);
-        git(&root, command);
+        git::run(&root, &["init", "-q", "--object-format", object_format]);
+        git::run(&root, &["add", "app", "lib"]);
+        git::run(&root, &["commit", "-qm", "c"]);
+        git::run(&root, command);
         for allowed in [
             "git grep x",
             "git grep --cached x",
@@ -64,7 +54,7 @@ fn tracked_files_are_found_in_every_index() {
             assert_eq!(denied(&root, allowed), [], "{what}: {allowed}");
         }
         fs::write(root.join("app/app.key"), "x").unwrap();
-        git(&root, &["add", "app"]);
+        git::run(&root, &["add", "app"]);
         for refused in ["git grep x", "git diff --cached"] {
             assert_denied_by_rule(&root, refused, what);
         }
@@ -82,10 +72,10 @@ fn files_in_a_sparse_folder_are_found() {
         ("lib/deep/b.key", "x"),
     ];
     let (_parent, root) = workspace(&files);
-    git(&root, &["init", "-q"]);
-    git(&root, &["add", "app", "lib"]);
-    git(&root, &["commit", "-qm", "c"]);
-    git(
+    git::run(&root, &["init", "-q"]);
+    git::run(&root, &["add", "app", "lib"]);
+    git::run(&root, &["commit", "-qm", "c"]);
+    git::run(
         &root,
         &["sparse-checkout", "set", "--cone", "--sparse-index", "app"],
     );
@@ -99,8 +89,8 @@ fn files_in_a_sparse_folder_are_found() {
 #[test]
 fn a_command_is_denied_if_the_index_cannot_be_read() {
     let (_parent, root) = workspace(&[(".clineignore", "*.key\n"), ("a.txt", "x")]);
-    git(&root, &["init", "-q"]);
-    git(&root, &["add", "a.txt"]);
+    git::run(&root, &["init", "-q"]);
+    git::run(&root, &["add", "a.txt"]);
     fs::write(root.join(".git/index"), "DIRC").unwrap();
     let refused = denied(&root, "git grep x");
     let [(path, reason)] = &refused[..] else {

@@ -1,6 +1,8 @@
 //! Rule files below a root, and those of the main working tree of a git worktree.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{fs, path::Path, time::Duration};
+
+use sightline_testing::git;
 
 use crate::scratch::*;
 use sightline_protocol::access::AccessKind::{self, Allowed, Denied, Outside};
@@ -201,17 +203,6 @@ fn links_do_not_lead_around_rules_below_a_root() {
     assert_eq!(kind(&view, "src/secret"), Allowed);
 }
 
-fn git(dir: &Path, arguments: &[&str]) {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@b"];
-    let done = Command::new("git")
-        .current_dir(dir)
-        .args(identity)
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{done:?}");
-}
-
 #[test]
 fn rules_of_a_main_working_tree_apply_in_its_worktrees() {
     let (parent, root) = workspace(&[
@@ -219,11 +210,11 @@ fn rules_of_a_main_working_tree_apply_in_its_worktrees() {
         ("config/open.txt", "x"),
         ("pkg/secret.txt", "x"),
     ]);
-    git(&root, &["init", "-q"]);
-    git(&root, &["add", "."]);
-    git(&root, &["commit", "-qm", "a"]);
-    git(&root, &["worktree", "add", "-q", ".claude/worktrees/fix"]);
-    git(&root, &["worktree", "add", "-q", "../beside"]);
+    git::run(&root, &["init", "-q"]);
+    git::run(&root, &["add", "."]);
+    git::run(&root, &["commit", "-qm", "a"]);
+    git::run(&root, &["worktree", "add", "-q", ".claude/worktrees/fix"]);
+    git::run(&root, &["worktree", "add", "-q", "../beside"]);
     write(
         &root,
         &[
