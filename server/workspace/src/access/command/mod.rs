@@ -40,8 +40,9 @@ use crate::{limits::MAX_COMMAND_BYTES, path::AbsPath};
 
 /// Maximum scripts in a command: `sh -c`, `eval`, interpreters.
 const MAX_SCRIPTS: usize = 200;
-/// Maximum nesting of scripts.
-const MAX_DEPTH: usize = 8;
+/// Maximum nesting of scripts, compound commands, and commands that run others. Bounds the use of
+/// the stack.
+const MAX_NESTING: usize = 64;
 /// Maximum values of a variable.
 const MAX_VALUES: usize = 64;
 /// Maximum possible working directories.
@@ -160,7 +161,10 @@ struct Checker<'a> {
     /// Texts of files that the command writes.
     files: HashMap<PathBuf, String>,
     scripts_left: usize,
+    /// Nesting of scripts.
     depth: usize,
+    /// Nesting of commands.
+    nesting: usize,
     /// What a command to run instead inserts, and whether that is sufficient.
     fixes: Vec<(usize, String)>,
     is_fixable: bool,
@@ -227,6 +231,7 @@ impl<'a> Checker<'a> {
             files: HashMap::new(),
             scripts_left: MAX_SCRIPTS,
             depth: 0,
+            nesting: 0,
             fixes: Vec::new(),
             is_fixable: true,
             reads_folders: true,
@@ -273,10 +278,8 @@ impl<'a> Checker<'a> {
         if text.trim().is_empty() || self.judge.is_exhausted() {
             return Output::default();
         }
-        if self.depth >= MAX_DEPTH || self.scripts_left == 0 {
-            self.is_fixable = false;
-            self.judge.exhaust();
-            return Output::default();
+        if self.scripts_left == 0 {
+            return self.give_up();
         }
         self.scripts_left -= 1;
         self.depth += 1;
@@ -302,7 +305,29 @@ impl<'a> Checker<'a> {
         output
     }
 
+    /// Refuses a command that exceeds a limit.
+    fn give_up(&mut self) -> Output {
+        self.is_fixable = false;
+        self.judge.exhaust();
+        Output::default()
+    }
+
+    /// Checks a command inside another one.
+    fn nested(&mut self, check: impl FnOnce(&mut Self) -> Output) -> Output {
+        if self.nesting >= MAX_NESTING {
+            return self.give_up();
+        }
+        self.nesting += 1;
+        let output = check(self);
+        self.nesting -= 1;
+        output
+    }
+
     fn command(&mut self, command: &Command, state: &mut State) -> Output {
+        self.nested(|checker| checker.nested_command(command, state))
+    }
+
+    fn nested_command(&mut self, command: &Command, state: &mut State) -> Output {
         match command {
             Command::Simple(simple) => self.simple(simple, state),
             Command::Pipeline(stages) => {

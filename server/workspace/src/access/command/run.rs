@@ -28,6 +28,10 @@ pub(super) struct FolderSearch<'s> {
 impl Checker<'_> {
     /// Runs a command. The first word is the program.
     pub(super) fn run(&mut self, words: &[Field], state: &mut State) -> Output {
+        self.nested(|checker| checker.nested_run(words, state))
+    }
+
+    fn nested_run(&mut self, words: &[Field], state: &mut State) -> Output {
         let Some(first) = words.first() else {
             return state.stdin.clone();
         };
