@@ -35,7 +35,6 @@ pub(crate) mod dedup;
 mod dedup_savings;
 mod deleted_range;
 pub mod error;
-mod error_patterns;
 pub(crate) mod file_markers;
 pub(crate) mod json_scan;
 pub(crate) mod message;

@@ -5,196 +5,197 @@
 //! therefore read from every known location. A rejected request counts as too long only if its
 //! message is about length.
 
+use std::sync::LazyLock;
+
+use regex::RegexSet;
 use serde_json::Value;
 use sightline_protocol::conversation::ClassifyErrorResult;
 
-use super::error_patterns::{
-    Atom::{Digits, OneOf, Whitespace, WordBoundary},
-    Pattern, is_match,
-};
+/// How the errors of one source say that a conversation is too long.
+struct ErrorFormat {
+    /// Returns whether the request was rejected for this message.
+    is_rejected: fn(&ProviderError<'_>, message: &str) -> bool,
+    messages: Messages,
+    /// Whether the patterns are case-sensitive. The others match the message in lower case.
+    is_case_sensitive: bool,
+    /// Regular expressions in the syntax of JavaScript, as the providers' clients write them.
+    patterns: &'static [&'static str],
+}
 
-const CONTEXT_LENGTH: Pattern = &[&[
-    WordBoundary,
-    OneOf(&["context"]),
-    Whitespace,
-    OneOf(&["length", "window"]),
-    WordBoundary,
-]];
-const MAXIMUM_CONTEXT: Pattern = &[&[
-    WordBoundary,
-    OneOf(&["maximum"]),
-    Whitespace,
-    OneOf(&["context"]),
-    WordBoundary,
-]];
-const TOKENS_EXCEED: Pattern = &[&[
-    WordBoundary,
-    OneOf(&["tokens", "token"]),
-    Whitespace,
-    OneOf(&["exceed"]),
-]];
-const INPUT_TOKENS_EXCEED: Pattern = &[&[
-    WordBoundary,
-    OneOf(&["input"]),
-    Whitespace,
-    OneOf(&["tokens", "token"]),
-    Whitespace,
-    OneOf(&["exceed"]),
-]];
+/// Where the message of an error is.
+enum Messages {
+    /// The first text that is not empty.
+    First(&'static [&'static str]),
+    /// Any of [`MESSAGES`].
+    Any,
+    /// Any of [`MESSAGES`], or the error, if it is a bare string.
+    AnyOrBare,
+}
 
-/// OpenRouter and compatible providers.
-const OPENROUTER: &[Pattern] = &[
-    CONTEXT_LENGTH,
-    MAXIMUM_CONTEXT,
-    TOKENS_EXCEED,
-    INPUT_TOKENS_EXCEED,
-    &[&[
-        WordBoundary,
-        OneOf(&["too"]),
-        Whitespace,
-        OneOf(&["many"]),
-        Whitespace,
-        OneOf(&["tokens", "token"]),
-        WordBoundary,
-    ]],
+/// Fields that may hold the message.
+const MESSAGES: [&str; 6] = [
+    "/message",
+    "/error/message",
+    "/error/param/message",
+    "/error/param/error",
+    "/error/error/message",
+    "/error/value/error_message",
 ];
 
-const BEDROCK: &[Pattern] = &[
-    &[
-        &[OneOf(&["maximum tokens"])],
-        &[OneOf(&["exceeds"])],
-        &[OneOf(&["model limit"])],
-    ],
-    &[&[OneOf(&["input length and max_tokens exceed context limit"])]],
-    &[&[OneOf(&["context length"])], &[OneOf(&["exceeds"])]],
-    &[
-        &[OneOf(&["total number of tokens"])],
-        &[OneOf(&["exceeds"])],
-        &[OneOf(&["limit"])],
-    ],
-    &[
-        &[OneOf(&["requested"])],
-        &[OneOf(&["tokens"])],
-        &[OneOf(&["exceeds"])],
-        &[OneOf(&["limit"])],
-    ],
-    &[
-        &[OneOf(&["reduce"])],
-        &[OneOf(&["length"])],
-        &[OneOf(&["messages"])],
-        &[OneOf(&["completion"])],
-    ],
-    &[&[OneOf(&["input is too long"])]],
-];
-
-/// Vercel's AI gateway and the providers behind it.
-const VERCEL: &[Pattern] = &[
-    &[&[OneOf(&["input is too long"])]],
-    &[
-        &[OneOf(&["input token count exceeds"])],
-        &[OneOf(&["maximum"])],
-        &[OneOf(&["tokens allowed", "token allowed"])],
-    ],
-    &[&[OneOf(&["input exceeds"])], &[OneOf(&["context window"])]],
-    &[
-        &[OneOf(&["requested input length"])],
-        &[OneOf(&["exceeds"])],
-        &[OneOf(&["maximum input length"])],
-    ],
-    &[
-        &[OneOf(&["prompt is too long"])],
-        &[
-            OneOf(&["tokens", "token"]),
-            Whitespace,
-            OneOf(&[">"]),
-            Whitespace,
-            Digits,
-            Whitespace,
-            OneOf(&["maximum"]),
+static FORMATS: [ErrorFormat; 8] = [
+    // Messages that are unambiguous in any context, because clients wrap errors in unpredictable
+    // ways: of Anthropic (two), Gemini and xAI.
+    ErrorFormat {
+        is_rejected: |error, _| error.has_no_other_status(),
+        messages: Messages::AnyOrBare,
+        is_case_sensitive: false,
+        patterns: &[
+            r"prompt is too long:\s*\d+\s*token",
+            "input length and.*exceed context limit",
+            "input token count.*exceeds the maximum number of tokens allowed",
+            r"maximum prompt length is\s*\d+.*but the request contains",
         ],
-    ],
-    &[
-        &[
-            WordBoundary,
-            OneOf(&["context"]),
-            Whitespace,
-            OneOf(&["length", "window"]),
-            WordBoundary,
+    },
+    // OpenAI. Errors that a proxy created have the status in `code`.
+    ErrorFormat {
+        is_rejected: |error, _| error.is_of_openai() && error.is_400(&["/code"]),
+        messages: Messages::First(&["/message"]),
+        is_case_sensitive: true,
+        patterns: &["token", "context length"],
+    },
+    // OpenRouter and compatible providers.
+    ErrorFormat {
+        is_rejected: |error, message| match embedded_status(message) {
+            Some(status) => status == "400",
+            None => error.is_400(STATUS),
+        },
+        messages: Messages::First(&["/message", "/error/message"]),
+        is_case_sensitive: false,
+        patterns: &[
+            r"\bcontext\s*(length|window)\b",
+            r"\bmaximum\s*context\b",
+            r"\b(input\s*)?tokens?\s*exceed",
+            r"\btoo\s*many\s*tokens?\b",
         ],
-        &[OneOf(&["exceed"])],
-    ],
-    MAXIMUM_CONTEXT,
-    TOKENS_EXCEED,
-    INPUT_TOKENS_EXCEED,
-    &[&[
-        OneOf(&["too"]),
-        Whitespace,
-        OneOf(&["many"]),
-        Whitespace,
-        OneOf(&["tokens"]),
-    ]],
+    },
+    // Anthropic, for errors about length.
+    ErrorFormat {
+        is_rejected: |error, _| {
+            ["/error/error/type", "/error/type", "/type"]
+                .iter()
+                .any(|path| error.is(path, "invalid_request_error"))
+        },
+        messages: Messages::Any,
+        is_case_sensitive: false,
+        patterns: &[
+            "prompt is too long",
+            "input is too long",
+            "exceed.*context (limit|window|length)",
+            r"\bcontext\s*(length|window)\b",
+            r"\btokens?\s*exceed",
+        ],
+    },
+    // Cerebras.
+    ErrorFormat {
+        is_rejected: |error, _| error.is_400(STATUS),
+        messages: Messages::First(&["/message", "/error/message"]),
+        is_case_sensitive: true,
+        patterns: &["Please reduce the length of the messages or completion"],
+    },
+    // Amazon Bedrock.
+    ErrorFormat {
+        is_rejected: |error, _| {
+            let name = first(error.0, &["/name", "/error/type", "/__type"]);
+            name.is_some_and(|name| name == "ValidationException" || name == "AI_APICallError")
+                || error.is_400(&["/code", "/error/code", "/$metadata/httpStatusCode"])
+                || error.is_400(&["/error/param/statusCode", "/details/code"])
+                || error.is("/code", "stream_initialization_failed")
+        },
+        messages: Messages::First(&[
+            "/message",
+            "/error/message",
+            "/error/param/message",
+            "/error/param/error",
+        ]),
+        is_case_sensitive: false,
+        patterns: &[
+            "maximum tokens.*exceeds.*model limit",
+            "input length and max_tokens exceed context limit",
+            "context length.*exceeds",
+            "total number of tokens.*exceeds.*limit",
+            "requested.*tokens.*exceeds.*limit",
+            "reduce.*length.*messages.*completion",
+            "input is too long",
+        ],
+    },
+    // Vercel's AI gateway and the providers behind it.
+    ErrorFormat {
+        is_rejected: |error, _| {
+            error.is_400(&["/status", "/error/param/statusCode", "/statusCode"])
+                || error
+                    .text("/error/value/error_message")
+                    .is_some_and(|text| {
+                        text.contains(r#""code":400"#) || text.contains(r#""code": 400"#)
+                    })
+        },
+        messages: Messages::Any,
+        is_case_sensitive: false,
+        patterns: &[
+            "input is too long",
+            "input token count exceeds.*maximum.*tokens? allowed",
+            "input exceeds.*context window",
+            "requested input length.*exceeds.*maximum input length",
+            r"prompt is too long.*tokens?\s*>\s*\d+\s*maximum",
+            r"\bcontext\s*(length|window)\b.*exceed",
+            r"\bmaximum\s*context\b",
+            r"\b(input\s*)?tokens?\s*exceed",
+            r"too\s*many\s*tokens",
+        ],
+    },
+    // Gemini, xAI, llama.cpp and Z.ai.
+    ErrorFormat {
+        is_rejected: |error, message| {
+            embedded_status(message).as_deref() == Some("400")
+                || error.is_400(STATUS)
+                || error.is_400(&["/error/code", "/statusCode", "/error/param/statusCode"])
+        },
+        messages: Messages::Any,
+        is_case_sensitive: false,
+        patterns: &[
+            "input token count.*exceeds the maximum number of tokens",
+            "maximum prompt length is.*request contains",
+            "exceeds the available context size",
+            "prompt exceeds max length",
+        ],
+    },
 ];
 
-/// Anthropic, for errors about length.
-const ANTHROPIC: &[Pattern] = &[
-    &[&[OneOf(&["prompt is too long"])]],
-    &[&[OneOf(&["input is too long"])]],
-    &[
-        &[OneOf(&["exceed"])],
-        &[OneOf(&[
-            "context limit",
-            "context window",
-            "context length",
-        ])],
-    ],
-    CONTEXT_LENGTH,
-    TOKENS_EXCEED,
-];
+/// The patterns of each of [`FORMATS`], compiled. Matching takes time linear in the message.
+static PATTERNS: LazyLock<Vec<RegexSet>> = LazyLock::new(|| {
+    FORMATS
+        .iter()
+        .map(|format| {
+            let patterns = format.patterns.iter().map(|pattern| translate(pattern));
+            RegexSet::new(patterns).unwrap_or_default()
+        })
+        .collect()
+});
 
-/// Other providers, with status 400.
-const OTHER_PROVIDERS: &[Pattern] = &[
-    // Gemini.
-    &[
-        &[OneOf(&["input token count"])],
-        &[OneOf(&["exceeds the maximum number of tokens"])],
-    ],
-    // xAI.
-    &[
-        &[OneOf(&["maximum prompt length is"])],
-        &[OneOf(&["request contains"])],
-    ],
-    // llama.cpp.
-    &[&[OneOf(&["exceeds the available context size"])]],
-    // Z.ai.
-    &[&[OneOf(&["prompt exceeds max length"])]],
-];
+/// Translates the classes of JavaScript, which differ: `.` matches no line break, `\s` other
+/// whitespace, `\b` and `\d` only ASCII.
+fn translate(pattern: &str) -> String {
+    pattern
+        .replace('.', r"[^\n\r\x{2028}\x{2029}]")
+        .replace(
+            r"\s",
+            r"[\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}]",
+        )
+        .replace(r"\b", r"(?-u:\b)")
+        .replace(r"\d", "[0-9]")
+}
 
-/// Messages that are unambiguous in any context, because clients wrap errors in unpredictable
-/// ways.
-const UNAMBIGUOUS: &[Pattern] = &[
-    // Anthropic.
-    &[&[
-        OneOf(&["prompt is too long:"]),
-        Whitespace,
-        Digits,
-        Whitespace,
-        OneOf(&["token"]),
-    ]],
-    &[
-        &[OneOf(&["input length and"])],
-        &[OneOf(&["exceed context limit"])],
-    ],
-    // Gemini.
-    &[
-        &[OneOf(&["input token count"])],
-        &[OneOf(&["exceeds the maximum number of tokens allowed"])],
-    ],
-    // xAI.
-    &[
-        &[OneOf(&["maximum prompt length is"]), Whitespace, Digits],
-        &[OneOf(&["but the request contains"])],
-    ],
-];
+/// Fields that may hold the HTTP status.
+const STATUS: &[&str] = &["/status", "/code", "/error/status", "/response/status"];
 
 /// HTTP statuses of errors that may be temporary.
 const TRANSIENT_STATUSES: [&str; 15] = [
@@ -242,15 +243,12 @@ const PERMANENT_CODES: &[&str] = &["insufficient_quota", "billing_hard_limit_rea
 
 /// Classifies an error. `provider` is the id of the provider that sent it.
 pub fn classify_error(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
+    let of_provider = ProviderError(error, provider);
     let context_window_exceeded = has_code(error, &["context_length_exceeded"])
-        || is_unambiguous(provider, error)
-        || is_openai(provider, error)
-        || is_openrouter(error)
-        || is_anthropic(error)
-        || is_cerebras(error)
-        || is_bedrock(error)
-        || is_vercel(error)
-        || is_other(error);
+        || FORMATS
+            .iter()
+            .zip(PATTERNS.iter())
+            .any(|(format, patterns)| of_provider.says_too_long(format, patterns));
     let retryable =
         !context_window_exceeded && !has_code(error, PERMANENT_CODES) && is_transient(error);
     ClassifyErrorResult {
@@ -259,112 +257,63 @@ pub fn classify_error(provider: Option<&str>, error: &Value) -> ClassifyErrorRes
     }
 }
 
-/// A bare string counts only if the provider is known, because it could be any text.
-fn is_unambiguous(provider: Option<&str>, error: &Value) -> bool {
-    // A status other than 400 means another problem.
-    let status = error_status(error).map(to_js_string).unwrap_or_default();
-    if status != "400" && !status.is_empty() && status.bytes().all(|byte| byte.is_ascii_digit()) {
-        return false;
+/// An error, and the id of the provider that sent it.
+struct ProviderError<'a>(&'a Value, Option<&'a str>);
+
+impl ProviderError<'_> {
+    fn says_too_long(&self, format: &ErrorFormat, patterns: &RegexSet) -> bool {
+        let matches = |message: &String| {
+            (format.is_rejected)(self, message)
+                && if format.is_case_sensitive {
+                    patterns.is_match(message)
+                } else {
+                    patterns.is_match(&message.to_ascii_lowercase())
+                }
+        };
+        match format.messages {
+            Messages::First(paths) => matches(&first_text(self.0, paths)),
+            Messages::Any => message_candidates(self.0).any(|message| matches(&message)),
+            Messages::AnyOrBare => message_candidates(self.0)
+                .chain(self.bare())
+                .any(|message| matches(&message)),
+        }
     }
-    let bare = match (error, provider) {
-        (Value::String(text), Some(_)) => Some(text.clone()),
-        _ => error
-            .pointer("/error")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
-    };
-    message_candidates(error)
-        .chain(bare)
-        .any(|message| matches_any(&message.to_ascii_lowercase(), UNAMBIGUOUS))
-}
 
-/// OpenAI errors that a proxy created have the status in `code`.
-fn is_openai(provider: Option<&str>, error: &Value) -> bool {
-    // Only errors of OpenAI's library have all of these properties.
-    let is_theirs = provider == Some("openai")
-        || ["requestID", "param", "type"]
-            .iter()
-            .all(|key| error.get(key).is_some());
-    let message = first_text(error, &["/message"]);
-    is_theirs
-        && is_400(error.get("code"))
-        && ["token", "context length"]
-            .iter()
-            .any(|words| message.contains(words))
-}
-
-fn is_openrouter(error: &Value) -> bool {
-    let message = first_text(error, &["/message", "/error/message"]);
-    let is_refused = match embedded_status(&message) {
-        Some(status) => status == "400",
-        None => is_400(error_status(error)),
-    };
-    is_refused && matches_any(&message.to_ascii_lowercase(), OPENROUTER)
-}
-
-fn is_anthropic(error: &Value) -> bool {
-    let is_refused = ["/error/error/type", "/error/type", "/type"]
-        .iter()
-        .any(|path| error.pointer(path).and_then(Value::as_str) == Some("invalid_request_error"));
-    is_refused
-        && message_candidates(error)
-            .any(|message| matches_any(&message.to_ascii_lowercase(), ANTHROPIC))
-}
-
-fn is_cerebras(error: &Value) -> bool {
-    let message = first_text(error, &["/message", "/error/message"]);
-    is_400(error_status(error))
-        && message.contains("Please reduce the length of the messages or completion")
-}
-
-fn is_bedrock(error: &Value) -> bool {
-    let name = first(error, &["/name", "/error/type", "/__type"]);
-    let code = first(
-        error,
-        &["/code", "/error/code", "/$metadata/httpStatusCode"],
-    );
-    let nested_code = first(error, &["/error/param/statusCode", "/details/code"]);
-    let is_refused = ["ValidationException", "AI_APICallError"]
-        .iter()
-        .any(|refusal| name.is_some_and(|name| name == refusal))
-        || is_400(code)
-        || is_400(nested_code)
-        || error
-            .get("code")
-            .is_some_and(|code| code == "stream_initialization_failed");
-    let nested = first(error, &["/error/param/message", "/error/param/error"]);
-    let mut message = first_text(error, &["/message", "/error/message"]);
-    if message.is_empty() {
-        message = nested.map(to_js_string).unwrap_or_default();
+    /// Returns the error if it is a string, or if a client wrapped one. A bare string counts only
+    /// if the provider is known, because it could be any text.
+    fn bare(&self) -> Option<String> {
+        match self {
+            Self(Value::String(text), Some(_)) => Some(text.clone()),
+            _ => self.text("/error").map(str::to_owned),
+        }
     }
-    is_refused && matches_any(&message.to_ascii_lowercase(), BEDROCK)
-}
 
-fn is_vercel(error: &Value) -> bool {
-    let status = first(
-        error,
-        &["/status", "/error/param/statusCode", "/statusCode"],
-    );
-    let embedded = error
-        .pointer("/error/value/error_message")
-        .and_then(Value::as_str);
-    let is_refused = is_400(status)
-        || embedded
-            .is_some_and(|text| text.contains(r#""code":400"#) || text.contains(r#""code": 400"#));
-    is_refused
-        && message_candidates(error).any(|message| matches_any(&message.to_lowercase(), VERCEL))
-}
+    /// A status other than 400 means another problem.
+    fn has_no_other_status(&self) -> bool {
+        let status = first(self.0, STATUS).map(to_js_string).unwrap_or_default();
+        status == "400" || !status.bytes().all(|byte| byte.is_ascii_digit()) || status.is_empty()
+    }
 
-fn is_other(error: &Value) -> bool {
-    message_candidates(error).any(|message| {
-        let is_refused = embedded_status(&message).as_deref() == Some("400")
-            || is_400(error_status(error))
-            || is_400(first(
-                error,
-                &["/error/code", "/statusCode", "/error/param/statusCode"],
-            ));
-        is_refused && matches_any(&message.to_ascii_lowercase(), OTHER_PROVIDERS)
-    })
+    /// Only errors of OpenAI's library have all of these properties.
+    fn is_of_openai(&self) -> bool {
+        self.1 == Some("openai")
+            || ["requestID", "param", "type"]
+                .iter()
+                .all(|key| self.0.get(key).is_some())
+    }
+
+    /// Returns whether the first value that is not null is the status 400.
+    fn is_400(&self, paths: &[&str]) -> bool {
+        first(self.0, paths).is_some_and(|value| to_js_string(value) == "400")
+    }
+
+    fn is(&self, path: &str, text: &str) -> bool {
+        self.text(path) == Some(text)
+    }
+
+    fn text(&self, path: &str) -> Option<&str> {
+        self.0.pointer(path)?.as_str()
+    }
 }
 
 fn is_transient(error: &Value) -> bool {
@@ -417,14 +366,6 @@ fn has_code(error: &Value, names: &[&str]) -> bool {
         .any(|name| names.contains(&&*name.to_ascii_lowercase()))
 }
 
-/// Returns the status field of the error.
-fn error_status(error: &Value) -> Option<&Value> {
-    first(
-        error,
-        &["/status", "/code", "/error/status", "/response/status"],
-    )
-}
-
 /// Returns the status in a message that quotes a JSON response.
 fn embedded_status(message: &str) -> Option<String> {
     let keys = ["\"code\":", "\"status\":"];
@@ -441,18 +382,10 @@ fn embedded_status(message: &str) -> Option<String> {
     })
 }
 
-/// Returns every field that may hold the message.
 fn message_candidates(error: &Value) -> impl Iterator<Item = String> {
-    [
-        "/message",
-        "/error/message",
-        "/error/param/message",
-        "/error/param/error",
-        "/error/error/message",
-        "/error/value/error_message",
-    ]
-    .into_iter()
-    .filter_map(|path| error.pointer(path).map(to_js_string))
+    MESSAGES
+        .into_iter()
+        .filter_map(|path| error.pointer(path).map(to_js_string))
 }
 
 /// Returns the first value that is not null.
@@ -473,10 +406,6 @@ fn first_text(error: &Value, paths: &[&str]) -> String {
         .unwrap_or_default()
 }
 
-fn is_400(value: Option<&Value>) -> bool {
-    value.is_some_and(|value| to_js_string(value) == "400")
-}
-
 /// Converts a value to a string as JavaScript does.
 fn to_js_string(value: &Value) -> String {
     match value {
@@ -493,10 +422,6 @@ fn to_js_string(value: &Value) -> String {
         Value::Array(items) => items.iter().map(to_js_string).collect::<Vec<_>>().join(","),
         Value::Object(_) => "[object Object]".to_owned(),
     }
-}
-
-fn matches_any(message: &str, patterns: &[Pattern]) -> bool {
-    patterns.iter().any(|pattern| is_match(message, pattern))
 }
 
 #[cfg(test)]
@@ -530,6 +455,60 @@ mod tests {
             json!("ECONNRESET"),
         ] {
             assert!(!retryable(error.clone()), "{error}");
+        }
+    }
+
+    fn openrouter_says_too_long(message: &str) -> bool {
+        let error = json!({"status": 400, "message": message});
+        ProviderError(&error, None).says_too_long(&FORMATS[2], &PATTERNS[2])
+    }
+
+    #[test]
+    fn all_patterns_compile() {
+        for (format, patterns) in FORMATS.iter().zip(PATTERNS.iter()) {
+            assert_eq!(format.patterns.len(), patterns.len());
+        }
+    }
+
+    #[test]
+    fn words_and_whitespace_are_those_of_javascript() {
+        for text in [
+            "context length",
+            "the contextwindow.",
+            "超context\u{feff}\n window限",
+            "contexts context length",
+            "Context LENGTH",
+        ] {
+            assert!(openrouter_says_too_long(text), "{text}");
+        }
+        for text in [
+            "",
+            "context_length",
+            "subcontext length",
+            "context lengths",
+            "context\u{85}length",
+        ] {
+            assert!(!openrouter_says_too_long(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_message_are_on_one_line() {
+        let says_too_long = |message: &str| {
+            let error = json!({"status": 400, "message": message});
+            ProviderError(&error, None).says_too_long(&FORMATS[6], &PATTERNS[6])
+        };
+        assert!(says_too_long("prompt is too long: 5 tokens > 4 maximum"));
+        assert!(says_too_long(
+            "prompt is too long\nprompt is too long: 5 token>\n4maximum"
+        ));
+        for message in [
+            "prompt is too long:\n5 tokens > 4 maximum",
+            "prompt is too long:\u{2028}5 tokens > 4 maximum",
+            "prompt is too long: tokens > x maximum",
+            "tokens > 4 maximum, prompt is too long",
+        ] {
+            assert!(!says_too_long(message), "{message}");
         }
     }
 
