@@ -18,6 +18,10 @@ const MAX_DEPTH: usize = 30;
 const FLAGS: &str = "-empty -executable -readable -writable -nouser -nogroup -true -false -mount -xdev -depth -d -daystart \
                      -follow -noleaf -ignore_readdir_race -warn -nowarn -print -print0 -ls -H -L -P -E -X -s -x";
 
+/// Options without a value that apply to the whole command.
+const GLOBAL_FLAGS: &str =
+    "-depth -d -mount -xdev -noleaf -ignore_readdir_race -warn -nowarn -daystart -follow";
+
 /// What `find` does with a file.
 #[derive(Debug)]
 pub(super) enum Action {
@@ -97,6 +101,17 @@ impl Find {
                 .extend((!word.has_unknown()).then(|| word.clone()));
             at += 1;
         }
+        // Tests follow options that apply to the whole command.
+        let mut options = at;
+        while let Some(word) = words.get(options) {
+            options += match word.text().as_str() {
+                "-maxdepth" | "-mindepth" | "-regextype" => 2,
+                text if has(GLOBAL_FLAGS, text) => 1,
+                _ => break,
+            };
+            let last = words.get(options - 1).unwrap_or(word);
+            find.tests_at = last.span.end;
+        }
         // A word that is not known may be empty.
         let is_default = words[1..at].iter().all(Field::can_vanish);
         if find.roots.is_empty() && is_default {
@@ -168,6 +183,7 @@ pub(super) fn find(
         for name in &mut found.names {
             name.fix = Some(Fix {
                 at: find.tests_at,
+                opening: "",
                 file: "-not -name '{}'",
                 folder: "-not -path '*/{}/*'",
                 by_name: true,

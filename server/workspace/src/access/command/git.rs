@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{
     expand::Field,
-    judge::{DeniedName, Judge},
+    judge::{DeniedName, Fix, Judge},
     programs::{GLOBAL_VALUES, Use, has},
 };
 use options::{ARCHIVE, DIFF, GREP, LIST, Question};
@@ -32,18 +32,24 @@ const NAMES: &str = "ls-files ls-tree status check-ignore check-attr log reflog 
                      describe branch tag push pull fetch merge rebase sparse-checkout update-index diff-tree diff-index \
                      diff-files difftool grep archive whatchanged switch for-each-ref name-rev merge-base format-patch \
                      remote cherry cherry-pick revert bisect worktree init clone count-objects gc fsck var version help";
+/// Subcommands whose contents a pathspec restricts.
+const PATHSPECS: &str = "diff show log reflog whatchanged grep archive diff-tree diff-index diff-files format-patch \
+                         range-diff fast-export difftool add checkout restore reset";
 /// Subcommands that write their operands.
 const WRITERS: &str = "checkout restore mv rm clean";
 /// Other subcommands, which are no aliases.
 const OTHERS: &str = "add commit blame annotate cat-file config apply am notes submodule rev-parse hash-object bundle \
                       fast-export show-ref show-branch symbolic-ref commit-tree write-tree read-tree maintenance lfs \
-                      range-diff credential daemon send-email request-pull instaweb replace rerere";
+                      range-diff credential daemon send-email request-pull instaweb replace rerere pack-objects \
+                      checkout-index unpack-file merge-tree";
 /// Options with which git prints contents.
 const PATCH: &str = "-p -u -U --patch --unified --patch-with-stat --patch-with-raw --binary -c --cc --dd --remerge-diff \
                      --diff-merges --check --word-diff --color-words -W --function-context -L";
 /// Options with which git prints names or numbers only.
 const NAMES_ONLY: &str = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch \
                           --quiet --compact-summary --exit-code-only";
+/// Options with which git prints the names of files, and nothing else.
+const QUESTION: &str = "-z --no-ext-diff --no-textconv --no-relative --ignore-submodules=all";
 /// Global options that change the meaning of pathspecs.
 const PATHSPEC_MEANINGS: &str =
     "--literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs";
@@ -84,8 +90,12 @@ enum Kind {
     Grep,
     /// The files of a tree.
     Tree,
-    /// All tracked files.
+    /// The files whose lines `-L` names, under the names that they had.
+    Lines,
+    /// The tracked files that pathspecs match.
     Tracked,
+    /// All tracked files.
+    All,
 }
 
 impl Git {
@@ -344,8 +354,11 @@ impl Git {
         }
         for dir in &dirs {
             let top = top_of(dir).unwrap_or(dir);
-            match Repository::new(dir, top, &self.selection, fix) {
-                Some(repository) => self.printed_in(judge, &repository, lists, &mut printed),
+            match Repository::new(dir, top, &self.selection) {
+                Some(mut repository) => {
+                    repository.fix = self.fix(&repository, fix);
+                    self.printed_in(judge, &repository, lists, &mut printed);
+                }
                 None => printed.is_unknown = true,
             }
         }
@@ -380,14 +393,19 @@ impl Git {
         let kind = self.kind();
         let (command, options) = match &kind {
             Kind::Nothing => return,
-            Kind::Tracked => return self.tracked(judge, repository, printed),
-            _ if has_unknown => return self.tracked(judge, repository, printed),
+            Kind::All => return self.tracked(judge, repository, &[], printed),
+            Kind::Tracked => return self.tracked(judge, repository, &self.pathspecs(), printed),
+            _ if has_unknown => {
+                return self.tracked(judge, repository, &self.pathspecs(), printed);
+            }
+            Kind::Lines => return self.lines(judge, repository, printed),
             Kind::Grep => return self.grep(judge, repository, printed),
             Kind::Tree => (vec!["ls-tree"], "-r -z --name-only --full-tree".to_owned()),
             Kind::NameOnly(command) => {
-                let mut options = "--name-only -z --no-ext-diff --no-textconv --no-relative \
-                                   --ignore-submodules=all"
-                    .to_owned();
+                let mut options = format!("--name-only {QUESTION}");
+                if command[0] == "diff-tree" {
+                    options.push_str(" -r");
+                }
                 if has("log show whatchanged reflog stash", command[0]) {
                     options.push_str(" --format=");
                 }
@@ -405,8 +423,64 @@ impl Git {
             .and_then(|question| repository.run(command[0], &options, &question.words));
         match paths {
             Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
-            None => self.tracked(judge, repository, printed),
+            None => self.tracked(judge, repository, &self.pathspecs(), printed),
         }
+    }
+
+    /// `log -L` follows files like `--follow`, and prints nothing else.
+    fn lines(&self, judge: &mut Judge<'_>, repository: &Repository, printed: &mut Printed) {
+        for range in self.ranges() {
+            let file = range.rsplit(':').next().unwrap_or_default();
+            let options = format!("--name-only {QUESTION} --format= --follow");
+            let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
+            let paths = self.question().and_then(|mut question| {
+                let file = format!(":(literal){file}");
+                question.words.extend(["--".to_owned(), file]);
+                repository.run("log", &options, &question.words)
+            });
+            match paths {
+                Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
+                None => self.tracked(judge, repository, &[], printed),
+            }
+        }
+    }
+
+    /// Returns the values of `-L` of `git log`.
+    fn ranges(&self) -> impl Iterator<Item = String> {
+        let applies = has("log show whatchanged reflog", &self.subcommand);
+        let words = self.words.iter().enumerate().filter(move |_| applies);
+        words.filter_map(|(at, word)| match word.text().strip_prefix("-L")? {
+            "" => self.words.get(at + 1).map(Field::text),
+            range => Some(range.to_owned()),
+        })
+    }
+
+    /// Returns how the command can leave out a file. `at`: the end of its words, or 0.
+    fn fix(&self, repository: &Repository, at: usize) -> Option<Fix> {
+        if at == 0 || !has(PATHSPECS, &self.subcommand) || self.ranges().next().is_some() {
+            return None;
+        }
+        let is_path = |word: &Field| {
+            let text = word.text();
+            let is_file = !text.is_empty() && repository.dir.join(&text).exists();
+            text == "--" || is_file && !text.starts_with('-')
+        };
+        let is_at_top = repository.is_at_top();
+        let opening = if self.words.iter().any(is_path) {
+            ""
+        } else if is_at_top || has("grep archive", &self.subcommand) {
+            " -- ."
+        } else {
+            " -- :/"
+        };
+        let spec = if is_at_top { "':!{}'" } else { "':!/{}'" };
+        Some(Fix {
+            at,
+            opening,
+            file: spec,
+            folder: spec,
+            by_name: false,
+        })
     }
 
     /// Returns what git can be asked with. `None` if an option is not known to be harmless.
@@ -484,6 +558,7 @@ impl Git {
             }
             // [`Self::without_repository`] judges these.
             "diff" | "grep" if has_option("--no-index") => Kind::Nothing,
+            "log" | "show" | "whatchanged" | "reflog" if has_option("-L") => Kind::Lines,
             "diff" if !only_names => command(&["diff"]),
             "show" if !only_names => {
                 // A single object is checked by its path.
@@ -500,7 +575,12 @@ impl Git {
                 }
             }
             "difftool" => command(&["diff"]),
-            "range-diff" | "fast-export" | "bundle" | "format-patch" => Kind::Tracked,
+            "range-diff" | "fast-export" | "format-patch" => Kind::Tracked,
+            "bundle" if first != "create" => Kind::Nothing,
+            "checkout-index" if !is_set("-a --all --stdin") => Kind::Nothing,
+            "bundle" | "pack-objects" | "checkout-index" | "unpack-file" | "merge-tree" => {
+                Kind::All
+            }
             "diff-tree" if is_patch => command(&["diff-tree"]),
             "diff-index" if is_patch => command(&["diff-index"]),
             "diff-files" if is_patch => command(&["diff-files"]),
@@ -514,7 +594,7 @@ impl Git {
             {
                 Kind::Tracked
             }
-            "commit" | "status" if is_set("-p --patch -v --verbose --interactive") => Kind::Tracked,
+            "commit" | "status" if is_set("-p --patch -v --verbose --interactive") => Kind::All,
             "grep"
                 if !has_option(
                     "-l -L -c -q --files-with-matches --name-only --files-without-match --count --quiet",
@@ -532,7 +612,7 @@ impl Git {
                 let is_unknown = self.words.iter().any(Field::has_unknown)
                     || texts.iter().all(|text| text.starts_with('-'));
                 if names_elsewhere || is_unknown {
-                    Kind::Tracked
+                    Kind::All
                 } else {
                     Kind::Nothing
                 }
@@ -541,11 +621,17 @@ impl Git {
         }
     }
 
-    /// Judges a command by the tracked files that its pathspecs match.
-    fn tracked(&self, judge: &mut Judge<'_>, repository: &Repository, printed: &mut Printed) {
+    /// Judges a command by the tracked files that pathspecs match.
+    fn tracked(
+        &self,
+        judge: &mut Judge<'_>,
+        repository: &Repository,
+        specs: &[String],
+        printed: &mut Printed,
+    ) {
         // Another spelling of `--untracked`.
         let reads_others = self.subcommand == "grep" && self.question().is_none();
-        match repository.files(&self.pathspecs(), reads_others) {
+        match repository.files(specs, reads_others) {
             Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
             None => printed.is_unknown = true,
         }

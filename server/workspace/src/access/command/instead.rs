@@ -33,8 +33,9 @@ impl Checker<'_> {
             format!("'{path}'")
         };
         let option = format!(" {}", template.replace("{}", &path));
-        if !self.fixes.contains(&(fix.at, option.clone())) {
-            self.fixes.push((fix.at, option));
+        let is_known = |known: &(Fix, String)| known.0.at == fix.at && known.1 == option;
+        if !self.fixes.iter().any(is_known) {
+            self.fixes.push((fix, option));
         }
     }
 
@@ -67,21 +68,15 @@ impl Checker<'_> {
             return None;
         }
         let mut fixed = text.to_owned();
-        let mut fixes: Vec<&(usize, String)> = self.fixes.iter().collect();
-        fixes.sort_by_key(|(at, _)| *at);
-        for (at, option) in fixes.into_iter().rev() {
-            if !fixed.is_char_boundary(*at) {
+        let mut fixes: Vec<&(Fix, String)> = self.fixes.iter().collect();
+        fixes.sort_by_key(|(fix, _)| fix.at);
+        for (at, (fix, option)) in fixes.iter().enumerate().rev() {
+            if !fixed.is_char_boundary(fix.at) {
                 return None;
             }
-            let needs_separator = option.starts_with(" ':!") && !text[..*at].contains(" -- ");
-            let is_first =
-                self.fixes.iter().find(|(other, _)| other == at) == Some(&(*at, option.clone()));
-            let separator = if needs_separator && is_first {
-                " -- ."
-            } else {
-                ""
-            };
-            fixed.insert_str(*at, &format!("{separator}{option}"));
+            let is_first = at == 0 || fixes[at - 1].0.at != fix.at;
+            let opening = if is_first { fix.opening } else { "" };
+            fixed.insert_str(fix.at, &format!("{opening}{option}"));
         }
         Some(fixed)
     }

@@ -61,6 +61,8 @@ pub(super) struct DeniedName {
 pub(super) struct Fix {
     /// Where to insert it in the command line.
     pub(super) at: usize,
+    /// The text before the first one there.
+    pub(super) opening: &'static str,
     /// The text for a file and for a folder, with `{}` for the name or path.
     pub(super) file: &'static str,
     pub(super) folder: &'static str,

@@ -31,7 +31,7 @@ pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
 use self::{
     expand::{Environment, Field, Output, expand, expand_whole},
     guard::Guarded,
-    judge::{DeniedName, Judge},
+    judge::{DeniedName, Fix, Judge},
     programs::{Arguments, Use, has},
     syntax::{Assignment, Command, Redirect, RedirectKind, Simple, Word},
 };
@@ -166,7 +166,7 @@ struct Checker<'a> {
     /// Nesting of commands.
     nesting: usize,
     /// What a command to run instead inserts, and whether that is sufficient.
-    fixes: Vec<(usize, String)>,
+    fixes: Vec<(Fix, String)>,
     is_fixable: bool,
     /// Whether the current program reads folders among its operands.
     reads_folders: bool,

@@ -269,6 +269,8 @@ pub(super) struct Arguments {
     pub(super) uses: Vec<(Field, Use)>,
     /// Whether the operand that the program needs first is missing.
     pub(super) lacks_first: bool,
+    /// Where options may begin in the command line, if not after the program.
+    pub(super) options_at: Option<usize>,
 }
 
 impl Arguments {
@@ -284,6 +286,7 @@ impl Arguments {
             options: Vec::new(),
             uses: Vec::new(),
             lacks_first: false,
+            options_at: None,
         };
         let has_subcommand = program.is_some_and(|program| program.has_field("subcommands"));
         let rest = words
@@ -332,15 +335,18 @@ impl Arguments {
             && let Some(bundle) = words.next_if(|word| !word.text().starts_with('-'))
         {
             // `tar czf FILE`: the values of all letters follow in order.
+            let mut end = bundle.span.end;
             for letter in bundle.text().chars() {
                 let name = format!("-{letter}");
                 let kind = value_use(program, &name);
                 let value = kind.and_then(|kind| words.next().map(|word| (word, kind)));
+                end = value.map_or(end, |(word, _)| word.span.end);
                 self.options
                     .push((name, value.map(|(word, _)| word.text())));
                 self.uses
                     .extend(value.map(|(word, kind)| (word.clone(), kind)));
             }
+            self.options_at = Some(end);
         }
         let mut ended = false;
         let mut operands = Vec::new();

@@ -388,13 +388,16 @@ impl Checker<'_> {
         let at = if program.has_field("hints_last") {
             last
         } else {
-            words[0].span.end
+            arguments.options_at.unwrap_or(words[0].span.end)
         };
-        let fix = (at > 0 && program.has_field("hint_file")).then(|| Fix {
+        let can_leave_out =
+            program.has_field("hint_file") && !arguments.is_set(program.get("unfiltered"));
+        let fix = (at > 0 && can_leave_out).then(|| Fix {
             at,
+            opening: "",
             file: program.get("hint_file"),
             folder: program.get("hint_folder"),
-            by_name: true,
+            by_name: !program.has_field("hints_path"),
         });
         let mut names = Vec::new();
         for (place, written) in folders {

@@ -327,6 +327,8 @@ enum Style {
     Name,
     /// The path, or its end at a separator; `*` also matches separators. The first one decides.
     Path,
+    /// The whole path; `*` also matches separators. Any one decides.
+    Whole,
     /// Like `.gitignore`; the last one decides.
     Git,
 }
@@ -356,16 +358,18 @@ impl Filter {
     fn new(program: &Program, arguments: &Arguments, folder: &Path) -> Self {
         let style = match program.get("style") {
             "path" => Style::Path,
+            "whole" => Style::Whole,
             "git" => Style::Git,
             _ => Style::Name,
         };
         let mut rules = Vec::new();
-        for (name, value) in &arguments.options {
+        let is_unfiltered = arguments.is_set(program.get("unfiltered"));
+        for (name, value) in arguments.options.iter().filter(|_| !is_unfiltered) {
             let Some(value) = value else { continue };
-            // `7z -xr!NAME`
-            let value = value
-                .strip_prefix("r!")
-                .or(value.strip_prefix('!'))
+            // `7z -xr!NAME`, `ack --ignore-file=is:NAME`
+            let mut marks = ["r!", "!", "is:"].into_iter();
+            let value = marks
+                .find_map(|mark| value.strip_prefix(mark))
                 .unwrap_or(value);
             let value = value.strip_prefix("./").unwrap_or(value);
             for (key, excludes, files, folders) in [
@@ -473,7 +477,7 @@ impl FilterRule {
         let plain = text.trim_matches('/');
         let syntax = Syntax::git(Case::Sensitive);
         let pattern = match style {
-            Style::Path => joined(plain),
+            Style::Path | Style::Whole => joined(plain),
             _ => plain.to_owned(),
         };
         let matcher = syntax.matcher(pattern.as_bytes(), Subject::Name);
@@ -503,8 +507,11 @@ impl FilterRule {
             return false;
         };
         let name = entry.path.rsplit('/').next().unwrap_or(entry.path);
+        let path = entry.path.strip_prefix("./").unwrap_or(entry.path);
+        if style == Style::Whole {
+            return matcher.is_match(joined(path.trim_start_matches('/')).as_bytes());
+        }
         if style == Style::Path {
-            let path = entry.path.strip_prefix("./").unwrap_or(entry.path);
             let starts = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
             let mut ends = std::iter::once(path).chain(starts);
             return ends.any(|end| matcher.is_match(joined(end).as_bytes()));

@@ -19,7 +19,7 @@ impl Git {
         printed: &mut Printed,
     ) {
         let Some(Question { words, names }) = self.question() else {
-            return self.tracked(judge, repository, printed);
+            return self.tracked(judge, repository, &self.pathspecs(), printed);
         };
         let dashes = words.iter().position(|text| text == "--");
         let (before, after) = words.split_at(dashes.unwrap_or(words.len()));

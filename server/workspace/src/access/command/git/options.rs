@@ -22,7 +22,7 @@ pub(super) const DIFF: Options = Options {
             --topo-order --date-order --author-date-order --simplify-merges --sparse --dense --ancestry-path \
             --include-untracked --only-untracked --no-walk --boundary --cherry-pick --cherry-mark --cherry --left-only \
             --right-only --pickaxe-all --pickaxe-regex --ignore-all-space --ignore-space-change --ignore-space-at-eol \
-            --ignore-cr-at-eol --ignore-blank-lines --text --remove-empty --invert-grep --all-match --no-diff-merges \
+            --ignore-cr-at-eol --ignore-blank-lines --full-diff --text --remove-empty --invert-grep --all-match --no-diff-merges \
             --regexp-ignore-case --extended-regexp --fixed-strings --basic-regexp --perl-regexp --walk-reflogs -c --cc \
             --dd -m -a -b -w -i -E -F -P -g -q -r -t -R --reverse --ignore-submodules \
             --show-pulls --not --bisect --reflog --simplify-by-decoration --no-textconv --no-ext-diff",
@@ -36,7 +36,7 @@ pub(super) const DIFF: Options = Options {
             --irreversible-delete --ita-invisible-in-index --quiet --source --no-mailmap --mailmap --use-mailmap -p -u \
             --patch --binary --check --word-diff --color-words -W --function-context -s --no-patch --stat --shortstat \
             --numstat --dirstat --summary --name-only --name-status --raw --compact-summary -D -M -C -B -v --no-commit-id \
-            --always --full-diff --no-color-moved-ws --expand-tabs --no-expand-tabs --unified -U",
+            --always --no-color-moved-ws --expand-tabs --no-expand-tabs --unified -U",
     shown_values: "-L -l --date --word-diff-regex --decorate-refs --color-moved-ws --encoding --inter-hunk-context \
                    --stat-width --stat-count --ws-error-highlight --src-prefix --dst-prefix --line-prefix",
 };

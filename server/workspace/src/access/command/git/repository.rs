@@ -31,20 +31,20 @@ pub(super) struct Repository {
     settings: Vec<String>,
     /// Options that select the repository and the meaning of pathspecs.
     selection: Vec<String>,
-    /// Where to add a pathspec to the command, or 0.
-    fix: usize,
+    /// How the command can leave out a file.
+    pub(super) fix: Option<Fix>,
 }
 
 impl Repository {
     /// `top`: the top of the work tree, unless `selection` has another. `None` if the configuration
     /// cannot be read.
-    pub(super) fn new(dir: &Path, top: &Path, selection: &[String], fix: usize) -> Option<Self> {
+    pub(super) fn new(dir: &Path, top: &Path, selection: &[String]) -> Option<Self> {
         let mut repository = Self {
             dir: dir.to_path_buf(),
             top: top.to_path_buf(),
             settings: Vec::new(),
             selection: selection.to_vec(),
-            fix,
+            fix: None,
         };
         if selection
             .iter()
@@ -140,11 +140,14 @@ impl Repository {
         )
     }
 
+    /// Returns whether git runs at the top of the work tree.
+    pub(super) fn is_at_top(&self) -> bool {
+        std::fs::canonicalize(&self.dir).ok() == std::fs::canonicalize(&self.top).ok()
+    }
+
     /// Returns the denied ones of paths relative to the top of the work tree.
     pub(super) fn denied(&self, judge: &Judge<'_>, paths: &[String]) -> Vec<DeniedName> {
         let mut names: Vec<DeniedName> = Vec::new();
-        let is_top = std::fs::canonicalize(&self.dir).ok() == std::fs::canonicalize(&self.top).ok();
-        let spec = if is_top { "':!{}'" } else { "':!/{}'" };
         for path in paths {
             let place = self.top.join(path);
             let denial =
@@ -163,12 +166,7 @@ impl Repository {
                     place,
                     is_dir: false,
                     denial,
-                    fix: (self.fix > 0).then_some(Fix {
-                        at: self.fix,
-                        file: spec,
-                        folder: spec,
-                        by_name: false,
-                    }),
+                    fix: self.fix,
                 });
             }
         }
