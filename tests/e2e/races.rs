@@ -1,6 +1,6 @@
 //! Folders and links that are swapped during requests: nothing denied and nothing outside
 //! the workspace is returned. The mechanism is tested in
-//! `server/workspace/tests/it/access/races.rs`; this module tests all requests that return files
+//! `server/access/tests/it/races.rs`; this module tests all requests that return files
 //! or their names.
 
 #![cfg(target_os = "linux")]

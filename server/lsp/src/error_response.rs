@@ -137,7 +137,7 @@ mod tests {
         use WorkspaceError as E;
         let f = || "f".to_owned();
         let json = || serde_json::from_str::<u8>("x").unwrap_err();
-        let task = || TaskId::new("t").unwrap();
+
         let open = |kind: io::ErrorKind| E::Open {
             path: f(),
             source: kind.into(),
@@ -218,8 +218,8 @@ mod tests {
                 Kind::TooLarge,
                 Some("f"),
             ),
-            (E::TaskExists(task()), Kind::Conflict, None),
-            (E::TaskLocked(task()), Kind::Busy, None),
+            (E::TaskExists(f()), Kind::Conflict, None),
+            (E::TaskLocked(f()), Kind::Busy, None),
             (
                 E::Storage {
                     action: "write",

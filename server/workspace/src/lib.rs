@@ -15,25 +15,18 @@
 //! - Every loop over files or lines checks its [`cancel::Cancel`].
 //! - No input causes a panic.
 
-pub mod access;
-pub mod cancel;
-pub mod clock;
+pub use sightline_access::{self as access, gitignore_stack};
+pub use sightline_base::{
+    cancel, clock, error, escape, fs, limits, path, plural, storage, thread_pool,
+};
+
 pub mod document;
 pub mod editor;
 pub mod environment;
-pub mod error;
-pub mod escape;
-pub mod fs;
 pub mod git;
-pub mod gitignore_stack;
 pub mod json_repair;
-pub mod limits;
 pub mod listing;
 pub mod model_info;
-pub mod path;
-pub mod plural;
 pub mod read;
-pub mod storage;
-pub mod thread_pool;
 pub mod token_estimate;
 pub mod tracker;

@@ -6,10 +6,8 @@
     reason = "a test that cannot go on fails by panicking, and one that is skipped says so"
 )]
 
-mod access;
 mod cline;
 mod environment;
 mod listing;
 mod read;
-mod scratch;
 mod tracker;

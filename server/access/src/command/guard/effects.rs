@@ -1,0 +1,302 @@
+//! What programs do with the files that they are given. A program that is not in these tables may
+//! change them.
+
+use super::invocation::Invocation;
+use crate::command::programs::{GLOBAL_VALUES, NameList, has};
+
+/// Programs that run the command after them.
+const RUNNERS: NameList = "command builtin exec sudo doas env nohup time busybox timeout nice ionice stdbuf setsid xargs \
+     parallel watch chroot unshare nsenter taskset chrt caffeinate strace ltrace docker podman nerdctl bwrap flock entr \
+     hyperfine noglob nocorrect then";
+
+/// How far the change of a path reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// It is only read.
+    Nothing,
+    /// A file.
+    File,
+    /// A file, or files with unknown names in a folder.
+    Into,
+    /// A file, or the folder that it is in.
+    Folder,
+    /// A path with everything below it.
+    Tree,
+}
+
+/// Programs that change no file that they are given and run nothing, without the options in
+/// [`WRITING_OPTIONS`].
+const READERS: NameList = "[ b2sum basename cat cd chdir cksum cmp code colordiff column comm cut diff dir dirname du echo \
+     egrep eza exa expand export false fd fdfind fgrep file find fmt fold ggrep gojq grep head hexdump jq local ls lsd md5sum \
+     mkdir nl od open paste printf ps pushd pwd readlink realpath rev rg rgrep select-string sha1sum sha224sum sha256sum \
+     sha384sum sha512sum shasum sightline source . stat strings sum tac tail test tr true type wc whereis which xdg-open zcat \
+     zgrep get-content gc get-childitem gci test-path set declare typeset read mapfile readarray";
+/// Options with which readers write files or run programs.
+const WRITING_OPTIONS: &[(NameList, NameList)] = &[
+    ("diff colordiff", "--output"),
+    ("fd fdfind", "-x -X --exec"),
+    ("rg", "--pre --hostname-bin"),
+    ("sightline", "-o --output"),
+];
+/// Programs that can write files or run programs, and the letters of the options with which they do not.
+const CAREFUL: &[(NameList, &str)] = &[
+    ("ack ag delta iconv more ug ugrep uniq view xxd", ""),
+    ("awk gawk mawk nawk", ""),
+    ("base32 base64", "dDiw"),
+    ("bat batcat", "Alnpr"),
+    ("jaq", "Scejnrs"),
+    ("less", "EFNRSXmn"),
+    ("sed gsed", "Enrsz"),
+    ("sort", "bcdfghikmnrstuzMRV"),
+    ("tree", "CDFILPadfghprsu"),
+    ("yq", "CMPScejnopry"),
+];
+/// Programs that do not run the words that they are given.
+const PLAIN: NameList = "black curl dd eslint gh glab gzip gunzip hg info jj killall make man mypy pgrep pkill prettier pytest \
+     ruff svn tee tldr touch truncate unzip wget whatis zip";
+/// Programs that write files with names that the command line does not show.
+pub(super) const EXTRACTORS: NameList =
+    "7z 7za aria2c bsdtar curl cpio git patch tar unar unzip wget";
+/// Subcommands of git that change no file that they are given.
+const GIT_READERS: NameList = "add annotate blame cat-file check-attr check-ignore commit describe diff \
+     diff-files diff-index diff-tree grep hash-object log ls-files ls-tree reflog rev-list rev-parse shortlog show \
+     status tag update-index whatchanged";
+/// Programs that remove, replace or link paths with everything below them.
+const REPLACERS: NameList = "del erase ln link move move-item mv rd remove-item ren rename rename-item ri rm rmdir \
+     shred srm trash trash-put unlink wipe";
+/// Programs that change whether a path can be accessed.
+const MODES: NameList = "chattr chflags chgrp chmod chown icacls mount setfacl takeown umount";
+/// Programs that read all operands but the last, which they write.
+const COPIERS: NameList = "copy copy-item cp gcp install ditto rsync scp";
+/// Words between a program that runs others and the program that it runs.
+const RUN_WORDS: NameList = "dlx exec run tool x --";
+/// Programs that run one of a package.
+const LAUNCHERS: NameList =
+    "bun bunx cargo mise npm npx nix nix-shell pipenv pipx pnpm poetry rye uv uvx yarn";
+
+/// What a program does with its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Effect {
+    pub(super) reach: Reach,
+    /// It reads its operands but the last.
+    pub(super) copies: bool,
+    /// It creates its last operand from the others.
+    pub(super) creates: bool,
+}
+
+impl Effect {
+    /// Returns the effect of the first known program among these words.
+    pub(super) fn of(invocation: &Invocation, programs: &[usize]) -> Self {
+        let plain = |reach| Self {
+            reach,
+            copies: false,
+            creates: false,
+        };
+        let known = programs.iter().find_map(|at| {
+            let name = invocation.program(*at);
+            let texts = invocation.texts(*at + 1);
+            if name == "git" {
+                return Some(plain(of_git(&texts)));
+            }
+            if has(COPIERS, &name) {
+                return Some(Self {
+                    reach: Reach::Tree,
+                    copies: true,
+                    creates: true,
+                });
+            }
+            if has(REPLACERS, &name) {
+                return Some(Self {
+                    creates: matches!(
+                        name.as_str(),
+                        "mv" | "ln" | "move" | "move-item" | "rename-item"
+                    ),
+                    ..plain(Reach::Tree)
+                });
+            }
+            if has(MODES, &name) {
+                return Some(plain(Reach::Folder));
+            }
+            let checks_json = name.starts_with("python")
+                && texts.first().is_some_and(|text| text == "-m")
+                && texts.get(1).is_some_and(|text| text == "json.tool")
+                && texts.len() < 4;
+            if checks_json {
+                return Some(plain(Reach::Nothing));
+            }
+            if matches!(name.as_str(), "tar" | "bsdtar" | "zip") {
+                let extracts = name != "zip" && texts.iter().any(|text| extracts(text));
+                return extracts
+                    .then(|| plain(Reach::Into))
+                    .or(Some(plain(Reach::File)));
+            }
+            if is_careful(&name) {
+                let reads = only_reads(&name, &texts);
+                return Some(plain(if reads { Reach::Nothing } else { Reach::File }));
+            }
+            if has(READERS, &name) {
+                let inner: Vec<usize> = programs.iter().copied().filter(|it| it > at).collect();
+                return Some(plain(if writes(&name, &texts) {
+                    Reach::File
+                } else if name != "find" {
+                    Reach::Nothing
+                } else if texts.iter().any(|text| changes_found(text))
+                    || !inner.is_empty() && Self::of(invocation, &inner).reach != Reach::Nothing
+                {
+                    Reach::Folder
+                } else {
+                    Reach::Nothing
+                }));
+            }
+            None
+        });
+        known.unwrap_or(plain(Reach::Into))
+    }
+}
+
+/// Returns the words of a simple command that may be the program that runs: the first one, and what it
+/// runs.
+pub(super) fn programs(invocation: &Invocation) -> Vec<usize> {
+    let runs_others = |name: &str| [RUNNERS, LAUNCHERS].iter().any(|list| has(list, name));
+    let mut found = vec![0];
+    if runs_others(&invocation.program(0)) {
+        let mut before = String::new();
+        for at in 1..invocation.len() {
+            found.push(at);
+            let text = invocation.texts(at).into_iter().next().unwrap_or_default();
+            let is_passed = text.starts_with('-')
+                || before.starts_with('-') && before != "--"
+                || text.contains('=')
+                || text.starts_with(|c: char| c.is_ascii_digit())
+                || has(RUN_WORDS, &text)
+                || runs_others(&invocation.program(at));
+            if !is_passed {
+                break;
+            }
+            before = text;
+        }
+    }
+    let of_find = (1..invocation.len()).filter(|at| {
+        matches!(
+            invocation.exact(at - 1),
+            Some("-exec" | "-execdir" | "-ok" | "-okdir")
+        )
+    });
+    found.extend(of_find);
+    found
+}
+
+/// Returns whether the words of a program have an option with which it writes files.
+fn writes(name: &str, texts: &[String]) -> bool {
+    let rows = WRITING_OPTIONS.iter().filter(|(names, _)| has(names, name));
+    let mut options = rows.flat_map(|(_, options)| options.split_ascii_whitespace());
+    let is_set = |option: &str| {
+        texts.iter().any(|text| {
+            if option.len() > 2 {
+                let rest = text.strip_prefix(option);
+                return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '-']));
+            }
+            // `-ni`, `-i.bak`
+            let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+            letters.is_some_and(|letters| {
+                let mut letters = letters.chars().take_while(char::is_ascii_alphabetic);
+                letters.any(|letter| option.ends_with(letter))
+            })
+        })
+    };
+    options.any(is_set)
+}
+
+fn changes_found(text: &str) -> bool {
+    ["-delete", "-fprint", "-fls"]
+        .iter()
+        .any(|action| text.starts_with(action))
+}
+
+fn of_git(texts: &[String]) -> Reach {
+    let mut words = texts.iter();
+    let subcommand = loop {
+        match words.next() {
+            Some(word) if has(GLOBAL_VALUES, word) => {
+                words.next();
+            }
+            Some(word) if word.starts_with('-') => {}
+            word => break word,
+        }
+    };
+    match subcommand.map(String::as_str) {
+        None => Reach::Nothing,
+        Some(name) if has(GIT_READERS, name) => {
+            // `--outp` is `--output`, and `grep -O` runs a program.
+            let runs =
+                |word: &str| name == "grep" && (word.starts_with("-O") || word.starts_with("--op"));
+            if words.any(|word| word.starts_with("--out") || runs(word)) {
+                Reach::File
+            } else {
+                Reach::Nothing
+            }
+        }
+        Some("rm" | "mv") => Reach::Tree,
+        Some("checkout" | "restore" | "clean" | "stash" | "reset") => Reach::Folder,
+        Some(_) => Reach::Into,
+    }
+}
+
+fn is_careful(name: &str) -> bool {
+    CAREFUL.iter().any(|(names, _)| has(names, name))
+}
+
+/// Returns whether a program that can write files is told only to read.
+fn only_reads(name: &str, texts: &[String]) -> bool {
+    let is_option = |text: &&String| text.len() > 1 && text.starts_with(['-', '+']);
+    if name.ends_with("awk") {
+        let runs = |text: &String| {
+            text.contains(['>', '|', '@']) || text.contains("system") || text.contains('\\')
+        };
+        let mut options = texts.iter().filter(is_option);
+        return !texts.iter().any(runs)
+            && options.all(|text| text.starts_with("-F") || text == "-v");
+    }
+    let rows = CAREFUL.iter().filter(|(names, _)| has(names, name));
+    let letters: String = rows.map(|(_, letters)| *letters).collect();
+    let is_safe = |text: &String| {
+        !letters.is_empty()
+            && text.starts_with('-')
+            && text[1..]
+                .chars()
+                .all(|c| letters.contains(c) || c.is_ascii_digit() || ".,:;=".contains(c))
+    };
+    let mut operands = texts.iter().filter(|text| !is_option(text));
+    texts.iter().filter(is_option).all(is_safe)
+        && !letters.is_empty()
+        && (!name.ends_with("sed") || operands.next().is_some_and(|script| prints_lines(script)))
+}
+
+/// Returns whether a script of sed only prints and deletes lines, such as `1,5p` and `/a/,$d`.
+fn prints_lines(script: &str) -> bool {
+    let mut outside = script.split('/').step_by(2);
+    let is_plain = |c: char| c.is_ascii_digit() || " ,;$!~+pdq=".contains(c);
+    !script.contains(['\\', '\n']) && outside.all(|part| part.chars().all(is_plain))
+}
+
+/// Returns whether words of a program can be a script, or a command that it runs.
+pub(super) fn takes_script(name: &str) -> bool {
+    is_careful(name) || has("fd fdfind git rg tar", name)
+}
+
+/// Returns whether a program may run the words that it is given as a command.
+pub(super) fn may_run_words(name: &str) -> bool {
+    let known = [
+        READERS, REPLACERS, MODES, COPIERS, PLAIN, RUNNERS, LAUNCHERS,
+    ];
+    !(is_careful(name) || name == "git" || known.iter().any(|list| has(list, name)))
+}
+
+/// Returns whether the words after the name of a program are its own, as in `cargo test`.
+pub(super) fn has_subcommands(name: &str) -> bool {
+    has(LAUNCHERS, name) || has("docker podman nerdctl", name)
+}
+
+fn extracts(text: &str) -> bool {
+    text == "--get" || text.starts_with("--ex") || !text.starts_with("--") && text.contains('x')
+}

@@ -1,0 +1,587 @@
+//! Files that a command line must not change, and commands that it must not run, whatever the access
+//! rules say.
+//!
+//! A [`CommandGuard`] knows which. Every word of a program that is not known to only read is taken
+//! as a path that it changes.
+
+mod effects;
+mod found;
+mod invocation;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sightline_protocol::settings::RecursiveReaders;
+
+use super::{
+    Checker, State, code,
+    expand::Field,
+    pieces,
+    programs::{self, has},
+};
+use crate::{AccessView, path::AbsPath};
+use effects::{Effect, Reach};
+use invocation::Invocation;
+
+/// Words of code that run another program.
+const RUNS_PROGRAMS: &[&str] = &[
+    "system",
+    "popen",
+    "spawn",
+    "exec",
+    "subprocess",
+    "shell",
+    "`",
+    "check_output",
+    "check_call",
+];
+/// Programs that use the words they read as paths.
+const LIST_READERS: &str = "xargs parallel cpio rsync tar read mapfile readarray";
+/// Maximum words of code that are taken as one command.
+const MAX_CODE_WORDS: usize = 12;
+
+/// A change of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Its content, its name or its mode.
+    Any,
+    /// It is copied to another place.
+    Copy,
+    /// A program can change files of its folder.
+    Folder,
+}
+
+/// Decides which files a command line must not change, and which commands it must not run.
+pub trait CommandGuard: Sync {
+    /// Returns files and folders that must not be removed with a folder above them. They need not exist.
+    fn places(&self) -> Vec<PathBuf>;
+    /// Returns why an absolute path must not be changed.
+    fn change_refusal(&self, path: &Path, change: Change) -> Option<String>;
+    /// Returns why a program must not run with these words, the first of which is its name. A word is
+    /// `None` if its value is unknown.
+    fn run_refusal(&self, words: &[Option<&str>]) -> Option<String>;
+}
+
+/// Returns why a command line must not run in a folder. `None` if the guard refuses nothing.
+pub fn guard_command(text: &str, folder: &Path, guard: &dyn CommandGuard) -> Option<String> {
+    let view = AccessView::default();
+    let mut checker = Checker::new(&view, RecursiveReaders::Allow);
+    let guarded = Guarded::new(guard, folder.to_owned());
+    checker.judge.guarded = Some(guarded.places.clone());
+    checker.guard = Some(guarded);
+    checker.check(text);
+    let denied = checker.judge.denied.into_iter().next();
+    denied.map(|denied| denied.reason)
+}
+
+/// Returns why one of these paths must not be changed: a file, or with `with_below` everything below it.
+pub fn guard_changes(
+    mut paths: impl Iterator<Item = PathBuf>,
+    with_below: bool,
+    guard: &dyn CommandGuard,
+) -> Option<String> {
+    let guarded = Guarded::new(guard, PathBuf::new());
+    let reach = if with_below { Reach::Tree } else { Reach::File };
+    paths.find_map(|path| guarded.refusal(&path, reach, Change::Any))
+}
+
+/// A guard, with its places that exist.
+pub(super) struct Guarded<'a> {
+    guard: &'a dyn CommandGuard,
+    places: Vec<PathBuf>,
+    /// Where the command runs.
+    pub(super) folder: PathBuf,
+    /// Places that a search of this command line finds.
+    found: Vec<PathBuf>,
+}
+
+impl<'a> Guarded<'a> {
+    fn new(guard: &'a dyn CommandGuard, folder: PathBuf) -> Self {
+        let mut places = guard.places();
+        places.retain(|place| place.symlink_metadata().is_ok());
+        Self {
+            guard,
+            places,
+            folder,
+            found: Vec::new(),
+        }
+    }
+
+    fn refusal(&self, path: &Path, reach: Reach, change: Change) -> Option<String> {
+        if let Some(refusal) = self.guard.change_refusal(path, change) {
+            return Some(refusal);
+        }
+        let real = fs::canonicalize(path).unwrap_or_default();
+        if reach == Reach::Into {
+            // Programs that work on the folder of the session are not refused.
+            let is_outside = |folder: &Path| !self.folder.starts_with(folder);
+            let places = self.guard.places();
+            let mut inside = places.iter().filter(|place| {
+                let of_place = |path: &Path| place.parent() == Some(path) && is_outside(path);
+                of_place(path) || of_place(&real)
+            });
+            return inside.find_map(|place| self.guard.change_refusal(place, Change::Folder));
+        }
+        let mut below = self.places.iter().filter(|place| {
+            [path, &real].iter().any(|path| match reach {
+                Reach::Nothing | Reach::File | Reach::Into => false,
+                Reach::Folder => place.parent() == Some(path),
+                Reach::Tree => !path.as_os_str().is_empty() && place.starts_with(path),
+            })
+        });
+        below.find_map(|place| self.guard.change_refusal(place, change))
+    }
+
+    /// Returns why a path must not be created from another one, which may contain a place.
+    fn refusal_of_copy(&self, from: &Path, to: &Path) -> Option<String> {
+        let places = self.guard.places();
+        let mut carried = places.iter().filter(|place| {
+            place.strip_prefix(to).is_ok_and(|rest| {
+                !rest.as_os_str().is_empty() && from.join(rest).symlink_metadata().is_ok()
+            })
+        });
+        carried.find_map(|place| self.guard.change_refusal(place, Change::Any))
+    }
+}
+
+impl Checker<'_> {
+    /// Checks a simple command by the guard.
+    pub(super) fn guard_words_of(&mut self, words: &[Field], state: &State) {
+        let Some(guarded) = &self.guard else { return };
+        let invocation = &Invocation::new(words);
+        let guard = guarded.guard;
+        if let Some(text) = invocation.executed() {
+            let mut folders = state.dirs.iter();
+            if let Some(refusal) = folders.find_map(|dir| guard_command(&text, dir, guard)) {
+                self.refuse(&refusal);
+            }
+            return;
+        }
+        let programs = effects::programs(invocation);
+        let last = programs.last().map(|at| invocation.program(*at));
+        let last = last.unwrap_or_default();
+        let gets_input = programs
+            .iter()
+            .any(|at| has("xargs parallel", &invocation.program(*at)));
+        for at in &programs {
+            let rest = (at + 1..invocation.len()).map(|at| invocation.exact(at));
+            let rest = rest.chain(gets_input.then_some(None));
+            let rest: Vec<Option<&str>> = rest.collect();
+            let mut words = vec![invocation.exact(*at)];
+            words.extend(&rest);
+            if let Some(refusal) = guard.run_refusal(&words) {
+                return self.refuse(&refusal);
+            }
+        }
+        if !programs::is_interpreter(&last)
+            && effects::may_run_words(&last)
+            && !effects::has_subcommands(&invocation.program(0))
+        {
+            self.guard_runner(invocation, &last, state);
+        }
+        let effect = Effect::of(invocation, &programs);
+        let operands: Vec<&Field> = (1..invocation.len())
+            .filter(|at| !programs.contains(at) || invocation.exact(*at).is_none())
+            .filter_map(|at| invocation.words.get(at))
+            .collect();
+        if effect.creates {
+            self.guard_created(&operands, state);
+        }
+        if effect.reach != Reach::Nothing {
+            for (at, word) in operands.iter().enumerate() {
+                let is_source = effect.copies && at + 1 < operands.len();
+                let change = if is_source { Change::Copy } else { Change::Any };
+                // The last operand of `cp` stays where it is.
+                let reach = match effect.copies {
+                    true => Reach::File,
+                    false => effect.reach,
+                };
+                self.guard_word(word, &state.dirs, reach, change);
+                if effects::takes_script(&last) {
+                    for part in word
+                        .text()
+                        .split(|c: char| c.is_whitespace() || "'\"`".contains(c))
+                    {
+                        self.guard_word(&Field::quoted(part), &state.dirs, Reach::File, change);
+                    }
+                }
+            }
+            if effect.reach == Reach::Into && has(effects::EXTRACTORS, &last) {
+                self.guard_word(&Field::quoted("."), &state.dirs, Reach::Into, Change::Any);
+            }
+            let reads_list =
+                (0..invocation.len()).any(|at| has(LIST_READERS, &invocation.program(at)));
+            if reads_list {
+                let found = self.guard.iter().flat_map(|guarded| guarded.found.clone());
+                for place in found.collect::<Vec<_>>() {
+                    let place = Field::quoted(&place.to_string_lossy());
+                    self.guard_word(&place, &state.dirs, Reach::File, Change::Any);
+                }
+            }
+            for item in state.stdin.text.iter().filter(|_| reads_list) {
+                for word in item.split_whitespace() {
+                    let word = Field::quoted(word);
+                    self.guard_word(&word, &state.dirs, effect.reach, Change::Any);
+                }
+            }
+        }
+        if has("find fd fdfind", &last) || has("find", &invocation.program(0)) {
+            self.guard_found(invocation, effect, state);
+        }
+        self.guard_code(invocation, &programs, state);
+    }
+
+    /// Checks the commands among the words of a program that may run them.
+    fn guard_runner(&mut self, invocation: &Invocation, program: &str, state: &State) {
+        let is_alias = program == "alias";
+        let is_folder =
+            |text: &str| text.contains('/') && state.dirs.iter().any(|dir| dir.join(text).is_dir());
+        let texts = invocation.texts(1);
+        let separators =
+            |c: char| c.is_whitespace() || "'\"`();|&".contains(c) || is_alias && c == '=';
+        let mut words: Vec<&str> = texts
+            .iter()
+            .filter(|text| !is_folder(text))
+            .flat_map(|text| text.split(separators))
+            .filter(|word| !word.is_empty())
+            .collect();
+        // A name gets more words, or what the program reads.
+        if is_alias || state.is_fed {
+            words.push("...");
+        }
+        self.guard_words(words);
+    }
+
+    /// Checks what a program creates from its other operands: the last one, or an entry in it.
+    fn guard_created(&mut self, operands: &[&Field], state: &State) {
+        let is_option = |word: &&&Field| word.text().starts_with('-');
+        let paths: Vec<&&Field> = operands.iter().filter(|word| !is_option(word)).collect();
+        // `-t DIR` names the target.
+        let mut words = operands.iter();
+        let named = words.find_map(|field| {
+            let text = field.text();
+            let attached = text.strip_prefix("--target-directory=");
+            let is_before = text == "-t" || text == "--target-directory";
+            attached
+                .map(Field::quoted)
+                .or(is_before.then(Field::default))
+        });
+        let target: Option<Field> = match named {
+            Some(named) if named.text().is_empty() => words.next().map(|word| (*word).clone()),
+            Some(named) => Some(named),
+            None => paths.last().map(|word| (**word).clone()),
+        };
+        let mut sources: Vec<PathBuf> = Vec::new();
+        for field in &paths {
+            // Of a pattern, the folder that it looks into.
+            let names = field.names_of_path();
+            let plain = names.iter().take_while(|name| !name.has_glob()).count();
+            let text = field.text();
+            let from: PathBuf = match plain < names.len() {
+                true => names.iter().take(plain).map(Field::text).collect(),
+                false => PathBuf::from(&text),
+            };
+            let start = if text.starts_with('/') { "/" } else { "" };
+            let from = Path::new(start).join(from);
+            sources.extend(state.dirs.iter().map(|dir| dir.join(&from)));
+        }
+        let takes_contents = |field: &Field| {
+            let text = field.text();
+            text.ends_with("/.") || text.ends_with('/') || field.has_glob()
+        };
+        // The names in a folder that the command line creates are not known.
+        let exists = |text: &str| state.dirs.iter().any(|dir| dir.join(text).exists());
+        let is_unknown = paths.iter().any(|field| {
+            let text = field.text();
+            let folder = text.trim_end_matches(['*', '.', '/']);
+            takes_contents(field)
+                && !exists(folder)
+                && target.as_ref().is_some_and(|target| target.text() != text)
+        });
+        if let Some(target) = target.as_ref().filter(|_| is_unknown) {
+            self.guard_word(target, &state.dirs, Reach::Into, Change::Any);
+        }
+        let Some(guarded) = &self.guard else { return };
+        let places = target.iter().flat_map(|target| {
+            let target = target.text();
+            state.dirs.iter().map(move |dir| dir.join(&target))
+        });
+        let refusal = places
+            .filter_map(|place| AbsPath::new(&place))
+            .find_map(|target| {
+                let target = target.as_path();
+                sources
+                    .iter()
+                    .filter(|from| *from != target)
+                    .find_map(|from| {
+                        let inside = target.join(from.file_name().unwrap_or_default());
+                        guarded
+                            .refusal(&inside, Reach::File, Change::Any)
+                            .or_else(|| guarded.refusal_of_copy(from, target))
+                            .or_else(|| guarded.refusal_of_copy(from, &inside))
+                    })
+            });
+        if let Some(refusal) = refusal {
+            self.refuse(&refusal);
+        }
+    }
+
+    /// Checks files and commands that code of an interpreter names.
+    fn guard_code(&mut self, invocation: &Invocation, programs: &[usize], state: &State) {
+        let interprets = programs
+            .iter()
+            .any(|at| programs::is_interpreter(&invocation.program(*at)));
+        if !interprets || Effect::of(invocation, programs).reach == Reach::Nothing {
+            return;
+        }
+        let texts = invocation.texts(1);
+        for text in texts.iter().chain(&state.stdin.text) {
+            if !text.contains(|c: char| c.is_whitespace() || "'\"`()".contains(c)) {
+                continue;
+            }
+            for path in code::names("", text) {
+                let path = Field::quoted(&path);
+                self.guard_word(&path, &state.dirs, Reach::File, Change::Any);
+            }
+            if RUNS_PROGRAMS.iter().any(|word| text.contains(word)) {
+                let separators = |c: char| c.is_whitespace() || "'\"`()[],;".contains(c);
+                self.guard_words(
+                    text.split(separators)
+                        .filter(|word| !word.is_empty())
+                        .collect(),
+                );
+            }
+        }
+    }
+
+    /// Checks the commands that begin at any of these words.
+    fn guard_words(&mut self, words: Vec<&str>) {
+        let Some(guarded) = &self.guard else { return };
+        let words: Vec<Option<&str>> = words.into_iter().map(Some).collect();
+        let refusal = (0..words.len()).find_map(|at| {
+            let end = words.len().min(at + MAX_CODE_WORDS);
+            // A program that is only named.
+            (end > at + 1).then(|| guarded.guard.run_refusal(&words[at..end]))?
+        });
+        if let Some(refusal) = refusal {
+            self.refuse(&refusal);
+        }
+    }
+
+    /// Checks a path that a redirection writes.
+    pub(super) fn guard_redirection(&mut self, field: &Field, state: &State) {
+        self.guard_word(field, &state.dirs, Reach::File, Change::Any);
+    }
+
+    /// Checks everything that a word could name.
+    fn guard_word(&mut self, field: &Field, dirs: &[PathBuf], reach: Reach, change: Change) {
+        if self.guard.is_none() || !self.judge.denied.is_empty() {
+            return;
+        }
+        let mut values: Vec<String> = Vec::new();
+        for piece in field.paths().iter().flat_map(|path| pieces(path)) {
+            // `-oFILE`, `-uoFILE`
+            let attached = (2..5).filter(|_| piece.starts_with('-'));
+            values.extend(attached.filter_map(|at| {
+                piece
+                    .get(at..)
+                    .filter(|value| !value.is_empty())
+                    .map(str::to_owned)
+            }));
+            values.push(piece);
+        }
+        // The reason names the smallest part that is a path.
+        values.sort_by_key(String::len);
+        let home = self.home.clone().unwrap_or_default();
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for value in &values {
+            match value.strip_prefix("~/") {
+                Some(rest) => paths.push(home.join(rest)),
+                None => paths.extend(dirs.iter().map(|dir| dir.join(value))),
+            }
+        }
+        if field.has_glob() {
+            let matches = self.judge.matches(field, dirs, false);
+            paths.extend(matches.into_iter().map(|(_, place)| place));
+        }
+        let Some(guarded) = &self.guard else { return };
+        let paths = paths.iter().filter_map(|path| AbsPath::new(path));
+        let refusal = paths
+            .into_iter()
+            .find_map(|path| guarded.refusal(path.as_path(), reach, change));
+        if let Some(refusal) = refusal {
+            self.refuse(&refusal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Change, CommandGuard, guard_command};
+
+    /// Protects `conf/key.json` and `bin/tool` in a folder, and lets `tool` run with `show` only.
+    struct TestGuard(PathBuf);
+
+    impl CommandGuard for TestGuard {
+        fn places(&self) -> Vec<PathBuf> {
+            ["conf/key.json", "bin/tool"]
+                .map(|path| self.0.join(path))
+                .to_vec()
+        }
+
+        fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
+            let is_program = path == self.0.join("bin/tool");
+            let is_config = path == self.0.join("conf/key.json") && change != Change::Copy;
+            (is_program || is_config).then(|| "changed".to_owned())
+        }
+
+        fn run_refusal(&self, words: &[Option<&str>]) -> Option<String> {
+            let is_tool = words[0].is_some_and(|word| word.ends_with("tool"));
+            (is_tool && words.get(1).is_some_and(|word| *word != Some("show")))
+                .then(|| "run".to_owned())
+        }
+    }
+
+    fn refuses(line: &str) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        for dir in ["conf", "bin", "other/conf", "new"] {
+            std::fs::create_dir_all(folder.path().join(dir)).unwrap();
+        }
+        for file in [
+            "conf/key.json",
+            "bin/tool",
+            "other/conf/key.json",
+            "a.txt",
+            "new/key.json",
+        ] {
+            std::fs::write(folder.path().join(file), "x").unwrap();
+        }
+        let real = folder.path().canonicalize().unwrap();
+        guard_command(
+            &line.replace("ROOT", real.to_str().unwrap()),
+            &real,
+            &TestGuard(real.clone()),
+        )
+    }
+
+    #[test]
+    fn protected_files_are_not_changed() {
+        for line in [
+            "echo x > conf/key.json",
+            "cd conf && echo x >> key.json",
+            "cat a.txt | tee ROOT/conf/key.json",
+            "sed -i s/a/b/ conf/key.json",
+            "sed -ni p conf/key.json",
+            "rm conf/key.json",
+            "rm conf/*.json",
+            "rm -rf conf",
+            "rm -rf ./*",
+            "mv conf elsewhere",
+            "mv a.txt conf/key.json",
+            "cp new/key.json conf/",
+            "cp new/* conf",
+            "cp -t conf new/key.json",
+            "cp -r other/conf .",
+            "ln -sf ROOT/other conf/key.json",
+            "ln conf/key.json alias",
+            "chmod 000 conf",
+            "chmod 644 conf/key.json",
+            "git checkout -- conf/key.json",
+            "git rm --cached conf/key.json",
+            "python3 -c \"open('conf/key.json', 'w')\"",
+            "python3 <<'EOF'\nopen('conf/key.json', 'w').write('')\nEOF",
+            "f=conf/key.json; truncate -s 0 $f",
+            "for f in conf/*; do unlink $f; done",
+            "echo conf/key.json | xargs rm",
+            "find conf -name key.json -delete",
+            "sudo env A=1 rm conf/key.json",
+            "bash -c 'rm conf/key.json'",
+            "dd if=a.txt of=conf/key.json",
+            "sort -o conf/key.json a.txt",
+            "jq . a.txt > a && mv a conf/key.json",
+            "unknown-program conf/key.json",
+            "cp /bin/true bin/tool",
+            "ln -sf /bin/true bin/tool",
+            "cp bin/tool other-name",
+            "rm conf/key.json (",
+        ] {
+            assert!(refuses(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn protected_files_are_read() {
+        for line in [
+            "cat conf/key.json",
+            "cat < conf/key.json | grep x",
+            "jq .hooks conf/key.json",
+            "grep -rn x conf",
+            "ls -la conf bin",
+            "sed -n 1,5p conf/key.json",
+            "cp conf/key.json backup.json",
+            "cp -r conf backup",
+            "git add conf/key.json && git commit -m 'conf/key.json' -- conf/key.json",
+            "git diff conf/key.json",
+            "diff conf/key.json other/conf/key.json",
+            "find . -name '*.pyc' -delete",
+            "find conf -type f -exec grep -l x {} +",
+            "rm -rf other",
+            "mkdir -p conf/sub && touch conf/sub/x && chmod +x conf/sub/x",
+            "echo conf/key.json",
+            "python3 -m json.tool conf/key.json",
+            "chmod -R u+w .",
+            "mv a.txt conf/b.txt",
+            "cp a.txt conf",
+            "ls -l bin/tool",
+        ] {
+            assert_eq!(refuses(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_allowed_commands_run() {
+        for line in [
+            "tool hide",
+            "./bin/tool hide",
+            "ROOT/bin/tool hide --yes",
+            "sudo -u root tool hide",
+            "sudo -n tool hide",
+            "env A=1 tool hide",
+            "command tool hide",
+            "exec tool hide",
+            "timeout 5 tool hide",
+            "echo hide | xargs tool",
+            "sh -c 'tool hide'",
+            "echo 'tool hide' | sh",
+            "true && (tool hide)",
+            "find . -maxdepth 0 -exec tool hide ;",
+            "x=tool; $x hide",
+            "tool $unknown",
+            "npx tool hide",
+            "cargo run -p tool -- hide",
+            "python3 -c \"import os; os.system('tool hide')\"",
+            "node -e 'require(\"child_process\").execFileSync(\"tool\", [\"hide\"])'",
+            "tool hide (",
+        ] {
+            assert!(refuses(line).is_some(), "{line}");
+        }
+        for line in [
+            "tool",
+            "tool show x",
+            "sudo ./bin/tool show",
+            "echo x | xargs tool show",
+            "grep -r tool hide",
+            "git commit -m 'tool hide'",
+            "echo tool hide",
+            "mkdir tool hide",
+            "cargo test -p tool hide",
+            "timeout 5 grep tool hide",
+        ] {
+            assert_eq!(refuses(line), None, "{line}");
+        }
+    }
+}

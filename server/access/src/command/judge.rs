@@ -1,0 +1,403 @@
+//! Checks the paths of one command against the rules, within limits of time and number.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    path::{Component, Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use sightline_protocol::{access::DeniedOperand, settings::RecursiveReaders};
+
+use super::expand::Field;
+use crate::{
+    AccessView, Denial, Verdict,
+    casefold::fold,
+    git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
+    path::AbsPath,
+    through_link,
+};
+
+/// Maximum paths checked per command.
+const MAX_PATHS: usize = 20_000;
+/// Maximum file name, in characters. No file system allows more.
+const MAX_NAME: usize = 255;
+/// Maximum length of a path, in bytes: Linux's PATH_MAX.
+const MAX_PATH_BYTES: usize = 4096;
+/// Maximum denied operands reported.
+const MAX_DENIED: usize = 200;
+/// Maximum written paths reported.
+const MAX_WRITTEN: usize = 1_000;
+/// Maximum directory entries that patterns are compared with.
+const MAX_ENTRIES: usize = 100_000;
+/// Maximum files that a pattern is replaced with.
+const MAX_MATCHES: usize = 2_000;
+/// Maximum time for one command. Ordinary commands take milliseconds.
+pub(super) const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// File names compare as the file system does.
+const CASE: Case = if cfg!(any(windows, target_os = "macos")) {
+    Case::Folded
+} else {
+    Case::Sensitive
+};
+
+/// A denied file, found in a directory or in a list of names.
+#[derive(Clone, Debug)]
+pub(super) struct DeniedName {
+    /// The path as a program prints it.
+    pub(super) path: String,
+    pub(super) place: PathBuf,
+    pub(super) is_dir: bool,
+    pub(super) denial: Denial,
+    /// How the command can leave it out.
+    pub(super) fix: Option<Fix>,
+}
+
+/// Text that makes a command leave out a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fix {
+    /// Where to insert it in the command line.
+    pub(super) at: usize,
+    /// The text before the first one there.
+    pub(super) opening: &'static str,
+    /// The text for a file and for a folder, with `{}` for the name or path.
+    pub(super) file: &'static str,
+    pub(super) folder: &'static str,
+    /// Whether the text contains the name, not the path.
+    pub(super) by_name: bool,
+}
+
+/// The verdict on one command, as far as it is known.
+pub(super) struct Judge<'a> {
+    pub(super) view: &'a AccessView,
+    pub(super) readers: RecursiveReaders,
+    pub(super) denied: Vec<DeniedOperand>,
+    pub(super) written: BTreeSet<String>,
+    /// Names by which the command makes other paths known: `ln -s TARGET NAME`.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// Files and folders that a guard protects. With a guard, the rules do not apply.
+    pub(super) guarded: Option<Vec<PathBuf>>,
+    known: HashMap<PathBuf, Option<Denial>>,
+    entries_left: usize,
+    started: Instant,
+    is_exhausted: bool,
+}
+
+/// One name of a pattern.
+enum Step {
+    Name(String),
+    Pattern {
+        matcher: Matcher,
+        shows_hidden: bool,
+    },
+    /// `**`, which some shells let match any depth.
+    AnyDepth,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(view: &'a AccessView, readers: RecursiveReaders) -> Self {
+        Self {
+            view,
+            readers,
+            denied: Vec::new(),
+            written: BTreeSet::new(),
+            links: Vec::new(),
+            guarded: None,
+            known: HashMap::new(),
+            entries_left: MAX_ENTRIES,
+            started: Instant::now(),
+            is_exhausted: false,
+        }
+    }
+
+    /// Returns whether a limit for this command is reached. Then the command is denied once.
+    pub(super) fn is_exhausted(&mut self) -> bool {
+        if !self.is_exhausted
+            && (self.known.len() >= MAX_PATHS || self.started.elapsed() > MAX_TIME)
+        {
+            self.exhaust();
+        }
+        self.is_exhausted
+    }
+
+    /// Denies the command because its check cannot be completed.
+    pub(super) fn exhaust(&mut self) {
+        if !self.is_exhausted {
+            self.is_exhausted = true;
+            self.refuse("", "the command is too complex to check; split it");
+        }
+    }
+
+    /// Checks a path, relative to each possible working directory. Returns whether it is denied.
+    pub(super) fn check_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) -> bool {
+        for place in self.places(written, dirs) {
+            if let Some(denial) = self.denial(&place) {
+                self.deny(written, how, denial);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns the paths that a written one means, also by links that the command makes.
+    fn places(&self, written: &str, dirs: &[PathBuf]) -> Vec<PathBuf> {
+        let impossible = |name: &str| name.chars().nth(MAX_NAME).is_some();
+        if written.is_empty()
+            || written.len() > MAX_PATH_BYTES
+            || written.contains('\0')
+            || written.split('/').any(impossible)
+        {
+            return Vec::new();
+        }
+        let path = strip_proc_cwd(written).unwrap_or(Path::new(written));
+        let mut places: Vec<PathBuf> = if path.is_absolute() {
+            vec![path.to_path_buf()]
+        } else {
+            dirs.iter().map(|dir| dir.join(path)).collect()
+        };
+        let linked: Vec<PathBuf> = places
+            .iter()
+            .filter_map(|place| AbsPath::new(place))
+            .flat_map(|place| {
+                let links = self.links.iter();
+                let below = links.filter_map(move |(name, target)| {
+                    let rest = place.as_path().strip_prefix(name).ok()?;
+                    Some(target.join(rest))
+                });
+                below.collect::<Vec<_>>()
+            })
+            .collect();
+        places.extend(linked);
+        places
+    }
+
+    /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
+    pub(super) fn denial(&mut self, path: &Path) -> Option<Denial> {
+        if self.guarded.is_some() {
+            return None;
+        }
+        if let Some(known) = self.known.get(path) {
+            return known.clone();
+        }
+        if self.is_exhausted() {
+            return None;
+        }
+        let denial = self.denial_of(path);
+        self.known.insert(path.to_path_buf(), denial.clone());
+        denial
+    }
+
+    fn denial_of(&self, path: &Path) -> Option<Denial> {
+        let folded = AbsPath::new(path)?;
+        if let Verdict::Denied(denial) = self.view.check_absolute(&folded) {
+            return Some(denial);
+        }
+        // After a symbolic link, `..` is not the lexical parent.
+        if !path.components().any(|part| part == Component::ParentDir) {
+            return None;
+        }
+        match self.view.resolve_physically(path) {
+            Err(denial) => Some(denial),
+            Ok(followed) => match self.view.check_absolute(&AbsPath::new(&followed.real)?) {
+                Verdict::Denied(denial) => Some(through_link(denial)),
+                _ => None,
+            },
+        }
+    }
+
+    /// Denies the command because of a path. `how` says what the command does with it.
+    pub(super) fn deny(&mut self, path: &str, how: &str, denial: Denial) {
+        let why = match &denial.rule {
+            Some(rule) if rule.line > 0 => {
+                format!(
+                    "which {} line {} hides ({})",
+                    rule.source, rule.line, rule.pattern
+                )
+            }
+            Some(_) => "which is hidden because it contains access rules".to_owned(),
+            None => denial.reason,
+        };
+        let entry = DeniedOperand {
+            path: path.to_owned(),
+            reason: format!("{how} `{path}`, {why}"),
+            rule: denial.rule,
+        };
+        let is_known = |known: &DeniedOperand| known.path == entry.path && known.rule == entry.rule;
+        if !self.denied.iter().any(is_known) && self.denied.len() < MAX_DENIED {
+            self.denied.push(entry);
+        }
+    }
+
+    /// Denies the command for a reason other than a rule.
+    pub(super) fn refuse(&mut self, path: &str, reason: &str) {
+        let is_known = |known: &DeniedOperand| known.path == path && known.reason == reason;
+        if !self.denied.iter().any(is_known) {
+            self.denied.push(DeniedOperand {
+                path: path.to_owned(),
+                reason: reason.to_owned(),
+                rule: None,
+            });
+        }
+    }
+
+    /// Records that the command writes a path.
+    pub(super) fn add_written(&mut self, written: &str, dirs: &[PathBuf]) {
+        for place in self.places(written, dirs) {
+            if let Some(path) = AbsPath::new(&place)
+                && self.written.len() < MAX_WRITTEN
+            {
+                let path = path.as_path().to_string_lossy();
+                self.written.insert(path.into_owned());
+            }
+        }
+    }
+
+    /// Returns the files that a pattern matches, as the shell would write them, and their paths. A
+    /// denied folder in which the pattern would have to look is returned instead of its files.
+    /// `dotglob`: `*` also matches hidden files.
+    pub(super) fn matches(
+        &mut self,
+        field: &Field,
+        dirs: &[PathBuf],
+        dotglob: bool,
+    ) -> Vec<(String, PathBuf)> {
+        let text = field.text();
+        let names = field.names_of_path();
+        let Some(steps) = names.iter().map(step).collect::<Option<Vec<Step>>>() else {
+            self.refuse(&text, "a pattern is too large to check; name the files");
+            return Vec::new();
+        };
+        let is_absolute = text.starts_with('/');
+        let only_folders = text.ends_with('/');
+        let starts = if is_absolute {
+            vec![PathBuf::from("/")]
+        } else {
+            dirs.to_vec()
+        };
+        let mut found = Vec::new();
+        for start in starts {
+            let mut todo = vec![(start.clone(), 0_usize)];
+            while let Some((at, index)) = todo.pop() {
+                if found.len() >= MAX_MATCHES || self.entries_left == 0 || self.is_exhausted() {
+                    self.refuse(
+                        &text,
+                        "a pattern matches too many files to check; use a narrower one",
+                    );
+                    return found;
+                }
+                let shown = |at: &Path| {
+                    let below = if is_absolute {
+                        at
+                    } else {
+                        at.strip_prefix(&start).unwrap_or(at)
+                    };
+                    below.to_string_lossy().into_owned()
+                };
+                let Some(step) = steps.get(index) else {
+                    if !only_folders || at.is_dir() {
+                        found.push((shown(&at), at));
+                    }
+                    continue;
+                };
+                if let Step::Name(name) = step {
+                    let next = at.join(name);
+                    // A pattern matches only existing files.
+                    if index + 1 < steps.len() || next.symlink_metadata().is_ok() {
+                        todo.push((next, index + 1));
+                    }
+                } else if self.is_denied_dir(&at) {
+                    found.push((format!("{}/", shown(&at)), at));
+                } else {
+                    self.read_step(&at, step, index, dotglob, &mut todo);
+                }
+            }
+        }
+        found
+    }
+
+    fn is_denied_dir(&mut self, dir: &Path) -> bool {
+        self.guarded.is_none()
+            && AbsPath::new(dir)
+                .is_some_and(|dir| matches!(self.view.check_absolute(&dir), Verdict::Denied(_)))
+    }
+
+    /// Reads a folder and adds what matches.
+    fn read_step(
+        &mut self,
+        folder: &Path,
+        step: &Step,
+        index: usize,
+        dotglob: bool,
+        todo: &mut Vec<(PathBuf, usize)>,
+    ) {
+        let leads_to_root = |place: &AbsPath| {
+            let mut paths = self.view.scopes.iter().flat_map(|scope| &scope.paths);
+            let mut guarded = self.guarded.iter().flatten();
+            self.view.is_inside(place)
+                || guarded.any(|path| path.starts_with(place.as_path()))
+                || paths.any(|path| path.relative_to(place).is_some())
+        };
+        if !AbsPath::new(folder).is_some_and(|place| leads_to_root(&place)) {
+            return;
+        }
+        if matches!(step, Step::AnyDepth) {
+            todo.push((folder.to_path_buf(), index + 1));
+        }
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if self.entries_left == 0 {
+                return;
+            }
+            self.entries_left -= 1;
+            let name = entry.file_name();
+            let bytes = name.as_encoded_bytes();
+            let is_visible = dotglob || !bytes.starts_with(b".");
+            match step {
+                Step::Pattern {
+                    matcher,
+                    shows_hidden,
+                } => {
+                    let matches = match CASE {
+                        Case::Sensitive => matcher.is_match(bytes),
+                        Case::Folded => matcher.is_match(&fold(bytes)),
+                    };
+                    if matches && (*shows_hidden || is_visible) {
+                        todo.push((entry.path(), index + 1));
+                    }
+                }
+                Step::AnyDepth
+                    if is_visible && entry.file_type().is_ok_and(|kind| kind.is_dir()) =>
+                {
+                    todo.push((entry.path(), index));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Returns `None` for a pattern over a size limit.
+fn step(name: &Field) -> Option<Step> {
+    let text = name.text();
+    if !name.has_glob() && !name.has_unknown() {
+        return Some(Step::Name(text));
+    }
+    if text == "**" {
+        return Some(Step::AnyDepth);
+    }
+    match Syntax::shell(CASE).matcher(&name.glob(), Subject::Name) {
+        Ok(matcher) => Some(Step::Pattern {
+            matcher,
+            shows_hidden: text.starts_with('.'),
+        }),
+        Err(NoGlob::NeverMatches) => Some(Step::Name(text)),
+        Err(NoGlob::TooLarge) => None,
+    }
+}
+
+/// Returns the path after `/proc/PID/cwd/`, which is taken as the command's working directory.
+fn strip_proc_cwd(written: &str) -> Option<&Path> {
+    let (_, rest) = written.strip_prefix("/proc/")?.split_once('/')?;
+    let rest = rest.strip_prefix("cwd")?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| Path::new(rest.trim_start_matches('/')))
+}

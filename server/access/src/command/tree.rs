@@ -1,0 +1,524 @@
+//! Searches folders for the denied files that a program would read or name there.
+//!
+//! The search is bounded. A command is denied if the bound is reached before the result is known.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use ignore::{
+    overrides::{Override, OverrideBuilder},
+    types::{Types, TypesBuilder},
+};
+
+use super::{
+    judge::{DeniedName, Judge, MAX_TIME},
+    programs::{Arguments, Program, has},
+};
+use crate::{
+    Denial, Rules,
+    fs::dir::Dir,
+    git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
+    gitignore_stack::{self, IgnoreRules},
+    path::AbsPath,
+};
+
+/// Maximum directory entries visited for one folder.
+const MAX_ENTRIES: usize = 200_000;
+/// Maximum denied files that are found.
+const MAX_FOUND: usize = 100;
+
+/// An entry of a folder.
+pub(super) struct Entry<'a> {
+    /// Path as the program would print it.
+    pub(super) path: &'a str,
+    /// Path below the folder where the search starts.
+    pub(super) below: &'a str,
+    pub(super) is_dir: bool,
+    /// Depth below the start; 1 for its entries.
+    pub(super) depth: usize,
+}
+
+/// What a program does with an entry.
+#[derive(Clone, Copy)]
+pub(super) struct Visit {
+    pub(super) uses: bool,
+    /// Whether it is visited although it is hidden or ignored.
+    pub(super) is_wanted: bool,
+    /// Whether it descends into a folder.
+    pub(super) enters: bool,
+}
+
+/// A search in a folder.
+pub(super) struct Search<'a> {
+    pub(super) skips_hidden: bool,
+    pub(super) skips_ignored: bool,
+    /// Whether folders themselves count.
+    pub(super) with_folders: bool,
+    pub(super) visit: &'a dyn Fn(&Entry<'_>) -> Visit,
+}
+
+/// Denied files below a folder, and whether all of it was searched.
+pub(super) struct Found {
+    pub(super) names: Vec<DeniedName>,
+    pub(super) is_complete: bool,
+}
+
+/// Returns the denied files that a program with these arguments would read in a folder.
+pub(super) fn read_by_program(
+    judge: &mut Judge<'_>,
+    program: &Program,
+    arguments: &Arguments,
+    folder: &Path,
+    written: &str,
+) -> Found {
+    let filter = Filter::new(program, arguments, folder);
+    let skips = program.has_field("skips");
+    let extensions: Vec<&str> = arguments.values("-e --extension").collect();
+    let by_extension = program.has_field("lists_names") && !extensions.is_empty();
+    let visit = |entry: &Entry<'_>| {
+        let is_kept = filter.keeps(entry);
+        let has_extension = || {
+            extensions
+                .iter()
+                .any(|it| entry.path.ends_with(&format!(".{it}")))
+        };
+        Visit {
+            uses: is_kept && (!by_extension || has_extension()),
+            is_wanted: filter.is_wanted(entry),
+            enters: is_kept,
+        }
+    };
+    search(
+        judge,
+        &Search {
+            skips_hidden: skips && !arguments.is_set(program.get("shows_hidden")),
+            skips_ignored: skips && !arguments.is_set(program.get("shows_ignored")),
+            with_folders: false,
+            visit: &visit,
+        },
+        folder,
+        written,
+    )
+}
+
+/// Returns the denied entries that `ls` would name.
+pub(super) fn listed(
+    judge: &mut Judge<'_>,
+    arguments: &Arguments,
+    folder: &Path,
+    written: &str,
+) -> Found {
+    let recurses = arguments.is_set("-R --recursive -T --tree");
+    let shows_hidden = arguments.is_set("-a -A --all --almost-all");
+    // `ls` prints names without the folder, `ls DIR/*` and `tree -f` with it.
+    let visit = |_: &Entry<'_>| Visit {
+        uses: true,
+        is_wanted: false,
+        enters: recurses,
+    };
+    search(
+        judge,
+        &Search {
+            skips_hidden: !shows_hidden,
+            skips_ignored: false,
+            with_folders: true,
+            visit: &visit,
+        },
+        folder,
+        written,
+    )
+}
+
+/// Searches a folder.
+pub(super) fn search(
+    judge: &mut Judge<'_>,
+    search: &Search<'_>,
+    folder: &Path,
+    written: &str,
+) -> Found {
+    let mut found = Found {
+        names: Vec::new(),
+        is_complete: true,
+    };
+    // Built-in rules alone must not make large folders unsearchable.
+    let has_user_rules = judge.view.has_user_rules();
+    let time = if has_user_rules {
+        MAX_TIME
+    } else {
+        MAX_TIME / 4
+    };
+    let mut walk = Walk {
+        judge,
+        search,
+        entries_left: MAX_ENTRIES,
+        started: Instant::now(),
+        time,
+        queue: VecDeque::new(),
+    };
+    for (place, path) in starts(walk.judge, folder, written) {
+        walk.queue.push_back(Pending {
+            rules: if search.skips_ignored {
+                IgnoreRules::above(&place, &place)
+            } else {
+                IgnoreRules::default()
+            },
+            below_at: path.trim_end_matches('/').len() + 1,
+            place,
+            path,
+            depth: 1,
+        });
+    }
+    if !walk.run(&mut found.names) {
+        found.is_complete = !found.names.is_empty() || !has_user_rules;
+    }
+    found
+}
+
+/// A folder that is not visited yet.
+struct Pending {
+    place: PathBuf,
+    path: String,
+    /// Start of the path below the first folder.
+    below_at: usize,
+    depth: usize,
+    rules: IgnoreRules,
+}
+
+struct Walk<'a, 'v> {
+    judge: &'a mut Judge<'v>,
+    search: &'a Search<'a>,
+    entries_left: usize,
+    started: Instant,
+    time: Duration,
+    queue: VecDeque<Pending>,
+}
+
+impl Walk<'_, '_> {
+    /// Returns whether everything was visited.
+    fn run(&mut self, found: &mut Vec<DeniedName>) -> bool {
+        while let Some(folder) = self.queue.pop_front() {
+            if self.started.elapsed() > self.time {
+                return false;
+            }
+            let entries = fs::read_dir(&folder.place).into_iter().flatten().flatten();
+            let entries: Vec<fs::DirEntry> = entries.take(self.entries_left + 1).collect();
+            if entries.len() > self.entries_left {
+                return false;
+            }
+            self.entries_left -= entries.len();
+            self.visit_entries(&folder, &entries, found);
+            if found.len() >= MAX_FOUND {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn visit_entries(
+        &mut self,
+        folder: &Pending,
+        entries: &[fs::DirEntry],
+        found: &mut Vec<DeniedName>,
+    ) {
+        let holds = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
+        // These files may include entries that `.gitignore` ignores.
+        let has_other = [".ignore", ".rgignore", ".fdignore"].into_iter().any(holds);
+        let rules = if self.search.skips_ignored && !has_other {
+            let dir = Dir::open_no_symlinks(&folder.place).ok();
+            let text = dir
+                .filter(|_| holds(gitignore_stack::FILE_NAME))
+                .and_then(|dir| gitignore_stack::read_in(&dir));
+            folder.rules.enter(&folder.place, holds(".git"), text)
+        } else {
+            IgnoreRules::default()
+        };
+        let mut ignores = rules.within(&folder.place);
+        for entry in entries {
+            let name = entry.file_name();
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let is_dir = kind.is_dir();
+            let text = name.to_string_lossy();
+            let path = format!("{}/{text}", folder.path.trim_end_matches('/'));
+            let visit = (self.search.visit)(&Entry {
+                path: &path,
+                below: path.get(folder.below_at..).unwrap_or(&path),
+                is_dir,
+                depth: folder.depth,
+            });
+            let is_hidden = self.search.skips_hidden && text.starts_with('.');
+            if (is_hidden || ignores.ignores(&name, is_dir)) && !visit.is_wanted {
+                continue;
+            }
+            if visit.uses && (!is_dir || self.search.with_folders) {
+                let place = entry.path();
+                let denial = if kind.is_symlink() {
+                    self.judge.denial(&place)
+                } else {
+                    AbsPath::new(&place)
+                        .and_then(|place| self.judge.view.denial_of(&place, || is_dir))
+                };
+                // Rule files contain no secrets.
+                let counts =
+                    |denial: &Denial| denial.rule.as_ref().is_none_or(|rule| rule.line > 0);
+                found.extend(denial.filter(counts).map(|denial| DeniedName {
+                    path: path.strip_prefix("./").unwrap_or(&path).to_owned(),
+                    place,
+                    is_dir,
+                    denial,
+                    fix: None,
+                }));
+            }
+            if is_dir && visit.enters {
+                self.queue.push_back(Pending {
+                    place: entry.path(),
+                    path,
+                    below_at: folder.below_at,
+                    depth: folder.depth + 1,
+                    rules: rules.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// Returns the folders to search: the given one, or the scopes with rules below it. Empty if it is
+/// not a folder.
+fn starts(judge: &Judge<'_>, folder: &Path, written: &str) -> Vec<(PathBuf, String)> {
+    let real = fs::canonicalize(folder)
+        .ok()
+        .and_then(|real| AbsPath::new(&real));
+    let Some(real) = real.filter(|real| real.as_path().is_dir()) else {
+        return Vec::new();
+    };
+    let with_rules = || {
+        let scopes = judge.view.scopes.iter();
+        // Rules may begin in any directory below a root.
+        scopes.filter(|scope| scope.is_root || !matches!(scope.rules, Rules::None))
+    };
+    if with_rules().any(|scope| scope.relative(&real).is_some())
+        || judge.view.has_rules_outside(&real)
+    {
+        return vec![(real.as_path().to_path_buf(), written.to_owned())];
+    }
+    let below = with_rules().filter_map(|scope| {
+        let rel = scope.real().relative_to(&real)?;
+        let path = format!(
+            "{}/{}",
+            written.trim_end_matches('/'),
+            rel.as_path().display()
+        );
+        Some((scope.real().as_path().to_path_buf(), path))
+    });
+    below.collect()
+}
+
+/// How patterns match, and which of several matching ones decides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// The name of an entry; the last one decides.
+    Name,
+    /// The path, or its end at a separator; `*` also matches separators. The first one decides.
+    Path,
+    /// The whole path; `*` also matches separators. Any one decides.
+    Whole,
+    /// Like `.gitignore`; the last one decides.
+    Git,
+}
+
+/// The include and exclude options of a command.
+struct Filter {
+    rules: Vec<FilterRule>,
+    style: Style,
+    /// Whether files without a matching pattern are skipped.
+    only_included: bool,
+    globs: Option<Override>,
+    types: Option<Types>,
+}
+
+struct FilterRule {
+    /// `None` for a pattern that matches nothing.
+    matcher: Option<Matcher>,
+    /// The matches of a pattern over a size limit are unknown.
+    is_unknown: bool,
+    has_separator: bool,
+    excludes: bool,
+    files: bool,
+    folders: bool,
+}
+
+impl Filter {
+    fn new(program: &Program, arguments: &Arguments, folder: &Path) -> Self {
+        let style = match program.get("style") {
+            "path" => Style::Path,
+            "whole" => Style::Whole,
+            "git" => Style::Git,
+            _ => Style::Name,
+        };
+        let mut rules = Vec::new();
+        let is_unfiltered = arguments.is_set(program.get("unfiltered"));
+        for (name, value) in arguments.options.iter().filter(|_| !is_unfiltered) {
+            let Some(value) = value else { continue };
+            // `7z -xr!NAME`, `ack --ignore-file=is:NAME`
+            let mut marks = ["r!", "!", "is:"].into_iter();
+            let value = marks
+                .find_map(|mark| value.strip_prefix(mark))
+                .unwrap_or(value);
+            let value = value.strip_prefix("./").unwrap_or(value);
+            for (key, excludes, files, folders) in [
+                ("exclude", true, true, true),
+                ("exclude_files", true, true, false),
+                ("exclude_folders", true, false, true),
+                ("include", false, true, false),
+            ] {
+                if has(program.get(key), name) {
+                    rules.push(FilterRule::new(value, style, excludes, files, folders));
+                }
+            }
+        }
+        let only_included = style == Style::Name && rules.iter().any(|rule| !rule.excludes);
+        let mut globs = OverrideBuilder::new(folder);
+        let mut has_globs = false;
+        for (name, value) in &arguments.options {
+            let Some(value) = value else { continue };
+            let is_glob = has(program.get("globs"), name);
+            let excludes = style == Style::Git && has(program.get("exclude"), name);
+            if is_glob || excludes {
+                let ignores_case = name == "--iglob" || arguments.is_set("--glob-case-insensitive");
+                let _ = globs.case_insensitive(ignores_case);
+                has_globs |= globs
+                    .add(&if excludes {
+                        format!("!{value}")
+                    } else {
+                        value.clone()
+                    })
+                    .is_ok();
+            }
+        }
+        Self {
+            rules,
+            style,
+            only_included,
+            globs: has_globs.then(|| globs.build().ok()).flatten(),
+            types: types(program, arguments),
+        }
+    }
+
+    /// Returns whether a pattern names the entry, so that it is not skipped.
+    fn is_wanted(&self, entry: &Entry<'_>) -> bool {
+        let globs = self.globs.as_ref();
+        globs.is_some_and(|globs| globs.matched(entry.below, entry.is_dir).is_whitelist())
+    }
+
+    /// Returns whether the entry is used, or a folder is entered.
+    fn keeps(&self, entry: &Entry<'_>) -> bool {
+        if let Some(globs) = &self.globs {
+            let matched = globs.matched(entry.below, entry.is_dir);
+            if matched.is_ignore() {
+                return false;
+            }
+            if matched.is_whitelist() && !entry.is_dir {
+                return true;
+            }
+        }
+        if let Some(types) = &self.types
+            && types.matched(entry.below, entry.is_dir).is_ignore()
+        {
+            return false;
+        }
+        if self.style == Style::Git {
+            return true;
+        }
+        let mut matching = self
+            .rules
+            .iter()
+            .filter(|rule| rule.matches(entry, self.style));
+        let deciding = match self.style {
+            Style::Path => matching.next(),
+            _ => matching.next_back(),
+        };
+        match deciding {
+            Some(rule) => !rule.excludes,
+            None => entry.is_dir || !self.only_included,
+        }
+    }
+}
+
+/// Returns the types of `rg -t` and `-T`.
+fn types(program: &Program, arguments: &Arguments) -> Option<Types> {
+    let wanted: Vec<&str> = arguments.values(program.get("types")).collect();
+    let unwanted: Vec<&str> = arguments.values(program.get("types_not")).collect();
+    if wanted.is_empty() && unwanted.is_empty() {
+        return None;
+    }
+    let mut types = TypesBuilder::new();
+    types.add_defaults();
+    for definition in arguments.values("--type-add") {
+        types.add_def(definition).ok()?;
+    }
+    wanted.iter().for_each(|name| {
+        types.select(name);
+    });
+    unwanted.iter().for_each(|name| {
+        types.negate(name);
+    });
+    types.build().ok()
+}
+
+impl FilterRule {
+    fn new(text: &str, style: Style, excludes: bool, files: bool, folders: bool) -> Self {
+        let plain = text.trim_matches('/');
+        let syntax = Syntax::git(Case::Sensitive);
+        let pattern = match style {
+            Style::Path | Style::Whole => joined(plain),
+            _ => plain.to_owned(),
+        };
+        let matcher = syntax.matcher(pattern.as_bytes(), Subject::Name);
+        Self {
+            is_unknown: matches!(matcher, Err(NoGlob::TooLarge)),
+            matcher: matcher.ok(),
+            has_separator: plain.contains('/'),
+            excludes,
+            files,
+            folders,
+        }
+    }
+
+    fn matches(&self, entry: &Entry<'_>, style: Style) -> bool {
+        if !(if entry.is_dir {
+            self.folders
+        } else {
+            self.files
+        }) {
+            return false;
+        }
+        // With unknown matches, more is read: nothing is excluded, everything is included.
+        if self.is_unknown {
+            return !self.excludes;
+        }
+        let Some(matcher) = &self.matcher else {
+            return false;
+        };
+        let name = entry.path.rsplit('/').next().unwrap_or(entry.path);
+        let path = entry.path.strip_prefix("./").unwrap_or(entry.path);
+        if style == Style::Whole {
+            return matcher.is_match(joined(path.trim_start_matches('/')).as_bytes());
+        }
+        if style == Style::Path {
+            let starts = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+            let mut ends = std::iter::once(path).chain(starts);
+            return ends.any(|end| matcher.is_match(joined(end).as_bytes()));
+        }
+        !self.has_separator && matcher.is_match(name.as_bytes())
+    }
+}
+
+/// Converts a path to a single name, so that `*` also matches separators.
+fn joined(path: &str) -> String {
+    path.replace('/', "\u{1}")
+}

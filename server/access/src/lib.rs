@@ -1,0 +1,288 @@
+//! Decides which files may be read: access rules from `.clineignore`, after built-in rules for secrets.
+//!
+//! [`Access`] holds the compiled rules of every root. [`Access::view`] checks whether a rule file changed and
+//! returns an [`AccessView`], which is immutable: a request uses one view, on any number of threads.
+//!
+//! A path is denied if a rule of any root that contains it matches its written name, the name of a symlink on
+//! the way, or its path without symlinks. It is also denied if one of these cannot be determined. Hard links and
+//! bind mounts inside a root have independent names and are not resolved.
+//!
+//! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `rule_scope` (the
+//! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules), `copies` (names of copies), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
+//! `document_origin` (documents opened in an editor), `lint` (diagnostics for rule files), `command` (shell commands,
+//! advice only).
+
+mod casefold;
+mod command;
+mod copies;
+mod document_origin;
+mod git_glob;
+pub mod gitignore;
+pub mod gitignore_stack;
+pub mod lint;
+mod nested;
+mod non_links;
+mod open;
+mod rule_file;
+mod rule_scope;
+mod rules;
+mod secrets;
+mod symlinks;
+mod view;
+
+#[cfg(test)]
+mod git_parity_tests;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use sightline_protocol::{access::AccessRule, settings::Secrets};
+
+pub use self::{
+    command::{Change, CommandGuard, guard_changes, guard_command},
+    document_origin::Origin,
+    open::{OpenedFile, OpenedFolder, PathKind},
+    rule_file::{PROJECT_FILE, read_project_file, read_small_file},
+    rules::{ClockReading, REMOVAL_DELAY, RULE_FILE},
+    view::{AccessView, EntryRules, RuleBase},
+};
+use self::{
+    nested::{KeptFiles, NestedRules},
+    rule_scope::RuleScope,
+    rules::{RuleFiles, Rules, ScopeKind},
+};
+use sightline_base::path::{AbsPath, Roots};
+pub(crate) use sightline_base::{cancel, error, escape, fs, limits, path, thread_pool};
+
+/// The reason of a denial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// A text for people.
+    pub reason: String,
+    /// The deciding rule, if there is one.
+    pub rule: Option<AccessRule>,
+}
+
+/// The result of an access check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Inside a root and not denied.
+    Allowed,
+    /// Outside every root.
+    Outside,
+    /// Denied.
+    Denied(Denial),
+}
+
+/// The rules of all roots, kept current.
+#[derive(Debug)]
+pub struct Access {
+    roots: Arc<Roots>,
+    open_files: Arc<[AbsPath]>,
+    secrets: Secrets,
+    /// The roots in their order, then the directories of open files, then all directories above these.
+    files: Mutex<Vec<RuleFiles>>,
+    /// The directories of `files`.
+    folders: Arc<[AbsPath]>,
+    /// The rule files that were found in other directories.
+    nested: Arc<KeptFiles>,
+}
+
+impl Access {
+    /// Reads the rules for `roots`. `open_files` are files that are open without any root. They are allowed unless a
+    /// `.clineignore` in their directory or above it denies them. `secrets` selects whether the built-in rules apply.
+    pub fn new(roots: Arc<Roots>, open_files: Vec<AbsPath>, secrets: Secrets) -> Self {
+        Self::with(roots, open_files, secrets, &[], Arc::default())
+    }
+
+    /// Returns the rules for other roots, files or settings. Rule files that are known already keep their state.
+    #[must_use]
+    pub fn updated(&self, roots: Arc<Roots>, open_files: Vec<AbsPath>, secrets: Secrets) -> Self {
+        let nested = self.nested.clone();
+        Self::with(roots, open_files, secrets, &self.files(), nested)
+    }
+
+    fn with(
+        roots: Arc<Roots>,
+        open_files: Vec<AbsPath>,
+        secrets: Secrets,
+        known: &[RuleFiles],
+        nested: Arc<KeptFiles>,
+    ) -> Self {
+        let now = ClockReading::system();
+        let open_files = if roots.is_empty() {
+            with_real_paths(open_files)
+        } else {
+            Vec::new()
+        };
+        let read = |folder: &AbsPath, kind| {
+            let known = known.iter().find(|known| known.folder() == folder);
+            match known {
+                Some(known) => known.with_kind(kind),
+                None => RuleFiles::read(folder.clone(), kind, now),
+            }
+        };
+        let workspace = ScopeKind::Workspace(secrets);
+        let mut files: Vec<RuleFiles> = roots
+            .as_slice()
+            .iter()
+            .map(|root| read(&root.path, workspace))
+            .collect();
+        let mut add = |folder: Option<AbsPath>, kind| {
+            if let Some(folder) = folder
+                && files.iter().all(|files| *files.folder() != folder)
+            {
+                files.push(read(&folder, kind));
+            }
+        };
+        for file in &open_files {
+            add(folder_above(file), workspace);
+        }
+        let roots_as_known = roots
+            .as_slice()
+            .iter()
+            .flat_map(|root| [&root.path, &root.canonical]);
+        for path in roots_as_known.chain(&*open_files) {
+            for above in path.as_path().ancestors().skip(1) {
+                add(AbsPath::new(above), ScopeKind::Above);
+            }
+        }
+        Self {
+            open_files: open_files.into(),
+            secrets,
+            folders: files.iter().map(|files| files.folder().clone()).collect(),
+            files: Mutex::new(files),
+            nested,
+            roots,
+        }
+    }
+
+    /// Returns the current rules, and the roots whose rules changed since the last call.
+    pub fn view(&self) -> (AccessView, Vec<usize>) {
+        self.view_at(ClockReading::system())
+    }
+
+    /// [`Self::view`] with a given time, for tests.
+    pub fn view_at(&self, now: ClockReading) -> (AccessView, Vec<usize>) {
+        let mut files = self.files();
+        let mut changed = Vec::new();
+        let mut scopes: Vec<RuleScope> = Vec::with_capacity(files.len());
+        for (index, files) in files.iter_mut().enumerate() {
+            if files.refresh(now) {
+                changed.extend(self.roots_below(index, files.folder()));
+            }
+            // Most directories above the roots have no rules.
+            if files.kind() != ScopeKind::Above || !matches!(files.rules(), Rules::None) {
+                scopes.push(RuleScope::new(
+                    files.folder(),
+                    self.roots.get(index),
+                    files.kind(),
+                    files.rules().clone(),
+                ));
+            }
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        for index in 0..scopes.len() {
+            scopes[index].overlaps = scopes
+                .iter()
+                .enumerate()
+                .any(|(other, scope)| other != index && scopes[index].touches(scope));
+        }
+        let rule_files = files.iter().flat_map(RuleFiles::paths);
+        let rule_files: Vec<PathBuf> = rule_files.map(Path::to_path_buf).collect();
+        let real_roots = scopes.iter().filter(|scope| scope.is_root);
+        let real_roots = real_roots.map(|scope| scope.real().clone());
+        let nested = NestedRules::new(self.nested.clone(), now, self.folders.clone(), real_roots);
+        let view = AccessView {
+            roots: self.roots.clone(),
+            open_files: self.open_files.clone(),
+            nested: Some(Arc::new(nested)),
+            links: Arc::default(),
+            scopes: scopes.into(),
+            rule_files: rule_files.into(),
+            outside: match self.secrets {
+                Secrets::Deny => secrets::rules().clone(),
+                Secrets::Allow => Rules::None,
+            },
+        };
+        (view, changed)
+    }
+
+    /// Returns whether [`Self::view`] would read no file: the rule files seem unchanged. Returns false while another
+    /// thread reads them.
+    pub fn is_current(&self) -> bool {
+        match self.files.try_lock() {
+            Some(files) => files.iter().all(RuleFiles::is_current),
+            None => false,
+        }
+    }
+
+    /// Returns the files to watch for changes of the rules. Some may not exist yet.
+    pub fn watched_files(&self) -> Vec<PathBuf> {
+        let files = self.files();
+        let watched = files.iter().flat_map(RuleFiles::watched);
+        let mut watched: Vec<PathBuf> = watched.map(Path::to_path_buf).collect();
+        watched.extend(self.nested.watched());
+        watched
+    }
+
+    /// Reads the known rule files below the roots again that may have changed, as views do when they reach them. Returns
+    /// whether any were found or changed since the last call.
+    pub fn refresh_nested(&self) -> bool {
+        self.nested.refresh(ClockReading::system())
+    }
+
+    /// Returns whether removed rules still apply. They end with the first view after [`REMOVAL_DELAY`].
+    pub fn is_holding(&self) -> bool {
+        self.files().iter().any(RuleFiles::is_holding) || self.nested.is_holding()
+    }
+
+    fn files(&self) -> MutexGuard<'_, Vec<RuleFiles>> {
+        self.files.lock()
+    }
+
+    /// Returns the roots to which the rule files with this index apply. They are the files of `folder`.
+    fn roots_below(&self, number: usize, folder: &AbsPath) -> Vec<usize> {
+        if number < self.roots.as_slice().len() {
+            return vec![number];
+        }
+        let roots = self.roots.as_slice().iter().enumerate();
+        let below = roots.filter(|(_, root)| {
+            let mut paths = [&root.path, &root.canonical].into_iter();
+            paths.any(|path| path.relative_to(folder).is_some())
+        });
+        below.map(|(index, _)| index).collect()
+    }
+}
+
+fn folder_above(path: &AbsPath) -> Option<AbsPath> {
+    path.as_path().parent().and_then(AbsPath::new)
+}
+
+/// Adds the paths without symlinks of open files.
+fn with_real_paths(open_files: Vec<AbsPath>) -> Vec<AbsPath> {
+    let mut all: Vec<AbsPath> = Vec::new();
+    for file in open_files {
+        let real = std::fs::canonicalize(file.as_path())
+            .ok()
+            .and_then(|real| AbsPath::new(&real));
+        for path in std::iter::once(file).chain(real) {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+    }
+    all
+}
+
+/// Marks a denial as one of a symlink's target, without revealing the name of the target.
+fn through_link(denial: Denial) -> Denial {
+    Denial {
+        reason: format!("it is a link to a denied path: {}", denial.reason),
+        ..denial
+    }
+}

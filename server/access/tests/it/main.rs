@@ -1,0 +1,23 @@
+//! Tests of access rules, paths and commands.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails by panicking, and one that is skipped says so"
+)]
+
+mod command_git;
+mod command_lists;
+mod command_readers;
+mod commands;
+mod everyday_commands;
+mod git_index;
+mod hostile_commands;
+mod nested_rules;
+mod open;
+mod paths;
+mod races;
+mod rules;
+mod rules_above_root;
+mod scratch;
+mod secrets;

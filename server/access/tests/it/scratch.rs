@@ -1,0 +1,61 @@
+//! Test utilities: temporary workspaces, and access checks on them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use sightline_access::{Access, AccessView};
+use sightline_base::path::{AbsPath, Root, Roots};
+use sightline_protocol::{
+    access::{AccessKind, PathAccess},
+    settings::Secrets,
+};
+use tempfile::TempDir;
+
+pub(crate) fn abs(path: &Path) -> AbsPath {
+    AbsPath::new(path).unwrap()
+}
+
+pub(crate) fn access(roots: &[&Path]) -> Access {
+    let roots = roots
+        .iter()
+        .map(|path| Root::new(abs(path), None))
+        .collect();
+    Access::new(Arc::new(Roots::new(roots)), Vec::new(), Secrets::Allow)
+}
+
+pub(crate) fn view(root: &Path) -> AccessView {
+    access(&[root]).view().0
+}
+
+pub(crate) fn ask(view: &AccessView, path: &str) -> PathAccess {
+    view.check_written(path).1
+}
+
+pub(crate) fn kind(view: &AccessView, path: &str) -> AccessKind {
+    ask(view, path).access
+}
+
+/// Creates an empty directory `ws` with a canonical path in a temporary directory.
+pub(crate) fn workspace(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
+    let parent = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(parent.path()).unwrap().join("ws");
+    fs::create_dir(&root).unwrap();
+    write(&root, files);
+    (parent, root)
+}
+
+pub(crate) fn write(root: &Path, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+#[cfg(unix)]
+pub(crate) fn link(target: impl AsRef<Path>, at: impl AsRef<Path>) {
+    std::os::unix::fs::symlink(target, at).unwrap();
+}
