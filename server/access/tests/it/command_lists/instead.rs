@@ -330,7 +330,7 @@ fn commands_that_cannot_leave_out_a_file_have_no_suggestion() {
 /// Every program for which there is a suggestion is run above.
 #[test]
 fn every_program_with_a_suggestion_is_tested() {
-    let table = include_str!("../../../../src/access/command/programs.table");
+    let table = include_str!("../../../src/command/programs.table");
     let mut names = "";
     for line in table.lines() {
         if let Some(row) = line.strip_prefix('[') {
