@@ -4,6 +4,7 @@ mod several_roots;
 
 use std::{
     fs,
+    path::Path,
     sync::{Arc, Mutex},
 };
 

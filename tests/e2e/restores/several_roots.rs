@@ -152,3 +152,58 @@ fn a_root_inside_another_is_restored_once() {
     assert_eq!(read(&workspace, "inner/x.txt").unwrap(), "one\n");
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
 }
+
+#[test]
+fn a_stored_group_is_restored_and_undone() {
+    let workspace = Workspace::new(&[("src/main.rs", "mine\n")]);
+    let (other, params) = second_root(&workspace, "notes.md");
+    let mut server = Server::initialized(params.clone());
+    create(&mut server, json!({}));
+    server.end();
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/store-groups.tar");
+    for project in fs::read_dir(workspace.data().join("projects")).unwrap() {
+        let project = project.unwrap().path();
+        let is_other = project
+            .file_name()
+            .unwrap()
+            .as_encoded_bytes()
+            .starts_with(b"api-");
+        fs::remove_dir_all(&project).unwrap();
+        fs::create_dir(&project).unwrap();
+        let mut tar = std::process::Command::new("tar");
+        tar.args(["--strip-components=1", "-xf"]).arg(&fixture);
+        tar.arg("-C")
+            .arg(&project)
+            .arg(if is_other { "lib" } else { "shop" });
+        assert!(tar.status().unwrap().success());
+    }
+    let mut server = Server::initialized(params);
+    let listed = list(&mut server, json!({}));
+    let together: Vec<&Value> = listed
+        .iter()
+        .filter(|one| one["label"] == "together")
+        .collect();
+    assert_eq!(together.len(), 2);
+    assert_eq!(together[0]["group"].as_array().unwrap().len(), 2);
+    let params = json!({ "id": id(together[1]), "allRoots": true });
+    let preview = call(&mut server, "previewRestore", params.clone());
+    assert_eq!(preview["token"].as_str().unwrap().split('.').count(), 2);
+    let restored = call(&mut server, "restoreCheckpoint", params);
+    let restored_main = "fn main() { println!(\"2\"); }\n";
+    assert_eq!(read(&workspace, "src/main.rs").unwrap(), restored_main);
+    let lib = |name: &str| fs::read_to_string(other.join(name)).unwrap();
+    assert_eq!(
+        (lib("lib.rs"), lib("notes.md")),
+        ("pub fn lib() {}\n".into(), "one\n".into())
+    );
+    call(
+        &mut server,
+        "undoRestore",
+        json!({ "undoId": restored["undoId"] }),
+    );
+    assert_eq!(read(&workspace, "src/main.rs").unwrap(), "mine\n");
+    assert_eq!(lib("notes.md"), "api\n");
+    let verified = server.call("sightline/verifyCheckpoints", json!({}));
+    assert_eq!(verified["ok"], true, "{verified}");
+}

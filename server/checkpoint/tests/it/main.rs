@@ -15,6 +15,7 @@ mod damage;
 mod denied;
 mod diff;
 mod git_directories;
+mod group_store;
 mod loose;
 mod old_store;
 mod properties;
