@@ -299,67 +299,6 @@ fn ending_a_transfer_ends_git_too() {
 }
 
 #[test]
-fn checkpoints_of_cline_are_imported_once() {
-    let workspace = Workspace::new(&[
-        (".clineignore", "secret.key\n"),
-        ("a.txt", "one\n"),
-        ("secret.key", "hush\n"),
-    ]);
-    let root = workspace.root();
-    let root = root.to_str().unwrap();
-    let shadow = workspace.data().with_extension("shadow");
-    fs::create_dir_all(&shadow).unwrap();
-    git::run(&shadow, &["init", "-q"]);
-    git::run(&shadow, &["config", "core.worktree", root]);
-    for (text, message) in [
-        ("one\n", "initial commit"),
-        ("two\n", "checkpoint-123-1700000000000"),
-    ] {
-        workspace.write("a.txt", text);
-        git::run(&shadow, &["add", "--all"]);
-        git::run(&shadow, &["commit", "-q", "--allow-empty", "-m", message]);
-    }
-    let imported = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
-    let ids: Vec<&Value> = imported["checkpoints"].as_array().unwrap().iter().collect();
-    assert!(!ids.is_empty(), "{imported}");
-    // The rule file itself counts, which is denied as well.
-    assert_eq!(imported["denied"], 2);
-    let listed = json_of(&workspace, &["list"]);
-    let text = format!("{imported}{listed}");
-    assert!(!text.contains("secret.key"), "{text}");
-    let listed = listed["checkpoints"].as_array().unwrap();
-    assert_eq!(listed.len(), ids.len());
-    assert!(
-        each(listed, "purpose")
-            .iter()
-            .all(|purpose| *purpose == "imported")
-    );
-    // By Cline's ids, and as its tasks store them.
-    let first = git::run(&shadow, &["rev-list", "--max-parents=0", "HEAD"]);
-    let first = first.trim();
-    assert_eq!(listed[1]["imported"], first);
-    assert_eq!(listed[1]["added"], 1);
-    for id in [first, &format!("HEAD {first}"), &first[..8]] {
-        let (code, out, error) = run(&workspace, &["diff", id, "--patch"]);
-        assert!(code == 0 && out.contains("-one\n+two\n"), "{id}: {error}");
-    }
-    let (code, _, error) = run(&workspace, &["restore", "--yes", &format!("HEAD {first}")]);
-    assert_eq!(code, 0, "{error}");
-    assert_eq!(
-        fs::read_to_string(workspace.path("a.txt")).unwrap(),
-        "one\n"
-    );
-    let unknown = "HEAD 0123456789012345678901234567890123456789";
-    let (code, _, error) = run(&workspace, &["diff", unknown]);
-    assert!(code == 3 && error.contains("no checkpoint"), "{error}");
-    let again = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
-    assert_eq!(again["checkpoints"], json!([]));
-    assert_eq!(again["known"], json!(ids.len()));
-    let (code, _, error) = run(&workspace, &["import"]);
-    assert!(code == 3 && error.contains("no checkpoints of"), "{error}");
-}
-
-#[test]
 fn skipped_files_are_printed() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("b.txt", "one\n")]);
     json_of(&workspace, &["create"]);

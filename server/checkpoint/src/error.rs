@@ -15,7 +15,7 @@ pub enum Error {
     /// A checkpoint id or a git remote is invalid.
     #[error("{0}")]
     InvalidParams(String),
-    /// The checkpoint, or the repository to import, does not exist.
+    /// The checkpoint does not exist.
     #[error("{0}")]
     NotFound(String),
     /// The access rules cannot be used, so everything would be denied.

@@ -19,11 +19,10 @@
 //! - `worktree`: scanning the work tree, and the rules that select the captured files.
 //! - `create`, `list`, `prune` and `verify`: creating, finding and labelling, removing and verifying checkpoints.
 //! - `tree_diff` and [`diff`]: comparing checkpoints and the work tree.
-//! - [`restore`], [`cline_import`], `remote` and `adopt`.
+//! - [`restore`], `remote` and `adopt`.
 
 mod adopt;
 mod checkpoints;
-pub mod cline_import;
 mod create;
 pub mod diff;
 pub mod error;

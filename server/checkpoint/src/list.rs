@@ -37,6 +37,19 @@ impl Checkpoints {
         found.pop().ok_or_else(|| self.not_found(id))
     }
 
+    /// Returns the checkpoint that an earlier version imported from this commit of Cline.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn imported_from(&self, original: Oid) -> Result<Option<Arc<Checkpoint>>, Error> {
+        let original = original.to_string();
+        let is_imported = |checkpoint: &Arc<Checkpoint>| {
+            let from = checkpoint.metadata.imported.as_deref();
+            from.is_some_and(|from| from.eq_ignore_ascii_case(&original))
+        };
+        Ok(self.list(&Filter::default())?.into_iter().find(is_imported))
+    }
+
     pub(crate) fn not_found(&self, id: Oid) -> Error {
         let message = format!(
             "no checkpoint {id} in {}; list the checkpoints to see their ids",

@@ -28,8 +28,8 @@ const LARGE_BLOB_BYTES: u64 = 16 << 20;
 /// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 1000;
 /// Names that the server never writes. They are not quoted, because they may be denied.
-pub(crate) const UNSAFE_NAME: &str = "an entry with an unsafe name";
-pub(crate) const UNSORTED: &str = "unsorted or duplicate entries";
+const UNSAFE_NAME: &str = "an entry with an unsafe name";
+const UNSORTED: &str = "unsorted or duplicate entries";
 
 /// Returns whether a commit has the metadata of a checkpoint.
 pub(crate) type IsCheckpoint = fn(&Commit) -> bool;
@@ -306,7 +306,7 @@ fn check_tree(bytes: &[u8]) -> Result<Vec<(Mode, Oid)>, String> {
 }
 
 /// Returns whether the name could lead out of the folder or into a repository.
-pub(crate) fn is_unsafe_name(name: &[u8]) -> bool {
+fn is_unsafe_name(name: &[u8]) -> bool {
     let text = std::str::from_utf8(name).unwrap_or_default();
     let leads = name.is_empty() || name.contains(&b'/') || matches!(name, b"." | b"..");
     let is_one = |text: &str| Path::new(text).components().count() == 1;

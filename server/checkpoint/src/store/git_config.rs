@@ -1,4 +1,4 @@
-//! Reads the git configuration of a store, or of a repository of Cline's.
+//! Reads the git configuration of a store.
 
 use std::path::Path;
 

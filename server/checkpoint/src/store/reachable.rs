@@ -82,7 +82,7 @@ impl<'a> ReachableSet<'a> {
 }
 
 /// Returns the ids in these headers of a commit or tag.
-pub(crate) fn named_by_headers(bytes: &[u8], headers: &[&str]) -> Vec<Oid> {
+fn named_by_headers(bytes: &[u8], headers: &[&str]) -> Vec<Oid> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().take_while(|line| !line.is_empty());
     let named = lines.filter_map(|line| {

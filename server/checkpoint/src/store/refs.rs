@@ -89,22 +89,6 @@ pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
     Ok(refs)
 }
 
-/// Resolves `HEAD` to a commit. Returns `None` if its branch has no commit yet.
-pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
-    let head = dir.join("HEAD");
-    let text = read_text(&head).map_err(|error| failed("read", &head, error))?;
-    let Some(branch) = text.strip_prefix("ref: ").map(str::trim_end) else {
-        return commit_in(&head).map(Some);
-    };
-    match loose_refs(dir)?
-        .into_iter()
-        .find(|(name, _)| name == branch)
-    {
-        Some((_, path)) => commit_in(&path).map(Some),
-        None => Ok(packed_refs(dir)?.get(branch).map(|found| found.oid)),
-    }
-}
-
 /// Reads the target in the file of a ref. Returns `None` for a symbolic ref, and if the file is gone
 /// or is none of a ref.
 fn target_in(path: &Path) -> Result<Option<Oid>, Error> {
@@ -116,13 +100,6 @@ fn target_in(path: &Path) -> Result<Option<Oid>, Error> {
         }
         Err(_) => Ok(None),
     }
-}
-
-/// Reads the commit in the file of a ref.
-fn commit_in(path: &Path) -> Result<Oid, Error> {
-    let text = read_text(path).map_err(|error| failed("read", path, error))?;
-    Oid::from_hex(text.trim_end())
-        .ok_or_else(|| Error::damaged(format!("{} does not name a commit", path.display())))
 }
 
 /// Returns whether a checkpoint has this id.

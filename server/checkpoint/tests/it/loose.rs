@@ -1,4 +1,4 @@
-//! Truncated and forged loose objects, in an unpacked store and in Cline's repositories. Damage is
+//! Truncated and forged loose objects in an unpacked store. Damage is
 //! reported as an error without delay.
 
 use std::{
@@ -221,73 +221,6 @@ fn try_all(what: &str, ground: &Ground, first: Oid) {
         ground.job(|job| ground.checkpoints.verify(job)).unwrap(),
         [""; 0]
     );
-}
-
-/// A repository as Cline creates it, with three checkpoints.
-fn cline(ground: &Ground) -> (PathBuf, [String; 3]) {
-    let folder = ground.outside("cline");
-    fs::create_dir(&folder).unwrap();
-    git(&folder, &["init", "-q"]);
-    let git_dir = folder.join(".git");
-    let work_tree = ground.root.to_str().unwrap();
-    git(&git_dir, &["config", "core.worktree", work_tree]);
-    let ids = [1, 2, 3].map(|turn: u8| {
-        let text = format!("turn {turn}\n").repeat(40);
-        ground.write(&[("d/f", &text), (&format!("new{turn}"), "new")]);
-        git(&git_dir, &["add", "."]);
-        git(&git_dir, &["commit", "-q", "-m", "checkpoint-1-t"]);
-        git(&git_dir, &["rev-parse", "HEAD"]).trim().to_owned()
-    });
-    (git_dir, ids)
-}
-
-#[test]
-fn damage_in_clines_repository_only_affects_its_checkpoints() {
-    let ground = Ground::new(&[]);
-    let (git_dir, ids) = cline(&ground);
-    for (kind, name) in [
-        ("blob", format!("{}:d/f", ids[1])),
-        ("tree", format!("{}:d", ids[1])),
-        ("tree", format!("{}^{{tree}}", ids[1])),
-        ("commit", ids[1].clone()),
-    ] {
-        let (file, ways) = ways(&git_dir, kind, &name);
-        let whole = fs::read(&file).unwrap();
-        for (what, bytes) in ways {
-            fs::write(&file, &bytes).unwrap();
-            let what = format!("{kind}, {what}");
-            fs::remove_dir_all(ground.data()).unwrap_or_default();
-            let base = ground.outside("");
-            let shadow = git_dir.clone();
-            let imported = ends(&what, move || {
-                let ground = Ground::at(&base);
-                ground.job(|job| ground.checkpoints.import(job, &shadow))
-            });
-            let imported = imported.unwrap();
-            let came = imported.checkpoints.iter();
-            let came: Vec<String> = came.map(|(id, _)| id.to_string()).collect();
-            // Only the second commit refers to the first.
-            let wanted = match kind {
-                "commit" => vec![&ids[2]],
-                _ => vec![&ids[0], &ids[2]],
-            };
-            assert_eq!(came.iter().collect::<Vec<_>>(), wanted, "{what}");
-            assert_eq!(imported.problems.len(), 1, "{what}");
-            assert!(
-                imported.problems[0].contains(&ids[1]),
-                "{what}: {imported:?}"
-            );
-        }
-        fs::write(&file, &whole).unwrap();
-    }
-    // No ref reaches any of them.
-    fs::write(file_of(&git_dir, &ids[2]), "").unwrap();
-    let error = ends("a torn newest commit", move || {
-        ground
-            .job(|job| ground.checkpoints.import(job, &git_dir))
-            .unwrap_err()
-    });
-    assert!(error.to_string().contains(&ids[2]), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Replaces each file of a checkpoint store, and of an imported repository, by pipes, links and
+//! Replaces each file of a checkpoint store by pipes, links and
 //! directories. Each is refused at once: no pipe blocks, no link is followed.
 
 use std::{
@@ -128,49 +128,5 @@ fn special_files_in_the_data_directory_never_block() {
     let links = [SpecialFile::LinkToPipe, SpecialFile::LinkToFile];
     replace_each(&base, "made", &checkpoints, &links, move |base| {
         WORK.iter().for_each(|work| change(base, *work));
-    });
-}
-
-#[test]
-fn special_files_in_an_imported_repository_never_block() {
-    let folder = scratch();
-    let base = fs::canonicalize(folder.path()).unwrap();
-    let ground = Ground::at(&base);
-    let made = base.join("made");
-    fs::create_dir(&made).unwrap();
-    git(&made, &["init", "-q"]);
-    let git_dir = made.join(".git");
-    git(
-        &git_dir,
-        &["config", "core.worktree", ground.root.to_str().unwrap()],
-    );
-    for turn in 0..3 {
-        ground.write(&[("d/f", &format!("turn {turn}"))]);
-        git(&git_dir, &["add", "."]);
-        git(&git_dir, &["commit", "-q", "-m", "checkpoint-1-t"]);
-        if turn == 1 {
-            git(&git_dir, &["gc", "-q"]);
-        }
-    }
-    let names = files(&made);
-    let mut names: BTreeSet<PathBuf> = names
-        .iter()
-        .map(|path| path.strip_prefix(&made).unwrap().to_path_buf())
-        .collect();
-    for name in [
-        "commondir",
-        "shallow",
-        "config.worktree",
-        "objects/info/alternates",
-        "gitdir",
-    ] {
-        names.insert(Path::new(".git").join(name));
-    }
-    replace_each(&base, "made", &names, &SpecialFile::ALL, move |base| {
-        let _ = fs::remove_dir_all(base.join("store"));
-        fs::rename(base.join("data"), base.join("shadow")).unwrap();
-        let ground = Ground::at(base);
-        let _ = ground.job(|job| ground.checkpoints.import(job, &base.join("shadow")));
-        fs::remove_dir_all(base.join("shadow")).unwrap();
     });
 }

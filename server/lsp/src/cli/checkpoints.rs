@@ -8,10 +8,7 @@ mod remove;
 mod restore;
 mod show;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
@@ -38,7 +35,7 @@ use crate::{
     handlers::checkpoint::{
         checkpoint_context::unknown_path,
         diff_checkpoints::patch,
-        transfer::{Direction, import, transfer},
+        transfer::{Direction, transfer},
     },
     plural::plural,
     process::signals,
@@ -177,7 +174,6 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             Ok(if verified.ok { DONE } else { NEGATIVE })
         }
         Checkpoint::Adopt(arguments) => adopt::adopt(&arguments),
-        Checkpoint::Import { workspace, path } => import_checkpoints(&workspace, path.as_deref()),
         Checkpoint::Push { workspace, remote } => {
             transfer_checkpoints(&workspace, Direction::Push, &remote)
         }
@@ -475,91 +471,6 @@ fn diff(
         compared.files.iter().map(difference).collect()
     })?;
     Ok(!compared.files.is_empty())
-}
-
-/// The output of `sightline checkpoint import --json`.
-#[derive(Serialize)]
-struct Imported {
-    checkpoints: Vec<ImportedCheckpoint>,
-    denied: u64,
-    known: u64,
-    problems: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ImportedCheckpoint {
-    from: String,
-    id: String,
-}
-
-fn import_checkpoints(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
-    let places = match path {
-        Some(path) => vec![offline::absolute_path(path)?.as_path().to_owned()],
-        None => cline_data_dirs(),
-    };
-    let imported = Requests::new(workspace, OFFLINE)
-        .with_maintenance(|requests| import(&requests.offline_server()?.context(), &places))?;
-    let checkpoints = imported.checkpoints.iter();
-    let imported = Imported {
-        checkpoints: checkpoints
-            .map(|(theirs, ours)| ImportedCheckpoint {
-                from: theirs.to_string(),
-                id: ours.to_string(),
-            })
-            .collect(),
-        denied: imported.denied,
-        known: imported.known,
-        problems: imported.problems,
-    };
-    if workspace.json {
-        print_json(&imported)?;
-        return Ok(DONE);
-    }
-    let denied = match imported.denied {
-        0 => String::new(),
-        denied => format!(", {} skipped", plural(denied, "denied path")),
-    };
-    let count = imported.checkpoints.len();
-    print(&format!(
-        "{} imported, {} already known{denied}\n",
-        plural(count as u64, "checkpoint"),
-        imported.known
-    ))?;
-    for problem in &imported.problems {
-        print_message(problem);
-    }
-    Ok(if count == 0 && imported.known == 0 {
-        NEGATIVE
-    } else {
-        DONE
-    })
-}
-
-/// Returns the data directories of Cline 3: in the settings of each editor, and its own.
-fn cline_data_dirs() -> Vec<PathBuf> {
-    const EDITORS: [&str; 6] = [
-        "Code",
-        "Code - Insiders",
-        "VSCodium",
-        "Cursor",
-        "Windsurf",
-        "Code - OSS",
-    ];
-    let mut places = Vec::new();
-    if let Some(base) = directories::BaseDirs::new() {
-        for editor in EDITORS {
-            let user = base.config_dir().join(editor).join("User");
-            places.push(user.join("globalStorage").join("saoudrizwan.claude-dev"));
-        }
-        let servers = [".vscode-server", ".cursor-server"];
-        for server in servers {
-            let user = base.home_dir().join(server).join("data").join("User");
-            places.push(user.join("globalStorage").join("saoudrizwan.claude-dev"));
-        }
-        places.push(base.home_dir().join(".cline").join("data"));
-    }
-    let there: Vec<PathBuf> = places.iter().filter(|p| p.exists()).cloned().collect();
-    if there.is_empty() { places } else { there }
 }
 
 /// The output of `sightline checkpoint push --json` and `fetch --json`.

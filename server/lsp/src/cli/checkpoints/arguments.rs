@@ -128,16 +128,6 @@ pub(in crate::cli) enum Checkpoint {
         #[command(flatten)]
         workspace: Workspace,
     },
-    /// Import the checkpoints that Cline 3 made of this workspace. Cline's own data is
-    /// not changed.
-    Import {
-        #[command(flatten)]
-        workspace: Workspace,
-        /// Cline's data directory, or one of its shadow repositories; by default, the
-        /// usual places are searched.
-        #[arg(value_name = "PATH")]
-        path: Option<PathBuf>,
-    },
     /// Take over the checkpoints of a folder that was moved here. Shows them and asks first.
     Adopt(Adopt),
     /// Push the checkpoints to a git remote.
