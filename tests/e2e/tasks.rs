@@ -366,6 +366,10 @@ fn the_command_line_works_on_stored_tasks() {
     );
     let (code, shown) = run(&["task", "show", "t"], "");
     assert_eq!(code, 0);
+    assert!(
+        shown.starts_with("# turn 0\n\n## 1. user\n\nturn 0\n\n## 2. assistant\n"),
+        "{shown}"
+    );
     assert!(shown.contains("turn 11"), "{shown}");
     let (code, resumed) = run(&["task", "resume"], "");
     assert_eq!(code, 0);
@@ -382,7 +386,7 @@ fn the_command_line_works_on_stored_tasks() {
         (0, "{\"contextHistory\":[]}\n".to_owned())
     );
 
-    let (code, exported) = run(&["task", "export", "t", "--format", "json"], "");
+    let (code, exported) = run(&["task", "export", "t"], "");
     assert_eq!(code, 0);
     workspace.write("export.json", &exported);
     let file = workspace.path("export.json").display().to_string();

@@ -59,6 +59,8 @@ use scanned_message::ScannedMessage;
 use split_point::SplitPoints;
 use summary::{PreviousSummary, SummaryContent};
 
+pub use transcript::readable;
+
 /// Fraction of the window from which compaction is needed.
 const NEEDED_FRACTION: f64 = 0.8;
 /// Minimum fraction of messages retained without a summary.

@@ -1,7 +1,10 @@
 //! Formats messages as text for a model: texts, tool calls and results, with large bodies
 //! shortened.
 
+use serde_json::value::RawValue;
 use sightline_workspace::escape::one_line;
+
+use crate::message::Message;
 
 use crate::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTags};
 
@@ -20,6 +23,14 @@ const VALUE_BYTES: usize = 1_000;
 const NAME_BYTES: usize = 100;
 /// Maximum size of a message, in bytes.
 const MESSAGE_BYTES: usize = 24_000;
+
+/// Formats a message for reading: its role, then its content. Returns `None` if it is not an
+/// object.
+pub fn readable(raw: &RawValue) -> Option<(&'static str, String)> {
+    let scan = Message::scan(raw.get())?;
+    let scanned = ScannedMessage { index: 0, scan };
+    Some((scanned.role(), message(&scanned)))
+}
 
 /// Formats a message.
 pub(super) fn message(message: &ScannedMessage<'_>) -> String {

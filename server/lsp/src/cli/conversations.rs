@@ -10,6 +10,7 @@ use std::{
 };
 
 use clap::Subcommand;
+use sightline_conversation::compaction::readable;
 use sightline_protocol::{
     compaction::{
         ApplyCompactionParams, CompactionTrigger, DEFAULT_MAX_FILES, DEFAULT_MAX_LINES_PER_FILE,
@@ -36,8 +37,7 @@ use crate::{connection::params_compat, error::Error, plural::plural};
 use super::{
     DONE, NEGATIVE, Workspace,
     checkpoints::{ConfirmArgs, Proceed, ask},
-    offline, print, print_json, print_message,
-    task_files::{self, ExportFormat},
+    offline, print, print_json, print_message, task_files,
 };
 
 #[derive(Subcommand)]
@@ -88,8 +88,8 @@ pub(super) enum Task {
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
     },
-    /// Print a stored conversation as text, or with --json as the result of
-    /// sightline/loadTask.
+    /// Print a stored conversation as text, with long results shortened, or with --json as the
+    /// complete result of sightline/loadTask.
     Show {
         #[command(flatten)]
         workspace: Workspace,
@@ -97,16 +97,13 @@ pub(super) enum Task {
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Export a stored task to a file or to standard output.
+    /// Export a stored task as JSON to a file or to standard output. It can be imported again.
     Export {
         #[command(flatten)]
         workspace: Workspace,
         /// Task id.
         #[arg(value_name = "ID")]
         id: String,
-        /// Format: json can be imported again, markdown is for reading.
-        #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
-        format: ExportFormat,
         /// Output file; it must not exist.
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -263,24 +260,27 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
 pub(super) fn task(command: Task) -> Result<i32, Error> {
     match command {
         Task::List { workspace, limit } => list(&workspace, limit),
-        Task::Show { workspace, id } if workspace.json => {
-            let params = LoadTaskParams { task_id: id };
-            print_json(&offline::call::<LoadTask>(&workspace, params)?)?;
-            Ok(DONE)
-        }
         Task::Show { workspace, id } => {
-            let text = task_files::export(&workspace, &id, ExportFormat::Markdown, true)?;
-            print(&text)?;
+            let loaded = offline::call::<LoadTask>(&workspace, LoadTaskParams { task_id: id })?;
+            if workspace.json {
+                print_json(&loaded)?;
+                return Ok(DONE);
+            }
+            let messages = loaded.messages.iter().filter_map(|raw| readable(&raw.0));
+            let mut shown = format!("# {}\n", loaded.metadata.title);
+            for (index, (role, text)) in messages.enumerate() {
+                shown.push_str(&format!("\n## {}. {role}\n\n{text}\n", index + 1));
+            }
+            print(&shown)?;
             Ok(DONE)
         }
         Task::Export {
             workspace,
             id,
-            format,
             output,
             all,
         } => {
-            let text = task_files::export(&workspace, &id, format, all)?;
+            let text = task_files::export(&workspace, &id, all)?;
             match output {
                 None => print(&text)?,
                 Some(file) => write_new(&file, &text)?,

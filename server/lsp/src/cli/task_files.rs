@@ -2,7 +2,6 @@
 
 use std::{cell::Cell, path::Path};
 
-use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 use sightline_workspace::{
@@ -13,20 +12,9 @@ use sightline_workspace::{
 use super::{Workspace, offline::OfflineServer, print_message};
 use crate::error::Error;
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum ExportFormat {
-    Json,
-    Markdown,
-}
-
-/// Exports a stored task as text. Unless `all` is set, records of denied files are
+/// Exports a stored task as JSON. Unless `all` is set, records of denied files are
 /// omitted. Messages are exported unchanged, with a warning if they name a denied file.
-pub(super) fn export(
-    workspace: &Workspace,
-    id: &str,
-    format: ExportFormat,
-    all: bool,
-) -> Result<String, Error> {
+pub(super) fn export(workspace: &Workspace, id: &str, all: bool) -> Result<String, Error> {
     let task = TaskId::new(id)?;
     let cancel = Cancel::default();
     let server = OfflineServer::start(workspace)?;
@@ -40,10 +28,7 @@ pub(super) fn export(
         left_out.set(left_out.get() + u64::from(!keep));
         keep
     };
-    let text = match format {
-        ExportFormat::Json => store.export_json(&task, &may_name, &cancel)?,
-        ExportFormat::Markdown => store.export_markdown(&task, &cancel)?,
-    };
+    let text = store.export_json(&task, &may_name, &cancel)?;
     match left_out.get() {
         0 => {}
         1 => print_message("1 record of a denied file was omitted; use --all to include it"),
@@ -51,7 +36,7 @@ pub(super) fn export(
             "{count} records of denied files were omitted; use --all to include them"
         )),
     }
-    if !all && names_denied(&view, &text, format) {
+    if !all && names_denied(&view, &serde_json::from_str(&text).unwrap_or_default()) {
         print_message(
             "messages are exported unchanged: they name denied files and may contain their \
              contents",
@@ -60,22 +45,13 @@ pub(super) fn export(
     Ok(text)
 }
 
-/// Returns whether an exported task names a file that access rules deny.
-fn names_denied(view: &AccessView, text: &str, format: ExportFormat) -> bool {
-    fn in_strings(view: &AccessView, value: &Value) -> bool {
-        match value {
-            Value::String(text) => names_denied_file(view, text),
-            Value::Array(values) => values.iter().any(|value| in_strings(view, value)),
-            Value::Object(fields) => fields.values().any(|value| in_strings(view, value)),
-            _ => false,
-        }
-    }
-    match format {
-        ExportFormat::Markdown => names_denied_file(view, text),
-        ExportFormat::Json => {
-            let value = serde_json::from_str(text).unwrap_or_default();
-            in_strings(view, &value)
-        }
+/// Returns whether a text in an exported task names a file that access rules deny.
+fn names_denied(view: &AccessView, value: &Value) -> bool {
+    match value {
+        Value::String(text) => names_denied_file(view, text),
+        Value::Array(values) => values.iter().any(|value| names_denied(view, value)),
+        Value::Object(fields) => fields.values().any(|value| names_denied(view, value)),
+        _ => false,
     }
 }
 

@@ -418,41 +418,6 @@ fn the_export_omits_denied_paths() {
 }
 
 #[test]
-fn markdown_export_of_a_task() {
-    let scratch = Scratch::new();
-    scratch.append(
-        "t",
-        &[
-            &says("user", "Look at `a`"),
-            &json!({"role": "assistant", "content": [
-                {"type": "text", "text": "I read it."},
-                {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "a"}},
-                {"type": "thinking", "thinking": "hm"},
-            ]})
-            .to_string(),
-            &json!({"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": [
-                    {"type": "text", "text": "```\ncode\n```"},
-                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}},
-                ]},
-                {"type": "tool_result", "tool_use_id": "c2\n## no", "content": "plain"},
-            ]})
-            .to_string(),
-            r#"{"role":"tool\n# x","content":{"a":1}}"#,
-            r#"{"content":"\ud800"}"#,
-        ],
-        1_700_000_000_000,
-    );
-    let text = scratch
-        .store
-        .export_markdown(&at("t"), &Cancel::default())
-        .unwrap();
-    insta::assert_snapshot!(text);
-    let missing = scratch.store.export_markdown(&at("x"), &Cancel::default());
-    assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
-}
-
-#[test]
 fn an_overlong_line_is_reported() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
