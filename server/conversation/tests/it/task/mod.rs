@@ -3,6 +3,7 @@
 mod corruption;
 mod edits;
 mod import_export;
+mod old_logs;
 mod processes;
 mod properties;
 mod retention;
