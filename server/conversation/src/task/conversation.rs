@@ -4,22 +4,12 @@
 //! start or to the last compaction. An entry whose parent is not the newest entry starts a
 //! branch there. Entries after that parent stay in the file but are no longer current.
 //!
-//! Entries that are meaningful only together form a group: a compaction with its summary and
-//! its copied messages. The head of the group stores how many entries follow; each is the child
-//! of the one before. A group takes effect when its last entry is present. If another entry
-//! comes first, lines were lost and the group is void. The entries of a void group then lead
-//! back to the state before it, and so do copies and summaries without a head: a summary counts
-//! only with its head, and a copy does not count next to its original.
-//!
 //! A parent that is not in the file was lost. The entry before the one that first referred to
 //! it permanently replaces it.
 
 mod rewind;
 
-use std::{
-    collections::{HashMap, hash_map},
-    sync::Arc,
-};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use serde_json::value::RawValue;
 use sightline_protocol::task::Recovered;
@@ -29,9 +19,10 @@ pub(super) use rewind::CompactionUndo;
 pub use rewind::RewindPoint;
 
 use super::{
-    entry::{EntryOrigin, LogEntry, Parent},
+    entry::{EntryMessage, EntryOrigin, LogEntry, Parent},
+    old_format::{self, OpenCompaction},
     title::title_of,
-    truncation_record::TruncationState,
+    truncation_record::{LoggedTruncation, TruncationState},
 };
 use crate::Outline;
 
@@ -120,15 +111,17 @@ impl Conversation {
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     entries: Vec<LinkedEntry>,
+    /// The messages of all entries.
+    messages: Vec<LoggedMessage>,
+    /// Indexes of entries, by their id and those of their messages.
     index_by_id: HashMap<Uuid, usize>,
     /// Replacements for lost parents: the entry before the one that first referred to the lost
     /// parent.
     substitutes: HashMap<Uuid, Option<usize>>,
     /// The newest entry.
     leaf: Option<usize>,
-    /// The incomplete group at the end.
-    open_group: Option<OpenGroup>,
-    has_message: bool,
+    /// A compaction at the end whose lines are not complete, in the format of version 0.1.0.
+    open: Option<OpenCompaction>,
     info: ConversationInfo,
     conversation: Arc<Conversation>,
     /// Whether the conversation must be derived again.
@@ -141,40 +134,30 @@ pub(super) struct Entries {
 
 #[derive(Debug)]
 struct LinkedEntry {
-    entry: LogEntry,
+    uuid: Uuid,
     parent: Option<usize>,
-    /// Head of the group it belongs to.
-    head: Option<usize>,
-    /// Whether it is the head of a void group.
-    is_void: bool,
+    /// Indexes of its messages.
+    messages: Range<usize>,
+    is_boundary: bool,
+    is_rewind: bool,
     time: i64,
-    origin: Arc<EntryOrigin>,
+    truncation: Option<LoggedTruncation>,
+    previous_leaf: Option<Uuid>,
 }
 
-impl LinkedEntry {
-    /// Returns the id of the original message.
-    fn first(&self) -> Uuid {
-        self.entry.copy_of.unwrap_or(self.entry.uuid)
-    }
-}
-
-/// An incomplete group.
 #[derive(Debug)]
-struct OpenGroup {
-    head: usize,
-    last: usize,
-    missing: u32,
+struct LoggedMessage {
+    stored: StoredMessage,
+    /// Id of the original message.
+    first: Uuid,
+    /// Index of its entry.
+    entry: usize,
 }
 
-/// A message to copy.
-#[derive(Clone, Debug)]
-pub(super) struct SourceMessage {
-    pub(super) message: Arc<RawValue>,
-    pub(super) time: i64,
-    pub(super) origin: Arc<EntryOrigin>,
-    /// Id of the original message.
-    pub(super) first: Uuid,
-    pub(super) is_summary: bool,
+impl LoggedMessage {
+    fn is_copy(&self) -> bool {
+        self.first != self.stored.uuid
+    }
 }
 
 /// The ancestors of an entry, back to the last compaction.
@@ -190,11 +173,21 @@ struct Ancestry {
 
 impl Entries {
     /// Adds the next entry of the file. Returns false if it is a duplicate.
-    pub(super) fn push(&mut self, mut entry: LogEntry) -> bool {
-        let index = self.entries.len();
-        if self.index_by_id.contains_key(&entry.uuid) {
+    pub(super) fn push(&mut self, entry: LogEntry) -> bool {
+        let uuid = entry.uuid;
+        if self.index_by_id.contains_key(&uuid)
+            || self.open.as_ref().is_some_and(|open| open.contains(uuid))
+        {
             return false;
         }
+        if let Some(entry) = old_format::join(&mut self.open, entry) {
+            self.add(entry);
+        }
+        true
+    }
+
+    fn add(&mut self, entry: LogEntry) {
+        let index = self.entries.len();
         let before = index.checked_sub(1);
         let parent = match entry.parent {
             Parent::Root => None,
@@ -207,24 +200,73 @@ impl Entries {
         }
         let last = before.and_then(|before| self.entries.get(before));
         let time = entry.time.or(last.map(|last| last.time)).unwrap_or(0);
-        let origin = std::mem::take(&mut entry.origin);
-        let origin = match last {
-            Some(last) if *last.origin == origin => Arc::clone(&last.origin),
-            _ => Arc::new(origin),
-        };
-        self.update_info(&entry, time, &origin);
-        let head = self.group_head_of(&entry, index);
-        self.move_leaf(&entry, index, parent, head, time);
-        self.index_by_id.insert(entry.uuid, index);
-        self.entries.push(LinkedEntry {
-            entry,
+        let start = self.messages.len();
+        for message in entry.messages {
+            self.add_message(message, time, index);
+        }
+        self.is_truncation_logged |= entry.truncation.is_some() || entry.is_boundary;
+        self.update_origin(entry.origin);
+        let linked = LinkedEntry {
+            uuid: entry.uuid,
             parent,
-            head,
-            is_void: false,
+            messages: start..self.messages.len(),
+            is_boundary: entry.is_boundary,
+            is_rewind: entry.is_rewind,
             time,
-            origin,
+            truncation: entry.truncation,
+            previous_leaf: entry.previous_leaf,
+        };
+        self.move_leaf(&linked, index);
+        self.index_by_id.insert(entry.uuid, index);
+        self.entries.push(linked);
+    }
+
+    /// Adds a message of the entry with this index.
+    fn add_message(&mut self, message: EntryMessage, time: i64, entry: usize) {
+        let source = message.copy_of.and_then(|uuid| self.message(uuid));
+        let first = source.map(|source| source.first).or(message.copy_of);
+        let time = source.map_or(time, |source| source.stored.time);
+        let is_summary =
+            message.is_summary || source.is_some_and(|source| source.stored.is_summary);
+        let (text, outline) = match (message.message, source) {
+            (Some(own), _) => {
+                self.bytes = self.bytes.saturating_add(own.0.get().len());
+                own
+            }
+            (None, Some(source)) => (
+                Arc::clone(&source.stored.message),
+                source.stored.outline.clone(),
+            ),
+            // The line of the original was lost.
+            (None, None) => return,
+        };
+        let info = &mut self.info;
+        if self.messages.is_empty() {
+            info.created_at = time;
+            info.updated_at = time;
+        }
+        info.updated_at = info.updated_at.max(time);
+        if info.title.is_empty() {
+            info.title = title_of(text.get()).unwrap_or_default();
+        }
+        self.index_by_id.insert(message.uuid, entry);
+        self.messages.push(LoggedMessage {
+            first: first.unwrap_or(message.uuid),
+            entry,
+            stored: StoredMessage {
+                message: text,
+                outline,
+                time,
+                uuid: message.uuid,
+                is_summary,
+            },
         });
-        true
+    }
+
+    fn message(&self, uuid: Uuid) -> Option<&LoggedMessage> {
+        let entry = self.entries.get(*self.index_by_id.get(&uuid)?)?;
+        let messages = self.messages.get(entry.messages.clone())?;
+        messages.iter().find(|logged| logged.stored.uuid == uuid)
     }
 
     /// Returns the index of an entry or its replacement. An entry that is missing for the first
@@ -236,102 +278,34 @@ impl Entries {
         }
     }
 
-    fn update_info(&mut self, entry: &LogEntry, time: i64, origin: &EntryOrigin) {
-        self.is_truncation_logged |= entry.truncation.is_some() || entry.is_boundary;
-        if let Some((message, _)) = &entry.message {
-            self.bytes = self.bytes.saturating_add(message.get().len());
-            let info = &mut self.info;
-            if !self.has_message {
-                self.has_message = true;
-                info.created_at = time;
-                info.updated_at = time;
-            }
-            info.updated_at = info.updated_at.max(time);
-            if info.title.is_empty() {
-                info.title = title_of(message.get()).unwrap_or_default();
-            }
-        }
+    fn update_origin(&mut self, origin: EntryOrigin) {
         for (known, recorded) in [
-            (&mut self.info.cwd, &origin.cwd),
-            (&mut self.info.git_branch, &origin.git_branch),
+            (&mut self.info.cwd, origin.cwd),
+            (&mut self.info.git_branch, origin.git_branch),
         ] {
-            if recorded.is_some() && known != recorded {
-                known.clone_from(recorded);
+            if recorded.is_some() {
+                *known = recorded;
             }
         }
     }
 
-    /// Returns the head of the group that the next entry belongs to.
-    fn group_head_of(&self, entry: &LogEntry, index: usize) -> Option<usize> {
-        if !entry.is_group_member() {
-            return None;
-        }
-        // If the line of the parent was lost, its replacement does not count.
-        let parent = match entry.parent {
-            Parent::Root => None,
-            Parent::Id(parent) => self.index_by_id.get(&parent).copied(),
-            Parent::Absent => index.checked_sub(1),
-        }?;
-        match &self.open_group {
-            Some(open) => (open.last == parent).then_some(open.head),
-            None => {
-                let parent_entry = &self.entries.get(parent)?.entry;
-                // A compaction in an older format, which does not store how many entries follow.
-                let is_head = parent_entry.is_boundary && parent_entry.following == 0;
-                is_head.then_some(parent)
-            }
-        }
-    }
-
-    fn move_leaf(
-        &mut self,
-        entry: &LogEntry,
-        index: usize,
-        parent: Option<usize>,
-        head: Option<usize>,
-        time: i64,
-    ) {
-        let is_next = parent == self.leaf;
-        if let Some(mut open) = self.open_group.take() {
-            self.is_stale = true;
-            if head == Some(open.head) {
-                open.last = index;
-                open.missing -= 1;
-                match open.missing {
-                    0 => self.leaf = Some(index),
-                    _ => self.open_group = Some(open),
-                }
-                return;
-            }
-            // The missing entries will never arrive.
-            if let Some(head) = self.entries.get_mut(open.head) {
-                head.is_void = true;
-                head.parent = self.leaf;
-            }
-        }
-        if entry.following > 0 {
-            self.open_group = Some(OpenGroup {
-                head: index,
-                last: index,
-                missing: entry.following,
-            });
-            return;
-        }
+    fn move_leaf(&mut self, entry: &LinkedEntry, index: usize) {
+        let is_next = entry.parent == self.leaf;
         self.leaf = Some(index);
-        let is_plain = !entry.is_boundary && !entry.is_group_member() && entry.truncation.is_none();
-        if self.is_stale || !is_next || !is_plain {
-            self.is_stale = true;
-        } else if let Some((message, outline)) = &entry.message {
+        let added = self.messages.get(entry.messages.clone());
+        let is_plain = !entry.is_boundary && entry.truncation.is_none();
+        match added {
             // The common case adds one message and does not derive the conversation again.
-            Arc::make_mut(&mut self.conversation)
-                .messages
-                .push(StoredMessage {
-                    message: Arc::clone(message),
-                    outline: outline.clone(),
-                    time,
-                    uuid: entry.uuid,
-                    is_summary: entry.is_summary,
-                });
+            Some(added)
+                if !self.is_stale
+                    && is_next
+                    && is_plain
+                    && added.iter().all(|logged| !logged.is_copy()) =>
+            {
+                let added = added.iter().map(|logged| logged.stored.clone());
+                Arc::make_mut(&mut self.conversation).messages.extend(added);
+            }
+            _ => self.is_stale = true,
         }
     }
 
@@ -369,18 +343,10 @@ impl Entries {
     /// Derives the conversation from all entries.
     fn rebuild(&mut self) {
         let ancestry = self.ancestry(self.leaf);
-        let messages = ancestry.messages.iter().filter_map(|index| {
-            let placed = self.entries.get(*index)?;
-            let (message, outline) = placed.entry.message.as_ref()?;
-            Some(StoredMessage {
-                message: Arc::clone(message),
-                outline: outline.clone(),
-                time: placed.time,
-                uuid: placed.entry.uuid,
-                is_summary: placed.entry.is_summary,
-            })
-        });
-        let messages = messages.collect();
+        let messages = self
+            .logged(&ancestry)
+            .map(|logged| logged.stored.clone())
+            .collect();
         let truncation = self.truncation_of(&ancestry);
         self.info.compactions = self.compactions(&ancestry);
         let conversation = Arc::make_mut(&mut self.conversation);
@@ -406,16 +372,11 @@ impl Entries {
     }
 
     pub(super) fn has_message(&self) -> bool {
-        self.has_message
+        !self.messages.is_empty()
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    /// Returns a message of the conversation for copying.
-    pub(super) fn source(&self, uuid: Uuid) -> Option<SourceMessage> {
-        self.source_at(*self.index_by_id.get(&uuid)?)
     }
 
     fn truncation_of(&self, ancestry: &Ancestry) -> Arc<TruncationState> {
@@ -423,94 +384,64 @@ impl Entries {
             .truncations
             .last()
             .and_then(|index| self.entries.get(*index));
-        match last.and_then(|placed| placed.entry.truncation.as_ref()) {
-            Some(logged) => logged.resolve(&self.uuids(&ancestry.messages)),
+        match last.and_then(|entry| entry.truncation.as_ref()) {
+            Some(logged) => logged.resolve(&self.uuids(ancestry)),
             None => Arc::default(),
         }
     }
 
-    fn uuids(&self, indexes: &[usize]) -> Vec<Uuid> {
-        let found = indexes.iter().filter_map(|index| self.entries.get(*index));
-        found.map(|placed| placed.entry.uuid).collect()
+    fn logged(&self, ancestry: &Ancestry) -> impl Iterator<Item = &LoggedMessage> {
+        let indexes = ancestry.messages.iter();
+        indexes.filter_map(|index| self.messages.get(*index))
+    }
+
+    fn uuids(&self, ancestry: &Ancestry) -> Vec<Uuid> {
+        self.logged(ancestry)
+            .map(|logged| logged.stored.uuid)
+            .collect()
     }
 
     fn uuid_at(&self, index: Option<usize>) -> Option<Uuid> {
-        Some(self.entries.get(index?)?.entry.uuid)
-    }
-
-    fn source_at(&self, index: usize) -> Option<SourceMessage> {
-        let placed = self.entries.get(index)?;
-        Some(SourceMessage {
-            message: Arc::clone(&placed.entry.message.as_ref()?.0),
-            time: placed.time,
-            origin: Arc::clone(&placed.origin),
-            first: placed.first(),
-            is_summary: placed.entry.is_summary,
-        })
+        Some(self.entries.get(index?)?.uuid)
     }
 
     /// Collects the ancestors of an entry. Ends because parents come before their children.
     fn ancestry(&self, leaf: Option<usize>) -> Ancestry {
         let mut ancestry = Ancestry::default();
         let mut next = leaf;
-        while let Some((index, placed)) =
+        while let Some((index, entry)) =
             next.and_then(|index| Some((index, self.entries.get(index)?)))
         {
-            if placed.is_void {
-                next = placed.parent;
-                continue;
-            }
-            if placed.entry.message.is_some() {
-                ancestry.messages.push(index);
-            }
-            if placed.entry.truncation.is_some() {
+            ancestry.messages.extend(entry.messages.clone().rev());
+            if entry.truncation.is_some() {
                 ancestry.truncations.push(index);
             }
-            if placed.entry.is_boundary {
+            if entry.is_boundary {
                 ancestry.boundary = Some(index);
                 break;
             }
-            next = placed.parent;
+            next = entry.parent;
         }
         ancestry.messages.reverse();
         ancestry.truncations.reverse();
+        // If a line was lost, an undo may follow the messages that it copies. One entry may contain
+        // several copies of a message.
         let mut seen = HashMap::new();
+        ancestry.messages.retain(|index| {
+            self.messages.get(*index).is_some_and(|logged| {
+                let first = *seen.entry(logged.first).or_insert(logged.entry);
+                !logged.is_copy() || first == logged.entry
+            })
+        });
         ancestry
-            .messages
-            .retain(|index| self.is_current(*index, &mut seen));
-        ancestry
-    }
-
-    /// Returns whether a message of the ancestry counts. `seen` maps the original ids of the
-    /// messages before it to the heads of their groups.
-    fn is_current(&self, index: usize, seen: &mut HashMap<Uuid, Option<usize>>) -> bool {
-        let Some(placed) = self.entries.get(index) else {
-            return false;
-        };
-        let is_complete =
-            |head: &usize| (self.entries.get(*head)).is_some_and(|head| !head.is_void);
-        let head = placed.head.filter(is_complete);
-        if placed.entry.is_summary && head.is_none() {
-            return false;
-        }
-        match seen.entry(placed.first()) {
-            // A group may create several messages from one.
-            hash_map::Entry::Occupied(there) => {
-                placed.entry.copy_of.is_none() || (head.is_some() && *there.get() == head)
-            }
-            hash_map::Entry::Vacant(free) => {
-                free.insert(head);
-                true
-            }
-        }
     }
 
     fn compactions(&self, ancestry: &Ancestry) -> u64 {
         let mut count = 0;
         let mut next = ancestry.boundary;
-        while let Some(placed) = next.and_then(|index| self.entries.get(index)) {
-            count += u64::from(placed.entry.is_boundary && !placed.is_void);
-            next = placed.parent;
+        while let Some(entry) = next.and_then(|index| self.entries.get(index)) {
+            count += u64::from(entry.is_boundary);
+            next = entry.parent;
         }
         count
     }

@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 use super::{
     CommitResult, Conversation, EntryMeta, RewindPoint, TaskStore,
-    conversation::{CompactionUndo, SourceMessage},
+    conversation::CompactionUndo,
     entry::{
-        COMPACT_BOUNDARY, COMPACT_UNDO, CompactMetadata, LogLine, REWIND, REWIND_UNDO, ROLLBACK,
+        COMPACT_BOUNDARY, COMPACT_UNDO, CompactMetadata, LogLine, MessageLine, REWIND, REWIND_UNDO,
+        ROLLBACK,
     },
-    link_lines,
     log::{Log, write_history_file},
 };
 use crate::{ContextHistory, error::Error};
@@ -94,37 +94,34 @@ impl TaskStore {
         meta: &EntryMeta,
         cancel: &Cancel,
     ) -> Result<CommitResult<Compacted>, Error> {
-        let following = u32::try_from(compaction.messages.len())
-            .ok()
-            .filter(|following| *following > 0)
-            .ok_or_else(|| {
-                Error::invalid("a compacted conversation must have at least one message")
-            })?;
+        if compaction.messages.is_empty() {
+            return Err(Error::invalid(
+                "a compacted conversation must have at least one message",
+            ));
+        }
         self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation();
             let has_new_messages = now.messages.len() != seen.messages.len();
             if has_new_messages || !seen.is_prefix_of(&now) {
                 return Ok((CommitResult::Conflict(now), None));
             }
-            let mut boundary = LogLine::system(None, meta.now, &meta.origin, COMPACT_BOUNDARY);
-            boundary.previous_leaf = log.entries.leaf();
-            boundary.compact_metadata = Some(CompactMetadata {
+            let leaf = log.entries.leaf();
+            let mut line = LogLine::system(leaf, meta.now, &meta.origin, COMPACT_BOUNDARY);
+            line.previous_leaf = leaf;
+            line.compact_metadata = Some(CompactMetadata {
                 trigger: Some(compaction.trigger),
                 pre_tokens: Some(compaction.pre_tokens),
                 post_tokens: Some(compaction.post_tokens),
                 fallback_reason: compaction.fallback_reason.clone(),
-                copy_of: None,
-                following,
+                ..CompactMetadata::default()
             });
-            let mut lines = vec![boundary];
             for compacted in &compaction.messages {
-                let line = compacted_line(log, &now, compacted, meta);
-                lines.push(line.ok_or_else(|| {
+                let message = compacted.to_line(&now);
+                line.messages.push(message.ok_or_else(|| {
                     Error::invalid("a message of a compacted conversation is not an object, or its source is not a message of the conversation")
                 })?);
             }
-            link_lines(&mut lines, log.entries.leaf());
-            let written = log.append(lock, &lines)?;
+            let written = log.append(lock, &[line])?;
             let conversation = log.conversation();
             write_history_file(dir, lock, &conversation.truncation.history);
             Ok((CommitResult::Stored(Compacted { conversation }), Some(written)))
@@ -272,33 +269,17 @@ fn append_branch(
     Ok((id, written))
 }
 
-fn compacted_line<'a>(
-    log: &Log,
-    now: &Conversation,
-    compacted: &CompactedMessage<'a>,
-    meta: &EntryMeta,
-) -> Option<LogLine<'a>> {
-    let Some(index) = compacted.source else {
-        let mut line = LogLine::message(None, meta.now, &meta.origin, compacted.message)?;
-        line.is_compact_summary = true;
-        return Some(line);
-    };
-    let source = log.entries.source(now.messages.get(index)?.uuid)?;
-    copied_line(&source, compacted.message)
+impl<'a> CompactedMessage<'a> {
+    fn to_line(self, now: &Conversation) -> Option<MessageLine<'a>> {
+        let source = match self.source {
+            Some(index) => Some(now.messages.get(index)?.uuid),
+            None => None,
+        };
+        MessageLine::new(source, self.message)
+    }
 }
 
-/// Copies a message with its original time and origin.
-fn copied_line<'a>(source: &SourceMessage, message: &'a RawValue) -> Option<LogLine<'a>> {
-    let mut line = LogLine::message(None, source.time, &source.origin, message)?;
-    line.is_compact_summary = source.is_summary;
-    line.compact_metadata = Some(CompactMetadata {
-        copy_of: Some(source.first),
-        ..CompactMetadata::default()
-    });
-    Some(line)
-}
-
-/// Appends the entries that undo compactions.
+/// Appends the entry that undoes compactions.
 fn append_undo(
     log: &mut Log,
     lock: &TaskLock,
@@ -306,16 +287,10 @@ fn append_undo(
     truncation: Option<super::entry::TruncationRecord>,
     meta: &EntryMeta,
 ) -> Result<UnsyncedWrite, Error> {
-    let mut line = LogLine::system(None, meta.now, &meta.origin, COMPACT_UNDO);
+    let mut line = LogLine::system(undone.leaf, meta.now, &meta.origin, COMPACT_UNDO);
     line.truncation = truncation;
     line.previous_leaf = log.entries.leaf();
-    line.compact_metadata = Some(CompactMetadata {
-        following: u32::try_from(undone.retained.len()).unwrap_or(u32::MAX),
-        ..CompactMetadata::default()
-    });
-    let mut lines = vec![line];
     let retained = undone.retained.iter();
-    lines.extend(retained.filter_map(|source| copied_line(source, &source.message)));
-    link_lines(&mut lines, undone.leaf);
-    log.append(lock, &lines)
+    line.messages = retained.map(|uuid| MessageLine::same_as(*uuid)).collect();
+    log.append(lock, &[line])
 }

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! {"uuid","parentUuid","sessionId","timestamp","type","subtype","cwd","gitBranch","version",
-//!  "message","tool","toolResult","isCompactSummary","compactMetadata","masks","previousLeaf"}
+//!  "message","tool","toolResult","compactMetadata","messages","masks","previousLeaf"}
 //! ```
 //!
 //! Absent values are omitted; only the first entry of a conversation has `"parentUuid":null`.
+//! `messages` are those with which a compaction or its undo continues: a summary, and copies of
+//! earlier messages (`copyOf`). A copy without `message` is the same as the original.
 //! `message` is stored as received, byte for byte, except that a line break between tokens
 //! becomes a space. `tool` and `toolResult` are written for people and programs that search the
 //! file, and are never read.
@@ -19,7 +21,7 @@ use sightline_protocol::compaction::CompactionTrigger;
 use sightline_workspace::limits::MAX_ENTRY_BYTES;
 use uuid::Uuid;
 
-use super::truncation_record::LoggedTruncation;
+use super::{old_format::OldPart, truncation_record::LoggedTruncation};
 use crate::{
     ContextHistory, DeletedRange, Outline,
     error::Error,
@@ -56,15 +58,23 @@ pub(super) struct LogEntry {
     /// Milliseconds since the Unix epoch.
     pub(super) time: Option<i64>,
     pub(super) origin: EntryOrigin,
-    pub(super) message: Option<(Arc<RawValue>, Outline)>,
-    pub(super) is_summary: bool,
+    pub(super) messages: Vec<EntryMessage>,
     pub(super) is_boundary: bool,
     pub(super) is_rewind: bool,
-    pub(super) copy_of: Option<Uuid>,
-    /// Number of entries that complete the group after this head.
-    pub(super) following: u32,
+    /// Whether it is one of several lines of a compaction, in the format of version 0.1.0.
+    pub(super) old_part: Option<OldPart>,
     pub(super) truncation: Option<LoggedTruncation>,
     pub(super) previous_leaf: Option<Uuid>,
+}
+
+/// A message of an entry.
+#[derive(Clone, Debug)]
+pub(super) struct EntryMessage {
+    pub(super) uuid: Uuid,
+    pub(super) copy_of: Option<Uuid>,
+    pub(super) is_summary: bool,
+    /// `None` for a copy that is the same as the original.
+    pub(super) message: Option<(Arc<RawValue>, Outline)>,
 }
 
 /// The `parentUuid` of an entry.
@@ -109,14 +119,29 @@ pub(super) struct LogLine<'a> {
     pub(super) tool: Vec<ToolCall>,
     #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
     pub(super) tool_result: Vec<ToolResult>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) is_compact_summary: bool,
+    #[serde(default, skip_serializing)]
+    is_compact_summary: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) compact_metadata: Option<CompactMetadata>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) messages: Vec<MessageLine<'a>>,
     #[serde(default, rename = "masks", skip_serializing_if = "Option::is_none")]
     pub(super) truncation: Option<TruncationRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous_leaf: Option<Uuid>,
+}
+
+/// A message of a compaction, as stored.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MessageLine<'a> {
+    uuid: Uuid,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    copy_of: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_compact_summary: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    message: Option<&'a RawValue>,
 }
 
 /// A tool call of a message.
@@ -146,11 +171,11 @@ pub(super) struct CompactMetadata {
     pub(super) post_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fallback_reason: Option<String>,
-    /// Id of the original message.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Id of the original message. Only in the format of version 0.1.0.
+    #[serde(skip_serializing)]
     pub(super) copy_of: Option<Uuid>,
-    /// Number of entries that complete the group after this head.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Number of lines of the compaction after this one. Only in the format of version 0.1.0.
+    #[serde(skip_serializing)]
     pub(super) following: u32,
 }
 
@@ -172,10 +197,6 @@ pub(super) struct TruncationRecord {
 
 fn no_history() -> Value {
     Value::Array(Vec::new())
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// Distinguishes `null` from a missing key.
@@ -206,6 +227,7 @@ impl<'a> LogLine<'a> {
             tool_result: Vec::new(),
             is_compact_summary: false,
             compact_metadata: None,
+            messages: Vec::new(),
             truncation: None,
             previous_leaf: None,
         }
@@ -263,19 +285,64 @@ impl<'a> LogLine<'a> {
     }
 }
 
+impl<'a> MessageLine<'a> {
+    /// Creates a summary, or a copy of a message. Returns `None` if it is not an object.
+    pub(super) fn new(copy_of: Option<Uuid>, message: &'a RawValue) -> Option<Self> {
+        Outline::scan(message)?;
+        Some(Self {
+            uuid: Uuid::new_v4(),
+            copy_of,
+            is_compact_summary: copy_of.is_none(),
+            message: Some(message),
+        })
+    }
+
+    /// Creates a copy that is the same as the original.
+    pub(super) fn same_as(original: Uuid) -> Self {
+        Self {
+            uuid: Uuid::new_v4(),
+            copy_of: Some(original),
+            is_compact_summary: false,
+            message: None,
+        }
+    }
+
+    fn read(self) -> Option<EntryMessage> {
+        let message = match self.message {
+            Some(raw) => Some((Arc::from(raw.to_owned()), Outline::scan(raw)?)),
+            None => None,
+        };
+        Some(EntryMessage {
+            uuid: self.uuid,
+            copy_of: self.copy_of,
+            is_summary: self.is_compact_summary,
+            message,
+        })
+    }
+}
+
 impl LogEntry {
     /// Parses a line. Returns `None` if it is not a valid entry.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
         let line: LogLine<'_> = serde_json::from_slice(line).ok()?;
-        let message = match line.message {
-            Some(raw) => Some((Arc::from(raw.to_owned()), Outline::scan(raw)?)),
-            None => None,
-        };
         let truncation = match line.truncation {
             Some(truncation) => Some(truncation.read()?),
             None => None,
         };
         let compaction = line.compact_metadata.unwrap_or_default();
+        let is_compacted = line.is_compact_summary || compaction.copy_of.is_some();
+        let own = line.message.map(|message| MessageLine {
+            uuid: line.uuid,
+            copy_of: compaction.copy_of,
+            is_compact_summary: line.is_compact_summary,
+            message: Some(message),
+        });
+        let old_part = match (&own, compaction.following) {
+            (Some(_), _) if is_compacted => Some(OldPart::Message),
+            (Some(_), _) | (None, 0) => None,
+            (None, following) => Some(OldPart::Head { following }),
+        };
+        let messages = own.into_iter().chain(line.messages);
         Some(Self {
             uuid: line.uuid,
             parent: match line.parent_uuid {
@@ -290,24 +357,13 @@ impl LogEntry {
                 git_branch: line.git_branch,
                 version: line.version,
             },
-            message,
-            is_summary: line.is_compact_summary,
+            messages: messages.map(MessageLine::read).collect::<Option<_>>()?,
             is_rewind: matches!(line.subtype.as_deref(), Some(REWIND | REWIND_UNDO)),
             is_boundary: line.subtype.as_deref() == Some(COMPACT_BOUNDARY),
-            copy_of: compaction.copy_of,
-            following: match line.message {
-                // Only an entry without a message can be the head of a group.
-                None => compaction.following,
-                Some(_) => 0,
-            },
+            old_part,
             truncation,
             previous_leaf: line.previous_leaf,
         })
-    }
-
-    /// Returns whether the entry is meaningful only as part of a group.
-    pub(super) fn is_group_member(&self) -> bool {
-        self.message.is_some() && (self.is_summary || self.copy_of.is_some())
     }
 }
 
@@ -403,8 +459,9 @@ mod tests {
         );
         assert_eq!(String::from_utf8(written.clone()).unwrap(), expected + "\n");
         let entry = LogEntry::read(&written).unwrap();
+        let [message] = entry.messages.try_into().unwrap();
         assert_eq!(
-            entry.message.unwrap().0.get(),
+            message.message.unwrap().0.get(),
             text.replace(['\r', '\n'], " ")
         );
         assert_eq!((entry.parent, entry.time), (Parent::Root, Some(1_234)));
@@ -423,14 +480,13 @@ mod tests {
         assert!(read(r#","compactMetadata":{"new":1},"timestamp":"no"}"#).is_none());
         assert!(read(r#","timestamp":"no""#).unwrap().time.is_none());
         let of_copy = format!(r#","compactMetadata":{{"copyOf":"{uuid}"}}"#);
-        assert!(!read(&of_copy).unwrap().is_group_member());
-        assert!(
-            read(&(of_copy + r#","message":{}"#))
-                .unwrap()
-                .is_group_member()
-        );
+        assert_eq!(read(&of_copy).unwrap().old_part, None);
+        let copied = read(&(of_copy + r#","message":{}"#)).unwrap();
+        assert_eq!(copied.old_part, Some(OldPart::Message));
         for bad in [
             r#","message":"x""#,
+            r#","messages":[{}]"#,
+            r#","messages":[{"uuid":"67e55044-10b1-426f-9247-bb680e5fe0c8","message":5}]"#,
             r#","masks":{"contextHistory":5}"#,
             r#","parentUuid":"x""#,
         ] {

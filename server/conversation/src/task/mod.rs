@@ -21,6 +21,7 @@ mod index;
 mod jsonl;
 mod log;
 mod log_cache;
+mod old_format;
 mod resume;
 mod retention;
 mod title;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{
     super::truncation_record::{LoggedTruncation, TruncationState},
-    Ancestry, Conversation, Entries, LinkedEntry, SourceMessage,
+    Ancestry, Conversation, Entries, LinkedEntry, LoggedMessage,
 };
 
 /// The state after undoing compactions.
@@ -17,7 +17,7 @@ pub(in super::super) struct CompactionUndo {
     /// The entry to continue from.
     pub(in super::super) leaf: Option<Uuid>,
     /// Later messages, which are kept.
-    pub(in super::super) retained: Vec<SourceMessage>,
+    pub(in super::super) retained: Vec<Uuid>,
     /// Messages of the conversation at `leaf`.
     pub(in super::super) before: Vec<Uuid>,
     /// Truncation at `leaf`.
@@ -53,7 +53,7 @@ impl Entries {
     /// Returns the newest entry before a rewind or its undo.
     pub(in super::super) fn rewound_leaf(&self, uuid: Uuid) -> Option<Uuid> {
         let index = *self.index_by_id.get(&uuid)?;
-        let entry = &self.entries.get(index)?.entry;
+        let entry = self.entries.get(index)?;
         let leaf = entry.previous_leaf.filter(|_| entry.is_rewind)?;
         if self.index_by_id.contains_key(&leaf) {
             Some(leaf)
@@ -71,7 +71,7 @@ impl Entries {
             RewindPoint::Time(time) => self.leaf_at(time),
         };
         let ancestry = self.ancestry(leaf);
-        let messages = self.uuids(&ancestry.messages);
+        let messages = self.uuids(&ancestry);
         let is_truncation_recorded =
             !ancestry.truncations.is_empty() || ancestry.boundary.is_some() || leaf.is_none();
         let unlogged = (!is_truncation_recorded)
@@ -87,13 +87,8 @@ impl Entries {
 
     /// Returns the newest entry at a time. Every entry is the newest when it is appended.
     fn leaf_at(&self, time: i64) -> Option<usize> {
-        let later = self.entries.iter().position(|placed| placed.time > time);
-        match (later, &self.open_group) {
-            // An incomplete group did not take effect.
-            (Some(later), Some(open)) if later > open.head => self.leaf,
-            (Some(later), _) => later.checked_sub(1),
-            (None, _) => self.leaf,
-        }
+        let later = self.entries.iter().position(|entry| entry.time > time);
+        later.unwrap_or(self.entries.len()).checked_sub(1)
     }
 
     /// Returns the truncation from before the log recorded it, for a conversation with these
@@ -102,7 +97,7 @@ impl Entries {
         let mut logged = self
             .entries
             .iter()
-            .filter_map(|p| p.entry.truncation.as_ref());
+            .filter_map(|entry| entry.truncation.as_ref());
         let first = logged.next().filter(|first| first.is_from_unlogged())?;
         let mut truncation = TruncationState::clone(&first.resolve(messages));
         truncation.history.remove_from(messages.len());
@@ -131,20 +126,17 @@ impl Entries {
             }
         }
         let leaf = self.uuid_at(undone?);
-        let sources = |indexes: &[usize]| -> Vec<SourceMessage> {
-            let found = indexes.iter().filter_map(|index| self.source_at(*index));
-            found.collect()
-        };
-        let mut seen: HashSet<Uuid> = sources(&ancestry.messages)
-            .iter()
-            .map(|source| source.first)
-            .collect();
-        let mut retained = sources(&later);
-        retained.retain(|source| !source.is_summary && seen.insert(source.first));
+        let mut seen: HashSet<Uuid> = self.logged(&ancestry).map(|logged| logged.first).collect();
+        let mut is_new =
+            |logged: &&LoggedMessage| !logged.stored.is_summary && seen.insert(logged.first);
+        let retained = later.iter().filter_map(|index| self.messages.get(*index));
+        let retained = retained
+            .filter(&mut is_new)
+            .map(|logged| logged.stored.uuid);
         Some(CompactionUndo {
             leaf,
-            retained,
-            before: self.uuids(&ancestry.messages),
+            retained: retained.collect(),
+            before: self.uuids(&ancestry),
             truncation: self.truncation_of(&ancestry),
             ancestry,
         })
@@ -167,21 +159,21 @@ impl Entries {
         };
         let mut truncation = TruncationState::clone(truncation);
         truncation.history.rollback(time);
-        let is_newer = |logged: &LoggedTruncation, placed: &LinkedEntry| {
+        let is_newer = |logged: &LoggedTruncation, entry: &LinkedEntry| {
             let made = logged
                 .time
                 .as_ref()
                 .and_then(Number::as_f64)
-                .unwrap_or(placed.time as f64);
+                .unwrap_or(entry.time as f64);
             time.as_f64().is_some_and(|time| made > time)
         };
         let mut logged = ancestry.truncations.iter().rev().filter_map(|index| {
-            let placed = self.entries.get(*index)?;
-            Some((placed, placed.entry.truncation.as_ref()?))
+            let entry = self.entries.get(*index)?;
+            Some((entry, entry.truncation.as_ref()?))
         });
         if !ancestry.truncations.is_empty() {
-            let kept = logged.find(|(placed, logged)| !is_newer(logged, placed));
-            let messages = self.uuids(&ancestry.messages);
+            let kept = logged.find(|(entry, logged)| !is_newer(logged, entry));
+            let messages = self.uuids(ancestry);
             truncation.deleted_range =
                 kept.and_then(|(_, kept)| kept.resolve(&messages).deleted_range);
         }

@@ -3,7 +3,6 @@
 use std::{fs, io::Write};
 
 use crate::task_support::{Scratch, append, at, at_time, compact, says, texts, turn};
-use serde_json::Value;
 use sightline_conversation::task::{CommitResult, RewindPoint, TaskStore};
 use sightline_workspace::cancel::Cancel;
 
@@ -315,67 +314,69 @@ fn undoing_a_rewind_to_a_lost_entry_restores_its_predecessor() {
 }
 
 #[test]
-fn an_incomplete_compaction_is_void_and_loses_no_messages() {
+fn a_lost_compaction_loses_no_messages() {
     let scratch = Scratch::new();
     scratch.say("t", 5, 1);
     compact_from(&scratch, 2, 5);
     scratch.append("t", &[&turn(5)], 6);
     scratch.append("t", &[&turn(6)], 7);
-    let log = scratch.log("t");
-    // The boundary, the summary and three copies.
-    for first in 5..10 {
-        for second in first..10 {
-            break_lines(&scratch, &log, &[first, second]);
-            let store = scratch.again();
-            assert_eq!(loaded(&store).0, turns(7), "{first} and {second}");
-            append(&store, "t", &[&turn(7)], 8);
-            for store in [store, scratch.again()] {
-                assert_eq!(loaded(&store).0, turns(8), "{first} and {second}");
-                let now = store.load(&at("t"), &Cancel::default()).unwrap();
-                assert_eq!(now.info.compactions, 0);
-                assert!(now.messages.iter().all(|stored| !stored.is_summary));
-            }
-        }
+    break_lines(&scratch, &scratch.log("t"), &[5]);
+    let store = scratch.again();
+    assert_eq!(loaded(&store).0, turns(7));
+    append(&store, "t", &[&turn(7)], 8);
+    for store in [store, scratch.again()] {
+        assert_eq!(loaded(&store).0, turns(8));
+        let now = store.load(&at("t"), &Cancel::default()).unwrap();
+        assert_eq!(now.info.compactions, 0);
+        assert!(now.messages.iter().all(|stored| !stored.is_summary));
     }
 }
 
 #[test]
-fn an_incomplete_undo_is_void_and_loses_no_messages() {
+fn a_torn_compaction_loses_no_messages() {
+    let scratch = Scratch::new();
+    scratch.say("t", 3, 1);
+    let start = scratch.log("t").len();
+    compact_from(&scratch, 1, 5);
+    let log = scratch.log("t");
+    for end in (start + 1..log.len() - 1).step_by(50) {
+        fs::write(scratch.log_path("t"), &log[..end]).unwrap();
+        let store = scratch.again();
+        assert_eq!(loaded(&store), (turns(3), 3, 1), "{end}");
+        append(&store, "t", &[&turn(3)], 6);
+        assert_eq!(loaded(&scratch.again()), (turns(4), 4, 1), "{end}");
+    }
+}
+
+#[test]
+fn a_lost_undo_loses_no_messages() {
     let (scratch, log) = compacted_and_taken_back();
     let compacted = |count: usize| {
         let mut texts = vec![says("user", "summary")];
         texts.extend((8..count).map(turn));
         texts
     };
-    // The undo entry and four copies.
-    for first in 18..23 {
-        for second in first..23 {
-            break_lines(&scratch, &log, &[first, second]);
-            let store = scratch.again();
-            assert_eq!(loaded(&store).0, compacted(16), "{first} and {second}");
-            append(&store, "t", &[&turn(16)], 9);
-            assert_eq!(loaded(&store).0, compacted(17), "{first} and {second}");
-            assert_eq!(loaded(&scratch.again()), loaded(&store));
-            let undone = store.undo_compaction(&at("t"), &at_time(9), &Cancel::default());
-            assert!(undone.unwrap());
-            assert_eq!(loaded(&scratch.again()).0, turns(17));
-        }
-    }
+    break_lines(&scratch, &log, &[15]);
+    let store = scratch.again();
+    assert_eq!(loaded(&store).0, compacted(16));
+    append(&store, "t", &[&turn(16)], 9);
+    assert_eq!(loaded(&store).0, compacted(17));
+    assert_eq!(loaded(&scratch.again()), loaded(&store));
+    let undone = store.undo_compaction(&at("t"), &at_time(9), &Cancel::default());
+    assert!(undone.unwrap());
+    assert_eq!(loaded(&scratch.again()).0, turns(17));
 }
 
 #[test]
-fn messages_of_a_damaged_compaction_are_not_duplicated() {
+fn messages_of_a_lost_compaction_are_not_duplicated() {
     let (scratch, log) = compacted_and_taken_back();
-    // Loses any one line of the compaction.
-    for lost in 10..14 {
-        break_lines(&scratch, &log, &[lost]);
-        assert_eq!(loaded(&scratch.again()).0, turns(16), "{lost}");
-        // Also loses the entry before it.
-        break_lines(&scratch, &log, &[9, lost]);
-        let mut texts = loaded(&scratch.again()).0;
-        texts.retain(|text| *text != turn(9));
-        assert_eq!(texts, without(9, 16), "{lost}");
-    }
+    break_lines(&scratch, &log, &[10]);
+    assert_eq!(loaded(&scratch.again()).0, turns(16));
+    // Also loses the entry before it.
+    break_lines(&scratch, &log, &[9, 10]);
+    let mut texts = loaded(&scratch.again()).0;
+    texts.retain(|text| *text != turn(9));
+    assert_eq!(texts, without(9, 16));
 }
 
 #[test]
@@ -384,53 +385,26 @@ fn a_copy_without_its_original_is_kept() {
     scratch.say("t", 4, 1);
     compact_from(&scratch, 2, 5);
     scratch.append("t", &[&turn(4)], 6);
-    break_lines(&scratch, &scratch.log("t"), &[3, 4]);
+    break_lines(&scratch, &scratch.log("t"), &[3]);
+    let store = scratch.again();
+    let compacted = [says("user", "summary"), turn(2), turn(3), turn(4)];
+    assert_eq!(loaded(&store).0, compacted);
+    let undone = store.undo_compaction(&at("t"), &at_time(7), &Cancel::default());
+    assert!(undone.unwrap());
     assert_eq!(loaded(&scratch.again()).0, turns(5));
 }
 
 #[test]
-fn two_damaged_compactions_do_not_merge() {
+fn lost_compactions_do_not_merge() {
     let scratch = Scratch::new();
     scratch.say("t", 4, 1);
     compact_from(&scratch, 2, 5);
-    let seen = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
-    let stored = compact(&scratch.store, &seen, 1, 6).unwrap();
-    assert!(matches!(stored, CommitResult::Stored(_)));
+    compact_from(&scratch, 1, 6);
     scratch.append("t", &[&turn(4)], 7);
-    // Loses the last copy of the first and the boundary of the second.
-    break_lines(&scratch, &scratch.log("t"), &[7, 8]);
-    assert_eq!(loaded(&scratch.again()).0, turns(5));
-}
-
-#[test]
-fn a_wrong_group_size_loses_no_messages() {
-    let scratch = Scratch::new();
-    scratch.say("t", 3, 1);
-    compact_from(&scratch, 1, 5);
-    scratch.append("t", &[&turn(3)], 6);
-    let forge = |log: &str, at: usize, following: u64| {
-        let lines = log.lines().enumerate().map(|(place, line)| {
-            let mut line: Value = serde_json::from_str(line).unwrap();
-            if place == at {
-                line["compactMetadata"]["following"] = following.into();
-            }
-            format!("{line}\n")
-        });
-        fs::write(scratch.log_path("t"), lines.collect::<String>()).unwrap();
-        scratch.again()
-    };
     let log = scratch.log("t");
-    // On the boundary, with a count that is too high.
-    for following in [4, 5, u64::from(u32::MAX)] {
-        let store = forge(&log, 3, following);
-        assert_eq!(loaded(&store).0, turns(4), "{following}");
-        append(&store, "t", &[&turn(4)], 7);
-        assert_eq!(loaded(&scratch.again()).0, turns(5), "{following}");
-    }
-    // On a message.
-    let expected = [says("user", "summary"), turn(1), turn(2), turn(3)];
-    for at in [0, 2, 4, 6, 7] {
-        let store = forge(&log, at, 1000);
-        assert_eq!(loaded(&store).0, expected, "{at}");
-    }
+    break_lines(&scratch, &log, &[4, 5]);
+    assert_eq!(loaded(&scratch.again()).0, turns(5));
+    break_lines(&scratch, &log, &[4]);
+    let compacted = [says("user", "summary"), turn(2), turn(3), turn(4)];
+    assert_eq!(loaded(&scratch.again()).0, compacted);
 }

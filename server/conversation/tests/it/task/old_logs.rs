@@ -11,7 +11,7 @@ use sightline_conversation::{
 use sightline_protocol::settings::ConversationProfile;
 use sightline_workspace::cancel::Cancel;
 
-use crate::task_support::{Scratch, at, at_time};
+use crate::task_support::{Scratch, at, at_time, says, texts, turn};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/task-logs-0.1.0")
@@ -188,4 +188,30 @@ fn old_logs_are_exported_and_resumed() {
         );
         assert!(!resumed.unwrap().messages.is_empty(), "{name}");
     });
+}
+
+#[test]
+fn a_wrong_number_of_lines_loses_no_messages() {
+    let log = fs::read_to_string(folder().join("undone.jsonl")).unwrap();
+    let task = at("t");
+    // Five messages, a compaction of four lines, and two messages.
+    let lines: Vec<&str> = log.lines().take(11).collect();
+    let forge = |at: usize, following: u64| {
+        let mut lines: Vec<Value> = lines
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        lines[at]["compactMetadata"]["following"] = following.into();
+        let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let scratch = task_with(&log);
+        texts(&scratch.store.load(&task, &Cancel::default()).unwrap())
+    };
+    let all: Vec<String> = (0..7).map(turn).collect();
+    for following in [4, 5, u64::from(u32::MAX)] {
+        assert_eq!(forge(5, following), all, "{following}");
+    }
+    let compacted = [says("user", "summary"), turn(3), turn(4), turn(5), turn(6)];
+    for at in [0, 2, 4, 9, 10] {
+        assert_eq!(forge(at, 1000), compacted, "{at}");
+    }
 }
