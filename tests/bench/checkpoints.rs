@@ -27,7 +27,7 @@ use crate::{
 
 const PART: &str = "checkpoints";
 const COMMIT: &str = "git add -A && git commit";
-/// Stored beside the tree.
+/// Stored next to the tree.
 const GIT_STORE: &str = "git";
 const COMMAND_STORE: &str = "command";
 const SCAN_STORE: &str = "scan";

@@ -1,5 +1,5 @@
 //! The figures in the documents: the rows that matter in `docs/benchmarks.md`, all of them in
-//! `docs/benchmarks/details.md`, and every sample and the plots beside it.
+//! `docs/benchmarks/details.md`, and every sample and the plots next to it.
 
 use std::{fs, path::Path};
 

@@ -1,5 +1,5 @@
 //! Work trees for measurements: generated ones of any size that resemble source code, and
-//! this repository with its history. Stores are placed beside the tree.
+//! this repository with its history. Stores are placed next to the tree.
 
 use std::{
     collections::BTreeMap,
@@ -126,7 +126,7 @@ impl Tree {
         }
     }
 
-    /// Returns a path beside the work tree.
+    /// Returns a path next to the work tree.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -148,7 +148,7 @@ impl Tree {
         }
     }
 
-    /// git on this work tree, with its store `dir` beside it and default settings.
+    /// git on this work tree, with its store `dir` next to it and default settings.
     pub(crate) fn git_command(&self, dir: &str) -> Command {
         let mut command = Command::new("git");
         command
@@ -171,7 +171,7 @@ impl Tree {
         done.stdout
     }
 
-    /// The built program on this work tree, with its data directory `data` beside it.
+    /// The built program on this work tree, with its data directory `data` next to it.
     pub(crate) fn sightline(&self, data: &str, arguments: &[&str]) -> Vec<u8> {
         let done = Command::new(env!("CARGO_BIN_EXE_sightline"))
             .args(arguments)

@@ -81,7 +81,7 @@ fn links_of_a_project_do_not_lead_to_files_elsewhere() {
     fs::create_dir(&elsewhere).unwrap();
     let victim = elsewhere.join("victim.json");
     fs::write(&victim, "{}\n").unwrap();
-    // The home is in the workspace folder, so the project is beside it.
+    // The home is in the workspace folder, so the project is next to it.
     let project = root.join("project");
     fs::create_dir_all(project.join(".git")).unwrap();
     symlink(&victim, project.join(".mcp.json")).unwrap();

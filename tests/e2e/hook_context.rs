@@ -345,7 +345,7 @@ fn an_edit_of_a_file_with_unsaved_text_is_refused_once() {
         assert!(reason.contains("call the tool again"), "{agent}: {said}");
         assert_eq!(names.begin(&workspace, tool, &arguments), "", "{agent}");
     }
-    // Somebody is there to answer.
+    // A user can answer.
     let ask = |session: &str, mode: &str| {
         let input = json!({
             "session_id": session, "cwd": workspace.root(), "permission_mode": mode,

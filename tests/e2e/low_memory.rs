@@ -26,7 +26,7 @@ fn run(workspace: &Workspace, limit: u64, arguments: &[&str], input: &str) -> Ou
         .current_dir(workspace.root())
         .env("XDG_DATA_HOME", workspace.data())
         .env("HOME", workspace.data())
-        // A backtrace needs memory, and can wait for itself when an allocation fails meanwhile.
+        // A backtrace needs memory, and can wait for itself when an allocation fails at that time.
         .env_remove("RUST_BACKTRACE")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

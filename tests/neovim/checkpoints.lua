@@ -1,4 +1,4 @@
--- Checkpoints from a real Neovim: taken, compared, restored beside unsaved text
+-- Checkpoints from a real Neovim: taken, compared, restored next to unsaved text
 -- and over it, undone. See client.lua.
 
 local nvim = dofile(vim.fs.dirname(_G.arg[0]) .. '/client.lua')

@@ -102,7 +102,7 @@ test('unsaved text is kept unless the user says so', function()
 
   editor:press(':Sightline restore<CR>')
   editor:wait_screen('Restore checkpoint')
-  -- The restore before took a checkpoint of its own; the user's is below it.
+  -- The restore before took another checkpoint; the user's is below it.
   editor:press(editor:wait_screen('no label'):match('(%d+): [^\n]*no label') .. '<CR>')
   has(editor:wait_screen('discard the unsaved text of 1 file'), 'Cancel')
   editor:press('1<CR>')

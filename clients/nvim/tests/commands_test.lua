@@ -36,7 +36,7 @@ test('the commands show the block and verdicts, and complete', function()
   has(menu, 'create a checkpoint')
   has_not(menu, 'reject')
   editor:press('<Esc>')
-  -- Names are names, whatever stands in them.
+  -- Names are names, whatever they contain.
   for _, name in ipairs({ 'with blank.txt', '`touch made`', '$HOME' }) do
     write(shop .. '/' .. name, 'x')
     editor:command('Sightline access ' .. name:gsub(' ', '\\ '))
@@ -151,7 +151,7 @@ test('the statusline tells what is out of the ordinary', function()
   editor:command('edit .env')
   editor:wait([[return vim.b.sightline_status == 'Sightline hidden']])
   editor:wait([[return require('sightline').statusline() == 'Sightline hidden']])
-  -- Rules that come later are noticed by themselves.
+  -- Rules that come later are noticed.
   editor:command('edit src/prices.py')
   editor:wait([[return require('sightline').status().access == 'allowed']])
   local rules = assert(io.open(shop .. '/.clineignore', 'a'))

@@ -333,8 +333,8 @@ test('terminals are told with what runs in them, their output and their end', fu
   editor:wait_screen('[Process exited 3]')
   has_not(block(editor), 'Actively Running Terminals')
 
-  -- A program of its own is busy until it ends, and what it prints without a
-  -- line break is told too.
+  -- A program that runs in a terminal without a shell is busy until it ends, and what it prints without a
+  -- line break is reported too.
   -- Neovim can lose the output of a program that exits at once.
   editor:command([[enew! | call termopen(['sh', '-c', 'printf "Really? [y/N] "; read x; echo so $x; sleep 0.3'])]])
   editor:wait_screen('Really?')

@@ -19,7 +19,7 @@ use zed_extension_api::{
 
 const MANIFEST: &str = include_str!("../extension.toml");
 
-/// Folder of downloads. Zed runs an extension in a directory of its own, and resolves the
+/// Folder of downloads. Zed runs an extension in a separate directory, and resolves the
 /// relative programs it returns there.
 const DOWNLOADS: &str = "releases";
 

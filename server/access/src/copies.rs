@@ -36,7 +36,7 @@ const EXTENSIONS: &[&[u8]] = &[
     b"ucf-dist",
     b"ucf-old",
 ];
-/// Extensions of files that editors keep beside an open file, whose names begin with an additional dot.
+/// Extensions of files that editors keep next to an open file, whose names begin with an additional dot.
 const SWAP_EXTENSIONS: &[&[u8]] = &[b"kate-swp", b"un"];
 /// Endings without a dot: of JetBrains IDEs, and of `sed -i -e`.
 const SUFFIXES: &[&[u8]] = &[b"___jb_tmp___", b"___jb_old___", b"___jb_bak___", b"-e"];

@@ -95,7 +95,7 @@ pub(super) fn lifts(line: &[u8]) -> bool {
             }
             name.push_str(part);
         }
-        // A wildcard alone stands for any name.
+        // A wildcard alone matches any name.
         let is_name = !name.is_empty() && !name.ends_with('/');
         is_name
             && RelPath::new(Path::new(&name))

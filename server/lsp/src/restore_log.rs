@@ -1,4 +1,4 @@
-//! The last restores of a workspace folder, so that agents are told what became of its files.
+//! The last restores of a workspace folder, so that agents learn what became of its files.
 
 use std::path::PathBuf;
 

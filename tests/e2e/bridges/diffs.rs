@@ -133,7 +133,7 @@ fn a_rejected_change_ends_without_a_checkpoint() {
     let (mut editor, mut agent) = start();
     propose(&mut agent, 5, &editor.path_of("a.txt"), "two\n");
     let asked = editor.asked();
-    // Other requests are answered meanwhile.
+    // Other requests are answered in the meantime.
     call(&mut agent, 6, "getDiagnostics", json!({}));
     assert_eq!(response(&mut agent, 6), (vec!["[]".to_owned()], false));
     editor.answer(&asked, json!({ "accepted": false }));

@@ -65,7 +65,7 @@ local function write_copy(file)
   end
 end
 
---- Shows a file beside a proposed text. While the file has unsaved text, its title says so: the
+--- Shows a file next to a proposed text. While the file has unsaved text, its title says so: the
 --- agent knows the file on disk only.
 ---@param window integer
 ---@param path string

@@ -188,7 +188,7 @@ impl Git {
             .map(Path::to_path_buf)
     }
 
-    /// Returns the command that an alias stands for.
+    /// Returns the command that an alias abbreviates.
     pub(super) fn alias(&self, dirs: &[PathBuf]) -> Option<String> {
         let is_known = [NAMES, WRITERS, OTHERS]
             .iter()

@@ -561,7 +561,7 @@ fn chains_of_links_have_the_same_answer_in_any_order() {
         let opened = backward.open_for_read(&location, false).unwrap();
         assert_eq!(opened.real(), root.join("end"));
     }
-    // A link that is replaced meanwhile leads to what was checked, or to nothing.
+    // A link that is replaced during the check leads to what was checked, or to nothing.
     std::fs::remove_file(root.join("l/45")).unwrap();
     link("../secret", root.join("l/45"));
     let location = backward.roots().locate("l/30").unwrap();

@@ -114,7 +114,7 @@ fn normalized(path: &str) -> String {
     names.join("/")
 }
 
-/// Adds the text, and what stands before each character that can end a path. `.env.example` does
+/// Adds the text, and the text before each character that can end a path. `.env.example` does
 /// not end at its second dot.
 fn add_prefixes(text: &str, found: &mut Found) {
     let mut previous = 'a';

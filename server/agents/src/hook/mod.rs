@@ -29,7 +29,7 @@ pub use written_path::{glob_command, quote, readings, shortened};
 use crate::Agent;
 use formats::format;
 
-/// Permission modes in which agents ask the user. In the others, they approve or refuse by themselves.
+/// Permission modes in which agents ask the user. In the others, they approve or refuse without asking.
 const ATTENDED_MODES: &[&str] = &["default", "plan", "acceptEdits", "auto-edit", "auto_edit"];
 /// Maximum length of a task id, in bytes.
 const MAX_TASK_ID: usize = 128;
@@ -101,7 +101,7 @@ pub enum HookAnswer {
 /// Markup of the text added to a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
-    /// The block stands in its tag.
+    /// The block is in its tag.
     Tagged,
     /// Headings only, for an agent that escapes tags.
     Headings,

@@ -84,7 +84,7 @@ fn add_readings(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Adds a path, and what stands before a fragment, a query and a line number.
+/// Adds a path, and the text before a fragment, a query and a line number.
 fn add_path(path: &str, found: &mut Vec<String>) {
     let mut ends = vec![path.len()];
     ends.extend(['#', '?'].iter().filter_map(|end| path.find(*end)));

@@ -14,7 +14,7 @@ const PROMPT_TIMEOUT: u32 = 10;
 /// Time after which an agent gives up a tool hook, in seconds. Agents run the tool then, so it is
 /// longer than any answer takes; the hook refuses after a shorter time itself.
 const TOOL_TIMEOUT: u32 = 60;
-/// The reason for a refusal if `sightline hook` cannot run. It stands in a quoted word of a shell and in a
+/// The reason for a refusal if `sightline hook` cannot run. It is in a quoted word of a shell and in a
 /// string of JavaScript.
 pub(super) const NOT_CHECKED: &str = "Sightline is not installed or did not run, so this cannot be checked. Tell the user to install it again, or to remove its hooks from the settings of this agent.";
 

@@ -21,7 +21,7 @@ use crate::Agent;
 pub struct Entry {
     /// Names of the objects above the entry.
     pub parent: Vec<&'static str>,
-    /// Where the entry stands in its parent.
+    /// Where the entry is in its parent.
     pub slot: Slot,
     /// The value.
     pub value: Value,
@@ -36,7 +36,7 @@ impl Entry {
     }
 }
 
-/// Where an entry stands in its parent.
+/// Where an entry is in its parent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slot {
     /// A member of an object, by its name.

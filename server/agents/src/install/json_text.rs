@@ -198,7 +198,7 @@ fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Formats a value whose first line stands behind `indent`.
+/// Formats a value whose first line follows `indent`.
 fn pretty(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
     let mut out = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(unit.as_bytes());

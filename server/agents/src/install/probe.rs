@@ -107,7 +107,7 @@ pub fn is_missing(reason: &str) -> bool {
     reason == super::hooks::NOT_CHECKED
 }
 
-/// Returns what runs before a tool, as it stands in the text of a file.
+/// Returns what runs before a tool, as written in the text of a file.
 pub fn tool_hooks(agent: Agent, target: &Target, text: &str) -> Vec<ToolHook> {
     let event = tool_event(agent);
     match &target.content {

@@ -258,7 +258,7 @@ fn own_lines(text: &str, table: &Table) -> Option<Range<usize>> {
     Some(heading.start..end + rest)
 }
 
-/// Moves `end` behind the last value that stands below the heading of a table.
+/// Moves `end` behind the last value below the heading of a table.
 fn values_end(table: &Table, end: &mut usize) {
     for (_, item) in table.iter() {
         match item {

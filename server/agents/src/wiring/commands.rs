@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, Rest)] = &[
     ("demo", Rest::Any),
     ("doctor", Rest::Any),
     ("environment", Rest::Any),
-    // The command that it runs is judged by itself.
+    // The command that it runs is judged separately.
     ("exec", Rest::Any),
     ("help", Rest::Any),
     ("history truncate", Rest::Any),

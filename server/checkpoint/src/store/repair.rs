@@ -1,5 +1,5 @@
 //! Detects a damaged store, and rebuilds it from the checkpoints that are still intact. The damaged
-//! store is kept beside the new one.
+//! store is kept next to the new one.
 
 use std::{
     collections::HashSet,

@@ -1,7 +1,7 @@
 //! Listens on loopback, and serves connections.
 //!
 //! All users of the machine can connect to loopback. A connection is a stranger until it has sent the
-//! token. Strangers have places of their own, and the oldest makes room, so they keep no agent out.
+//! token. Strangers have separate places, and the oldest makes room, so they keep no agent out.
 
 use std::{
     collections::VecDeque,
@@ -61,7 +61,7 @@ impl Admission {
         let Ok(place) = self.0.places.clone().try_acquire_owned() else {
             return false;
         };
-        // Fails if it was admitted meanwhile.
+        // Fails if it has been admitted since.
         let _ = self.0.place.set(place);
         true
     }

@@ -41,7 +41,7 @@ pub(super) struct RequestCheck {
     pub(super) token: Token,
     /// Name of the header with the token.
     pub(super) header: &'static str,
-    /// Stands before the token.
+    /// Text before the token.
     pub(super) scheme: &'static str,
     /// The values of `Host` that are accepted. `None` for a local socket, which no browser reaches.
     pub(super) hosts: Option<Vec<String>>,

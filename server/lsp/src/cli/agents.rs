@@ -149,7 +149,7 @@ pub(super) fn run(command: Agents) -> Result<i32, Error> {
     }
 }
 
-/// Shows the changes that `edit` makes, or makes them. An agent cannot remove or replace entries by itself: they
+/// Shows the changes that `edit` makes, or makes them. An agent cannot remove or replace entries without the user: they
 /// are what refuses denied files to it.
 fn edit(change: &Change, edit: fn(&mut Installer, &Change)) -> Result<i32, Error> {
     if change.yes && below_agent().is_some() {

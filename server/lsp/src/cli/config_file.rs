@@ -171,7 +171,7 @@ impl File {
         ))
     }
 
-    /// Copies the previous text to a free name beside the file.
+    /// Copies the previous text to a free name next to the file.
     fn back_up(&self, metadata: &Metadata) -> io::Result<PathBuf> {
         for number in 1..=MAX_BACKUPS {
             let mut name = self.real.clone().into_os_string();

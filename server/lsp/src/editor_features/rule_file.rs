@@ -32,7 +32,7 @@ impl RuleFile {
         let folder = AbsPath::new(path.as_path().parent()?)?;
         let roots = snapshot.access.roots();
         let mut all = roots.as_slice().iter();
-        // In effect are files at the top of a root or above, and those beside a file that
+        // In effect are files at the top of a root or above, and those next to a file that
         // is in no root.
         let counts = all.any(|root| {
             [&root.path, &root.canonical]

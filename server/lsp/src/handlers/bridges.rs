@@ -49,7 +49,7 @@ pub fn schedule_update(services: &Arc<Services>) {
 }
 
 /// Checks the rules regularly until all bridges are closed. If one is opened soon after, that
-/// opening has checks of its own.
+/// opening has separate checks.
 fn keep_checking(services: &Arc<Services>, opening: u64) {
     services.run_after(RECHECK, move |services| {
         if services.bridges.opening() != opening {

@@ -246,7 +246,7 @@ fn is_careful(name: &str) -> bool {
     CAREFUL.iter().any(|(names, _)| has(names, name))
 }
 
-/// Returns whether a program that can write files is told only to read.
+/// Returns whether a program that can write files runs with options that only read.
 fn only_reads(name: &str, texts: &[String]) -> bool {
     let is_option = |text: &&String| text.len() > 1 && text.starts_with(['-', '+']);
     if name.ends_with("awk") {

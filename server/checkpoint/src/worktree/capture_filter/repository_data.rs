@@ -142,7 +142,7 @@ const LAYOUTS: &[Layout] = &[
 const FOSSIL_CHECKOUTS: [&[u8]; 3] = [b".fslckout", b"_FOSSIL_", b".fos"];
 /// End of the usual name of a Fossil repository.
 const FOSSIL_REPOSITORY: &[u8] = b".fossil";
-/// Endings of the files that SQLite writes beside a database.
+/// Endings of the files that SQLite writes next to a database.
 const SQLITE_FILES: [&[u8]; 3] = [b"-journal", b"-wal", b"-shm"];
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 /// Application id of a Fossil repository, and its offset.

@@ -285,7 +285,7 @@ impl Session {
     }
 
     /// Returns what to answer to an edit of files with unsaved text: once for each file, so that an
-    /// agent that nobody watches goes on.
+    /// agent without supervision goes on.
     fn unsaved_edit(&self, paths: &[AbsPath], seen: &mut SeenFiles) -> Option<HookAnswer> {
         if paths.is_empty() {
             return None;
