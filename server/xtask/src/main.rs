@@ -4,7 +4,7 @@
 //! documents, and the code included in documents. A test fails while one differs.
 //!
 //! `dist` builds the release packages in `target/dist`. `release-notes` prints the section of a release
-//! in `CHANGELOG.md`.
+//! in `CHANGELOG.md`. `tidy` checks the structure and the words of the source text.
 
 #![allow(
     clippy::print_stdout,
@@ -18,6 +18,7 @@ mod generate;
 mod release_notes;
 #[cfg(test)]
 mod tests;
+mod tidy;
 
 use std::{
     error::Error,
@@ -41,6 +42,8 @@ enum Task {
         /// Tag of the release.
         tag: String,
     },
+    /// Check the structure and the words of the source text.
+    Tidy(tidy::Options),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Task::Generate => generate_files(),
         Task::Dist(options) => dist::run(&options),
         Task::ReleaseNotes { tag } => print_release_notes(&tag),
+        Task::Tidy(options) => tidy::run(&repository(), &options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

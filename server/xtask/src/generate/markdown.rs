@@ -72,8 +72,9 @@ pub(super) fn protocol(
 pub(super) fn settings(definitions: &[Definition]) -> Result<String, GenerateError> {
     let mut out = head(include_str!("text/settings.md"));
     let is_group = |field: &&Field| !fields_of_shape(&field.shape, definitions).is_empty();
-    let fields = fields_of("Settings", definitions)?.iter();
-    let (groups, single): (Vec<&Field>, Vec<&Field>) = fields.partition(is_group);
+    let (groups, single): (Vec<&Field>, Vec<&Field>) = fields_of("Settings", definitions)?
+        .iter()
+        .partition(is_group);
     for field in single {
         let meaning = meaning(field, definitions);
         out.push_str(&format!("\n## `{}`\n\n{meaning}\n", field.name));

@@ -74,9 +74,12 @@ pub(super) fn methods() -> String {
             row.insert("result".to_owned(), reference(result));
         }
         if !method.errors.is_empty() {
-            let errors = method.errors.iter();
-            let errors = errors.map(|(kind, when)| json!({ "kind": kind, "when": when }));
-            row.insert("errors".to_owned(), errors.collect());
+            let errors = method
+                .errors
+                .iter()
+                .map(|(kind, when)| json!({ "kind": kind, "when": when }))
+                .collect();
+            row.insert("errors".to_owned(), errors);
         }
         row.insert("summary".to_owned(), json!(method.summary));
         row.insert("since".to_owned(), json!(method.since));

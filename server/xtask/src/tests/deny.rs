@@ -1,5 +1,6 @@
 //! Applies `deny.toml` to the dependencies of the three workspaces, as `cargo deny check bans
-//! licenses sources` does. Advisories need a database from the network and are not checked here.
+//! licenses sources` does, and the minimum Rust version. Banned crates are found by `cargo xtask
+//! tidy`. Advisories need a database from the network and are not checked here.
 
 use std::{
     collections::BTreeSet,
@@ -46,25 +47,18 @@ fn strings(item: &Item) -> BTreeSet<&str> {
 }
 
 #[test]
-fn locked_crates_are_not_banned_and_come_from_one_registry() {
-    let rules = parse("deny.toml");
-    let banned: Vec<_> = rows(&rules["bans"]["deny"])
-        .into_iter()
-        .map(|row| text(row, "crate"))
-        .collect();
-    assert!(banned.contains(&"rustls"), "{banned:?}");
+fn locked_crates_come_from_one_registry() {
     let mut registries = BTreeSet::new();
     for workspace in WORKSPACES {
         let lock = parse(&Path::new(workspace).join("Cargo.lock").to_string_lossy());
         let packages = rows(&lock["package"]);
         assert!(packages.len() > 10, "{workspace}");
-        for package in packages {
-            let name = text(package, "name");
-            assert!(!banned.contains(&name), "{workspace}: {name} is banned");
-            if package.contains_key("source") {
-                registries.insert(text(package, "source").to_owned());
-            }
-        }
+        let sources = packages.iter().map(|package| text(*package, "source"));
+        registries.extend(
+            sources
+                .filter(|source| !source.is_empty())
+                .map(str::to_owned),
+        );
     }
     let registries: Vec<_> = registries.iter().collect();
     assert!(
@@ -74,7 +68,7 @@ fn locked_crates_are_not_banned_and_come_from_one_registry() {
 }
 
 #[test]
-fn licenses_and_features_are_allowed() {
+fn licenses_features_and_rust_versions_are_allowed() {
     let rules = parse("deny.toml");
     let allowed = strings(&rules["licenses"]["allow"]);
     let exceptions: BTreeSet<_> = rows(&rules["licenses"]["exceptions"])
@@ -91,11 +85,17 @@ fn licenses_and_features_are_allowed() {
             denied.map(|feature| (text(row, "crate"), feature))
         })
         .collect();
+    let version = |text: &str| -> Vec<u32> {
+        let parts = text.split('.').take(2);
+        parts.map(|part| part.parse().unwrap()).collect()
+    };
     for workspace in WORKSPACES {
         let Some(metadata) = metadata(workspace) else {
             continue;
         };
         let packages = metadata["packages"].as_array().unwrap();
+        let own = packages.iter().find(|package| package["source"].is_null());
+        let oldest = own.unwrap()["rust_version"].as_str().map(version);
         let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
         for package in packages {
             let name = package["name"].as_str().unwrap();
@@ -107,6 +107,12 @@ fn licenses_and_features_are_allowed() {
                 allowed.contains(required.as_str()) || exceptions.contains(&(name, &required))
             });
             assert!(is_allowed, "{workspace}: {name} has the license {license}");
+            if let (Some(oldest), Some(needed)) = (&oldest, package["rust_version"].as_str()) {
+                assert!(
+                    version(needed) <= *oldest,
+                    "{workspace}: {name} needs Rust {needed}"
+                );
+            }
             let node = nodes.iter().find(|node| node["id"] == package["id"]);
             for feature in node.unwrap()["features"].as_array().unwrap() {
                 let feature = feature.as_str().unwrap();
