@@ -9,7 +9,8 @@
 use std::{fs, sync::Arc, thread, time::Duration};
 
 use serde_json::json;
-use sightline_checkpoint::{Checkpoints, Job, Request, Settings};
+use sightline_checkpoint::{Checkpoints, Job, Request};
+use sightline_protocol::settings::CheckpointSettings;
 use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::Access,
@@ -53,7 +54,7 @@ type Everyone = [Series; 4];
 struct Library {
     access: Access,
     checkpoints: Checkpoints,
-    settings: Settings,
+    settings: CheckpointSettings,
 }
 
 impl Library {
@@ -63,7 +64,7 @@ impl Library {
         Self {
             checkpoints: Checkpoints::new(&storage, &root),
             access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow),
-            settings: Settings::default(),
+            settings: CheckpointSettings::default(),
         }
     }
 

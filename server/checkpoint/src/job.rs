@@ -1,37 +1,9 @@
 //! The context of an operation: access rules, settings, cancellation and progress.
 
+use sightline_protocol::settings::CheckpointSettings;
 use sightline_workspace::{access::AccessView, cancel::Cancel};
 
 use crate::error::Error;
-
-/// Which files are captured, and the limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Maximum size of a captured file, in bytes. Larger files are skipped.
-    pub max_file_size: u64,
-    /// Names of folders that are skipped at any depth.
-    pub exclude: Vec<String>,
-    /// Number of files above which the first checkpoint needs a confirmation.
-    pub max_files: u64,
-    /// Total size above which the first checkpoint needs a confirmation, in bytes.
-    pub max_total_size: u64,
-    /// Number of automatic checkpoints to keep.
-    pub keep_automatic: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_file_size: 20 * 1024 * 1024,
-            exclude: ["node_modules", ".venv", "__pycache__"]
-                .map(str::to_owned)
-                .into(),
-            max_files: 500_000,
-            max_total_size: 10 * 1024 * 1024 * 1024,
-            keep_automatic: 200,
-        }
-    }
-}
 
 /// Progress of a long operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +24,7 @@ pub struct Job<'a> {
     /// Index of the root in the view.
     pub root: usize,
     /// Capture settings.
-    pub settings: &'a Settings,
+    pub settings: &'a CheckpointSettings,
     /// Checked in every loop.
     pub cancel: &'a Cancel,
     /// Called often and from several threads; the listener throttles.

@@ -45,7 +45,7 @@ mod worktree;
 pub use adopt::MovedStore;
 pub use checkpoints::Checkpoints;
 pub use create::Request;
-pub use job::{Job, Progress, Settings};
+pub use job::{Job, Progress};
 pub use list::Filter;
 pub use metadata::{Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Skipped};
 pub use named_path::NamedPath;

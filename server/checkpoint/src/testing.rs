@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use sightline_protocol::settings::Secrets;
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use super::{
     checkpoints::Checkpoints,
-    job::{Job, Settings},
+    job::Job,
     metadata::{Checkpoint, CheckpointMetadata, commit_of, is_checkpoint},
     store::{
         lock::{self, StoreLock},
@@ -196,7 +196,7 @@ impl Scratch {
                 .view()
                 .0,
             root: 0,
-            settings: &Settings::default(),
+            settings: &CheckpointSettings::default(),
             cancel,
             progress: &|_| {},
         })

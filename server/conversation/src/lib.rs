@@ -85,14 +85,14 @@ impl Default for Notices {
     }
 }
 
-impl From<NoticeSettings> for Notices {
-    fn from(settings: NoticeSettings) -> Self {
+impl From<&NoticeSettings> for Notices {
+    fn from(settings: &NoticeSettings) -> Self {
         let default = Self::default();
-        let or = |own: Option<String>, default| own.unwrap_or(default);
+        let or = |own: &Option<String>, default| own.clone().unwrap_or(default);
         Self {
-            duplicate_file_read: or(settings.duplicate_file_read, default.duplicate_file_read),
-            truncation: or(settings.truncation, default.truncation),
-            missing_tool_result: or(settings.missing_tool_result, default.missing_tool_result),
+            duplicate_file_read: or(&settings.duplicate_file_read, default.duplicate_file_read),
+            truncation: or(&settings.truncation, default.truncation),
+            missing_tool_result: or(&settings.missing_tool_result, default.missing_tool_result),
         }
     }
 }

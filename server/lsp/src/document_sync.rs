@@ -266,8 +266,8 @@ fn settings_changed(
     problems: &[Problem],
 ) {
     let settings = session.settings().clone();
-    logging::set_level(settings.log_level);
-    if let Some(file) = &settings.log_file
+    logging::set_level(settings.log.level);
+    if let Some(file) = &settings.log.file
         && let Err(error) = logging::set_file(file)
     {
         let file = file.display();

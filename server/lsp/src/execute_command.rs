@@ -76,7 +76,7 @@ pub fn show(context: &RequestContext<'_>, origin: Origin, method: &str, outcome:
         // A plugin shows the error itself.
         (Origin::UserCommand, Err(_)) => !context.snapshot.client_info.plugin,
         (Origin::Command, _) => {
-            let setting = context.snapshot.settings.show_results;
+            let setting = context.snapshot.settings.commands.show_results;
             setting.unwrap_or_else(|| context.snapshot.client_info.drops_results())
         }
     };

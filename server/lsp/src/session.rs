@@ -108,7 +108,7 @@ impl Snapshot {
 
     /// Returns whether files outside the workspace may be read and recorded.
     pub fn outside_allowed(&self) -> bool {
-        self.settings.outside_workspace == OutsideWorkspace::Allow
+        self.settings.access.outside_workspace == OutsideWorkspace::Allow
     }
 }
 
@@ -208,7 +208,7 @@ impl Session {
     }
 
     fn apply(&mut self, settings: Settings) {
-        let changes_rules = settings.secrets != self.settings.secrets;
+        let changes_rules = settings.access.secrets != self.settings.access.secrets;
         self.settings = Arc::new(settings);
         if changes_rules {
             self.invalidate_access();
@@ -296,7 +296,7 @@ impl Session {
     }
 
     fn access(&mut self) -> Arc<LazyAccess> {
-        let (roots, editor, secrets) = (&self.roots, &self.editor, self.settings.secrets);
+        let (roots, editor, secrets) = (&self.roots, &self.editor, self.settings.access.secrets);
         let previous = &mut self.previous_access;
         let mut fresh = || LazyAccess {
             roots: roots.clone(),

@@ -1,12 +1,15 @@
-//! Settings as written by the user: every field is optional and unvalidated.
+//! Settings, with their defaults.
 //!
-//! The server validates them in one place and reports invalid settings. The doc
-//! comments are shown to users in their editor.
+//! Every setting is optional on the wire. The server reads them in one place and reports invalid
+//! ones; the names of settings are those of the serialized defaults. The doc comments are shown
+//! to users in their editor.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::environment::SectionId;
 
@@ -16,39 +19,27 @@ use crate::environment::SectionId;
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Settings {
     /// Data directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub storage: Option<StorageSettings>,
+    pub storage: StorageSettings,
     /// Commands of `workspace/executeCommand`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commands: Option<CommandSettings>,
+    pub commands: CommandSettings,
     /// Environment block.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub environment: Option<EnvironmentSettings>,
+    pub environment: EnvironmentSettings,
     /// File access of agents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access: Option<AccessSettings>,
+    pub access: AccessSettings,
     /// Truncation of conversations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<ConversationSettings>,
+    pub conversation: ConversationSettings,
     /// Retention of stored tasks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<TaskSettings>,
+    pub tasks: TaskSettings,
     /// Workspace checkpoints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoints: Option<CheckpointSettings>,
+    pub checkpoints: CheckpointSettings,
     /// Diagnostics in open documents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diagnostics: Option<DiagnosticSettings>,
+    pub diagnostics: DiagnosticSettings,
     /// IDE protocols of coding agents: what the user selects, as it happens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bridges: Option<BridgeSettings>,
+    pub bridges: BridgeSettings,
     /// Log of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log: Option<LogSettings>,
+    pub log: LogSettings,
     /// Send server notifications, such as `sightline/didChangeContext`, to the client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = false))]
-    pub notifications: Option<bool>,
+    pub notifications: bool,
 }
 
 /// Data directory.
@@ -57,8 +48,16 @@ pub struct Settings {
 pub struct StorageSettings {
     /// Absolute path of the data directory. Defaults to the data directory of the
     /// platform.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
+    #[serde(deserialize_with = "absolute_path")]
+    pub path: Option<PathBuf>,
+}
+
+fn absolute_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = Option::<PathBuf>::deserialize(deserializer)?;
+    if path.as_ref().is_some_and(|path| !path.is_absolute()) {
+        return Err(D::Error::custom("must be an absolute path"));
+    }
+    Ok(path)
 }
 
 /// Commands of `workspace/executeCommand`.
@@ -67,32 +66,59 @@ pub struct StorageSettings {
 pub struct CommandSettings {
     /// Show command results as a message or document. For editors that discard command
     /// results. Enabled by default only in Helix.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub show_results: Option<bool>,
 }
 
 /// Environment block.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct EnvironmentSettings {
     /// Whether file lists show denied entries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = IgnoredFiles::default()))]
-    pub ignored_files: Option<IgnoredFiles>,
+    pub ignored_files: IgnoredFiles,
     /// Whether the block shows open files outside every workspace folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = OutsideFiles::default()))]
-    pub outside_files: Option<OutsideFiles>,
+    pub outside_files: OutsideFiles,
     /// Options per section, by section name: `openTabs`, `files`, ...
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "sections_schema")]
-    pub sections: Option<BTreeMap<SectionId, SectionSettings>>,
+    pub sections: BTreeMap<SectionId, SectionSettings>,
+}
+
+/// Default budget of the diagnostics, in estimated tokens.
+const DIAGNOSTICS_TOKENS: u32 = 1_000;
+
+impl Default for EnvironmentSettings {
+    fn default() -> Self {
+        Self {
+            ignored_files: IgnoredFiles::default(),
+            outside_files: OutsideFiles::default(),
+            sections: SectionId::ALL
+                .into_iter()
+                .map(|id| (id, SectionSettings::default_of(id)))
+                .collect(),
+        }
+    }
+}
+
+impl EnvironmentSettings {
+    /// Returns whether the block includes a section by default.
+    pub fn is_enabled(&self, id: SectionId) -> bool {
+        let set = self.sections.get(&id).and_then(|section| section.enabled);
+        set.or(SectionSettings::default_of(id).enabled) == Some(true)
+    }
+
+    /// Returns the maximum size of a section body, in estimated tokens.
+    pub fn max_tokens(&self, id: SectionId) -> Option<u32> {
+        let set = self
+            .sections
+            .get(&id)
+            .and_then(|section| section.max_tokens);
+        set.or(SectionSettings::default_of(id).max_tokens)
+    }
 }
 
 /// Schema of `sections`. The derived schema accepts any key, but deserialization does
 /// not.
 fn sections_schema(generator: &mut SchemaGenerator) -> Schema {
-    let mut schema = <Option<BTreeMap<SectionId, SectionSettings>>>::json_schema(generator);
+    let mut schema = <BTreeMap<SectionId, SectionSettings>>::json_schema(generator);
     let keys = generator.subschema_for::<SectionId>().to_value();
     schema.insert("propertyNames".to_owned(), keys);
     schema
@@ -125,13 +151,21 @@ pub enum OutsideFiles {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SectionSettings {
     /// Whether to include the section.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// Maximum size of the section body, in estimated tokens. The body is cut at a line
     /// boundary. The heading and the closing line that counts omitted entries are not
     /// included in the limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+}
+
+impl SectionSettings {
+    fn default_of(id: SectionId) -> Self {
+        let is_diagnostics = id == SectionId::Diagnostics;
+        Self {
+            enabled: Some(!is_diagnostics),
+            max_tokens: is_diagnostics.then_some(DIAGNOSTICS_TOKENS),
+        }
+    }
 }
 
 /// File access of agents.
@@ -140,29 +174,19 @@ pub struct SectionSettings {
 pub struct AccessSettings {
     /// Whether agents may read files that usually contain secrets, such as `.env` and
     /// private keys. A line in `.clineignore` allows single ones: `!.env`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = Secrets::default()))]
-    pub secrets: Option<Secrets>,
+    pub secrets: Secrets,
     /// Whether agents may read files outside every workspace folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = OutsideWorkspace::default()))]
-    pub outside_workspace: Option<OutsideWorkspace>,
+    pub outside_workspace: OutsideWorkspace,
     /// Whether agents may run commands that read whole folders, such as `grep -r` and
     /// `tar`, on folders with denied files that the command does not exclude.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = RecursiveReaders::default()))]
-    pub recursive_readers: Option<RecursiveReaders>,
+    pub recursive_readers: RecursiveReaders,
     /// Whether a prompt may mention a denied file with `@`. Agents add the content of mentioned
     /// files to the prompt themselves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = Mentions::default()))]
-    pub mentions: Option<Mentions>,
+    pub mentions: Mentions,
     /// First words of commands that `sightline exec` runs with all files, such as `npm run dev`. An
     /// entry holds only for a line with one simple command, without quotes. Only in the settings of the user,
     /// not of a project.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = Vec::<String>::new()))]
-    pub visible_to: Option<Vec<String>>,
+    pub visible_to: Vec<String>,
 }
 
 /// Whether a prompt may mention a denied file.
@@ -214,16 +238,12 @@ pub enum OutsideWorkspace {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConversationSettings {
     /// Rules for truncating conversations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = ConversationProfile::default()))]
-    pub profile: Option<ConversationProfile>,
+    pub profile: ConversationProfile,
     /// Notices that replace removed text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notices: Option<NoticeSettings>,
+    pub notices: NoticeSettings,
     /// Context windows by model id, for unknown models or to correct the built-in
     /// table. The context window in a request takes precedence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub models: Option<BTreeMap<String, ModelSettings>>,
+    pub models: BTreeMap<String, ModelSettings>,
 }
 
 /// Context window of a model.
@@ -231,11 +251,9 @@ pub struct ConversationSettings {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelSettings {
     /// Size of the context window, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Number of tokens that may be used before truncation starts. Derived from the
     /// context window if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usable_tokens: Option<u64>,
 }
 
@@ -255,13 +273,10 @@ pub enum ConversationProfile {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct NoticeSettings {
     /// Notice that replaces an older read of a file that was read again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_file_read: Option<String>,
     /// Notice inserted into an assistant message when messages are left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub truncation: Option<String>,
     /// Result inserted for a tool call that has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_tool_result: Option<String>,
 }
 
@@ -271,88 +286,119 @@ pub struct NoticeSettings {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskSettings {
     /// Delete tasks that were not updated for this many days.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age_days: Option<u32>,
     /// Maximum number of tasks to keep.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_count: Option<u32>,
     /// Maximum total size of tasks to keep, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }
 
 /// Workspace checkpoints.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointSettings {
     /// Maximum file size, in bytes. Larger files are skipped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = 20_971_520))]
-    pub max_file_size: Option<u64>,
+    pub max_file_size: u64,
     /// Names of folders to skip, in addition to ignored paths.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = ["node_modules", ".venv", "__pycache__"]))]
-    pub exclude: Option<Vec<String>>,
+    #[serde(deserialize_with = "folder_names")]
+    pub exclude: Vec<String>,
     /// Number of files above which the first checkpoint must be confirmed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = 500_000))]
-    pub max_files: Option<u64>,
+    pub max_files: u64,
     /// Total size, in bytes, above which the first checkpoint must be confirmed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = 10_737_418_240_u64))]
-    pub max_total_size: Option<u64>,
+    pub max_total_size: u64,
     /// Number of automatic checkpoints to keep per workspace folder. A few more are kept
     /// until the oldest are removed together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = 200))]
-    pub keep_automatic: Option<u32>,
+    pub keep_automatic: u32,
+}
+
+impl Default for CheckpointSettings {
+    fn default() -> Self {
+        Self {
+            max_file_size: 20 * 1024 * 1024,
+            exclude: ["node_modules", ".venv", "__pycache__"]
+                .map(str::to_owned)
+                .into(),
+            max_files: 500_000,
+            max_total_size: 10 * 1024 * 1024 * 1024,
+            keep_automatic: 200,
+        }
+    }
+}
+
+/// Deserializes names of folders.
+fn folder_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<FolderName>::deserialize(deserializer)?;
+    Ok(names.into_iter().map(|name| name.0).collect())
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct FolderName(String);
+
+impl TryFrom<String> for FolderName {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        // People write `target/` in ignore files.
+        let bare = name.strip_suffix('/').unwrap_or(&name);
+        if bare.is_empty() || bare == "." || bare == ".." || bare.contains(['/', '\0']) {
+            return Err("must contain folder names, not paths");
+        }
+        Ok(Self(bare.to_owned()))
+    }
 }
 
 /// Diagnostics in open documents.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct DiagnosticSettings {
     /// Report mistakes in `.clineignore` and rules that match no file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = true))]
-    pub rules: Option<bool>,
+    pub rules: bool,
     /// Report open files that changed since the last checkpoint, as a hint on the first
     /// line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = false))]
-    pub changed_files: Option<bool>,
+    pub changed_files: bool,
+}
+
+impl Default for DiagnosticSettings {
+    fn default() -> Self {
+        Self {
+            rules: true,
+            changed_files: false,
+        }
+    }
 }
 
 /// IDE protocols of coding agents. A bridge sends the focused file and the selection to every agent
 /// that runs in a workspace folder. Files that agents may not see are never sent.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct BridgeSettings {
     /// Serve Claude Code and opencode: a WebSocket on loopback, and a lock file in `~/.claude/ide`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = false))]
-    pub claude_ide: Option<bool>,
+    pub claude_ide: bool,
     /// Serve gemini-cli and Qwen Code: HTTP on loopback, and files in the temporary folder and in
     /// `~/.qwen/ide`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = false))]
-    pub gemini_ide: Option<bool>,
+    pub gemini_ide: bool,
     /// Serve Copilot CLI: a local socket, and a lock file in `~/.copilot/ide`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = false))]
-    pub copilot_ide: Option<bool>,
+    pub copilot_ide: bool,
     /// Serve `/ide` of Codex: a local socket in the temporary folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = false))]
-    pub codex_ide: Option<bool>,
+    pub codex_ide: bool,
     /// Send selected text, not only the file and the position.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = true))]
-    pub selection: Option<bool>,
+    pub selection: bool,
     /// Send nothing until it is false again. Agents stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = false))]
-    pub pause: Option<bool>,
+    pub pause: bool,
+}
+
+impl Default for BridgeSettings {
+    fn default() -> Self {
+        Self {
+            claude_ide: false,
+            gemini_ide: false,
+            copilot_ide: false,
+            codex_ide: false,
+            selection: true,
+            pause: false,
+        }
+    }
 }
 
 /// Log of the server.
@@ -360,12 +406,10 @@ pub struct BridgeSettings {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogSettings {
     /// Log level.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = LogLevel::default()))]
-    pub level: Option<LogLevel>,
+    pub level: LogLevel,
     /// Log file. Defaults to standard error. Read only at startup.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
+    #[serde(deserialize_with = "absolute_path")]
+    pub file: Option<PathBuf>,
 }
 
 /// Log level.

@@ -10,11 +10,11 @@ use std::{
 };
 
 use sightline_checkpoint::{
-    Checkpoints, Filter, Job, Oid, Request, Settings,
+    Checkpoints, Filter, Job, Oid, Request,
     error::Error,
     restore::{Options, RestoreTarget},
 };
-use sightline_protocol::settings::Secrets;
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_testing::files::{Files, read, write};
 use sightline_workspace::{
     access::Access,
@@ -96,7 +96,7 @@ impl Store {
         act(&Job {
             view: &view,
             root: 0,
-            settings: &Settings::default(),
+            settings: &CheckpointSettings::default(),
             cancel: &Cancel::default(),
             progress: &|_| {},
         })

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use sightline_protocol::error::ErrorKind;
+use sightline_protocol::{error::ErrorKind, settings::CheckpointSettings};
 use sightline_workspace::{
     cancel::Cancel,
     path::{AbsPath, Root},
@@ -17,7 +17,7 @@ use super::MAX_SKIPPED;
 use crate::{
     checkpoints::Checkpoints,
     create::Request,
-    job::{Job, Settings},
+    job::Job,
     list::Filter,
     metadata::{CheckpointMetadata, Counts},
     prune::Keep,
@@ -121,9 +121,9 @@ fn a_truncated_list_of_skipped_files_prevents_deletions() {
     for name in &names {
         write(&scratch, name, "too large");
     }
-    let few_bytes = Settings {
+    let few_bytes = CheckpointSettings {
         max_file_size: 3,
-        ..Settings::default()
+        ..CheckpointSettings::default()
     };
     let cancel = Cancel::default();
     let request = Request::default();
@@ -171,7 +171,7 @@ fn limits_are_inclusive() {
     let scratch = Scratch::new();
     write(&scratch, "a", "four");
     write(&scratch, "b", "fives");
-    let create = |settings: Settings| {
+    let create = |settings: CheckpointSettings| {
         let request = Request::default();
         scratch.job(&Cancel::default(), |job| {
             let job = Job {
@@ -181,16 +181,16 @@ fn limits_are_inclusive() {
             scratch.checkpoints.create(&job, &request, None)
         })
     };
-    let allowed = |max_files, max_total_size| Settings {
+    let allowed = |max_files, max_total_size| CheckpointSettings {
         max_files,
         max_total_size,
-        ..Settings::default()
+        ..CheckpointSettings::default()
     };
     for (files, bytes) in [(1, 9), (2, 8)] {
         let refused = create(allowed(files, bytes)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::TooLarge);
     }
-    let settings = Settings {
+    let settings = CheckpointSettings {
         max_file_size: 4,
         ..allowed(2, 9)
     };

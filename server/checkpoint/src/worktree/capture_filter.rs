@@ -19,15 +19,15 @@ use sightline_workspace::{
 use twox_hash::XxHash3_128;
 
 use super::snapshot::{self, ExclusionReason, FolderRules};
-use crate::job::Settings;
 use repository_data::OwnRepository;
+use sightline_protocol::settings::CheckpointSettings;
 
 /// The rules that apply to the whole work tree, without the ignore files in its folders.
 #[derive(Debug)]
 pub(crate) struct CaptureFilter<'a> {
     view: &'a AccessView,
     root: usize,
-    settings: &'a Settings,
+    settings: &'a CheckpointSettings,
     /// Path of the root, without links.
     base: PathBuf,
     /// Ignore files above the root.
@@ -53,7 +53,7 @@ impl<'a> CaptureFilter<'a> {
     pub(crate) fn new(
         view: &'a AccessView,
         root: usize,
-        settings: &'a Settings,
+        settings: &'a CheckpointSettings,
         base: &Path,
         data: Option<&Path>,
     ) -> Self {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use sightline_protocol::settings::Secrets;
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -24,7 +24,7 @@ use super::{
     snapshot::{File, Folder, Node, Parts, Stamp},
 };
 use crate::{
-    job::{Job, Settings},
+    job::Job,
     named_path::NamedPath,
     store::object::{Kind, Oid, name_of},
 };
@@ -34,7 +34,7 @@ struct Tree {
     _scratch: TempDir,
     ws: PathBuf,
     access: Access,
-    settings: Settings,
+    settings: CheckpointSettings,
 }
 
 impl Tree {
@@ -47,7 +47,7 @@ impl Tree {
         Self {
             _scratch: scratch,
             access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow),
-            settings: Settings::default(),
+            settings: CheckpointSettings::default(),
             ws,
         }
     }

@@ -10,10 +10,8 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use sightline_checkpoint::{
-    ChangeSource, Checkpoint, Checkpoints, Job, Request, Settings, error::Error,
-};
-use sightline_protocol::settings::Secrets;
+use sightline_checkpoint::{ChangeSource, Checkpoint, Checkpoints, Job, Request, error::Error};
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_workspace::{
     access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
     cancel::Cancel,
@@ -27,7 +25,7 @@ pub(crate) struct Bench {
     _parent: TempDir,
     pub(crate) parent: PathBuf,
     pub(crate) ws: PathBuf,
-    pub(crate) settings: Settings,
+    pub(crate) settings: CheckpointSettings,
     pub(crate) cancel: Cancel,
     pub(crate) checkpoints: Checkpoints,
     access: Access,
@@ -49,7 +47,7 @@ impl Bench {
         Self {
             checkpoints: Checkpoints::new(&storage, &root),
             access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow),
-            settings: Settings::default(),
+            settings: CheckpointSettings::default(),
             cancel: Cancel::default(),
             parent: path,
             ws,

@@ -9,12 +9,12 @@ use std::{
 };
 
 use sightline_checkpoint::{
-    Checkpoints, Filter, Job, Oid, Request, Settings, Side,
+    Checkpoints, Filter, Job, Oid, Request, Side,
     diff::{DiffOptions, FileDiff},
     error::Error,
     restore::{Action, Conflict, Options, Outcome, Preview, RestoreTarget, Restored},
 };
-use sightline_protocol::settings::Secrets;
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -29,7 +29,7 @@ pub(crate) struct Ground {
     base: PathBuf,
     pub(crate) root: PathBuf,
     pub(crate) checkpoints: Checkpoints,
-    pub(crate) settings: Settings,
+    pub(crate) settings: CheckpointSettings,
     /// Whether the built-in access rules apply.
     pub(crate) secrets: Secrets,
 }
@@ -55,7 +55,7 @@ impl Ground {
             base: base.to_path_buf(),
             checkpoints: Checkpoints::new(&storage, &workspace_root(&root)),
             root,
-            settings: Settings::default(),
+            settings: CheckpointSettings::default(),
             secrets: Secrets::Allow,
         }
     }

@@ -509,7 +509,7 @@ fn wire_parameters_and_result() {
 
 #[test]
 fn settings_override_single_notices() {
-    let notices = Notices::from(NoticeSettings {
+    let notices = Notices::from(&NoticeSettings {
         truncation: Some("mine".to_owned()),
         ..NoticeSettings::default()
     });

@@ -35,9 +35,9 @@ use std::{
 
 use parking_lot::Mutex;
 use sightline_agents::ide::view::EditorView;
-use sightline_protocol::editor::Range;
 #[cfg(not(unix))]
 use sightline_protocol::error::ErrorKind;
+use sightline_protocol::{editor::Range, settings::BridgeSettings};
 use sightline_workspace::access::AccessView;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
@@ -67,7 +67,7 @@ enum Protocol {
 
 impl Protocol {
     /// Returns the protocols that the settings ask for.
-    fn wanted(settings: settings::Bridges) -> Vec<Self> {
+    fn wanted(settings: BridgeSettings) -> Vec<Self> {
         let all = [
             (Self::Claude, settings.claude_ide),
             (Self::Gemini, settings.gemini_ide),

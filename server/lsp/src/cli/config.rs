@@ -9,18 +9,17 @@ use serde::Serialize;
 use serde_json::Value;
 use sightline_workspace::{escape, storage::Storage};
 
-use super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message};
+use super::{DONE, NEGATIVE, Workspace, offline, print, print_json, print_message};
 use crate::{
     error::Error,
     ipc,
     settings::{
-        Problem,
+        DEFAULTS, Problem,
         config_file::{self, ConfigFile, ConfigFiles},
         sources::{Origin, SettingsSources, Source},
+        values::all_leaves,
     },
 };
-
-const SCHEMA: &str = include_str!("../../../../schemas/settings.schema.json");
 
 /// The output of `sightline config --json`.
 #[derive(Serialize)]
@@ -96,7 +95,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         files: file_reports(sources.files()),
         problems: problems.into_iter().map(ProblemReport::new).collect(),
         running_servers: running.map_or(0, |storage| ipc::client::running(&storage, Some(&root))),
-        settings: settings(&sources, storage_dir.ok().as_deref())?,
+        settings: settings(&sources, storage_dir.ok().as_deref()),
     };
     if workspace.json {
         print_json(&report)?;
@@ -128,10 +127,22 @@ fn file_reports(files: &ConfigFiles) -> Vec<FileReport> {
 }
 
 /// Returns all settings in effect, sorted by key.
-fn settings(sources: &SettingsSources, storage_dir: Option<&Path>) -> Result<Vec<Setting>, Error> {
-    let schema: Value = serde_json::from_str(SCHEMA).map_err(internal)?;
-    let mut settings = BTreeMap::new();
-    add_defaults(&schema, &schema, String::new(), &mut settings);
+fn settings(sources: &SettingsSources, storage_dir: Option<&Path>) -> Vec<Setting> {
+    let defaults = all_leaves(&DEFAULTS).into_iter();
+    let mut settings: BTreeMap<String, Setting> = defaults
+        // Options of sections are listed if they are set.
+        .filter(|(key, _)| !key.starts_with("environment.sections."))
+        .map(|(key, value)| {
+            let setting = Setting {
+                file: None,
+                key: key.clone(),
+                line: None,
+                origin: Scope::Default,
+                value: value.clone(),
+            };
+            (key, setting)
+        })
+        .collect();
     if let (Some(dir), Some(setting)) = (storage_dir, settings.get_mut("storage.path")) {
         setting.value = Value::String(dir.to_string_lossy().into_owned());
     }
@@ -158,36 +169,7 @@ fn settings(sources: &SettingsSources, storage_dir: Option<&Path>) -> Result<Vec
         };
         settings.insert(key.clone(), setting);
     }
-    Ok(settings.into_values().collect())
-}
-
-/// Adds the settings of an object of the schema, with their defaults.
-fn add_defaults(
-    schema: &Value,
-    object: &Value,
-    path: String,
-    settings: &mut BTreeMap<String, Setting>,
-) {
-    let target = object.pointer("/allOf/0/$ref").or(object.get("$ref"));
-    let name = target
-        .and_then(Value::as_str)
-        .and_then(|name| name.rsplit('/').next());
-    let target = name.map_or(object, |name| &schema["definitions"][name]);
-    if let Some(fields) = target["properties"].as_object() {
-        for (key, field) in fields {
-            let dot = if path.is_empty() { "" } else { "." };
-            add_defaults(schema, field, format!("{path}{dot}{key}"), settings);
-        }
-    } else if !target["additionalProperties"].is_object() {
-        let setting = Setting {
-            file: None,
-            key: path.clone(),
-            line: None,
-            origin: Scope::Default,
-            value: object["default"].clone(),
-        };
-        settings.insert(path, setting);
-    }
+    settings.into_values().collect()
 }
 
 impl ProblemReport {

@@ -70,7 +70,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         storage(workspace.storage.as_deref()),
         servers(workspace.storage.as_deref(), &root),
         agents(root.path.as_path()),
-        rules(&root, settings.secrets),
+        rules(&root, settings.access.secrets),
         configuration(&files),
         hiding(),
         git(),

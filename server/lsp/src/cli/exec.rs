@@ -125,7 +125,7 @@ fn is_visible_to(session: &Snapshot, words: &[OsString]) -> bool {
         }
         words => words.iter().map(|word| word.to_str()).collect(),
     };
-    let entries = session.settings.visible_to.iter();
+    let entries = session.settings.access.visible_to.iter();
     let mut entries = entries.map(|entry| entry.split_whitespace().collect::<Vec<_>>());
     words.is_some_and(|words| entries.any(|entry| !entry.is_empty() && words.starts_with(&entry)))
 }

@@ -146,7 +146,8 @@ pub(super) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
         return Ok(absolute_path(named)?.as_path().to_owned());
     }
     config_file::user_settings()
-        .storage_path
+        .storage
+        .path
         .map_or_else(default_storage_dir, Ok)
 }
 

@@ -152,7 +152,7 @@ fn rule_problems(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Va
     let text = file.text.as_bytes();
     let effects = lint::effects(&file.folder, text, &context.cancel)?;
     let encoding = context.snapshot.client_info.encoding;
-    let denies_secrets = context.snapshot.settings.secrets == Secrets::Deny;
+    let denies_secrets = context.snapshot.settings.access.secrets == Secrets::Deny;
     let lines = lint::lines(&file.folder, text);
     let mut found = Vec::new();
     for (index, (line, written)) in lines.into_iter().zip(file.text.split('\n')).enumerate() {

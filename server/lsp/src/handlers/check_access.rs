@@ -43,9 +43,9 @@ pub(crate) fn run(
     }
     let view = context.view();
     let settings = &context.snapshot.settings;
-    let readers = settings.recursive_readers;
+    let readers = settings.access.recursive_readers;
     let mut paths = view.check_all(paths, &context.cancel)?;
-    if mentioned && settings.mentions == Mentions::Allow {
+    if mentioned && settings.access.mentions == Mentions::Allow {
         for path in &mut paths {
             path.access = AccessKind::Allowed;
             path.rule = None;

@@ -20,6 +20,7 @@ use super::tracking::shared::unsaved;
 use crate::{
     error::Error,
     request_context::{OnDelivered, RequestContext, Response},
+    settings::models,
 };
 
 /// Builds the block and marks its contents as delivered.
@@ -30,7 +31,9 @@ pub(crate) fn run(
     check_numbers(&params)?;
     let snapshot = &context.snapshot;
     let conversation = &snapshot.settings.conversation;
-    params.model = params.model.map(|model| conversation.model(&model));
+    params.model = params
+        .model
+        .map(|model| models::model(conversation, &model));
     let view = context.view();
     let tracker = match &params.task_id {
         Some(task) => Some(context.tracker(task)?),
@@ -57,7 +60,7 @@ pub(crate) fn run(
 
     let options = ListOptions {
         limit: params.max_files,
-        ignored: snapshot.settings.block.ignored_files,
+        ignored: snapshot.settings.environment.ignored_files,
         ..ListOptions::default()
     };
     let files = |cancel: &Cancel| -> Result<FileList, sightline_workspace::error::Error> {
@@ -73,7 +76,7 @@ pub(crate) fn run(
         .get_or_init(|| CliTools::detect(&std::env::var_os("PATH").unwrap_or_default()));
     let inputs = Inputs {
         params: &params,
-        settings: &snapshot.settings.block,
+        settings: &snapshot.settings.environment,
         host: &snapshot.client_info.host,
         editor: &snapshot.editor,
         access: &view,

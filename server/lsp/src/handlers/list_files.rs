@@ -37,7 +37,7 @@ pub(crate) fn run(
     let options = ListOptions {
         recursive: params.recursive,
         limit: params.limit,
-        ignored: context.snapshot.settings.block.ignored_files,
+        ignored: context.snapshot.settings.environment.ignored_files,
         ..ListOptions::default()
     };
     let progress = context.progress(params.work_done_token, "Listing files");

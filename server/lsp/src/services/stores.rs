@@ -44,7 +44,7 @@ impl Stores {
     }
 
     fn open(&self, settings: &Settings) -> Result<Opened, Error> {
-        let path = match &settings.storage_path {
+        let path = match &settings.storage.path {
             Some(path) => path.clone(),
             None => default_storage_dir()?,
         };

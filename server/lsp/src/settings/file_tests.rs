@@ -91,13 +91,16 @@ fn the_editor_precedes_the_project_and_the_project_the_user() {
     let (mut sources, settings, problems) = files.sources();
     assert_eq!(problems, [] as [&str; 0]);
     assert!(settings.notifications);
-    assert_eq!(settings.secrets, Secrets::Deny);
-    assert_eq!(settings.outside_workspace, OutsideWorkspace::Allow);
-    assert_eq!(settings.mentions, Mentions::Deny);
+    assert_eq!(settings.access.secrets, Secrets::Deny);
+    assert_eq!(settings.access.outside_workspace, OutsideWorkspace::Allow);
+    assert_eq!(settings.access.mentions, Mentions::Deny);
     assert_eq!(settings.checkpoints.exclude, ["target", "dist"]);
     assert_eq!(settings.checkpoints.max_file_size, 500);
     assert_eq!(settings.checkpoints.max_files, 9);
-    assert_eq!(settings.block.rule(SectionId::OpenTabs).max_tokens, Some(7));
+    assert_eq!(
+        settings.environment.max_tokens(SectionId::OpenTabs),
+        Some(7)
+    );
     let merged = sources.merged();
     let project = fs::canonicalize(files.dir.path())
         .unwrap()
@@ -116,7 +119,7 @@ fn the_editor_precedes_the_project_and_the_project_the_user() {
     }
     let of_editor = json!({ "access": { "secrets": "allow" }, "checkpoints.exclude": ["x"] });
     let (settings, _) = sources.update(Source::Configuration, &of_editor);
-    assert_eq!(settings.secrets, Secrets::Allow);
+    assert_eq!(settings.access.secrets, Secrets::Allow);
     assert_eq!(settings.checkpoints.exclude, ["x"]);
     let merged = sources.merged();
     assert_eq!(merged.origins["access.secrets"], Origin::Client);
@@ -163,12 +166,24 @@ fn defaults_are_strict() {
     let (settings, problems) = super::resolve(&values);
     assert_eq!(problems, []);
     let default = Settings::default();
-    assert_eq!(settings.secrets, default.secrets);
-    assert_eq!(settings.outside_workspace, default.outside_workspace);
-    assert_eq!(settings.recursive_readers, default.recursive_readers);
-    assert_eq!(settings.mentions, default.mentions);
-    assert_eq!(settings.block.ignored_files, default.block.ignored_files);
-    assert_eq!(settings.block.outside_files, default.block.outside_files);
+    assert_eq!(settings.access.secrets, default.access.secrets);
+    assert_eq!(
+        settings.access.outside_workspace,
+        default.access.outside_workspace
+    );
+    assert_eq!(
+        settings.access.recursive_readers,
+        default.access.recursive_readers
+    );
+    assert_eq!(settings.access.mentions, default.access.mentions);
+    assert_eq!(
+        settings.environment.ignored_files,
+        default.environment.ignored_files
+    );
+    assert_eq!(
+        settings.environment.outside_files,
+        default.environment.outside_files
+    );
 }
 
 #[test]
@@ -180,14 +195,14 @@ fn what_is_invalid_is_reported_with_its_line_and_left_out() {
         problems,
         [
             "config.toml:2 acess is unknown; did you mean `access`?",
-            "config.toml:8 hello is unknown",
             "config.toml:5 checkpoints.maxFile is unknown; did you mean `maxFiles`?",
+            "config.toml:8 hello is unknown",
             "config.toml:4 checkpoints.maxFiles invalid type: string \"many\", expected u64 (is \"many\")",
             ".sightline.toml:2 access.mentions has a value that is not allowed",
         ]
     );
     assert_eq!(settings.tasks.max_count, Some(3));
-    assert_eq!(settings.secrets, Secrets::Deny);
+    assert_eq!(settings.access.secrets, Secrets::Deny);
 }
 
 /// Problems of the file are shown to agents.
@@ -216,7 +231,7 @@ fn a_link_to_a_denied_file_shows_nothing_of_it() {
             !text.is_empty() && !text.contains("hunter2"),
             "{target}: {text}"
         );
-        assert_eq!(settings.secrets, Secrets::Deny);
+        assert_eq!(settings.access.secrets, Secrets::Deny);
     }
 }
 
@@ -230,10 +245,10 @@ fn a_file_that_cannot_be_used_denies() {
         "{problems:?}"
     );
     assert_eq!(
-        (settings.secrets, settings.mentions),
+        (settings.access.secrets, settings.access.mentions),
         (Secrets::Deny, Mentions::Deny)
     );
-    assert_eq!(settings.block.ignored_files, IgnoredFiles::Hide);
+    assert_eq!(settings.environment.ignored_files, IgnoredFiles::Hide);
 
     for (bad, why) in [
         (vec![b'#'; 300 * 1024], "has more than 262144 bytes"),
@@ -242,14 +257,14 @@ fn a_file_that_cannot_be_used_denies() {
         fs::write(files.dir.path().join("project").join(PROJECT_FILE), bad).unwrap();
         let (_, settings, problems) = files.sources();
         assert_eq!(problems, [format!(".sightline.toml:0  {why}")]);
-        assert_eq!(settings.secrets, Secrets::Deny);
+        assert_eq!(settings.access.secrets, Secrets::Deny);
     }
     // The user's own file: the defaults deny.
     fs::write(files.dir.path().join("config.toml"), "[access\n").unwrap();
     files.write(PROJECT_FILE, "");
     let (_, settings, problems) = files.sources();
     assert_eq!(problems.len(), 1, "{problems:?}");
-    assert_eq!(settings.secrets, Secrets::Deny);
+    assert_eq!(settings.access.secrets, Secrets::Deny);
 }
 
 #[cfg(unix)]
@@ -269,7 +284,7 @@ fn a_link_of_a_project_stays_in_it() {
         problems,
         [".sightline.toml:0  is a link to a file outside this folder"]
     );
-    assert_eq!(settings.secrets, Secrets::Deny);
+    assert_eq!(settings.access.secrets, Secrets::Deny);
 }
 
 #[test]
@@ -282,14 +297,14 @@ fn files_of_all_folders_above_and_of_all_roots_apply() {
     files.write(PROJECT_FILE, "access.secrets = \"deny\"\n");
     let mut sources = SettingsSources::default();
     let (settings, _) = sources.set_files(Arc::new(files.read(&["project/sub"])));
-    assert_eq!(settings.secrets, Secrets::Deny);
+    assert_eq!(settings.access.secrets, Secrets::Deny);
     let (settings, _) = sources.set_files(Arc::new(files.read(&["other"])));
-    assert_eq!(settings.secrets, Secrets::Allow);
+    assert_eq!(settings.access.secrets, Secrets::Allow);
     files.write("../other/.sightline.toml", "access.mentions = \"deny\"\n");
     let read = files.read(&["project", "other"]);
     let (settings, problems) = sources.set_files(Arc::new(read));
     assert_eq!(
-        (settings.secrets, settings.mentions),
+        (settings.access.secrets, settings.access.mentions),
         (Secrets::Deny, Mentions::Deny)
     );
     assert_eq!(problems, []);

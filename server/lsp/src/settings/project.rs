@@ -7,19 +7,18 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sightline_checkpoint as checkpoint;
-use sightline_protocol::environment::SectionId;
-use sightline_workspace::environment::BlockSettings;
+
+use super::{DEFAULTS, values::get};
 
 /// How a project may change a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ProjectRule {
     /// Only to this value.
     Only(Value),
-    /// To a smaller number. With the default, unless there is no limit by default.
-    AtMost(Option<u64>),
-    /// By more items. With the default.
-    Add(Vec<String>),
+    /// To a smaller number.
+    AtMost,
+    /// By more items.
+    Add,
 }
 
 /// Settings with one strict value.
@@ -38,52 +37,53 @@ impl ProjectRule {
         if let Some((_, strict)) = STRICT.iter().find(|(name, _)| *name == path) {
             return Some(Self::Only(json!(strict)));
         }
-        let default = checkpoint::Settings::default;
-        Some(match path {
-            "checkpoints.exclude" => Self::Add(default().exclude),
-            "checkpoints.maxFileSize" => Self::AtMost(Some(default().max_file_size)),
-            "checkpoints.maxFiles" => Self::AtMost(Some(default().max_files)),
-            "checkpoints.maxTotalSize" => Self::AtMost(Some(default().max_total_size)),
+        match path {
+            "checkpoints.exclude" => Some(Self::Add),
+            "checkpoints.maxFileSize" | "checkpoints.maxFiles" | "checkpoints.maxTotalSize" => {
+                Some(Self::AtMost)
+            }
             _ => {
                 let section = path.strip_prefix("environment.sections.")?;
-                let (section, option) = section.split_once('.')?;
-                let section: SectionId = serde_json::from_value(json!(section)).ok()?;
-                let default = BlockSettings::default().rule(section);
-                match option {
-                    "enabled" => Self::Only(json!(false)),
-                    "maxTokens" => Self::AtMost(default.max_tokens.map(|tokens| tokens as u64)),
-                    _ => return None,
+                get(&DEFAULTS, path)?;
+                match section.split_once('.')?.1 {
+                    "enabled" => Some(Self::Only(json!(false))),
+                    "maxTokens" => Some(Self::AtMost),
+                    _ => None,
                 }
             }
-        })
+        }
     }
 
-    /// Returns the value that replaces the current one. `None` if the current one is as strict.
-    pub(super) fn stricter(&self, current: Option<&Value>, wanted: &Value) -> Option<Value> {
-        let value = match self {
-            Self::Only(strict) => strict.clone(),
-            Self::AtMost(default) => {
-                let current = current.and_then(Value::as_u64).or(*default);
+    /// Returns the value of the setting `path` that replaces the current one. `None` if the current
+    /// one, or the default, is as strict.
+    pub(super) fn stricter(
+        &self,
+        path: &str,
+        current: Option<&Value>,
+        wanted: &Value,
+    ) -> Option<Value> {
+        let in_effect = current.or_else(|| get(&DEFAULTS, path));
+        match self {
+            Self::Only(strict) => (current != Some(strict)).then(|| strict.clone()),
+            Self::AtMost => {
+                let limit = in_effect.and_then(Value::as_u64);
                 let wanted = wanted.as_u64()?;
-                if current.is_some_and(|current| current <= wanted) {
-                    return None;
-                }
-                json!(wanted)
+                limit
+                    .is_none_or(|limit| limit > wanted)
+                    .then(|| json!(wanted))
             }
-            Self::Add(default) => {
-                let names = |value: &Value| serde_json::from_value::<Vec<String>>(value.clone());
-                let current = current.and_then(|value| names(value).ok());
-                let mut all = current.unwrap_or_else(|| default.clone());
-                let known: BTreeSet<String> = all.iter().cloned().collect();
-                let wanted = names(wanted).ok()?.into_iter();
-                all.extend(wanted.filter(|name| !known.contains(name)));
-                if all.len() == known.len() {
-                    return None;
-                }
-                json!(all)
+            Self::Add => {
+                let current = in_effect?.as_array()?;
+                let mut names: BTreeSet<&str> = current.iter().filter_map(Value::as_str).collect();
+                let more: Vec<Value> = wanted
+                    .as_array()?
+                    .iter()
+                    .filter(|name| name.as_str().is_some_and(|name| names.insert(name)))
+                    .cloned()
+                    .collect();
+                (!more.is_empty()).then(|| [current.as_slice(), &more].concat().into())
             }
-        };
-        (current != Some(&value)).then_some(value)
+        }
     }
 }
 

@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use super::{
     Problem, Settings,
     config_file::ConfigFiles,
-    format_value,
     project::ProjectRule,
     resolve,
     values::{expand_dotted_keys, get, leaves, merge, set},
@@ -76,6 +75,9 @@ impl SettingsSources {
         {
             merge(&mut layer, prefixed);
         }
+        if layer.as_array().is_some_and(Vec::is_empty) {
+            layer = Value::Object(Map::new());
+        }
         let mut problems = Vec::new();
         match (source, layer) {
             (_, Value::Null) => {}
@@ -88,12 +90,9 @@ impl SettingsSources {
                 self.did_change = Value::Null;
             }
             (Source::DidChange, layer @ Value::Object(_)) => self.did_change = layer,
-            (_, other) => problems.push(Problem {
-                path: "sightline".to_owned(),
-                message: format!("must be an object (is {})", format_value(&other)),
-                file: None,
-                line: None,
-            }),
+            (_, other) => {
+                problems.push(Problem::of_value("sightline", "must be an object", &other));
+            }
         }
         self.resolve(problems)
     }
@@ -145,7 +144,7 @@ fn merge_sources(files: &ConfigFiles, client: &[&Value]) -> Merged {
             let Some(rule) = ProjectRule::of(&path) else {
                 continue;
             };
-            if let Some(stricter) = rule.stricter(merged.at(&path), value) {
+            if let Some(stricter) = rule.stricter(&path, merged.at(&path), value) {
                 set(&mut merged.values, &path, stricter);
                 let origin = Origin::Project(project.path.clone());
                 merged.origins.insert(path, origin);

@@ -1,7 +1,10 @@
 //! Tests of the settings.
 
 use serde_json::json;
-use sightline_protocol::settings::IgnoredFiles;
+use sightline_protocol::{
+    environment::SectionId,
+    settings::{CheckpointSettings, IgnoredFiles, OutsideWorkspace},
+};
 
 use super::{
     sources::{SettingsSources, Source},
@@ -13,7 +16,7 @@ fn an_invalid_value_is_reported_once_and_defaults() {
     let mut sources = SettingsSources::default();
     let wrong = json!({ "environment": { "ignoredFiles": "lok" }, "notifications": true });
     let (settings, problems) = sources.update(Source::InitializationOptions, &wrong);
-    assert_eq!(settings.block.ignored_files, IgnoredFiles::Hide);
+    assert_eq!(settings.environment.ignored_files, IgnoredFiles::Hide);
     assert!(settings.notifications);
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(problems[0].path, "environment.ignoredFiles");
@@ -34,7 +37,7 @@ fn later_sources_win_and_null_says_nothing() {
         &json!({ "sightline": { "notifications": false } }),
     );
     assert!(!settings.notifications);
-    assert_eq!(settings.outside_workspace, OutsideWorkspace::Allow);
+    assert_eq!(settings.access.outside_workspace, OutsideWorkspace::Allow);
     let (settings, _) = sources.update(Source::DidChange, &Value::Null);
     assert!(!settings.notifications);
 }
@@ -45,8 +48,11 @@ fn dotted_names_are_understood() {
         Source::Configuration,
         &json!({ "commands.showResults": true, "environment.sections.openTabs.maxTokens": 7 }),
     );
-    assert_eq!(settings.show_results, Some(true));
-    assert_eq!(settings.block.rule(SectionId::OpenTabs).max_tokens, Some(7));
+    assert_eq!(settings.commands.show_results, Some(true));
+    assert_eq!(
+        settings.environment.max_tokens(SectionId::OpenTabs),
+        Some(7)
+    );
     assert!(problems.is_empty(), "{problems:?}");
 }
 
@@ -60,12 +66,12 @@ fn an_empty_lua_table_is_an_empty_object() {
         json!({ "environment": [], "checkpoints": { "exclude": [] } }),
     ] {
         let (settings, problems) = sources.update(Source::DidChange, &empty);
-        assert_eq!(settings.outside_workspace, OutsideWorkspace::Allow);
+        assert_eq!(settings.access.outside_workspace, OutsideWorkspace::Allow);
         assert_eq!(problems, []);
     }
     for wrong in [json!({ "sightline": "loud" }), json!(["x"]), json!(7)] {
         let (settings, problems) = sources.update(Source::DidChange, &wrong);
-        assert_eq!(settings.outside_workspace, OutsideWorkspace::Allow);
+        assert_eq!(settings.access.outside_workspace, OutsideWorkspace::Allow);
         assert_eq!(problems.len(), 1, "{wrong}: {problems:?}");
     }
 }
@@ -103,8 +109,8 @@ fn misspelled_keys_are_reported_and_foreign_ones_ignored() {
         "hello": 1, "environmnt": {}, "access": { "zzz": 1 }, "log": 5
     }));
     let paths: Vec<&str> = problems.iter().map(|p| p.path.as_str()).collect();
-    assert_eq!(paths, ["environmnt", "access.zzz", "log"]);
-    assert!(problems[0].message.contains("environment"));
+    assert_eq!(paths, ["access.zzz", "environmnt", "log"]);
+    assert!(problems[1].message.contains("environment"));
 }
 
 /// Every setting of the schema, with its default or a value of its type.
@@ -148,6 +154,95 @@ fn every_wire_setting_is_known_here() {
     let full = example(&schema, &schema);
     assert!(full["access"]["mentions"].is_string(), "{full}");
     assert!(full["checkpoints"]["keepAutomatic"].is_u64(), "{full}");
-    serde_json::from_value::<wire::Settings>(full.clone()).unwrap();
+    serde_json::from_value::<Settings>(full.clone()).unwrap();
     assert_eq!(resolve(&full).1, []);
+}
+
+#[test]
+fn set_values_are_used_and_others_default() {
+    let (settings, problems) = resolve(&json!({ "checkpoints": { "maxFiles": 7 } }));
+    let default = CheckpointSettings::default();
+    assert_eq!(problems, []);
+    assert_eq!(settings.checkpoints.max_files, 7);
+    assert_eq!(settings.checkpoints.exclude, default.exclude);
+    let set = json!({ "checkpoints": { "exclude": [], "maxFileSize": "big" } });
+    let (settings, problems) = resolve(&set);
+    assert!(settings.checkpoints.exclude.is_empty());
+    assert_eq!(settings.checkpoints.max_file_size, default.max_file_size);
+    assert_eq!(problems.len(), 1);
+}
+
+#[test]
+fn folders_are_names_not_paths() {
+    let set = json!({ "checkpoints": { "exclude": ["target/", "a/b", ".."] } });
+    let (settings, problems) = resolve(&set);
+    assert_eq!(settings.checkpoints.exclude, ["target"]);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+}
+
+/// Each invalid item is reported with its value, and the rest of a setting remains. A value of the
+/// wrong shape is left out whole.
+#[test]
+fn an_invalid_value_changes_nothing_else() {
+    for (set, expected) in [
+        (
+            json!({ "checkpoints": { "exclude": [5, "ok", "a/b"] } }),
+            vec![
+                "`checkpoints.exclude` invalid type: integer `5`, expected a string (is 5)",
+                r#"`checkpoints.exclude` must contain folder names, not paths (is "a/b")"#,
+            ],
+        ),
+        (
+            json!({ "access": { "mentions": 1, "secrets": ["allow"], "visibleTo": "x" } }),
+            vec![
+                "`access.mentions` invalid type: integer `1`, expected string or map (is 1)",
+                "`access.secrets`",
+                "`access.visibleTo`",
+            ],
+        ),
+        (
+            json!({ "log": "debug", "environment": { "sections": true } }),
+            vec![
+                "`environment.sections` must be an object (is true)",
+                r#"`log` must be an object (is "debug")"#,
+            ],
+        ),
+        (
+            json!({ "log": { "file": "relative" }, "tasks": { "maxCount": -1 } }),
+            vec![
+                r#"`log.file` must be an absolute path (is "relative")"#,
+                "`tasks.maxCount` invalid value: integer `-1`, expected u32 (is -1)",
+            ],
+        ),
+        (
+            json!({ "access": { "visibleTo": [] }, "log": [], "conversation": { "models": null } }),
+            vec![],
+        ),
+    ] {
+        let given = SettingsSources::default().update(Source::Configuration, &set);
+        let (settings, problems) = given;
+        let found: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!(found.starts_with(expected), "{found}\n{expected}");
+        }
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        let mut expected = Settings::default();
+        if set["checkpoints"]["exclude"].is_array() {
+            expected.checkpoints.exclude = vec!["ok".to_owned()];
+        }
+        assert_eq!(settings, expected, "{set}");
+    }
+}
+
+#[test]
+fn many_invalid_items_are_left_out_together() {
+    let items: Vec<Value> = (0..200_000).map(Value::from).collect();
+    let set = json!({ "checkpoints": { "exclude": items, "maxFiles": 3 } });
+    let (settings, problems) = resolve(&set);
+    assert_eq!(settings.checkpoints.max_files, 3);
+    assert_eq!(
+        settings.checkpoints.exclude,
+        CheckpointSettings::default().exclude
+    );
+    assert_eq!(problems.len(), MAX_INVALID_ITEMS + 1);
 }

@@ -7,8 +7,7 @@ const MAX_DEPTH: usize = 4;
 /// Before the id of a model, which may contain dots.
 const MODELS: &str = "conversation.models.";
 
-/// Expands dotted keys: `{"a.b": 1}` becomes `{"a": {"b": 1}}`. `[]` becomes `{}`,
-/// because Lua encodes an empty table as an array.
+/// Expands dotted keys: `{"a.b": 1}` becomes `{"a": {"b": 1}}`.
 pub(super) fn expand_dotted_keys(value: &Value) -> Value {
     expand(value, 0)
 }
@@ -19,7 +18,6 @@ fn expand(value: &Value, depth: usize) -> Value {
             let mut result = Value::Object(Map::new());
             for (key, value) in fields {
                 let mut value = match key.rsplit('.').next() {
-                    Some("exclude") => value.clone(),
                     // Keys are model ids, which may contain dots.
                     Some("models") => expand(value, MAX_DEPTH),
                     _ => expand(value, depth + 1),
@@ -36,11 +34,12 @@ fn expand(value: &Value, depth: usize) -> Value {
             }
             result
         }
-        Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
         other => other.clone(),
     }
 }
 
+/// Adds the values of a layer. `null` adds nothing, nor does the empty array in place of an object,
+/// because Lua encodes an empty table as an array.
 pub(super) fn merge(base: &mut Value, layer: Value) {
     match (base, layer) {
         (Value::Object(base), Value::Object(layer)) => {
@@ -49,12 +48,20 @@ pub(super) fn merge(base: &mut Value, layer: Value) {
             }
         }
         (_, Value::Null) => {}
+        (Value::Object(_), Value::Array(items)) if items.is_empty() => {}
         (base, layer) => *base = layer,
     }
 }
 
-/// Returns all settings of an object, by dotted path.
+/// Returns the settings of an object that are set, by dotted path.
 pub(super) fn leaves(value: &Value) -> Vec<(String, &Value)> {
+    let mut found = all_leaves(value);
+    found.retain(|(_, value)| !value.is_null());
+    found
+}
+
+/// Returns all settings of an object, by dotted path.
+pub(crate) fn all_leaves(value: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     collect(value, String::new(), &mut found);
     found
@@ -67,7 +74,6 @@ fn collect<'a>(value: &'a Value, path: String, found: &mut Vec<(String, &'a Valu
                 collect(value, join(&path, key), found);
             }
         }
-        Value::Null => {}
         other => found.push((path, other)),
     }
 }

@@ -8,7 +8,6 @@
 //! There is one file per kind of section. `render` defines the layout, [`crate::escape`] escapes
 //! untrusted strings. Every path is checked by [`crate::access`].
 
-mod block_settings;
 mod cli_tools;
 mod context_usage;
 mod denied_names;
@@ -25,11 +24,11 @@ mod terminals;
 mod time;
 mod workspace;
 
-use sightline_protocol::environment::{
-    EnvironmentDetailsParams, EnvironmentDetailsResult, SectionId,
+use sightline_protocol::{
+    environment::{EnvironmentDetailsParams, EnvironmentDetailsResult, SectionId},
+    settings::EnvironmentSettings,
 };
 
-pub use block_settings::{BlockSettings, SectionRule};
 pub use cli_tools::CliTools;
 pub use denied_names::names_denied_file;
 pub use diagnostics::diagnostic_line;
@@ -47,7 +46,7 @@ pub struct Inputs<'a> {
     /// Request of the client.
     pub params: &'a EnvironmentDetailsParams,
     /// Which sections are shown, and their budgets.
-    pub settings: &'a BlockSettings,
+    pub settings: &'a EnvironmentSettings,
     /// Editor name from [`display_name`].
     pub host: &'a str,
     /// Editor state.
@@ -89,8 +88,7 @@ pub fn build(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Block, Error> {
         }
         let heading = heading(id, inputs);
         let draft = draft(id, inputs, cancel)?;
-        let finished =
-            render::render_section(id, &heading, &draft, inputs.settings.rule(id).max_tokens);
+        let finished = render::render_section(id, &heading, &draft, inputs.settings.max_tokens(id));
         let fingerprint = SectionFingerprint::new(id, heading, &draft, finished.section.as_ref());
         block.fingerprints.push(fingerprint);
         block.result.sections.extend(finished.section);
@@ -125,7 +123,7 @@ fn is_wanted(id: SectionId, inputs: &Inputs<'_>) -> bool {
     };
     // Diagnostics are off unless they are named.
     let named = id == SectionId::Diagnostics && asked && !is_default;
-    asked && possible && (named || inputs.settings.rule(id).enabled)
+    asked && possible && (named || inputs.settings.is_enabled(id))
 }
 
 fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {

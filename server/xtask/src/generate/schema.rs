@@ -168,6 +168,13 @@ fn tidy(schema: &mut Value, place: &str) -> Result<(), GenerateError> {
         Value::Object(map) => {
             number_format_to_bounds(map, place)?;
             optional_without_null(map);
+            // The default of an object is that of its fields, and `null` is none.
+            if map
+                .get("default")
+                .is_some_and(|default| default.is_null() || default.is_object())
+            {
+                map.remove("default");
+            }
             if may_be_null(map) {
                 return Err(GenerateError(format!(
                     "`{place}` may be null on the wire, which the protocol does not allow. Omit absent \

@@ -15,7 +15,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use sightline_protocol::settings::Secrets;
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -26,13 +26,8 @@ use tempfile::TempDir;
 
 use crate::restore::types::{Options, Recovered, RestoreTarget};
 use crate::{
-    checkpoints::Checkpoints,
-    create::Request,
-    diff::DiffOptions,
-    job::{Job, Settings},
-    list::Filter,
-    store::object::Oid,
-    tree_diff::Side,
+    checkpoints::Checkpoints, create::Request, diff::DiffOptions, job::Job, list::Filter,
+    store::object::Oid, tree_diff::Side,
 };
 
 /// Number of crash points that this process has passed.
@@ -120,7 +115,7 @@ impl Fixture {
         act(&Job {
             view: &view,
             root: 0,
-            settings: &Settings::default(),
+            settings: &CheckpointSettings::default(),
             cancel: &Cancel::default(),
             progress: &|_| {},
         })

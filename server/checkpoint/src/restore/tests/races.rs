@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf, sync::Once};
 
-use sightline_protocol::settings::Secrets;
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_workspace::{
     access::Access,
     cancel::Cancel,
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{
     checkpoints::Checkpoints,
     create::Request,
-    job::{Job, Progress, Settings},
+    job::{Job, Progress},
     store::object::{Mode, Oid},
     testing::{Folder, Scratch, TestFile},
 };
@@ -67,7 +67,7 @@ impl Fixture {
         act(&Job {
             view: &view,
             root: 0,
-            settings: &Settings::default(),
+            settings: &CheckpointSettings::default(),
             cancel: &Cancel::default(),
             progress,
         })

@@ -18,6 +18,7 @@ use crate::{
     error::Error,
     handlers::{conversation::shared::messages_to_send, read_file},
     request_context::RequestContext,
+    settings::models::context_window,
 };
 
 /// Returns the stored task to use, if no messages are given.
@@ -111,7 +112,7 @@ pub(super) fn with_conversation<T>(
                 Family::of_model(model.id())
             }),
             window: model.map_or(ContextWindow::with_size(DEFAULT_CONTEXT_WINDOW), |model| {
-                context.snapshot.settings.conversation.window(model)
+                context_window(&context.snapshot.settings.conversation, model)
             }),
             counter: &context.services.counter,
             calibration: stored.map_or(&default, |stored| &stored.calibration),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Number, value::RawValue};
 use sightline_conversation::{
-    self as conversation, TruncateAction, TruncateOutcome,
+    self as conversation, Notices, TruncateAction, TruncateOutcome,
     task::{Conversation, EntryMeta, EntryOrigin},
 };
 use sightline_protocol::{conversation::Message, task::MessageMeta};
@@ -67,7 +67,7 @@ pub(in crate::handlers) fn messages_to_send(
         action: TruncateAction::Apply,
         time: &Number::from(now_millis()),
         profile: settings.profile,
-        notices: &settings.notices,
+        notices: &Notices::from(&settings.notices),
     };
     Ok(conversation::truncate_scanned(
         request,

@@ -2,8 +2,8 @@
 
 use serde_json::{Number, value::RawValue};
 use sightline_conversation::{
-    self as conversation, ContextHistory, DeletedRange, Outline, TruncateAction, TruncateOutcome,
-    TruncateRequest,
+    self as conversation, ContextHistory, DeletedRange, Notices, Outline, TruncateAction,
+    TruncateOutcome, TruncateRequest,
     task::{CommitResult, TruncationState},
     tokens::Family,
 };
@@ -16,7 +16,7 @@ use sightline_protocol::{
 use sightline_workspace::{clock::now_millis, storage::TaskId};
 
 use super::shared::{entry_meta, owned, raw};
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::RequestContext, settings::models::context_window};
 
 /// Truncates a conversation, given or stored.
 pub(crate) fn run(
@@ -129,10 +129,10 @@ fn decide(
         messages,
         deleted_range,
         history,
-        action: TruncateAction::from_params(params, settings.window(&params.model)),
+        action: TruncateAction::from_params(params, context_window(settings, &params.model)),
         time: &time,
         profile: settings.profile,
-        notices: &settings.notices,
+        notices: &Notices::from(&settings.notices),
     };
     Ok(match outlines {
         Some(outlines) => conversation::truncate_scanned(request, outlines, &context.cancel)?,
@@ -158,7 +158,7 @@ fn token_change(
             action: TruncateAction::Apply,
             time: &Number::from(0),
             profile: settings.profile,
-            notices: &settings.notices,
+            notices: &Notices::from(&settings.notices),
         },
         &context.cancel,
     )?;

@@ -1,6 +1,9 @@
 //! `sightline/resumeTask`.
 
-use sightline_conversation::task::{ResumeOptions, TaskStore};
+use sightline_conversation::{
+    Notices,
+    task::{ResumeOptions, TaskStore},
+};
 use sightline_protocol::{
     conversation::Message,
     error::ErrorKind,
@@ -32,7 +35,7 @@ pub(crate) fn run(
         changed: &stale.changed,
         deleted: &stale.deleted,
         profile: settings.profile,
-        notices: &settings.notices,
+        notices: &Notices::from(&settings.notices),
     };
     let resumed = store.resume(&task, &how, &context.cancel)?;
     Ok(ResumeTaskResult {

@@ -21,9 +21,7 @@ use sightline_workspace::{
     access::{Access, AccessView, Origin},
     cancel::Cancel,
     editor::EditorState,
-    environment::{
-        Block, BlockSettings, CliTools, FileList, Inputs, ModifiedFile, Revisions, build,
-    },
+    environment::{Block, CliTools, FileList, Inputs, ModifiedFile, Revisions, build},
     error::Error,
     path::{AbsPath, Root, Roots},
 };
@@ -36,7 +34,7 @@ struct Fixture {
     editor: EditorState,
     modified: Vec<(String, bool)>,
     params: EnvironmentDetailsParams,
-    settings: BlockSettings,
+    settings: EnvironmentSettings,
     host: String,
     files: Box<dyn Fn() -> Result<FileList, Error>>,
     tools: CliTools,
@@ -56,7 +54,7 @@ impl Fixture {
                 time_zone: Some("Europe/Berlin".to_owned()),
                 ..EnvironmentDetailsParams::default()
             },
-            settings: BlockSettings::default(),
+            settings: EnvironmentSettings::default(),
             host: "Neovim".to_owned(),
             files: Box::new(|| {
                 Ok(FileList {
@@ -141,7 +139,7 @@ impl Fixture {
 
     fn settings(&mut self, json: &str) {
         let settings: EnvironmentSettings = serde_json::from_str(json).unwrap();
-        self.settings = BlockSettings::resolve(Some(&settings));
+        self.settings = settings;
     }
 
     fn view(&self) -> AccessView {

@@ -14,7 +14,7 @@ use sightline_workspace::{
     cancel::Cancel,
     document::Change,
     editor::EditorState,
-    environment::{BlockSettings, CliTools, FileList, Inputs, ModifiedFile, build, display_name},
+    environment::{CliTools, FileList, Inputs, ModifiedFile, build, display_name},
     path::{AbsPath, Root, Roots},
 };
 use tempfile::TempDir;
@@ -77,7 +77,7 @@ fn shown(
     uris: &[String],
     shells: &[Shell],
     list: &str,
-    settings: &BlockSettings,
+    settings: &EnvironmentSettings,
 ) -> String {
     let mut editor = EditorState::default();
     editor.set_tabs(
@@ -264,7 +264,6 @@ proptest! {
                 ..shell
             })
             .collect();
-        let settings = BlockSettings::resolve(Some(&settings));
         let text = shown(&view(root, "app"), "nvim", &uris, &shells, "", &settings).to_lowercase();
         for denied in DENIED {
             prop_assert!(!text.contains(denied), "{denied} in {text}");
@@ -294,7 +293,6 @@ proptest! {
             .collect();
         let settings: EnvironmentSettings =
             serde_json::from_str(r#"{"outsideFiles": "show"}"#).unwrap();
-        let settings = BlockSettings::resolve(Some(&settings));
         let list: String = list.chars().filter(|c| !c.is_control()).collect();
         let text = shown(&view(&root, &name), &host, &uris, &shells, &list, &settings);
         prop_assert!(text.starts_with("<environment_details>\n# "));
