@@ -44,6 +44,7 @@ mod hook;
 mod hook_attacks;
 mod hook_checkpoints;
 mod hook_context;
+mod hook_outside;
 mod hook_wiring;
 mod ipc;
 mod ipc_checkpoints;

@@ -253,11 +253,6 @@ impl PatternSet {
         too_large
     }
 
-    /// Returns whether the user wrote any of the rules.
-    pub(super) fn has_user_rules(&self) -> bool {
-        self.rules.len() > self.built_in
-    }
-
     /// Returns the lines of the user that lift built-in rules.
     pub(super) fn lifting(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter().filter(|rule| rule.is_lifting())

@@ -205,7 +205,7 @@ impl Access {
             scopes: scopes.into(),
             rule_files: rule_files.into(),
             outside: match self.secrets {
-                Secrets::Deny => secrets::rules().clone(),
+                Secrets::Deny => secrets::rules_outside().clone(),
                 Secrets::Allow => Rules::None,
             },
         };

@@ -98,7 +98,6 @@ pub(super) struct NestedRules {
     roots: Box<[Tree]>,
     /// All directories outside of the roots.
     outside: Tree,
-    is_any_found: AtomicBool,
 }
 
 /// The directories below a root.
@@ -121,20 +120,13 @@ impl NestedRules {
             root: Some(root),
             ..Tree::default()
         });
-        let is_any_found = AtomicBool::new(!kept.is_empty());
         Self {
             kept,
             now,
             known,
             roots: roots.collect(),
             outside: Tree::default(),
-            is_any_found,
         }
-    }
-
-    /// Returns whether any rule file was found so far.
-    pub(super) fn is_any_found(&self) -> bool {
-        self.is_any_found.load(Ordering::Relaxed)
     }
 
     /// Checks a path below a root. `is_dir` is called only if the result depends on it.
@@ -206,11 +198,6 @@ impl NestedRules {
         };
         let mut files = chain.rules.iter().flat_map(|scope| &scope.files);
         files.any(|file| file == path.as_path())
-    }
-
-    /// Returns whether any rules apply in a directory outside of the roots.
-    pub(super) fn has_rules_outside(&self, dir: &AbsPath) -> bool {
-        !self.chain(&self.outside, dir.as_path()).rules.is_empty()
     }
 
     /// Takes note of a directory below a root whose names were read and that has neither a rule file nor `.git`, which
@@ -298,7 +285,6 @@ impl NestedRules {
         let mut kept = self.kept.files.lock();
         let key = (base.to_path_buf(), folder.to_path_buf());
         let rules_of = |files: &RuleFiles| {
-            self.is_any_found.store(true, Ordering::Relaxed);
             Some(Arc::new(NestedScope {
                 base: AbsPath::new(base)?,
                 rules: files.rules().clone(),

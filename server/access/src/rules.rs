@@ -66,15 +66,9 @@ pub(super) enum Rules {
 }
 
 impl Rules {
-    /// Returns whether the user wrote any of these rules.
-    pub(super) fn are_of_user(&self) -> bool {
-        match self {
-            Self::None => false,
-            Self::Patterns(versions) => versions
-                .iter()
-                .any(|version| version.patterns.has_user_rules()),
-            Self::Broken(_) => true,
-        }
+    /// Returns whether there are rules.
+    pub(super) fn is_some(&self) -> bool {
+        !matches!(self, Self::None)
     }
 
     /// Returns the lines of all versions, or why everything is denied.

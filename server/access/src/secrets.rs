@@ -61,6 +61,29 @@ pub(super) fn rules() -> &'static Rules {
     &RULES
 }
 
+/// Folders of the operating system's packages, which are public.
+const SYSTEM_LINES: [&str; 4] = [
+    "!/usr/include/**",
+    "!/usr/lib/**",
+    "!/usr/share/**",
+    "!/nix/store/**",
+];
+
+/// Returns [`rules`] for paths outside of the roots, relative to the root of the file system.
+pub(super) fn rules_outside() -> &'static Rules {
+    static RULES: LazyLock<Rules> = LazyLock::new(|| {
+        let system = SYSTEM_LINES.iter().map(|text| RuleLine {
+            source: SOURCE.into(),
+            number: 0,
+            text: text.as_bytes(),
+            origin: Origin::Secret,
+        });
+        let lines = rule_lines().chain(system).chain(last_lines()).collect();
+        compile_lines(lines, |_| "cannot compile the built-in rules".to_owned())
+    });
+    &RULES
+}
+
 /// What the wildcards of a pattern can stand for, at least.
 const PROBES: [&str; 2] = ["", ".x"];
 /// Number of wildcards in a pattern that lifts built-in rules.

@@ -372,18 +372,10 @@ impl AccessView {
                 .is_some_and(|nested| nested.is_rule_file(root, rel))
     }
 
-    /// Returns whether the user wrote any of the rules that were found so far.
-    pub(super) fn has_user_rules(&self) -> bool {
-        self.nested
-            .as_ref()
-            .is_some_and(|nested| nested.is_any_found())
-            || self.scopes.iter().any(|scope| scope.rules.are_of_user())
-    }
-
-    /// Returns whether rules apply in a directory outside of the roots.
-    pub(super) fn has_rules_outside(&self, dir: &AbsPath) -> bool {
-        let nested = self.nested.as_ref();
-        nested.is_some_and(|nested| nested.has_rules_outside(dir))
+    /// Returns whether there are built-in rules, or rules of the roots or above them.
+    pub(super) fn has_rules(&self) -> bool {
+        let mut rules = self.scopes.iter().map(|scope| &scope.rules);
+        rules.any(Rules::is_some) || self.outside.is_some()
     }
 
     fn rules_above(&self, root: usize) -> Vec<(AbsPath, Rules)> {

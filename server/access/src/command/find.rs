@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::{
     expand::Field,
-    judge::{Fix, Judge},
+    judge::{DeniedName, Fix, Judge},
     programs::{Use, has},
-    tree::{Entry, Found, Search, Visit, search},
+    tree::{Entry, Search, Visit, search},
 };
 use crate::git_glob::{Case, Matcher, Subject, Syntax};
 
@@ -156,7 +156,7 @@ pub(super) fn find(
     action: &Action,
     folder: &Path,
     written: &str,
-) -> Found {
+) -> Vec<DeniedName> {
     let index = find
         .actions
         .iter()
@@ -180,7 +180,7 @@ pub(super) fn find(
     };
     let mut found = search(judge, &all, folder, written);
     if find.tests_at > 0 {
-        for name in &mut found.names {
+        for name in found.iter_mut().filter(|name| name.is_file()) {
             name.fix = Some(Fix {
                 at: find.tests_at,
                 opening: "",

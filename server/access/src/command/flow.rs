@@ -55,11 +55,7 @@ impl Checker<'_> {
                         fix: None,
                     });
                 }
-                let found = find::find(&mut self.judge, &find, action, place, root);
-                if !found.is_complete {
-                    self.refuse_incomplete("find", root);
-                }
-                names.extend(found.names);
+                names.extend(find::find(&mut self.judge, &find, action, place, root));
             }
             let names: Rc<[DeniedName]> = names.into();
             match action {
@@ -372,6 +368,11 @@ impl Checker<'_> {
                 None => state.enter(None),
             },
         }
+        let targets = state.dirs.iter();
+        let targets = targets
+            .flat_map(|dir| self.judge.link_targets(dir))
+            .collect();
+        state.add_dirs(targets);
     }
 }
 

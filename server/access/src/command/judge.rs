@@ -54,6 +54,28 @@ pub(super) struct DeniedName {
     pub(super) fix: Option<Fix>,
 }
 
+impl DeniedName {
+    /// A folder that cannot be searched for denied files.
+    pub(super) fn unsearched(path: &str, place: PathBuf) -> Self {
+        let reason = "which is too large to check for denied files; name smaller folders, or set access.recursiveReaders to \"allow\"";
+        Self {
+            path: path.to_owned(),
+            place,
+            is_dir: false,
+            denial: Denial {
+                reason: reason.to_owned(),
+                rule: None,
+            },
+            fix: None,
+        }
+    }
+
+    /// Returns whether this is a known file, not a folder that may contain denied files.
+    pub(super) fn is_file(&self) -> bool {
+        self.denial.rule.is_some()
+    }
+}
+
 /// Text that makes a command leave out a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fix {
@@ -121,6 +143,11 @@ impl<'a> Judge<'a> {
         self.is_exhausted
     }
 
+    /// Returns the time since the check began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// Denies the command because its check cannot be completed.
     pub(super) fn exhaust(&mut self) {
         if !self.is_exhausted {
@@ -156,20 +183,23 @@ impl<'a> Judge<'a> {
         } else {
             dirs.iter().map(|dir| dir.join(path)).collect()
         };
-        let linked: Vec<PathBuf> = places
-            .iter()
-            .filter_map(|place| AbsPath::new(place))
-            .flat_map(|place| {
-                let links = self.links.iter();
-                let below = links.filter_map(move |(name, target)| {
-                    let rest = place.as_path().strip_prefix(name).ok()?;
-                    Some(target.join(rest))
-                });
-                below.collect::<Vec<_>>()
-            })
-            .collect();
+        let linked = places.iter().flat_map(|place| self.link_targets(place));
+        let linked: Vec<PathBuf> = linked.collect();
         places.extend(linked);
         places
+    }
+
+    /// Returns what a path means by links that the command makes.
+    pub(super) fn link_targets(&self, place: &Path) -> Vec<PathBuf> {
+        let Some(place) = AbsPath::new(place).filter(|_| !self.links.is_empty()) else {
+            return Vec::new();
+        };
+        let links = self.links.iter();
+        let targets = links.filter_map(|(name, target)| {
+            let rest = place.as_path().strip_prefix(name).ok()?;
+            Some(target.join(rest))
+        });
+        targets.collect()
     }
 
     /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
@@ -188,7 +218,8 @@ impl<'a> Judge<'a> {
         denial
     }
 
-    fn denial_of(&self, path: &Path) -> Option<Denial> {
+    /// [`Self::denial`], without keeping the result.
+    pub(super) fn denial_of(&self, path: &Path) -> Option<Denial> {
         let folded = AbsPath::new(path)?;
         if let Verdict::Denied(denial) = self.view.check_absolute(&folded) {
             return Some(denial);
@@ -302,6 +333,8 @@ impl<'a> Judge<'a> {
                 };
                 if let Step::Name(name) = step {
                     let next = at.join(name);
+                    let targets = self.link_targets(&next).into_iter();
+                    todo.extend(targets.map(|target| (target, index + 1)));
                     // A pattern matches only existing files.
                     if index + 1 < steps.len() || next.symlink_metadata().is_ok() {
                         todo.push((next, index + 1));
@@ -331,14 +364,9 @@ impl<'a> Judge<'a> {
         dotglob: bool,
         todo: &mut Vec<(PathBuf, usize)>,
     ) {
-        let leads_to_root = |place: &AbsPath| {
-            let mut paths = self.view.scopes.iter().flat_map(|scope| &scope.paths);
-            let mut guarded = self.guarded.iter().flatten();
-            self.view.is_inside(place)
-                || guarded.any(|path| path.starts_with(place.as_path()))
-                || paths.any(|path| path.relative_to(place).is_some())
-        };
-        if !AbsPath::new(folder).is_some_and(|place| leads_to_root(&place)) {
+        // A guard protects known places.
+        let mut guarded = self.guarded.iter();
+        if guarded.any(|paths| !paths.iter().any(|path| path.starts_with(folder))) {
             return;
         }
         if matches!(step, Step::AnyDepth) {

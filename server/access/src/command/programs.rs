@@ -598,6 +598,8 @@ pub(super) fn filter_names(
             paths.iter().any(is_match)
         })
     };
-    let is_kept = |name: &&DeniedName| !is_literal(pattern) || matches(&name.path) != is_inverted;
+    let is_kept = |name: &&DeniedName| {
+        !name.is_file() || !is_literal(pattern) || matches(&name.path) != is_inverted
+    };
     names.iter().filter(is_kept).cloned().collect()
 }

@@ -403,11 +403,9 @@ impl Checker<'_> {
         for (place, written) in folders {
             let mut found =
                 tree::read_by_program(&mut self.judge, program, arguments, &place, &written);
-            found.names.iter_mut().for_each(|name| name.fix = fix);
-            if !found.is_complete {
-                self.refuse_incomplete(name, &written);
-            }
-            names.extend(found.names);
+            let files = found.iter_mut().filter(|name| name.is_file());
+            files.for_each(|name| name.fix = fix);
+            names.extend(found);
         }
         let names: Rc<[DeniedName]> = names.into();
         if !only_names {
@@ -415,14 +413,6 @@ impl Checker<'_> {
             return Rc::default();
         }
         names
-    }
-
-    pub(super) fn refuse_incomplete(&mut self, name: &str, folder: &str) {
-        self.is_fixable = false;
-        self.judge.refuse(
-            folder,
-            &format!("`{name}` would read all of `{folder}`, which is too large to check for denied files; read smaller folders, or set access.recursiveReaders to \"allow\""),
-        );
     }
 
     /// Returns the denied names that `ls` prints.
@@ -456,7 +446,7 @@ impl Checker<'_> {
                         fix: None,
                     });
                 } else if !arguments.is_set("-d --directory") {
-                    names.extend(tree::listed(&mut self.judge, arguments, &place, &path).names);
+                    names.extend(tree::listed(&mut self.judge, arguments, &place, &path));
                 }
             }
         }

@@ -4,9 +4,10 @@
 
 use std::{
     collections::VecDeque,
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use ignore::{
@@ -19,7 +20,7 @@ use super::{
     programs::{Arguments, Program, has},
 };
 use crate::{
-    Denial, Rules,
+    Denial,
     fs::dir::Dir,
     git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
     gitignore_stack::{self, IgnoreRules},
@@ -27,7 +28,9 @@ use crate::{
 };
 
 /// Maximum directory entries visited for one folder.
-const MAX_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 1_000_000;
+/// Maximum time of a command for searching. The rest is for judging what was found.
+const MAX_SEARCH_TIME: Duration = MAX_TIME.saturating_sub(Duration::from_millis(500));
 /// Maximum denied files that are found.
 const MAX_FOUND: usize = 100;
 
@@ -61,12 +64,6 @@ pub(super) struct Search<'a> {
     pub(super) visit: &'a dyn Fn(&Entry<'_>) -> Visit,
 }
 
-/// Denied files below a folder, and whether all of it was searched.
-pub(super) struct Found {
-    pub(super) names: Vec<DeniedName>,
-    pub(super) is_complete: bool,
-}
-
 /// Returns the denied files that a program with these arguments would read in a folder.
 pub(super) fn read_by_program(
     judge: &mut Judge<'_>,
@@ -74,7 +71,7 @@ pub(super) fn read_by_program(
     arguments: &Arguments,
     folder: &Path,
     written: &str,
-) -> Found {
+) -> Vec<DeniedName> {
     let filter = Filter::new(program, arguments, folder);
     let skips = program.has_field("skips");
     let extensions: Vec<&str> = arguments.values("-e --extension").collect();
@@ -111,7 +108,7 @@ pub(super) fn listed(
     arguments: &Arguments,
     folder: &Path,
     written: &str,
-) -> Found {
+) -> Vec<DeniedName> {
     let recurses = arguments.is_set("-R --recursive -T --tree");
     let shows_hidden = arguments.is_set("-a -A --all --almost-all");
     // `ls` prints names without the folder, `ls DIR/*` and `tree -f` with it.
@@ -133,47 +130,39 @@ pub(super) fn listed(
     )
 }
 
-/// Searches a folder.
+/// Searches a folder, inside or outside of the workspace. If that cannot be completed, the folder
+/// itself is among the denied names.
 pub(super) fn search(
     judge: &mut Judge<'_>,
     search: &Search<'_>,
     folder: &Path,
     written: &str,
-) -> Found {
-    let mut found = Found {
-        names: Vec::new(),
-        is_complete: true,
+) -> Vec<DeniedName> {
+    let mut found = Vec::new();
+    let target = judge.link_targets(folder).pop();
+    let folder = target.as_deref().unwrap_or(folder);
+    let Some(place) = fs::canonicalize(folder).ok().filter(|it| it.is_dir()) else {
+        return found;
     };
-    // Built-in rules alone must not make large folders unsearchable.
-    let has_user_rules = judge.view.has_user_rules();
-    let time = if has_user_rules {
-        MAX_TIME
-    } else {
-        MAX_TIME / 4
+    let first = Pending {
+        rules: if search.skips_ignored {
+            IgnoreRules::above(&place, &place)
+        } else {
+            IgnoreRules::default()
+        },
+        below_at: written.trim_end_matches('/').len() + 1,
+        place: place.clone(),
+        path: written.to_owned(),
+        depth: 1,
     };
     let mut walk = Walk {
         judge,
         search,
         entries_left: MAX_ENTRIES,
-        started: Instant::now(),
-        time,
-        queue: VecDeque::new(),
+        queue: VecDeque::from([first]),
     };
-    for (place, path) in starts(walk.judge, folder, written) {
-        walk.queue.push_back(Pending {
-            rules: if search.skips_ignored {
-                IgnoreRules::above(&place, &place)
-            } else {
-                IgnoreRules::default()
-            },
-            below_at: path.trim_end_matches('/').len() + 1,
-            place,
-            path,
-            depth: 1,
-        });
-    }
-    if !walk.run(&mut found.names) {
-        found.is_complete = !found.names.is_empty() || !has_user_rules;
+    if !walk.run(&mut found) && judge.view.has_rules() {
+        found.push(DeniedName::unsearched(written, place));
     }
     found
 }
@@ -192,8 +181,6 @@ struct Walk<'a, 'v> {
     judge: &'a mut Judge<'v>,
     search: &'a Search<'a>,
     entries_left: usize,
-    started: Instant,
-    time: Duration,
     queue: VecDeque<Pending>,
 }
 
@@ -201,7 +188,7 @@ impl Walk<'_, '_> {
     /// Returns whether everything was visited.
     fn run(&mut self, found: &mut Vec<DeniedName>) -> bool {
         while let Some(folder) = self.queue.pop_front() {
-            if self.started.elapsed() > self.time {
+            if self.judge.elapsed() > MAX_SEARCH_TIME {
                 return false;
             }
             let entries = fs::read_dir(&folder.place).into_iter().flatten().flatten();
@@ -224,21 +211,14 @@ impl Walk<'_, '_> {
         entries: &[fs::DirEntry],
         found: &mut Vec<DeniedName>,
     ) {
-        let holds = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
-        // These files may include entries that `.gitignore` ignores.
-        let has_other = [".ignore", ".rgignore", ".fdignore"].into_iter().any(holds);
-        let rules = if self.search.skips_ignored && !has_other {
-            let dir = Dir::open_no_symlinks(&folder.place).ok();
-            let text = dir
-                .filter(|_| holds(gitignore_stack::FILE_NAME))
-                .and_then(|dir| gitignore_stack::read_in(&dir));
-            folder.rules.enter(&folder.place, holds(".git"), text)
+        let names: Vec<OsString> = entries.iter().map(fs::DirEntry::file_name).collect();
+        let rules = if self.search.skips_ignored {
+            ignore_rules(folder, &names)
         } else {
             IgnoreRules::default()
         };
         let mut ignores = rules.within(&folder.place);
-        for entry in entries {
-            let name = entry.file_name();
+        for (entry, name) in entries.iter().zip(&names) {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
@@ -252,13 +232,13 @@ impl Walk<'_, '_> {
                 depth: folder.depth,
             });
             let is_hidden = self.search.skips_hidden && text.starts_with('.');
-            if (is_hidden || ignores.ignores(&name, is_dir)) && !visit.is_wanted {
+            if (is_hidden || ignores.ignores(name, is_dir)) && !visit.is_wanted {
                 continue;
             }
             if visit.uses && (!is_dir || self.search.with_folders) {
                 let place = entry.path();
                 let denial = if kind.is_symlink() {
-                    self.judge.denial(&place)
+                    self.judge.denial_of(&place)
                 } else {
                     AbsPath::new(&place)
                         .and_then(|place| self.judge.view.denial_of(&place, || is_dir))
@@ -287,35 +267,18 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Returns the folders to search: the given one, or the scopes with rules below it. Empty if it is
-/// not a folder.
-fn starts(judge: &Judge<'_>, folder: &Path, written: &str) -> Vec<(PathBuf, String)> {
-    let real = fs::canonicalize(folder)
-        .ok()
-        .and_then(|real| AbsPath::new(&real));
-    let Some(real) = real.filter(|real| real.as_path().is_dir()) else {
-        return Vec::new();
-    };
-    let with_rules = || {
-        let scopes = judge.view.scopes.iter();
-        // Rules may begin in any directory below a root.
-        scopes.filter(|scope| scope.is_root || !matches!(scope.rules, Rules::None))
-    };
-    if with_rules().any(|scope| scope.relative(&real).is_some())
-        || judge.view.has_rules_outside(&real)
-    {
-        return vec![(real.as_path().to_path_buf(), written.to_owned())];
+/// Returns the rules of `.gitignore` files in a folder with these entries. None if other files may
+/// include what they ignore.
+fn ignore_rules(folder: &Pending, names: &[OsString]) -> IgnoreRules {
+    let holds = |name: &str| names.iter().any(|known| known == name);
+    if [".ignore", ".rgignore", ".fdignore"].into_iter().any(holds) {
+        return IgnoreRules::default();
     }
-    let below = with_rules().filter_map(|scope| {
-        let rel = scope.real().relative_to(&real)?;
-        let path = format!(
-            "{}/{}",
-            written.trim_end_matches('/'),
-            rel.as_path().display()
-        );
-        Some((scope.real().as_path().to_path_buf(), path))
-    });
-    below.collect()
+    let dir = Dir::open_no_symlinks(&folder.place).ok();
+    let text = dir
+        .filter(|_| holds(gitignore_stack::FILE_NAME))
+        .and_then(|dir| gitignore_stack::read_in(&dir));
+    folder.rules.enter(&folder.place, holds(".git"), text)
 }
 
 /// How patterns match, and which of several matching ones decides.

@@ -21,6 +21,8 @@ use sightline_testing::git;
 const INNOCENT: &str = include_str!("commands/innocent.txt");
 const NAMED: &str = include_str!("commands/named.txt");
 const RECURSIVE: &str = include_str!("commands/recursive.txt");
+const OUTSIDE: &str = include_str!("commands/outside.txt");
+const OUTSIDE_INNOCENT: &str = include_str!("commands/outside_innocent.txt");
 
 /// Denied files, by built-in rules or by `private/`.
 const DENIED_FILES: &[&str] = &[
@@ -127,6 +129,7 @@ fn workspace(kind: Kind) -> Workspace {
     write_denied(&root, kind, "3");
     git::run(&root, &["stash", "-q"]);
     git::run(&root, &["stash", "apply", "-q"]);
+    write_outside(root.parent().unwrap());
     let roots = Roots::new(vec![Root::new(AbsPath::new(&root).unwrap(), None)]);
     Workspace {
         access: Access::new(Arc::new(roots), Vec::new(), Secrets::Deny),
@@ -135,9 +138,66 @@ fn workspace(kind: Kind) -> Workspace {
     }
 }
 
+/// Writes folders next to the workspace, with denied files by built-in rules and by rules in them.
+fn write_outside(parent: &Path) {
+    let secret = format!("key = \"{MARKER}\"\n");
+    let crate_dir = "home/.cargo/registry/src/index/serde-1.0.0";
+    for (path, text) in [
+        ("home/.aws/config", "region = x\n"),
+        ("home/.aws/credentials", &secret),
+        ("home/.cargo/config.toml", "[build]\n"),
+        ("home/.cargo/credentials.toml", &secret),
+        (&format!("{crate_dir}/Cargo.toml"), "version = \"1.0.0\"\n"),
+        (
+            &format!("{crate_dir}/src/lib.rs"),
+            "pub trait Serialize {}\n",
+        ),
+        (&format!("{crate_dir}/tests/key.pem"), "test key\n"),
+        (
+            "home/go/pkg/mod/example.com/lib@v1.0.0/a.go",
+            "func a() {}\n",
+        ),
+        (
+            "home/go/pkg/mod/example.com/lib@v1.0.0/test.key",
+            "test key\n",
+        ),
+        ("home/notes/todo.txt", "todo\n"),
+        ("lib/node_modules/tls/index.js", "module.exports = 1\n"),
+        ("lib/node_modules/tls/test/key.pem", "test key\n"),
+        (
+            "lib/venv/lib/python3.12/site-packages/key.pem",
+            "test key\n",
+        ),
+        ("log/a.txt", "error\n"),
+        ("log/b.txt", "ok\n"),
+        ("other/.env", &secret),
+        ("other/README.md", "# Other\n"),
+        ("other/src/a.ts", "export {}\n"),
+        ("shared/.clineignore", "hidden*\n"),
+        ("shared/hidden.txt", &secret),
+        ("shared/open.md", "open\n"),
+        ("shared/deep/.clineignore", "plan.md\n"),
+        ("shared/deep/plan.md", &secret),
+    ] {
+        write(parent, path, text);
+    }
+    let other = parent.join("other");
+    git::run(&other, &["init", "-q"]);
+    git::run(&other, &["add", "."]);
+    git::run(&other, &["commit", "-q", "-m", "first"]);
+}
+
 impl Workspace {
     fn check(&self, command: &str) -> CommandAccess {
         self.access.view().0.check_command(command)
+    }
+
+    /// Returns the commands of a list, with the folder `home` for `~`.
+    fn commands_outside(&self, list: &str) -> Vec<String> {
+        let home = self.root.parent().unwrap().join("home");
+        let home = home.to_str().unwrap();
+        let commands = commands(list).into_iter();
+        commands.map(|line| line.replace('~', home)).collect()
     }
 }
 
@@ -279,6 +339,22 @@ fn commands_that_read_folders_with_denied_files_are_denied() {
 }
 
 #[test]
+fn the_same_rules_hold_outside_of_the_workspace() {
+    for user_rules in [true, false] {
+        let workspace = workspace(Kind {
+            tracked: false,
+            user_rules,
+        });
+        let leaking = workspace.commands_outside(OUTSIDE);
+        let passed = passed(&workspace, &leaking);
+        assert_rate("outside passed", &passed, leaking.len(), 0);
+        let innocent = workspace.commands_outside(OUTSIDE_INNOCENT);
+        let refused = refused(&workspace, &innocent);
+        assert_rate("outside refused", &refused, innocent.len(), 0);
+    }
+}
+
+#[test]
 fn a_reason_names_the_file_and_the_rule() {
     let workspace = workspace(Kind {
         tracked: true,
@@ -303,6 +379,8 @@ fn commands_really_read() {
         ("named", NAMED),
         ("recursive", RECURSIVE),
         ("innocent", INNOCENT),
+        ("outside", OUTSIDE),
+        ("outside innocent", OUTSIDE_INNOCENT),
     ] {
         let mut reads = 0;
         let mut slowest = Duration::ZERO;
@@ -314,6 +392,8 @@ fn commands_really_read() {
                 tracked: name != "innocent",
                 user_rules: true,
             });
+            let home = workspace.root.parent().unwrap().join("home");
+            let command = &command.replace('~', home.to_str().unwrap());
             let start = Instant::now();
             let allowed = workspace.check(command).allowed;
             slowest = slowest.max(start.elapsed());

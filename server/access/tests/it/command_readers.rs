@@ -525,18 +525,13 @@ fn the_setting_allows_readers_but_not_denied_names() {
 }
 
 #[test]
-fn without_rules_no_directory_is_scanned() {
+fn without_rules_all_directories_may_be_read() {
     let parent = tempfile::tempdir().unwrap();
     fs::write(parent.path().join(".env"), "x").unwrap();
     let root = Root::new(AbsPath::new(parent.path()).unwrap(), None);
     let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     let view = access.view().0;
-    for command in [
-        "grep -r x .",
-        "grep -r x /",
-        "find / -exec cat {} +",
-        "git show",
-    ] {
+    for command in ["grep -r x .", "find . -exec cat {} +", "git show"] {
         assert!(view.check_command(command).allowed, "{command}");
     }
 }
@@ -577,4 +572,43 @@ fn links_to_denied_files_are_denied() {
             .denied("grep -R --exclude=link KEY src")
             .is_empty()
     );
+}
+
+/// A search that ends early has not found all denied files.
+#[test]
+fn a_folder_that_cannot_be_searched_completely_is_denied() {
+    let parent = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(parent.path()).unwrap().join("ws");
+    let many: Vec<String> = (0..150).map(|at| format!("{at}/.env")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|path| (path.as_str(), "x")).collect();
+    for folder in [root.clone(), root.join("../outside")] {
+        write(&folder, &many);
+    }
+    let roots = vec![Root::new(AbsPath::new(&root).unwrap(), None)];
+    let access = Access::new(Arc::new(Roots::new(roots)), Vec::new(), Secrets::Deny);
+    let view = access.view().0;
+    for folder in [".", "../outside"] {
+        for command in [
+            "grep -v env | xargs cat",
+            "grep -v env | xargs -n1 head",
+            "grep -v env > l; cat $(find D | grep -v env)",
+        ] {
+            let command = format!("find D | {command}").replace('D', folder);
+            let denied = view.check_command(&command).denied;
+            assert_eq!(denied.len(), 1, "{command}: {denied:?}");
+            assert!(
+                denied[0].reason.contains("too large to check") && denied[0].path == folder,
+                "{denied:?}"
+            );
+        }
+        for command in [
+            "find D | head",
+            "find D | wc -l",
+            "find D -name '*.rs' | xargs ls -l",
+            "ls -R D | grep env",
+        ] {
+            let command = command.replace('D', folder);
+            assert!(view.check_command(&command).allowed, "{command}");
+        }
+    }
 }
