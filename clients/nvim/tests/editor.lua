@@ -201,6 +201,13 @@ function Editor:ask(name, params)
   return self:wait('return _G.answer')
 end
 
+--- Returns the text of the block.
+function M.block(editor, params)
+  local fixed = { now = 1749308645000, timeZone = 'Europe/Berlin' }
+  local answer = editor:ask('environment_details', vim.tbl_extend('force', fixed, params or {}))
+  return answer.text or error(vim.inspect(answer))
+end
+
 --- Runs the command line of the user, without an editor. Returns what it prints.
 function Editor:run(...)
   local environment = { HOME = self.home, PATH = M.path, LANG = 'C.UTF-8' }
