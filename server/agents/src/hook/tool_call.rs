@@ -1,6 +1,8 @@
 //! What a tool call reads, writes and runs, by the names of its arguments. Any text that is an
 //! existing path counts too, because names differ between tools.
 
+mod collector;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
@@ -8,11 +10,12 @@ use serde_json::{Map, Value};
 use super::{
     ParseError,
     arguments::{self, Kind},
-    mutation, patches,
+    mutation,
     search::Search,
-    written_path::{MAX_PATH, MAX_TEXT, glob_command, quote, shortened},
+    written_path::{MAX_PATH, MAX_TEXT, glob_command},
 };
 use crate::{Agent, mcp};
+use collector::Collector;
 
 /// Maximum number of words of commands that are taken for names of files.
 const MAX_COMMAND_WORDS: usize = 64;
@@ -173,142 +176,6 @@ impl ToolCall {
     }
 }
 
-#[derive(Default)]
-struct Collector {
-    call: ToolCall,
-    /// The tool applies patches, and runs no commands.
-    is_patch: bool,
-    /// The tool writes to a terminal.
-    is_terminal: bool,
-    /// The tool runs code.
-    runs_code: bool,
-    /// The tool gives a text to the model.
-    is_skill: bool,
-    /// Length of an argument for paths that is too long to check, in bytes.
-    too_long: Option<usize>,
-}
-
-impl Collector {
-    /// Collects from an object that is the value of an argument of kind `above`.
-    fn add_fields(&mut self, above: Kind, fields: &Map<String, Value>) {
-        let named = |wanted| {
-            let mut fields = fields.iter();
-            fields.find_map(|(name, value)| (arguments::kind(name) == wanted).then_some(value))
-        };
-        if let (Some(Value::String(program)), Some(operands)) =
-            (named(Kind::Command), named(Kind::Operands))
-        {
-            let operands = match operands {
-                Value::Array(operands) => command_line(operands),
-                operands => plain(operands),
-            };
-            self.call
-                .commands
-                .push(format!("{program} {}", operands.unwrap_or_default()));
-        }
-        for (name, value) in fields {
-            self.possible_path(name, &['/', '.']);
-            let words = arguments::words(name);
-            let kind = match arguments::kind(name) {
-                Kind::Input if self.is_terminal => Kind::Command,
-                Kind::Input if self.runs_code => Kind::Code,
-                Kind::Operands if self.is_skill => Kind::Content,
-                // `files: [{ "name": PATH }]`
-                Kind::Other | Kind::Input => above,
-                kind => kind,
-            };
-            let is_list = words.last().is_some_and(|word| word.ends_with('s'));
-            self.add(kind, is_list, value);
-        }
-    }
-
-    fn add(&mut self, kind: Kind, is_list: bool, value: &Value) {
-        match value {
-            Value::Object(fields) => self.add_fields(kind, fields),
-            Value::Array(elements) => {
-                // The words of one command.
-                if kind == Kind::Command
-                    && !is_list
-                    && let Some(line) = command_line(elements)
-                {
-                    self.add_words(elements, line);
-                } else {
-                    for element in elements {
-                        self.add(kind, false, element);
-                    }
-                }
-            }
-            Value::String(text) => self.add_text(kind, text),
-            _ => {}
-        }
-    }
-
-    fn add_words(&mut self, words: &[Value], line: String) {
-        if let [Value::String(program), .., Value::String(patch)] = words
-            && program == "apply_patch"
-        {
-            self.call.paths.extend(patches::files(patch));
-            return;
-        }
-        self.call.commands.push(line);
-        // `bash -c TEXT`: the text is a command too.
-        if let [.., Value::String(flag), Value::String(script)] = words
-            && flag.starts_with('-')
-        {
-            self.add_text(Kind::Command, script);
-        }
-    }
-
-    fn add_text(&mut self, kind: Kind, text: &str) {
-        if text.is_empty() || kind == Kind::Excluded {
-            return;
-        }
-        if kind != Kind::Content || self.is_patch {
-            self.call.paths.extend(patches::files(text));
-            self.call.possible_paths.extend(patches::diff_files(text));
-        }
-        match kind {
-            Kind::Command if self.is_patch && text.trim_start().starts_with(patches::START) => {}
-            // `cat a{enter}`
-            Kind::Command => self.call.commands.push(text.replace("{enter}", "\n")),
-            Kind::Code => {
-                self.call.codes.push(text.to_owned());
-                self.possible_path(text, &['/', '.']);
-            }
-            Kind::Base => {
-                self.call.folders.push(text.to_owned());
-                self.possible_path(text, &['/', '.']);
-            }
-            Kind::Path | Kind::Folder => {
-                let text = &*shortened(text);
-                if text.len() > MAX_TEXT {
-                    self.too_long = Some(text.len());
-                }
-                // A list, if it has several lines.
-                if !is_remote(text) && !text.trim().contains('\n') {
-                    self.call.paths.push(text.to_owned());
-                }
-                if kind == Kind::Folder {
-                    self.call.folders.push(text.to_owned());
-                }
-                self.call.possible_paths.push(text.to_owned());
-            }
-            Kind::Setting => self.possible_path(text, &['/']),
-            // Single words are more often names of branches, issues or buttons.
-            Kind::Operands | Kind::Other | Kind::Input => self.possible_path(text, &['/', '.']),
-            Kind::Content | Kind::Excluded => {}
-        }
-    }
-
-    /// Adds a text that is a path only if it has one of these characters.
-    fn possible_path(&mut self, text: &str, signs: &[char]) {
-        let text = &*shortened(text);
-        if text.len() <= MAX_PATH && text.contains(signs) && !text.contains('\n') {
-            self.call.possible_paths.push(text.to_owned());
-        }
-    }
-}
-
 /// Returns arguments, which may be JSON text.
 fn parsed(arguments: &Value) -> Cow<'_, Value> {
     let text = arguments.as_str();
@@ -388,32 +255,6 @@ fn runs_code(tool: &str) -> bool {
     ]
     .iter()
     .any(|wanted| words.iter().any(|word| word == wanted))
-}
-
-/// Returns whether the text is a URL of another machine.
-fn is_remote(text: &str) -> bool {
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| {
-        !scheme.eq_ignore_ascii_case("file") && scheme.chars().all(|c| c.is_ascii_alphanumeric())
-    })
-}
-
-/// Returns the command line with these words. `None` if one of them is a list or an object.
-fn command_line(words: &[Value]) -> Option<String> {
-    let words: Option<Vec<String>> = words
-        .iter()
-        .map(|word| Some(quote(&plain(word)?)))
-        .collect();
-    Some(words?.join(" "))
-}
-
-/// Returns a value that is not a list or an object as text.
-fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(_) | Value::Object(_) => None,
-        value => Some(value.to_string()),
-    }
 }
 
 #[cfg(test)]
