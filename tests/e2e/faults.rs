@@ -156,7 +156,7 @@ fn calls(ground: &Ground) -> BTreeMap<&'static str, usize> {
     KINDS.iter().map(|kind| (*kind, most(kind))).collect()
 }
 
-fn has_strace() -> bool {
+pub(crate) fn has_strace() -> bool {
     let strace = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
         .output();

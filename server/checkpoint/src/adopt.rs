@@ -4,6 +4,7 @@
 use std::{
     ffi::OsStr,
     fs,
+    io::ErrorKind as Io,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +18,7 @@ use sightline_workspace::{
 
 use super::{
     checkpoints::Checkpoints,
-    store::{labels, lock, refs},
+    store::{labels, lock, object::Oid, refs},
 };
 use crate::error::Error;
 
@@ -26,6 +27,8 @@ use crate::error::Error;
 const MAX_HISTORY: usize = 50_000;
 
 const STORE: &str = "checkpoints.git";
+/// Suffix of the directory of a store whose checkpoints are all in another one.
+const ADOPTED: &str = ".adopted";
 const STATE: &str = "state";
 const RECORDS: &str = "restores";
 const JOURNAL: &str = "journal.json";
@@ -40,6 +43,10 @@ struct FolderRecord {
     /// First commit of the user's repository. Empty if its history is too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root_commit: Option<String>,
+    /// Name of a linked worktree, which has the first commit of its repository. Empty for the main one.
+    /// `None` if an older version recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worktree: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,13 +64,39 @@ impl FolderRecord {
         uri_to_path(&self.uri).ok().flatten()
     }
 
-    /// Returns whether both describe the same folder, at different places.
-    fn matches(&self, other: &Self) -> bool {
-        let known = |record: &Self| record.root_commit.clone().filter(|id| !id.is_empty());
-        match (known(self), known(other)) {
-            (Some(commit), Some(other)) => commit == other,
-            _ => self.inode.is_some() && self.inode == other.inode,
+    /// Returns whether the folder has left its path. The store of a path with another folder belongs to
+    /// that one, unless `here` is the folder of the record. A path that cannot be inspected may still lead
+    /// to it.
+    fn has_left(&self, here: Option<Inode>) -> bool {
+        let Some(path) = self.path() else {
+            return true;
+        };
+        match fs::symlink_metadata(path.as_path()) {
+            Ok(found) if found.is_dir() => {
+                here.is_some() && self.inode == here && self.inode != inode_of(&found)
+            }
+            Ok(_) => true,
+            Err(error) => matches!(error.kind(), Io::NotFound | Io::NotADirectory),
         }
+    }
+
+    /// Returns whether `here` is the same folder at another place: it was moved, or copied after
+    /// `newest`, the time of the last checkpoint, in seconds since the epoch. Other clones and worktrees
+    /// of the repository have the same first commit.
+    fn is_now(&self, here: &Self, newest: i64) -> bool {
+        if self.inode.is_some() && self.inode == here.inode {
+            return true;
+        }
+        let first_commit = self.root_commit.as_ref().filter(|id| !id.is_empty());
+        let worktrees = [&self.worktree, &here.worktree];
+        let created = here.inode.and_then(|inode| inode.created);
+        let is_newer = created.is_none_or(|created| {
+            i64::try_from(created / 1_000_000_000).is_ok_and(|created| created >= newest)
+        });
+        first_commit.is_some()
+            && first_commit == here.root_commit.as_ref()
+            && (worktrees.contains(&&None) || self.worktree == here.worktree)
+            && is_newer
     }
 }
 
@@ -87,14 +120,14 @@ impl Checkpoints {
             .other_stores()
             .filter(|dir| dir.join(STORE).is_dir())
             .filter_map(|dir| Some((read_record(&dir)?, dir)))
-            .filter(|(record, _)| record.path().is_some_and(|path| !path.as_path().is_dir()))
+            .filter(|(record, _)| record.has_left(self.inode()))
             .collect();
         if gone.is_empty() {
             return Vec::new();
         }
         let here = self.folder_record();
         gone.into_iter()
-            .filter(|(record, _)| record.matches(&here))
+            .filter(|(record, dir)| record.is_now(&here, newest(&dir.join(STORE))))
             .map(|(record, dir)| moved_store(dir, Some(&record)))
             .filter(|store| store.checkpoints > 0)
             .collect()
@@ -114,8 +147,11 @@ impl Checkpoints {
             Error::NotFound(format!("no store {} of another folder", named.display()))
         })?;
         let record = read_record(&dir);
-        let folder = record.as_ref().and_then(FolderRecord::path);
-        if let Some(folder) = folder.filter(|folder| folder.as_path().is_dir()) {
+        if let Some(record) = record
+            .as_ref()
+            .filter(|record| !record.has_left(self.inode()))
+            && let Some(folder) = record.path()
+        {
             return Err(Error::Conflict(format!(
                 "the store {} belongs to {}, which still exists; copy its checkpoints with `sightline checkpoint fetch {}`",
                 named.display(),
@@ -126,19 +162,20 @@ impl Checkpoints {
         Ok(moved_store(dir, record.as_ref()))
     }
 
-    /// Adds the checkpoints of another store to this one, and removes that store. If it is killed,
-    /// the other store is complete until all of it is here, and the next call continues.
+    /// Adds the checkpoints of another store to this one, and removes that store. If it is killed, this
+    /// store has none of them, or all. The next call continues.
     ///
     /// # Errors
     /// `busy`; `cancelled`; `storage`.
     pub fn adopt(&self, from: &MovedStore, cancel: &Cancel) -> Result<(), Error> {
-        let _theirs = lock::acquire(&self.storage, &from.dir.join(STATE), cancel)?;
+        let state = from.dir.join(STATE);
+        let _theirs = lock::acquire(&self.storage, &state, cancel)?;
         let _ours = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
         let store = from.dir.join(STORE);
         let ids = refs::ids(&store)?;
         cancel.commit()?;
-        link_objects(&store.join("objects"), &repository.dir().join("objects"))?;
+        link_files(&store.join("objects"), &repository.dir().join("objects"))?;
         *self.verified() = None;
         repository.odb().refresh();
         let mut all = labels::all(&store)?;
@@ -146,46 +183,41 @@ impl Checkpoints {
         if !all.is_empty() {
             labels::write_all(repository.dir(), &all)?;
         }
-        for id in ids {
-            if !refs::exists(repository.dir(), id)? {
-                refs::publish(repository.dir(), id)?;
-            }
+        let records = state.join(RECORDS);
+        if records.is_dir() {
+            link_files(&records, &self.state_dir().join(RECORDS))?;
         }
-        self.adopt_state(&from.dir.join(STATE))?;
-        self.record_folder();
-        fs::remove_dir_all(&from.dir)
-            .map_err(|error| failed("remove the adopted store", &from.dir, error))?;
-        Ok(())
-    }
-
-    /// Takes over what undos and an interrupted restore need.
-    fn adopt_state(&self, from: &Path) -> Result<(), Error> {
-        let rename = |from: &Path, to: &Path| -> Result<(), Error> {
-            fs::rename(from, to).map_err(|error| failed("move", from, error).into())
-        };
-        let (theirs, ours) = (from.join(RECORDS), self.state_dir().join(RECORDS));
-        if let Ok(entries) = fs::read_dir(&theirs) {
-            self.storage.make_dir(&ours)?;
-            for entry in entries.flatten() {
-                rename(&entry.path(), &ours.join(entry.file_name()))?;
-            }
-        }
-        let journal = from.join(JOURNAL);
+        refs::publish_all(repository.dir(), ids)?;
+        // Needs the refs. It is moved, because it must not be used twice.
+        let journal = state.join(JOURNAL);
         if journal.exists() && !self.has_journal() {
             rename(&journal, &self.state_dir().join(JOURNAL))?;
             sync_dir(&self.state_dir())?;
         }
+        self.record_folder();
+        self.remove_adopted();
+        let adopted = from.dir.with_file_name(format!("{}{ADOPTED}", from.name));
+        rename(&from.dir, &adopted)?;
+        fs::remove_dir_all(&adopted)
+            .map_err(|error| failed("remove the adopted store", &adopted, error))?;
         Ok(())
+    }
+
+    /// Removes stores that a killed process has adopted.
+    pub(super) fn remove_adopted(&self) {
+        for dir in self.projects().filter(|dir| is_adopted(dir)) {
+            let _ = fs::remove_dir_all(&dir);
+        }
     }
 
     /// Records the folder of the store if it is not recorded, or was replaced. Failures are ignored:
     /// the next maintenance tries again.
     pub(super) fn record_folder(&self) {
         let known = read_record(&self.project);
-        let inode = inode_of(self.work_tree());
-        let is_current = known
-            .as_ref()
-            .is_some_and(|known| known.inode == inode && known.root_commit.is_some());
+        let inode = self.inode();
+        let is_current = known.as_ref().is_some_and(|known| {
+            known.inode == inode && known.root_commit.is_some() && known.worktree.is_some()
+        });
         if is_current {
             return;
         }
@@ -197,24 +229,38 @@ impl Checkpoints {
         }
     }
 
+    fn inode(&self) -> Option<Inode> {
+        inode_of(&fs::metadata(self.work_tree()).ok()?)
+    }
+
     fn folder_record(&self) -> FolderRecord {
+        git::isolate();
+        let repository = git2::Repository::open(self.work_tree()).ok();
         FolderRecord {
             uri: self.root.canonical.to_uri(),
-            inode: inode_of(self.work_tree()),
-            root_commit: root_commit(self.work_tree()),
+            inode: self.inode(),
+            root_commit: repository.as_ref().and_then(root_commit),
+            worktree: repository.as_ref().map(worktree),
         }
     }
 
     /// Returns the directories of all other stores.
     fn other_stores(&self) -> impl Iterator<Item = PathBuf> {
+        let own = self.project.clone();
+        self.projects()
+            .filter(move |dir| *dir != own && !is_adopted(dir))
+    }
+
+    fn projects(&self) -> impl Iterator<Item = PathBuf> {
         let projects = self.project.parent().map(fs::read_dir);
         let entries = projects.and_then(Result::ok).into_iter().flatten();
-        let own = self.project.clone();
-        entries
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(move |dir| *dir != own)
+        entries.flatten().map(|entry| entry.path())
     }
+}
+
+fn is_adopted(dir: &Path) -> bool {
+    let name = dir.file_name().unwrap_or_default();
+    name.to_string_lossy().ends_with(ADOPTED)
 }
 
 fn moved_store(dir: PathBuf, record: Option<&FolderRecord>) -> MovedStore {
@@ -240,16 +286,15 @@ fn read_record(project: &Path) -> Option<FolderRecord> {
     serde_json::from_slice(&text).ok()
 }
 
-fn inode_of(folder: &Path) -> Option<Inode> {
+fn inode_of(folder: &fs::Metadata) -> Option<Inode> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(folder).ok()?;
-        let created = metadata.created().ok();
+        let created = folder.created().ok();
         let created = created.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
         Some(Inode {
-            device: metadata.dev(),
-            number: metadata.ino(),
+            device: folder.dev(),
+            number: folder.ino(),
             created: created.and_then(|age| u64::try_from(age.as_nanos()).ok()),
         })
     }
@@ -260,11 +305,9 @@ fn inode_of(folder: &Path) -> Option<Inode> {
     }
 }
 
-/// Returns the first commit of the repository of a folder, along first parents. `None` without a
-/// commit, empty if the history is too long.
-fn root_commit(folder: &Path) -> Option<String> {
-    git::isolate();
-    let repository = git2::Repository::open(folder).ok()?;
+/// Returns the first commit of a repository, along first parents. `None` without a commit, empty if the
+/// history is too long.
+fn root_commit(repository: &git2::Repository) -> Option<String> {
     let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
     for _ in 0..MAX_HISTORY {
         if commit.parent_count() == 0 {
@@ -275,8 +318,38 @@ fn root_commit(folder: &Path) -> Option<String> {
     Some(String::new())
 }
 
-/// Links the files of an object directory into another one, packs before their indexes.
-fn link_objects(from: &Path, to: &Path) -> Result<(), Error> {
+/// Returns the name of a linked worktree. Empty for the main one.
+fn worktree(repository: &git2::Repository) -> String {
+    let name = repository.path().file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
+    if repository.is_worktree() {
+        name.into_owned()
+    } else {
+        String::new()
+    }
+}
+
+/// Returns the time of the newest checkpoint of a store, in seconds since the epoch. 0 if none can be
+/// read.
+fn newest(store: &Path) -> i64 {
+    let times = || -> Option<i64> {
+        let repository = git2::Repository::open_bare(store).ok()?;
+        let ids = refs::ids(store).ok()?;
+        let time = |id: Oid| {
+            let id = git2::Oid::from_bytes(id.as_bytes()).ok()?;
+            Some(repository.find_commit(id).ok()?.time().seconds())
+        };
+        ids.into_iter().filter_map(time).max()
+    };
+    times().unwrap_or_default()
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::rename(from, to).map_err(|error| failed("move", from, error).into())
+}
+
+/// Links the files of a directory into another one, packs before their indexes.
+fn link_files(from: &Path, to: &Path) -> Result<(), Error> {
     atomic_file::make_dir(to)?;
     let entries = fs::read_dir(from).map_err(|error| failed("read", from, error))?;
     let mut entries = entries
@@ -293,7 +366,7 @@ fn link_objects(from: &Path, to: &Path) -> Result<(), Error> {
             .map_err(|error| failed("inspect", &source, error))?;
         let is_object = kind.is_file() && target.extension() != Some(OsStr::new("keep"));
         if kind.is_dir() {
-            link_objects(&source, &target)?;
+            link_files(&source, &target)?;
         } else if is_object && fs::symlink_metadata(&target).is_err() {
             fs::hard_link(&source, &target).map_err(|error| failed("link", &source, error))?;
         }

@@ -236,6 +236,7 @@ impl Checkpoints {
             gc::tidy(&repository, u64::MAX, cancel)?;
         }
         self.record_folder();
+        self.remove_adopted();
         // Not under the lock: the owner of the stat cache may be waiting for it.
         self.save_stat_cache()
     }

@@ -16,7 +16,7 @@ use std::{
 
 use sightline_workspace::{
     limits::MAX_STATE_FILE_BYTES,
-    storage::atomic_file::{failed, is_dir, open, read_foreign, read_text, sync_dir},
+    storage::atomic_file::{failed, is_dir, read_foreign, read_text, sync_dir},
     thread_pool::join,
 };
 use tempfile::NamedTempFile;
@@ -29,6 +29,9 @@ pub(crate) const PREFIX: &str = "refs/checkpoints/";
 /// Prefix of the refs of fetched commits that are not verified yet.
 pub(crate) const INCOMING: &str = "refs/incoming/";
 const PACKED: &str = "packed-refs";
+const PACKED_LOCK: &str = "packed-refs.lock";
+/// First line of `packed-refs`. git and libgit2 write other ones.
+const HEADER: &str = "# pack-refs with: sorted \n";
 /// Suffix of temporary files, which git does not list as refs.
 const UNFINISHED: &str = ".lock";
 /// Age at which git's lock file counts as abandoned.
@@ -210,6 +213,20 @@ pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
     Ok(folders.iter().try_for_each(|folder| sync_dir(folder))?)
 }
 
+/// Writes the refs of commits in one step.
+///
+/// # Errors
+/// `busy` while git writes `packed-refs`; `storage`.
+pub(crate) fn publish_all(dir: &Path, ids: impl IntoIterator<Item = Oid>) -> Result<(), Error> {
+    rewrite_packed(dir, |refs| {
+        for oid in ids {
+            let name = format!("{PREFIX}{oid}");
+            let lines = format!("{oid} {name}\n");
+            refs.insert(name, PackedRef { oid, lines });
+        }
+    })
+}
+
 /// Moves loose refs of checkpoints into `packed-refs` if there are more than `at_least`. Does
 /// nothing while git writes `packed-refs`.
 pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
@@ -217,14 +234,7 @@ pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
     if loose.len() <= at_least {
         return Ok(());
     }
-    let packed = rewrite_packed(dir, |refs| {
-        for (oid, _) in &loose {
-            let name = format!("{PREFIX}{oid}");
-            let lines = format!("{oid} {name}\n");
-            refs.insert(name, PackedRef { oid: *oid, lines });
-        }
-    });
-    match packed {
+    match publish_all(dir, loose.iter().map(|(oid, _)| *oid)) {
         Err(Error::Locked(_)) => return Ok(()),
         packed => packed?,
     }
@@ -244,33 +254,41 @@ pub(crate) fn sweep(dir: &Path) {
     }
 }
 
-/// Changes `packed-refs` under git's lock, because users may run git in the store.
+/// Changes `packed-refs` under git's lock, because users may run git in the store. The caller holds the
+/// store's lock, so a lock that the server wrote is of a killed process.
 fn rewrite_packed(
     dir: &Path,
     change: impl FnOnce(&mut BTreeMap<String, PackedRef>),
 ) -> Result<(), Error> {
-    let (path, lock) = (dir.join(PACKED), dir.join("packed-refs.lock"));
+    let (path, lock) = (dir.join(PACKED), dir.join(PACKED_LOCK));
     let written = fs::symlink_metadata(&lock).and_then(|found| found.modified());
-    if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) {
+    let is_old = || written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE));
+    if read_text(&lock).is_ok_and(|text| text.starts_with(HEADER)) || is_old() {
         let _ = fs::remove_file(&lock);
     }
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = open(&lock, &mut options).map_err(|error| match error.kind() {
+    let to_error = |error: io::Error| match error.kind() {
         Io::AlreadyExists => Error::Locked(format!(
             "another program is writing {}; try again, or remove {} if none is",
             path.display(),
             lock.display()
         )),
         _ => failed("lock", &lock, error).into(),
-    })?;
+    };
+    let unlocked = || {
+        let mut file = tempfile::Builder::new()
+            .suffix(UNFINISHED)
+            .tempfile_in(dir.join(PREFIX))?;
+        file.write_all(HEADER.as_bytes())?;
+        Ok(file)
+    };
+    let file = unlocked().map_err(to_error)?;
+    let locked = file.persist_noclobber(&lock);
+    let mut file = locked.map_err(|error| to_error(error.error))?;
     let write = || -> Result<(), Error> {
         let mut refs = packed_refs(dir)?;
         change(&mut refs);
         let lines: String = refs.into_values().map(|found| found.lines).collect();
-        file.write_all(format!("# pack-refs with: sorted \n{lines}").as_bytes())
+        file.write_all(lines.as_bytes())
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(&lock, &path))
             .map_err(|error| failed("write", &path, error).into())
