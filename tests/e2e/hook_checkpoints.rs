@@ -160,7 +160,7 @@ fn steps_are_grouped_by_session_and_numbered() {
     for wrong in ["#0", "#4", "#", "#x"] {
         let (code, _, error) = run(&workspace, &["checkpoint", "preview", wrong]);
         assert!(
-            code == 3 && error.contains("no checkpoint #"),
+            code == 3 && error.contains("no checkpoint matches \"#"),
             "{wrong} {error}"
         );
     }

@@ -104,7 +104,7 @@ impl Checkpoints {
         done.map_err(|error| {
             let is_pruned = |id: &&Oid| matches!(refs::exists(&self.git_dir(), **id), Ok(false));
             match ids.iter().find(is_pruned) {
-                Some(id) if error.kind() == ErrorKind::Storage => self.not_found(*id),
+                Some(id) if error.kind() == ErrorKind::Storage => Self::not_found(*id),
                 _ => error,
             }
         })

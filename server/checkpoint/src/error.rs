@@ -18,6 +18,16 @@ pub enum Error {
     /// The checkpoint does not exist.
     #[error("{0}")]
     NotFound(String),
+    /// A restore would change nothing at a path, because the checkpoint does not hold it.
+    #[error(
+        "cannot restore {path}: it is not in the checkpoint, and no checkpoint saves it now ({why}); it was left as it is"
+    )]
+    NotHeld {
+        /// The path.
+        path: RelPath,
+        /// Why it is not in the checkpoint.
+        why: String,
+    },
     /// The access rules cannot be used, so everything would be denied.
     #[error("{0}; checkpoints cannot be created, compared or restored until then")]
     RulesUnusable(String),
@@ -128,7 +138,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::InvalidParams(_) => ErrorKind::InvalidParams,
-            Self::NotFound(_) | Self::Scan { .. } => ErrorKind::NotFound,
+            Self::NotFound(_) | Self::NotHeld { .. } | Self::Scan { .. } => ErrorKind::NotFound,
             Self::RulesUnusable(_) => ErrorKind::AccessDenied,
             Self::RefusedRoot { .. } | Self::GitMissing(_) => ErrorKind::Unsupported,
             Self::TooLarge { .. } => ErrorKind::TooLarge,

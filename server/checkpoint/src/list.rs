@@ -34,7 +34,7 @@ impl Checkpoints {
             }
             _ => Vec::new(),
         };
-        found.pop().ok_or_else(|| self.not_found(id))
+        found.pop().ok_or_else(|| Self::not_found(id))
     }
 
     /// Returns the checkpoint that an earlier version imported from this commit of Cline.
@@ -50,11 +50,9 @@ impl Checkpoints {
         Ok(self.list(&Filter::default())?.into_iter().find(is_imported))
     }
 
-    pub(crate) fn not_found(&self, id: Oid) -> Error {
-        let message = format!(
-            "no checkpoint {id} in {}; list the checkpoints to see their ids",
-            self.root.path.display()
-        );
+    pub(crate) fn not_found(id: Oid) -> Error {
+        let message =
+            format!("no checkpoint matches \"{id}\"; list the checkpoints to see their ids");
         Error::NotFound(message)
     }
 
@@ -91,7 +89,7 @@ impl Checkpoints {
         cancel: &Cancel,
     ) -> Result<Arc<Checkpoint>, Error> {
         if self.repository()?.is_none() {
-            return Err(self.not_found(id));
+            return Err(Self::not_found(id));
         }
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;

@@ -325,6 +325,11 @@ pub(super) fn find(reader: &Odb, tree: Oid, path: &RelPath) -> Result<Option<Lea
     Ok(None)
 }
 
+/// Returns whether a tree object has a file, link or folder at `path`.
+pub(super) fn is_held(reader: &Odb, tree: Oid, path: &RelPath) -> Result<bool, Error> {
+    Ok(find(reader, tree, path)?.is_some() || has_folder(reader, tree, path)?)
+}
+
 /// Returns whether a tree object has a folder at `path`.
 pub(super) fn has_folder(reader: &Odb, tree: Oid, path: &RelPath) -> Result<bool, Error> {
     let mut tree = tree;

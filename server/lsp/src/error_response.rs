@@ -36,7 +36,9 @@ impl From<CheckpointError> for Error {
         let shown = Self::new(error.kind(), error.to_string());
         match error {
             CheckpointError::Workspace(error) => error.into(),
-            CheckpointError::Changed { path, .. } => shown.with_path(path.to_string()),
+            CheckpointError::Changed { path, .. } | CheckpointError::NotHeld { path, .. } => {
+                shown.with_path(path.to_string())
+            }
             _ => shown,
         }
     }

@@ -58,6 +58,63 @@ fn a_path_that_matches_nothing_is_a_negative_result() {
 }
 
 #[test]
+fn a_path_that_a_restore_leaves_alone_is_a_negative_result() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "secret\n"),
+        (".gitignore", "old/\nbuilt/\n"),
+        ("a.txt", "one\n"),
+        ("secret", "s\n"),
+        ("old/x", "x\n"),
+        ("node_modules/y", "y\n"),
+    ]);
+    let taken = json_of(&workspace, &["create"]);
+    let taken = id(&taken);
+    workspace.write("a.txt", "two\n");
+    workspace.write("built/z", "z\n");
+    let listed = json_of(&workspace, &["list"]);
+    let mut server = Server::start(&workspace);
+    for (path, why, kind) in [
+        ("secret", ".clineignore line 1", "accessDenied"),
+        (".env", "secret", "accessDenied"),
+        ("old", "(ignored)", "notFound"),
+        ("old/x", "(ignored)", "notFound"),
+        ("node_modules", "(excluded", "notFound"),
+        ("built", "(ignored or skipped)", "notFound"),
+    ] {
+        workspace.write(".env", "A=1\n");
+        for command in [
+            &["restore", "last", "--yes", path][..],
+            &["restore", "last", "--yes", "a.txt", path],
+            &["restore", "last", "--dry-run", path],
+            &["preview", "last", path],
+        ] {
+            let (code, text, error) = run(&workspace, command);
+            assert_eq!((code, &*text), (1, ""), "{command:?}: {error}");
+            assert!(
+                error.contains(why) && error.contains(path),
+                "{command:?}: {error}"
+            );
+        }
+        for method in ["previewRestore", "restoreCheckpoint"] {
+            let params = json!({ "id": taken, "paths": [path] });
+            let error = server.refused(&format!("sightline/{method}"), params);
+            assert_eq!(error["data"]["kind"], kind, "{method}: {error}");
+            assert_eq!(error["data"]["path"], path, "{method}: {error}");
+        }
+    }
+    assert_eq!(json_of(&workspace, &["list"]), listed, "nothing was done");
+    // A new file is deleted, and one that is as in the checkpoint stays.
+    workspace.write("new", "n\n");
+    for (path, said) in [
+        ("new", "1 path restored"),
+        (".gitignore", "already up to date"),
+    ] {
+        let (code, text, _) = run(&workspace, &["restore", "last", "--yes", path]);
+        assert!(code == 0 && text.contains(said), "{path}: {text}");
+    }
+}
+
+#[test]
 fn paths_are_relative_to_the_current_folder_or_to_the_workspace() {
     let workspace = Workspace::new(&[
         (".clineignore", ""),
@@ -129,8 +186,11 @@ fn without_a_terminal_nothing_to_do_needs_no_confirmation() {
     workspace.write("a.txt", "two\n");
     is(&["restore", "last"], 2, "cannot ask for confirmation");
     // An id that matches nothing is the same failure in each command.
-    for unknown in ["bogus", "9", "abcdef"] {
-        let message = format!("no checkpoint matches {unknown:?} (use at least 4 digits");
+    let digits = "0123456789".repeat(4);
+    for unknown in ["bogus", "9", "abcdef", "#7", &digits] {
+        let message = format!(
+            "no checkpoint matches {unknown:?} (use at least 4 digits of an id, or `last`); `sightline checkpoint list` shows all"
+        );
         for command in [
             "restore", "undo", "show", "diff", "preview", "delete", "label",
         ] {

@@ -39,7 +39,7 @@ use super::{
         object::Oid,
         repository::Repository,
     },
-    tree_diff::{Tree, find, has_folder},
+    tree_diff::{Tree, has_folder, is_held},
     worktree::scan::Scan,
 };
 use crate::error::Error;
@@ -159,7 +159,7 @@ impl Checkpoints {
     pub fn holds_path(&self, id: Oid, path: &RelPath) -> Result<bool, Error> {
         let tree = self.get(id)?.tree;
         let reader = self.existing_repository()?.odb();
-        Ok(find(&reader, tree, path)?.is_some() || has_folder(&reader, tree, path)?)
+        is_held(&reader, tree, path)
     }
 
     /// Returns the last undo point that was created on this machine.

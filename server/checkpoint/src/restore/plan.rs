@@ -26,7 +26,9 @@ use super::{
             object::{Mode, Oid},
             odb::Odb,
         },
-        tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
+        tree_diff::{
+            Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_held, is_within,
+        },
         worktree::scan::Scan,
     },
     types::{Action, Change, Conflict, ConflictCause, Preview},
@@ -211,6 +213,23 @@ pub(super) fn plan(
     // Only a step can empty a folder.
     let changed = folders_above(decisions.steps.iter().map(|step| &step.path));
     folders.retain(|folder| changed.contains(folder));
+    if undo_scope.is_none() {
+        for path in wanted {
+            let differs = found.leaves.iter().any(|one| is_within(&one.path, path))
+                || decisions
+                    .conflicts
+                    .iter()
+                    .any(|one| is_within(&one.path, path));
+            if !differs && !is_held(reader, target.tree, path)? && exists(job, path) {
+                return Err(Error::NotHeld {
+                    path: path.clone(),
+                    why: exclusions
+                        .find(path)
+                        .map_or_else(|| "ignored or skipped".to_owned(), |why| why.to_string()),
+                });
+            }
+        }
+    }
     Ok(Plan {
         folders,
         steps: decisions.steps,
@@ -219,6 +238,12 @@ pub(super) fn plan(
         texts_only,
         token,
     })
+}
+
+/// Returns whether a path exists in the workspace.
+fn exists(job: &Job<'_>, path: &RelPath) -> bool {
+    let root = job.view.roots().get(job.root);
+    root.is_some_and(|root| root.path.join(path).as_path().symlink_metadata().is_ok())
 }
 
 /// Returns the files with unsaved text in the editor that do not differ from the checkpoint on

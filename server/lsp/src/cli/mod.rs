@@ -18,12 +18,10 @@ mod hook;
 mod init;
 mod man;
 mod mcp;
-mod offline;
 mod output;
 mod progress_bar;
 mod requests;
 mod schema;
-mod task_files;
 mod uninstall;
 
 use std::{
@@ -36,7 +34,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use output::{
     Color, internal, print, print_error, print_json, print_message, print_sorted_json, print_to,
 };
-use requests::{AnsweredBy, Attached};
+use requests::{AnsweredBy, Attached, offline};
 use sightline_protocol::{
     environment::{EnvironmentDetailsParams, Mode},
     error::ErrorKind,
@@ -294,10 +292,12 @@ pub fn main() -> i32 {
         }
         return serve();
     };
+    let is_about_checkpoints = matches!(command, Command::Checkpoint(_));
     run(command).unwrap_or_else(|error| {
         print_error(&error, is_json);
         match error.kind {
             ErrorKind::AccessDenied => NEGATIVE,
+            _ if is_about_checkpoints && checkpoints::is_negative(&error) => NEGATIVE,
             ErrorKind::InvalidParams => BAD_USE,
             _ => FAILURE,
         }
@@ -443,5 +443,25 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Demo => demo::run(),
         Command::Completions { shell } => completions::run(shell, Arguments::command()),
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use sightline_agents::wiring::commands;
+
+    use super::Arguments;
+
+    #[test]
+    fn commands_that_agents_may_run_exist() {
+        let mut program = Arguments::command();
+        program.build();
+        for names in commands::allowed() {
+            let found = names
+                .split(' ')
+                .try_fold(&program, |command, name| command.find_subcommand(name));
+            assert!(found.is_some(), "{names}");
+        }
     }
 }

@@ -145,6 +145,10 @@ fn in_words_of_the_command_line(message: &str) -> String {
             "--confirm-large",
         )
         .replace("malformed params", "malformed JSON")
+        .replace(
+            "; list the checkpoints to see their ids",
+            " (use at least 4 digits of an id, or `last`); `sightline checkpoint list` shows all",
+        )
 }
 
 pub(super) fn internal(error: impl std::fmt::Display) -> Error {

@@ -2,7 +2,6 @@
 
 use sightline_protocol::{
     checkpoint::{Checkpoint as Listed, PruneCheckpointsParams, PruneCheckpointsResult},
-    error::ErrorKind,
     method::PruneCheckpoints,
 };
 use sightline_workspace::clock::now_millis;
@@ -17,6 +16,7 @@ use super::{
 use crate::{
     cli::{DONE, NEGATIVE, Workspace, print_to, requests::Requests},
     error::Error,
+    handlers::checkpoint::checkpoint_context::unknown_checkpoint,
     plural::plural,
 };
 
@@ -49,8 +49,7 @@ pub(super) fn delete(arguments: &Delete) -> Result<i32, Error> {
     for written in &arguments.ids {
         let id = resolve_id(&requests, written)?;
         if !listed.iter().any(|one| one.id == id) {
-            let why = format!("no checkpoint matches {written:?}; nothing was removed");
-            return Err(Error::new(ErrorKind::NotFound, why));
+            return Err(unknown_checkpoint(written));
         }
         ids.push(id);
     }

@@ -3,7 +3,6 @@
 use serde::Serialize;
 use sightline_protocol::{
     checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult},
-    error::ErrorKind,
     method::DiffCheckpoints,
 };
 use sightline_workspace::escape::one_line;
@@ -15,6 +14,7 @@ use super::{
 use crate::{
     cli::{DONE, requests::Requests},
     error::Error,
+    handlers::checkpoint::checkpoint_context::unknown_checkpoint,
 };
 
 /// The output with `--json`.
@@ -28,13 +28,9 @@ struct Shown {
 pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
     let id = resolve_id(requests, written)?;
     let mut listed = list_all(requests)?.into_iter();
-    let missing = || {
-        Error::new(
-            ErrorKind::NotFound,
-            format!("no checkpoint matches {written:?}"),
-        )
-    };
-    let checkpoint = listed.find(|one| one.id == id).ok_or_else(missing)?;
+    let checkpoint = listed
+        .find(|one| one.id == id)
+        .ok_or_else(|| unknown_checkpoint(written))?;
     let changes = match listed.find(|one| one.root == checkpoint.root) {
         Some(before) => requests.call::<DiffCheckpoints>(DiffCheckpointsParams {
             from: before.id,

@@ -454,7 +454,7 @@ impl Backend {
             ))),
             (None, _) => Err(Error::new(
                 ErrorKind::NotFound,
-                format!("no checkpoint {beginning}; checkpoint_list shows all"),
+                format!("no checkpoint matches {beginning:?}; checkpoint_list shows all"),
             )),
         }
     }

@@ -124,10 +124,7 @@ impl<'a> CheckpointContext<'a> {
         if let Some(found) = found {
             return Ok(found);
         }
-        Err(failed.unwrap_or_else(|| {
-            let why = format!("no checkpoint {id}; list the checkpoints to see their ids");
-            Error::new(ErrorKind::NotFound, why)
-        }))
+        Err(failed.unwrap_or_else(|| unknown_checkpoint(written)))
     }
 
     /// Searches the roots. Returns the first match, and the last error of a root that
@@ -266,6 +263,26 @@ impl<'a> CheckpointContext<'a> {
         Ok(())
     }
 
+    /// Requires that the access rules allow the paths that a checkpoint does not hold: a restore leaves
+    /// them as they are, also if they do not exist.
+    ///
+    /// # Errors
+    /// `accessDenied`, with the rule; `storage`.
+    pub(super) fn require_allowed(
+        &self,
+        found: &FoundCheckpoint,
+        paths: &[RelPath],
+    ) -> Result<(), Error> {
+        for rel in paths {
+            let (root, rel) = (found.root, rel.clone());
+            let store = &found.checkpoints.store;
+            if !store.holds_path(found.checkpoint.id, &rel)? {
+                self.view.require(&Location::Inside { root, rel }, true)?;
+            }
+        }
+        Ok(())
+    }
+
     fn is_known(&self, found: &FoundCheckpoint, rel: &RelPath) -> Result<bool, Error> {
         let place = self.roots().absolute(&Location::Inside {
             root: found.root,
@@ -279,6 +296,15 @@ impl<'a> CheckpointContext<'a> {
         let store = &found.checkpoints.store;
         Ok(store.holds_path(found.checkpoint.id, rel)?)
     }
+}
+
+/// The message without a restore.
+pub(crate) const NO_RESTORE: &str = "no restore to undo";
+
+/// Error of an id that no checkpoint has.
+pub(crate) fn unknown_checkpoint(written: &str) -> Error {
+    let why = format!("no checkpoint matches {written:?}; list the checkpoints to see their ids");
+    Error::new(ErrorKind::NotFound, why)
 }
 
 /// Error of a path that is neither in the checkpoint nor in the workspace.

@@ -61,6 +61,7 @@ pub(super) fn root_restores(
     let mut parts = Vec::new();
     for found in found {
         if let Some(paths) = cx.paths(found.root, paths, only_this)?.wanted() {
+            cx.require_allowed(&found, &paths)?;
             let wanted = RestoreTarget {
                 id: found.checkpoint.id,
                 paths,

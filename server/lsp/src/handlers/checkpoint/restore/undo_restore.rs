@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        checkpoint_context::{CheckpointContext, FoundCheckpoint},
+        checkpoint_context::{CheckpointContext, FoundCheckpoint, NO_RESTORE},
         shared::{conversation_mark, selected_roots},
     },
     conversation::{messages, undo_rewind},
@@ -194,5 +194,5 @@ fn last_undo(cx: &CheckpointContext<'_>, root: Option<&str>) -> Result<FoundChec
             });
         }
     }
-    last.ok_or_else(|| Error::new(ErrorKind::NotFound, "no restore to undo"))
+    last.ok_or_else(|| Error::new(ErrorKind::NotFound, NO_RESTORE))
 }

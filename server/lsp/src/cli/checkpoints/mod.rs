@@ -27,13 +27,13 @@ use sightline_protocol::{
 use sightline_workspace::{escape::one_line, path::RelPath};
 
 use super::{
-    DONE, NEGATIVE, Workspace, offline, print_error, print_json, print_message, print_to,
+    DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,
     requests::{Attached, Requests},
 };
 use crate::{
     error::Error,
     handlers::checkpoint::{
-        checkpoint_context::unknown_path,
+        checkpoint_context::{NO_RESTORE, unknown_checkpoint, unknown_path},
         diff_checkpoints::patch,
         transfer::{Direction, transfer},
     },
@@ -52,6 +52,13 @@ use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, shor
 const NONE_YET: &str = "no checkpoints yet; create one with `sightline checkpoint create`";
 /// Requests that always run in this process.
 const OFFLINE: Attached = Attached { offline: true };
+
+/// Returns whether an error is a negative result: a path matches nothing, or there is nothing that
+/// `last` means. An unknown id is a failure.
+pub(super) fn is_negative(error: &Error) -> bool {
+    error.kind == ErrorKind::NotFound
+        && (error.path.is_some() || [NONE_YET, NO_RESTORE].contains(&&*error.message))
+}
 
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     match command {
@@ -112,17 +119,13 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         } => {
             let requests = Requests::new(&workspace, attached);
             let differs = diff(&requests, &from, to.as_deref(), patch, &paths);
-            let code = differs.map(|differs| if exit_code && differs { NEGATIVE } else { DONE });
-            negative_if_nothing(&workspace, &from, code)
+            differs.map(|differs| if exit_code && differs { NEGATIVE } else { DONE })
         }
         Checkpoint::Show {
             workspace,
             attached,
             id,
-        } => {
-            let shown = show::show(&Requests::new(&workspace, attached), &id);
-            negative_if_nothing(&workspace, &id, shown)
-        }
+        } => show::show(&Requests::new(&workspace, attached), &id),
         Checkpoint::Preview {
             workspace,
             attached,
@@ -131,17 +134,10 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             paths,
         } => {
             let requests = Requests::new(&workspace, attached);
-            let previewed = restore::preview(&requests, &id, &paths, length);
-            negative_if_nothing(&workspace, &id, previewed)
+            restore::preview(&requests, &id, &paths, length)
         }
-        Checkpoint::Restore(arguments) => {
-            let restored = restore::restore(&arguments);
-            negative_if_nothing(&arguments.workspace, &arguments.id, restored)
-        }
-        Checkpoint::Undo(arguments) => {
-            let id = arguments.id.as_deref().unwrap_or("last");
-            negative_if_nothing(&arguments.workspace, id, restore::undo(&arguments))
-        }
+        Checkpoint::Restore(arguments) => restore::restore(&arguments),
+        Checkpoint::Undo(arguments) => restore::undo(&arguments),
         Checkpoint::Prune(arguments) => remove::prune(&arguments),
         Checkpoint::Delete(arguments) => remove::delete(&arguments),
         Checkpoint::Stats { workspace } => {
@@ -204,15 +200,9 @@ fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
     if is_hex && digits.len() == 40 {
         return Ok(written.to_owned());
     }
-    let unknown = || {
-        let why = format!(
-            "no checkpoint matches {written:?} (use at least 4 digits of an id, or `last`); `sightline checkpoint list` shows all"
-        );
-        Error::new(ErrorKind::NotFound, why)
-    };
     let is_prefix = is_hex && (4..40).contains(&digits.len());
     if !is_last && !is_prefix {
-        return Err(unknown());
+        return Err(unknown_checkpoint(written));
     }
     let begins = digits.to_ascii_lowercase();
     let mut found = list_all(requests)?
@@ -228,7 +218,7 @@ fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
         .map(|one| one.id);
     match (found.next(), found.next()) {
         (None, _) if is_last => Err(Error::new(ErrorKind::NotFound, NONE_YET)),
-        (None, _) => Err(unknown()),
+        (None, _) => Err(unknown_checkpoint(written)),
         (Some(_), Some(_)) if !is_last => Err(Error::invalid(format!(
             "{written:?} matches several checkpoints; use more digits"
         ))),
@@ -245,12 +235,9 @@ fn resolve_step(requests: &Requests, step: &str) -> Result<String, Error> {
         let steps = listed.iter().filter(|one| is_of_session(one, newest));
         steps.rev().nth(wanted - 1)
     });
-    found.map(|one| one.id.clone()).ok_or_else(|| {
-        let why = format!(
-            "no checkpoint #{step} in the newest session of an agent; `sightline checkpoint list` shows all"
-        );
-        Error::new(ErrorKind::NotFound, why)
-    })
+    found
+        .map(|one| one.id.clone())
+        .ok_or_else(|| unknown_checkpoint(&format!("#{step}")))
 }
 
 fn is_of_session(one: &Listed, session: &AgentTurn) -> bool {
@@ -300,24 +287,6 @@ fn with_paths<R>(
                 });
             }
         }
-    }
-}
-
-/// Makes an error a negative result if a path matches nothing, or if `last` is meant and
-/// there is no checkpoint. An unknown id is a failure.
-fn negative_if_nothing(
-    workspace: &Workspace,
-    id: &str,
-    done: Result<i32, Error>,
-) -> Result<i32, Error> {
-    match done {
-        Err(error)
-            if error.kind == ErrorKind::NotFound && (error.path.is_some() || id == "last") =>
-        {
-            print_error(&error, workspace.json);
-            Ok(NEGATIVE)
-        }
-        done => done,
     }
 }
 
