@@ -1,6 +1,6 @@
 //! `sightline agents check`: installed hooks, run as the agents run them.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::Value;
 
@@ -85,8 +85,40 @@ fn hooks_that_do_not_refuse_are_named() {
         let found = home.detail("claude", 1);
         assert!(found.contains(detail), "{found}");
     }
-    // A program that is gone refuses everything.
-    let gone = text.replace(env!("CARGO_BIN_EXE_sightline"), "/gone/sightline");
-    fs::write(&file, gone).unwrap();
-    assert!(home.detail("claude", 0).contains("not found"));
+}
+
+/// A hook without its program refuses every file, so that nothing can be read.
+#[test]
+fn a_program_that_does_not_run_is_named() {
+    let home = Home::new();
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let file = home.folder.join(".claude/settings.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let plain = home.folder.join("sightline");
+    fs::write(&plain, "").unwrap();
+    fs::create_dir(home.folder.join("fails")).unwrap();
+    let fails = home.folder.join("fails/sightline");
+    fs::write(&fails, "#!/bin/sh\necho it crashed >&2; exit 134\n").unwrap();
+    fs::set_permissions(&fails, fs::Permissions::from_mode(0o755)).unwrap();
+    for (program, why) in [
+        ("/gone/sightline", "not found"),
+        (plain.to_str().unwrap(), "denied"),
+        (fails.to_str().unwrap(), "it crashed"),
+    ] {
+        let broken = text.replace(env!("CARGO_BIN_EXE_sightline"), program);
+        fs::write(&file, broken).unwrap();
+        let found = home.detail("claude", 1);
+        for part in [why, "refuses every file", "agents install --yes"] {
+            assert!(found.contains(part), "{found}");
+        }
+        let output = home.command(&["agents", "check"]);
+        assert!(String::from_utf8_lossy(&output.stdout).starts_with("FIX "));
+    }
+    // The entry of a project names the program, which only the search path of a terminal leads to.
+    fs::write(&file, "{}").unwrap();
+    let mut home = home;
+    home.put_on_path("my bin");
+    home.run(&["install", "--project", "--agent", "claude", "--yes"], 0);
+    let found = home.detail("claude", 0);
+    assert!(found.contains("without a terminal"), "{found}");
 }

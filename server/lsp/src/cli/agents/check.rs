@@ -1,6 +1,7 @@
 //! `sightline agents check`: runs the installed hooks as the agents would, with a denied file.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{Read, Write},
     path::{Path, PathBuf},
@@ -18,7 +19,7 @@ use sightline_agents::{
         probe::{self, ToolHook},
     },
 };
-use sightline_workspace::access::RULE_FILE;
+use sightline_workspace::{access::RULE_FILE, fs::find_program};
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message},
@@ -157,8 +158,39 @@ fn stopped(agent: Agent, scope: Scope, locations: &Locations) -> Option<String> 
         .or_else(|| unapproved.then(|| "not approved: open Codex and enter /hooks".to_owned()))
 }
 
-/// Runs a hook with the denied file. Returns how it refused, or why it did not.
+/// Runs a hook with the denied file. Returns how it refused, or why it did not check it.
 fn run(agent: Agent, hook: &ToolHook, folder: &Path) -> Result<String, String> {
+    match answer(agent, hook, folder, SHORT_PATH.as_ref())? {
+        Answer::Refused => Ok(format!("refused {DENIED}")),
+        Answer::ProgramFailed(why) => {
+            // An agent that is started in a terminal has a longer search path.
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            match answer(agent, hook, folder, &path)? {
+                Answer::Refused => Ok(format!(
+                    "refused {DENIED}; without a terminal, with PATH={SHORT_PATH}, every file is refused"
+                )),
+                Answer::ProgramFailed(_) => Err(format!(
+                    "refuses every file, because its program does not run: {why}. Run \
+                     `sightline agents install --yes`, or install Sightline again"
+                )),
+            }
+        }
+    }
+}
+
+/// How a hook refused.
+enum Answer {
+    /// Its program checked the file.
+    Refused,
+    /// Its program did not run, and why.
+    ProgramFailed(String),
+}
+
+/// Runs a hook with the denied file and a search path.
+///
+/// # Errors
+/// Why it did not refuse.
+fn answer(agent: Agent, hook: &ToolHook, folder: &Path, path: &OsStr) -> Result<Answer, String> {
     let input = probe::input(agent, folder, DENIED);
     let (mut command, input) = match hook {
         ToolHook::Line(line) => {
@@ -172,7 +204,7 @@ fn run(agent: Agent, hook: &ToolHook, folder: &Path) -> Result<String, String> {
             (command, input)
         }
         ToolHook::Plugin(plugin) => {
-            let node = find("node").ok_or(
+            let node = find_program("node").ok_or(
                 "cannot be checked: `node`, which runs its plugin here, is not on the PATH",
             )?;
             let mut command = Command::new(node);
@@ -190,23 +222,30 @@ fn run(agent: Agent, hook: &ToolHook, folder: &Path) -> Result<String, String> {
         .current_dir(folder)
         .env_clear()
         .envs(variables)
-        .env("PATH", SHORT_PATH)
+        .env("PATH", path)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let (output, errors) = output(command, input)?;
+    let in_short = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().take(40).collect();
+        words.join(" ")
+    };
     match probe::refusal(agent, &output) {
-        Some(reason) if probe::is_missing(&reason) => Ok(format!(
-            "refused {DENIED} like every other file: the program is not found or fails with PATH={SHORT_PATH}"
-        )),
-        Some(_) => Ok(format!("refused {DENIED}")),
+        Some(reason) if probe::is_missing(&reason) => {
+            let why = in_short(&errors);
+            let is_silent = why.is_empty();
+            Ok(Answer::ProgramFailed(if is_silent {
+                "not found".to_owned()
+            } else {
+                why
+            }))
+        }
+        Some(_) => Ok(Answer::Refused),
         None => {
-            let said = [errors, output].join(" ");
-            let said: Vec<&str> = said.split_whitespace().take(40).collect();
-            Err(match said.as_slice() {
-                [] => format!("did NOT refuse {DENIED}"),
-                said => format!("did NOT refuse {DENIED}: {}", said.join(" ")),
-            })
+            let said = in_short(&[errors, output].join(" "));
+            let separator = if said.is_empty() { "" } else { ": " };
+            Err(format!("did NOT refuse {DENIED}{separator}{said}"))
         }
     }
 }
@@ -238,12 +277,4 @@ fn output(mut command: Command, input: String) -> Result<(String, String), Strin
     let [output, errors] =
         read.map_err(|_| format!("did NOT refuse {DENIED}: no answer within a minute"))?;
     Ok((output, errors))
-}
-
-/// Returns the path of a program.
-fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let mut files =
-        std::env::split_paths(&path).map(|folder| folder.join(super::executable(program)));
-    files.find(|file| file.is_file())
 }

@@ -13,11 +13,14 @@ use sightline_agents::{
         record::Record,
     },
 };
-use sightline_workspace::storage::{Storage, atomic_file, read_foreign};
+use sightline_workspace::{
+    fs::find_program,
+    storage::{Storage, atomic_file, read_foreign},
+};
 
 use super::{
     super::{DONE, FAILURE, NEGATIVE, Workspace, config_file::File, internal, offline},
-    AgentName, Change, NAME, PartName, locations, on_path, program, read_text,
+    AgentName, Change, NAME, PartName, locations, program, read_text,
     report::{AgentReport, FileChange, Report},
     status::switched_off,
     targets,
@@ -105,9 +108,7 @@ impl Installer {
                 "this program is in a build folder; agents lose it when the folder is cleaned. Install it, for example with `cargo install`".to_owned(),
             );
         }
-        if self.scope == Scope::Project
-            && !on_path(&std::env::var_os("PATH").unwrap_or_default(), NAME)
-        {
+        if self.scope == Scope::Project && find_program(NAME).is_none() {
             self.report.notes.push(
                 "`sightline` is not on your PATH, where the entries of a project look for it: agents that do not find it have all their tools refused".to_owned(),
             );

@@ -16,10 +16,11 @@ use sightline_agents::{
     },
 };
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::fs::find_program;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, config_file::File, offline, print},
-    AgentName, locations, on_path, program, read_text, targets,
+    AgentName, locations, program, read_text, targets,
 };
 use crate::error::Error;
 
@@ -236,7 +237,6 @@ impl AgentState {
 pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
     let locations = locations(root.path.as_path().to_owned())?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
     let mut rows = Vec::new();
     let mut lines = String::new();
     let mut fails = false;
@@ -246,7 +246,7 @@ pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, 
         }
         let state = AgentState::read(agent, &locations)?;
         fails |= state.problems.iter().any(|problem| problem.is_fatal);
-        let on_path = on_path(&path, agent.name());
+        let on_path = find_program(agent.name()).is_some();
         let notes = state.notes(on_path).join("; ");
         lines.push_str(&format!("{:<13} {notes}\n", agent.title()));
         let problems: Vec<&str> = state

@@ -1,5 +1,7 @@
 //! Runs requests: in the running server of the workspace, or in this process.
 
+pub(super) mod offline;
+
 use std::{cell::OnceCell, mem::ManuallyDrop};
 
 use sightline_protocol::{
@@ -9,10 +11,9 @@ use sightline_protocol::{
 };
 use sightline_workspace::{path::Root, storage::Storage};
 
-use super::{
-    Workspace,
-    offline::{self, OfflineServer},
-};
+use offline::OfflineServer;
+
+use super::Workspace;
 use crate::{
     dispatch::Handler,
     error::Error,

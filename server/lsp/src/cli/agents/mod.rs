@@ -9,10 +9,7 @@ mod installer;
 mod report;
 mod status;
 
-use std::{
-    ffi::OsStr,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use installer::Installer;
@@ -20,6 +17,7 @@ use sightline_agents::{
     Agent,
     install::{self, Locations, Part, Program, Scope, Target},
 };
+use sightline_workspace::fs::find_programs;
 pub(super) use status::AgentState;
 
 use super::{
@@ -183,10 +181,7 @@ fn program(scope: Scope) -> Result<Program, Error> {
     }
     let this = std::env::current_exe().map_err(internal)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(executable(NAME)))
-        .find(|file| is_same_file(file, &this));
+    let found = find_programs(&path, NAME).find(|file| is_same_file(file, &this));
     Ok(Program::new(found.unwrap_or(this).to_string_lossy()))
 }
 
@@ -223,15 +218,6 @@ fn targets(
 fn read_text(path: &Path) -> Option<String> {
     let file = File::read(path).ok().filter(File::exists)?;
     Some(file.text().to_owned())
-}
-
-/// Returns whether a folder of the search path contains a program.
-pub(super) fn on_path(path: &OsStr, program: &str) -> bool {
-    std::env::split_paths(path).any(|folder| folder.join(executable(program)).is_file())
-}
-
-fn executable(program: &str) -> String {
-    format!("{program}{}", std::env::consts::EXE_SUFFIX)
 }
 
 /// Returns the agents that are connected, for the user or in a project, or have a problem.

@@ -14,7 +14,7 @@ use sightline_workspace::{
     path::{AbsPath, Root},
 };
 
-use super::{Workspace, print_message, progress_bar};
+use super::super::{Workspace, print_message, progress_bar};
 use crate::{
     connection::client::Client,
     dispatch::Handler,
@@ -33,7 +33,7 @@ use crate::{
 ///
 /// # Errors
 /// The request's errors.
-pub(super) fn call<M: Handler>(
+pub(in crate::cli) fn call<M: Handler>(
     workspace: &Workspace,
     params: M::Params,
 ) -> Result<M::Result, Error> {
@@ -42,7 +42,7 @@ pub(super) fn call<M: Handler>(
 
 /// Returns a session of the workspace with the settings of its configuration files. Prints their
 /// problems. Starts no threads.
-pub(super) fn session(workspace: &Workspace) -> Result<Session, Error> {
+pub(in crate::cli) fn session(workspace: &Workspace) -> Result<Session, Error> {
     let mut session = Session::offline(root(workspace)?);
     let files = ConfigFiles::read(config_file::user_file(), session.roots().as_slice());
     for problem in session.set_config_files(Arc::new(files)) {
@@ -57,8 +57,8 @@ pub(super) fn session(workspace: &Workspace) -> Result<Session, Error> {
 
 /// A server without a client: the services, and the session of one workspace. Configuration files
 /// are read again for each request.
-pub(super) struct OfflineServer {
-    pub(super) services: Arc<Services>,
+pub(in crate::cli) struct OfflineServer {
+    pub(in crate::cli) services: Arc<Services>,
     session: Mutex<Session>,
     _runtime: tokio::runtime::Runtime,
 }
@@ -66,7 +66,7 @@ pub(super) struct OfflineServer {
 impl OfflineServer {
     /// Starts a server, which is never dropped: the process is about to exit, so the caches
     /// need not be freed.
-    pub(super) fn start(workspace: &Workspace) -> Result<ManuallyDrop<Self>, Error> {
+    pub(in crate::cli) fn start(workspace: &Workspace) -> Result<ManuallyDrop<Self>, Error> {
         // Delayed work never runs: there is no session that would wait for it.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -86,7 +86,7 @@ impl OfflineServer {
     }
 
     /// Creates the context of a request.
-    pub(super) fn context(&self) -> RequestContext<'_> {
+    pub(in crate::cli) fn context(&self) -> RequestContext<'_> {
         let mut session = self.session.lock();
         let files = session
             .config_files()
@@ -102,14 +102,14 @@ impl OfflineServer {
     ///
     /// # Errors
     /// The request's errors.
-    pub(super) fn call<M: Handler>(&self, params: M::Params) -> Result<M::Result, Error> {
+    pub(in crate::cli) fn call<M: Handler>(&self, params: M::Params) -> Result<M::Result, Error> {
         Ok(M::run(&self.context(), params)?.result)
     }
 }
 
 /// Returns the workspace: the given folder, else the nearest ancestor with rules or a
 /// repository, else the current folder.
-pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
+pub(in crate::cli) fn root(workspace: &Workspace) -> Result<Root, Error> {
     if let Some(named) = &workspace.root {
         let path = absolute_path(named)?;
         if !path.as_path().is_dir() {
@@ -122,7 +122,7 @@ pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
 }
 
 /// Returns the nearest ancestor of a folder with rules or a repository, else the folder.
-pub(super) fn root_above(folder: &AbsPath) -> Root {
+pub(in crate::cli) fn root_above(folder: &AbsPath) -> Root {
     let start = folder.as_path();
     // A dangling symlink counts, because it denies everything.
     let has_rules = |folder: &Path| folder.join(RULE_FILE).symlink_metadata().is_ok();
@@ -134,14 +134,14 @@ pub(super) fn root_above(folder: &AbsPath) -> Root {
 }
 
 /// Returns the settings of the argument `--storage`.
-pub(super) fn storage_setting(storage: &Path) -> Result<Value, Error> {
+pub(in crate::cli) fn storage_setting(storage: &Path) -> Result<Value, Error> {
     let storage = absolute_path(storage)?;
     Ok(json!({ "storage": { "path": storage.as_path() } }))
 }
 
 /// Returns the data directory: the given one, else that of the user's configuration file, else that
 /// of the platform.
-pub(super) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
+pub(in crate::cli) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(named) = named {
         return Ok(absolute_path(named)?.as_path().to_owned());
     }
@@ -152,7 +152,7 @@ pub(super) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
 }
 
 /// Makes a path argument absolute. URIs are unchanged.
-pub(super) fn absolute(path: &str) -> Result<String, Error> {
+pub(in crate::cli) fn absolute(path: &str) -> Result<String, Error> {
     if path.to_ascii_lowercase().starts_with("file:") {
         return Ok(path.to_owned());
     }
@@ -160,7 +160,7 @@ pub(super) fn absolute(path: &str) -> Result<String, Error> {
     Ok(full.as_path().to_string_lossy().into_owned())
 }
 
-pub(super) fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
+pub(in crate::cli) fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
     // The current folder may have been removed.
     if let Some(path) = AbsPath::new(path) {
         return Ok(path);

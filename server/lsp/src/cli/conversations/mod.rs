@@ -3,6 +3,8 @@
 //! Commands that work on a conversation read the params of their request from stdin and
 //! print its result. With `--task` they build the params for a stored conversation.
 
+mod task_files;
+
 use std::{
     fs,
     io::{self, Read, Write},
@@ -37,7 +39,7 @@ use crate::{connection::params_compat, error::Error, plural::plural};
 use super::{
     DONE, NEGATIVE, Workspace,
     checkpoints::{ConfirmArgs, Proceed, ask},
-    offline, print, print_json, print_message, task_files,
+    offline, print, print_json, print_message,
 };
 
 #[derive(Subcommand)]

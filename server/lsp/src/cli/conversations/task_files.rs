@@ -9,7 +9,7 @@ use sightline_workspace::{
     storage::TaskId,
 };
 
-use super::{Workspace, offline::OfflineServer, print_message};
+use super::super::{Workspace, offline::OfflineServer, print_message};
 use crate::error::Error;
 
 /// Exports a stored task as JSON. Unless `all` is set, records of denied files are
