@@ -259,14 +259,23 @@ fn the_command_runs_as_without_it() {
     if !can_hide(&workspace) {
         return;
     }
-    let status = |arguments: &[&str]| exec(&workspace).args(arguments).output().unwrap().status;
+    let run = |arguments: &[&str]| exec(&workspace).args(arguments).output().unwrap();
+    let status = |arguments: &[&str]| run(arguments).status;
     assert_eq!(status(&["--", "sh", "-c", "exit 7"]).code(), Some(7));
     assert_eq!(
         status(&["--", "sh", "-c", "kill -TERM $$"]).signal(),
         Some(15)
     );
-    assert_eq!(status(&["no-such-program"]).code(), Some(127));
-    assert_eq!(status(&["./src/a.ts"]).code(), Some(126));
+    for (program, code, message) in [
+        ("no-such-program", 127, "no-such-program: command not found"),
+        ("./no-such-program", 127, "cannot run ./no-such-program: "),
+        ("./src/a.ts", 126, "cannot run ./src/a.ts: "),
+        ("./src", 126, "cannot run ./src: "),
+    ] {
+        let output = run(&["--", program]);
+        assert_eq!(output.status.code(), Some(code), "{program}");
+        assert!(text(&output).contains(message), "{}", text(&output));
+    }
     assert_eq!(status(&["--shell", "true", "two"]).code(), Some(125));
     // Standard streams, arguments, environment, user and process are those of the caller.
     let mut command = exec(&workspace);

@@ -10,6 +10,7 @@ use std::{
 use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
 
 use sightline_protocol::error::ErrorKind;
+use sightline_workspace::escape::one_line;
 
 use super::{Workspace, offline, print_message};
 use crate::{error::Error, session::Snapshot};
@@ -41,15 +42,21 @@ pub(super) struct Exec {
 
 /// Replaces this process by the command. Returns an exit code if that fails.
 pub(super) fn run(exec: Exec) -> i32 {
-    let command = match command_words(&exec).and_then(|words| prepare(exec.root, &words)) {
+    let mut command = match command_words(&exec).and_then(|words| prepare(exec.root, &words)) {
         Ok(command) => command,
         Err(error) => {
             print_message(&format!("nothing was run: {}", error.message));
             return CANNOT_HIDE;
         }
     };
-    let error = execute(command);
-    print_message(&format!("cannot run the command: {error}"));
+    let error = execute(&mut command);
+    let program = one_line(&command.get_program().to_string_lossy()).into_owned();
+    print_message(&match error.kind() {
+        io::ErrorKind::NotFound if !program.contains('/') => {
+            format!("{program}: command not found")
+        }
+        _ => format!("cannot run {program}: {error}"),
+    });
     if error.kind() == io::ErrorKind::NotFound {
         NOT_FOUND
     } else {
@@ -107,12 +114,12 @@ fn command(words: &[OsString]) -> Command {
 }
 
 #[cfg(unix)]
-fn execute(mut command: Command) -> io::Error {
-    std::os::unix::process::CommandExt::exec(&mut command)
+fn execute(command: &mut Command) -> io::Error {
+    std::os::unix::process::CommandExt::exec(command)
 }
 
 #[cfg(not(unix))]
-fn execute(_: Command) -> io::Error {
+fn execute(_: &mut Command) -> io::Error {
     io::Error::from(io::ErrorKind::Unsupported)
 }
 
