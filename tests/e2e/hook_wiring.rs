@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -34,7 +35,8 @@ impl Home {
         let home = workspace.path("home");
         std::fs::create_dir_all(home.join("bin")).unwrap();
         let link = home.join("bin/sightline");
-        std::fs::write(link, "program").unwrap();
+        std::fs::write(&link, "program").unwrap();
+        std::fs::set_permissions(link, std::fs::Permissions::from_mode(0o755)).unwrap();
         Self { workspace, home }
     }
 
@@ -353,6 +355,9 @@ fn agents_run_only_listed_commands_of_the_program() {
     );
     for line in [
         "sightline access README.md",
+        "sightline access .env",
+        "sightline access --command 'cat .env'",
+        "sightline checkpoint diff last -- .env",
         "sightline checkpoint list",
         "sightline checkpoint create --label x && sightline checkpoint diff last",
         "sightline environment --files | head",

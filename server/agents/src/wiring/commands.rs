@@ -12,7 +12,6 @@ const ALLOWED: &[(&str, Rest)] = &[
     ("access", Rest::Any),
     ("agents check", Rest::Any),
     ("agents status", Rest::Any),
-    ("checkpoint blame", Rest::Any),
     ("checkpoint create", Rest::Any),
     ("checkpoint diff", Rest::Any),
     ("checkpoint list", Rest::Any),
@@ -88,6 +87,11 @@ enum Rest {
     Options,
     /// As `Options`, with `--read-only` among them.
     ReadOnly,
+}
+
+/// Returns the commands of our program that agents may run.
+pub fn allowed() -> impl Iterator<Item = &'static str> {
+    ALLOWED.iter().map(|(command, _)| *command)
 }
 
 /// Returns why agents may not run a program with these words, the first of which is its name. `None` if
@@ -233,6 +237,7 @@ mod tests {
             "sightline mcp --root . --tools a,b --read-only",
             "sightline config --json",
             "sightline task show uninstall",
+            "sightline task export a --format markdown",
             "sightline access --command uninstall",
         ] {
             assert!(!refuses(line), "{line}");

@@ -36,7 +36,7 @@ const WRITING_OPTIONS: &[(NameList, NameList)] = &[
     ("diff colordiff", "--output"),
     ("fd fdfind", "-x -X --exec"),
     ("rg", "--pre --hostname-bin"),
-    ("sightline", "-o --output"),
+    ("sightline", "-o --output --to"),
 ];
 /// Programs that can write files or run programs, and the letters of the options with which they do not.
 const CAREFUL: &[(NameList, &str)] = &[
