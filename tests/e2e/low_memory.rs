@@ -6,9 +6,9 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::{Workspace, finished, program};
+use crate::harness::{Workspace, program};
 
 /// Address space above the least with which the program starts, in KiB. A thread needs 2 MiB for its
 /// stack, and up to 64 MiB for its heap.
@@ -36,6 +36,12 @@ fn run(workspace: &Workspace, limit: u64, arguments: &[&str], input: &str) -> Ou
     // Fails if the program has ended already.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
+}
+
+/// Returns whether the answer of a hook refuses the tool.
+fn refuses(output: &Output) -> bool {
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    answer["hookSpecificOutput"]["permissionDecision"] == "deny"
 }
 
 #[test]
@@ -73,6 +79,12 @@ fn nothing_panics_or_hangs() {
             workspace.write(&format!("changed{number}"), &step.to_string());
             let output = run(&workspace, limit, arguments, input);
             let text = String::from_utf8_lossy(&output.stderr);
+            let what = format!("{arguments:?} in {limit} KiB: {}: {text}", output.status);
+            // The line of a hook answers a refusal if its program fails.
+            assert!(
+                arguments[0] != "hook" || !output.status.success() || refuses(&output),
+                "{what}"
+            );
             // An allocation failed, of the program or of the standard library for a thread.
             let failures = [
                 "out of memory",
@@ -82,13 +94,16 @@ fn nothing_panics_or_hangs() {
             if failures.iter().any(|failed| text.contains(failed)) {
                 continue;
             }
-            let what = format!("{arguments:?} in {limit} KiB: {}: {text}", output.status);
             assert!(!text.contains("panicked"), "{what}");
             assert_ne!(output.status.code(), Some(124), "{what}");
         }
     }
     // The checkpoints are whole.
     unlimited(&["checkpoint", "verify"]);
-    let (code, ..) = finished(run(&workspace, u64::MAX >> 10, commands[8].0, &call));
-    assert_eq!(code, 0);
+    assert!(refuses(&run(
+        &workspace,
+        u64::MAX >> 10,
+        commands[8].0,
+        &call
+    )));
 }
