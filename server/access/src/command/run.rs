@@ -14,7 +14,7 @@ use super::{
     programs::{self, Arguments, Program, Use, has, program_name},
     tree,
 };
-use crate::path::AbsPath;
+use crate::{fs::find_program, path::AbsPath};
 
 /// A program that reads folders.
 #[derive(Clone, Copy)]
@@ -101,9 +101,9 @@ impl Checker<'_> {
                 match rest
                     .last()
                     .filter(|_| is_query)
-                    .and_then(|word| path_of_program(&word.text()))
+                    .and_then(|word| find_program(&word.text()))
                 {
-                    Some(path) => Output::of_text(path),
+                    Some(path) => Output::of_text(path.to_string_lossy().into_owned()),
                     None if name == "command" && !is_query => self.run(rest, state),
                     None => Output::default(),
                 }
@@ -452,12 +452,4 @@ impl Checker<'_> {
         }
         names.into()
     }
-}
-
-/// Returns the path of a program that is found by its name.
-fn path_of_program(name: &str) -> Option<String> {
-    let path = std::env::var_os("PATH")?;
-    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
-    let file = found.find(|file| file.is_file())?;
-    file.to_str().map(str::to_owned)
 }

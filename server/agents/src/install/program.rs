@@ -1,5 +1,7 @@
 //! The command lines that agents run.
 
+use crate::hook::quote;
+
 /// Behind the test of a guarded line, before the line. Written by earlier versions.
 const GUARD: &str = " >/dev/null || exit 0; exec ";
 /// Behind the line of a hook that need not run.
@@ -113,5 +115,5 @@ fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    quote(word)
 }

@@ -1,5 +1,5 @@
-//! File system access relative to open directories, write leases, and file stamps for change
-//! detection.
+//! File system access relative to open directories, write leases, file stamps for change
+//! detection, and programs on the search path.
 
 #![allow(
     clippy::missing_errors_doc,
@@ -10,8 +10,10 @@ use std::{io, thread, time::Duration};
 
 pub mod dir;
 pub mod lease;
+mod search_path;
 mod stamp;
 
+pub use search_path::{find_program, find_programs};
 pub use stamp::Stamp;
 
 /// Attempts to open a leased file, one per millisecond. A restore holds a lease for a much shorter

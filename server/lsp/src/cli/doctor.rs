@@ -7,6 +7,7 @@ use sightline_protocol::settings::Secrets;
 use sightline_workspace::{
     access::{Access, RULE_FILE},
     escape,
+    fs::find_program,
     path::{Root, Roots},
     plural::plural,
     storage::Storage,
@@ -14,7 +15,7 @@ use sightline_workspace::{
 
 use super::{
     DONE, NEGATIVE, Workspace,
-    agents::{AgentState, on_path, states},
+    agents::{AgentState, states},
     checkpoints::{moved_hint, size},
     offline, print, print_json,
     requests::{Attached, Requests},
@@ -355,10 +356,9 @@ fn watches() -> Finding {
 
 fn editors() -> Finding {
     let what = "editors";
-    let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found: Vec<&str> = EDITORS
         .iter()
-        .filter(|(program, _)| on_path(&path, program))
+        .filter(|(program, _)| find_program(program).is_some())
         .map(|(_, name)| *name)
         .collect();
     found.dedup();

@@ -1,9 +1,10 @@
 //! Detects well-known command line tools on the search path, once per session, without running a
 //! program.
 
-use std::{ffi::OsStr, path::Path};
+use std::ffi::OsStr;
 
 use super::render::SectionDraft;
+use crate::fs::find_programs;
 
 /// Known tools, in display order.
 const TOOLS: [&str; 41] = [
@@ -55,20 +56,11 @@ const TOOLS: [&str; 41] = [
 pub struct CliTools(Vec<&'static str>);
 
 impl CliTools {
-    /// Searches the directories of `PATH`. Skips relative ones, because their meaning depends on
-    /// the working directory.
+    /// Searches the directories of `PATH`.
     pub fn detect(path: &OsStr) -> Self {
-        let folders: Vec<_> = std::env::split_paths(path)
-            .filter(|folder| folder.is_absolute())
-            .collect();
-        let extensions = extensions();
-        let found = TOOLS.into_iter().filter(|tool| {
-            folders.iter().any(|folder| {
-                extensions
-                    .iter()
-                    .any(|ending| is_program(&folder.join(format!("{tool}{ending}"))))
-            })
-        });
+        let found = TOOLS
+            .into_iter()
+            .filter(|tool| find_programs(path, tool).next().is_some());
         Self(found.collect())
     }
 
@@ -88,39 +80,10 @@ impl CliTools {
     }
 }
 
-/// Returns the file extensions of programs.
-#[cfg(windows)]
-fn extensions() -> Vec<String> {
-    std::env::var("PATHEXT")
-        .unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned())
-        .split(';')
-        .filter(|ending| !ending.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
-
-/// Returns the file extensions of programs.
-#[cfg(not(windows))]
-fn extensions() -> Vec<String> {
-    vec![String::new()]
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path)
-        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
-}
-
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
     use super::*;
 

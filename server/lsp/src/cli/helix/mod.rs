@@ -12,9 +12,10 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use sightline_workspace::fs::find_program;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::{DONE, agents::on_path, config_file, print};
+use super::{DONE, config_file, print};
 use crate::error::Error;
 
 /// Name of the server in Helix's configuration, and of its program.
@@ -138,8 +139,7 @@ impl Pending {
 /// Returns the command for Helix: the bare name if it is on the search path, so that the
 /// configuration works on other machines, else the path of this program.
 fn program() -> String {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if on_path(&path, SERVER) {
+    if find_program(SERVER).is_some() {
         return SERVER.to_owned();
     }
     std::env::current_exe().map_or_else(

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -14,7 +14,7 @@ use sightline_protocol::{
 use sightline_workspace::{
     access::{guard_changes, guard_command},
     limits::MAX_COMMAND_BYTES,
-    path::uri_to_path,
+    path::{AbsPath, uri_to_path},
 };
 
 use super::{
@@ -267,18 +267,9 @@ fn search_commands(folder: &Path, search: &Search) -> Vec<String> {
     search.commands(&starts, &patterns)
 }
 
-/// Removes each `..` with the name before it.
+/// Removes each `..` of an absolute path with the name before it.
 fn without_parents(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            component => plain.push(component),
-        }
-    }
-    plain
+    AbsPath::new(path).map_or_else(|| path.to_owned(), |path| path.as_path().to_owned())
 }
 
 /// Where the checks of an event run.
@@ -361,6 +352,5 @@ fn as_code(code: &str) -> String {
 
 /// Returns a command as run in a folder. Commands are checked as run in the root.
 fn in_folder(folder: &Path, command: &String) -> String {
-    let folder = folder.to_string_lossy().replace('\'', r"'\''");
-    format!("cd '{folder}'\n{command}")
+    format!("cd {}\n{command}", hook::quote(&folder.to_string_lossy()))
 }
