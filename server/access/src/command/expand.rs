@@ -75,6 +75,8 @@ pub(super) struct Field {
     pub(super) names: Rc<[DeniedName]>,
     /// Output that is read as a file: `<(…)`.
     pub(super) file: Option<Rc<Output>>,
+    /// Whether a part was decoded, so that it is not the text that is read.
+    pub(super) is_decoded: bool,
     /// Place of the word in the command line; empty if it has none.
     pub(super) span: Range<usize>,
 }
@@ -139,6 +141,7 @@ impl Field {
         Self {
             units: self.units[count.min(self.units.len())..].to_vec(),
             names: Rc::clone(&self.names),
+            is_decoded: self.is_decoded,
             ..Self::default()
         }
     }
@@ -217,6 +220,7 @@ impl Field {
         let fields = parts.filter(|units| !units.is_empty()).map(|units| Self {
             units: units.to_vec(),
             names: Rc::clone(&self.names),
+            is_decoded: self.is_decoded,
             ..Self::default()
         });
         fields.collect()
@@ -308,6 +312,7 @@ fn values(parts: &[Part], environment: &mut dyn Environment) -> Vec<Field> {
                 if !option.names.is_empty() {
                     joined.names = Rc::clone(&option.names);
                 }
+                joined.is_decoded |= option.is_decoded;
                 joined.file = joined.file.or_else(|| option.file.clone());
                 longer.push(joined);
             }
@@ -347,6 +352,7 @@ fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
                 Some(text) => {
                     let mut field = literal(text.trim_end_matches('\n'), *is_quoted);
                     field.names = output.names;
+                    field.is_decoded = output.is_decoded;
                     vec![field]
                 }
                 None => vec![Field {
@@ -456,6 +462,9 @@ fn variable(
             fields.extend(replaced);
         }
         _ => {}
+    }
+    if fields.iter().any(|field| field.is_decoded) {
+        fields.iter_mut().for_each(|field| field.is_decoded = true);
     }
     fields
 }

@@ -135,17 +135,39 @@ impl Find {
 }
 
 impl Find {
-    /// Returns whether an action may be reached for a folder that it starts from.
-    pub(super) fn runs_for_folder(&self, path: &str) -> bool {
+    /// Returns whether an action may be reached for a file or folder.
+    pub(super) fn reaches(&self, path: &str, is_dir: bool) -> bool {
+        !self.reached(path, is_dir).actions.is_empty()
+    }
+
+    /// Returns whether it does not descend into a folder.
+    pub(super) fn prunes(&self, path: &str) -> bool {
+        self.reached(path, true).prunes
+    }
+
+    /// Returns the words that may be changed by an action: folders that it starts from, words of commands,
+    /// and files that it writes.
+    pub(super) fn changed_words(&self) -> Vec<&Field> {
+        let roots = self.roots.iter();
+        let roots = roots.filter(|root| self.reaches(&root.text(), true));
+        let commands = self.actions.iter().flat_map(|action| match action {
+            Action::Run(command) => command.as_slice(),
+            _ => &[],
+        });
+        let uses = self.uses.iter().map(|(word, _)| word);
+        roots.chain(commands).chain(uses).collect()
+    }
+
+    fn reached(&self, path: &str, is_dir: bool) -> Reached {
         let mut reached = Reached::default();
         let entry = Entry {
             path,
             below: "",
-            is_dir: true,
+            is_dir,
             depth: 0,
         };
         self.expression.evaluate(&entry, true, &mut reached);
-        !reached.actions.is_empty()
+        reached
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     Checker, MAX_VALUES, State,
     expand::{Field, Output, Unit},
     find::{self, Find},
-    git::Git,
+    git::{self, Git},
     judge::DeniedName,
     programs::{self, Arguments, Use, has},
 };
@@ -63,7 +63,7 @@ impl Checker<'_> {
                 find::Action::Delete => self.deny_names(&names, "`find` would delete"),
                 find::Action::Run(command) => {
                     // A program that reads folders gets the folders.
-                    for (root, _) in roots.iter().filter(|(root, _)| find.runs_for_folder(root)) {
+                    for (root, _) in roots.iter().filter(|(root, _)| find.reaches(root, true)) {
                         if Arguments::new(command).tree().is_some() {
                             let root = Field::quoted(root);
                             let words: Vec<Field> = command
@@ -159,7 +159,10 @@ impl Checker<'_> {
         let mut fields: Vec<Field> = items
             .filter(|item| !item.is_empty())
             .take(MAX_VALUES)
-            .map(Field::quoted)
+            .map(|item| Field {
+                is_decoded: input.is_decoded,
+                ..Field::quoted(item)
+            })
             .collect();
         fields.extend(listed.into_iter().skip(1));
         if !input.names.is_empty() {
@@ -210,8 +213,11 @@ impl Checker<'_> {
             ]
             .iter()
             .any(|start| text.starts_with(start) || text.starts_with(&format!("-c{start}")));
-            let is_command = has("-x --exec foreach run", &pair[0].text())
-                || pair[0].text().starts_with("alias.");
+            let is_command = has("-x --exec foreach run", &pair[0].text());
+            // A name that the same line gives to a command.
+            if let Some(alias) = git::alias_value(&pair[0].text(), &text) {
+                self.script(&alias, &mut state.clone());
+            }
             if is_setting || is_command {
                 self.embedded(&text, state);
             }
@@ -221,7 +227,9 @@ impl Checker<'_> {
             return self.script(&format!("{script} {}", rest.join(" ")), &mut state.clone());
         }
         if let Some(command) = git.command() {
-            return self.run(command, &mut state.clone());
+            let mut inner = state.clone();
+            inner.dirs = git.command_dirs(&dirs);
+            return self.run(command, &mut inner);
         }
         if let Some(command) = git.without_repository(&dirs) {
             let mut inner = state.clone();
@@ -238,8 +246,15 @@ impl Checker<'_> {
         if self.judge.readers == RecursiveReaders::Allow {
             return Output::default();
         }
+        if git.prints() && git.makes_repository(&self.changes, &dirs) {
+            let mut inner = state.clone();
+            inner.dirs.clone_from(&dirs);
+            let words = ["grep", "-r", "", "."].map(Field::quoted);
+            self.run(&words, &mut inner);
+        }
         let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
-        let printed = git.printed(&mut self.judge, &state.dirs, state.is_consumed, last);
+        let lists = state.is_consumed;
+        let printed = git.printed(&mut self.judge, &state.dirs, lists, last, &self.changes);
         if printed.is_unknown {
             self.refuse(&format!(
                 "{how} would print files that could not be determined; name the files or commits"
@@ -254,6 +269,10 @@ impl Checker<'_> {
         {
             let top = git.top(&dirs);
             output.text = top.map(|top| top.to_string_lossy().into_owned());
+        }
+        self.judge.links.extend(git.copies(&dirs));
+        if !git.only_reads() {
+            self.changes.commands.push((git, state.dirs.clone()));
         }
         output
     }
@@ -318,6 +337,9 @@ impl Checker<'_> {
         let items = text.split(['\n', '\0']).chain(text.split_whitespace());
         let items = items.filter(|item| !item.is_empty()).take(MAX_VALUES - 1);
         let mut fields: Vec<Field> = items.map(Field::quoted).collect();
+        fields
+            .iter_mut()
+            .for_each(|field| field.is_decoded = state.stdin.is_decoded);
         if !state.stdin.names.is_empty() {
             fields.push(Field::named(Rc::clone(&state.stdin.names)));
         }
@@ -396,6 +418,7 @@ fn replace(word: &Field, placeholder: &str, value: &Field) -> Field {
     Field {
         units,
         names: Rc::clone(&value.names),
+        is_decoded: word.is_decoded || value.is_decoded,
         ..Field::default()
     }
 }

@@ -4,11 +4,14 @@
 //! and write no file. With another option, or if git takes too long, the command is judged by the files
 //! that git tracks.
 
+mod changes;
 mod grep;
 mod options;
 mod repository;
 
 use std::path::{Component, Path, PathBuf};
+
+pub(super) use changes::{Changes, alias_value};
 
 use super::{
     expand::Field,
@@ -59,6 +62,7 @@ const OTHER_SELECTIONS: &str = "GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTO
                                 GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS";
 
 /// A git command.
+#[derive(Clone)]
 pub(super) struct Git {
     /// Options before the subcommand that select a folder.
     globals: Vec<String>,
@@ -66,6 +70,8 @@ pub(super) struct Git {
     selection: Vec<String>,
     /// Whether the repository is selected in a way that the check does not follow.
     is_elsewhere: bool,
+    /// Whether a setting makes commands enter submodules.
+    sets_submodules: bool,
     pub(super) subcommand: String,
     words: Vec<Field>,
 }
@@ -107,6 +113,7 @@ impl Git {
             is_elsewhere: OTHER_SELECTIONS
                 .split_ascii_whitespace()
                 .any(|name| variable(name).is_some()),
+            sets_submodules: false,
             subcommand: String::new(),
             words: Vec::new(),
         };
@@ -139,6 +146,8 @@ impl Git {
                     git.is_elsewhere |= ["core.worktree", "core.bare", "include"]
                         .iter()
                         .any(|start| setting.starts_with(start));
+                    git.sets_submodules |=
+                        setting.starts_with("diff.submodule") || setting.starts_with("submodule.");
                 }
                 "--bare" => git.is_elsewhere = true,
                 _ if has(PATHSPEC_MEANINGS, name) => git.selection.push(text.clone()),
@@ -178,14 +187,37 @@ impl Git {
     pub(super) fn command(&self) -> Option<&[Field]> {
         let runs = |word: &Field| has("foreach run", &word.text());
         let at = self.words.iter().position(runs)?;
-        has("submodule bisect", &self.subcommand).then(|| &self.words[at + 1..])
+        let command = &self.words[at + 1..];
+        let options = command
+            .iter()
+            .take_while(|word| word.text().starts_with('-'));
+        has("submodule bisect", &self.subcommand).then(|| &command[options.count()..])
+    }
+
+    /// Returns the folders in which git runs [`Self::command`].
+    pub(super) fn command_dirs(&self, dirs: &[PathBuf]) -> Vec<PathBuf> {
+        let mut found = dirs.to_vec();
+        let mut todo = dirs.to_vec();
+        while let Some(dir) = todo
+            .pop()
+            .filter(|_| self.subcommand == "submodule" && found.len() <= MAX_DIRS)
+        {
+            let repository = top_of(&dir).and_then(|top| Repository::new(&dir, &top, &[]));
+            let options = ["-s", "-z"].map(str::to_owned);
+            let lines = repository.and_then(|it| it.run("ls-files", &options, &[]));
+            let lines = lines.unwrap_or_default();
+            let submodules = lines.iter().filter(|line| line.starts_with("160000 "));
+            let submodules = submodules.filter_map(|line| Some(dir.join(line.split_once('\t')?.1)));
+            let submodules: Vec<PathBuf> = submodules.collect();
+            found.extend(submodules.iter().cloned());
+            todo.extend(submodules);
+        }
+        found
     }
 
     /// Returns the top of the work tree that contains a folder.
     pub(super) fn top(&self, dirs: &[PathBuf]) -> Option<PathBuf> {
-        dirs.iter()
-            .find_map(|dir| top_of(dir))
-            .map(Path::to_path_buf)
+        dirs.iter().find_map(|dir| top_of(dir))
     }
 
     /// Returns the command that an alias abbreviates.
@@ -338,10 +370,11 @@ impl Git {
         dirs: &[PathBuf],
         lists: bool,
         fix: usize,
+        changes: &Changes,
     ) -> Printed {
         let mut printed = Printed::default();
         let lists = lists && has("ls-files ls-tree", &self.subcommand);
-        if !lists && matches!(self.kind(), Kind::Nothing) {
+        if !lists && !self.prints() {
             return printed;
         }
         let mut dirs = self.dirs(dirs);
@@ -353,11 +386,18 @@ impl Git {
             return printed;
         }
         for dir in &dirs {
-            let top = top_of(dir).unwrap_or(dir);
-            match Repository::new(dir, top, &self.selection) {
+            let top = top_of(dir).unwrap_or_else(|| dir.clone());
+            match Repository::new(dir, &top, &self.selection) {
                 Some(mut repository) => {
                     repository.fix = self.fix(&repository, fix);
                     self.printed_in(judge, &repository, lists, &mut printed);
+                    self.printed_of_submodules(judge, &repository, lists, &mut printed);
+                    if self
+                        .printed_after(judge, &repository, changes, lists, &mut printed)
+                        .is_none()
+                    {
+                        printed.is_unknown = true;
+                    }
                 }
                 None => printed.is_unknown = true,
             }
@@ -427,6 +467,39 @@ impl Git {
         }
     }
 
+    /// Adds the tracked files of submodules, if the command enters them.
+    fn printed_of_submodules(
+        &self,
+        judge: &Judge<'_>,
+        repository: &Repository,
+        lists: bool,
+        printed: &mut Printed,
+    ) {
+        let names_them = |text: &str| {
+            let is_short =
+                text == "--submodule" || text.ends_with("=log") || text.ends_with("=short");
+            text.starts_with("--recurse-s") || text.starts_with("--subm") && !is_short
+        };
+        let is_asked = || self.words.iter().any(|word| names_them(&word.text()));
+        if !repository.has_submodules()
+            || !(is_asked() || self.sets_submodules || repository.enters_submodules())
+        {
+            return;
+        }
+        let options = ["-z", "--full-name", "--recurse-submodules"].map(str::to_owned);
+        let Some(paths) = repository.run("ls-files", &options, &[":/".to_owned()]) else {
+            printed.is_unknown = true;
+            return;
+        };
+        let mut denied = repository.denied(judge, &paths);
+        denied.iter_mut().for_each(|name| name.fix = None);
+        if lists {
+            printed.names.extend(denied);
+        } else {
+            printed.contents.extend(denied);
+        }
+    }
+
     /// `log -L` follows files like `--follow`, and prints nothing else.
     fn lines(&self, judge: &mut Judge<'_>, repository: &Repository, printed: &mut Printed) {
         for range in self.ranges() {
@@ -462,8 +535,7 @@ impl Git {
         }
         let is_path = |word: &Field| {
             let text = word.text();
-            let is_file = !text.is_empty() && repository.dir.join(&text).exists();
-            text == "--" || is_file && !text.starts_with('-')
+            text == "--" || repository.has_file(&text) && !text.starts_with('-')
         };
         let is_at_top = repository.is_at_top();
         let opening = if self.words.iter().any(is_path) {
@@ -512,6 +584,11 @@ impl Git {
             });
         }
         Some(question)
+    }
+
+    /// Returns whether the command prints contents.
+    pub(super) fn prints(&self) -> bool {
+        !matches!(self.kind(), Kind::Nothing)
     }
 
     fn kind(&self) -> Kind {
@@ -647,10 +724,18 @@ impl Git {
     }
 }
 
-/// Returns the top of the work tree that contains a folder.
-fn top_of(dir: &Path) -> Option<&Path> {
-    dir.ancestors()
-        .find(|top| gitignore_stack::WorkTree::of(top).is_some())
+/// Returns the top of the work tree that contains a folder, or the repository without one.
+fn top_of(dir: &Path) -> Option<PathBuf> {
+    let top = dir.ancestors().find(|top| {
+        // The folder of a repository has these, also `.git`.
+        let has_objects = || {
+            ["objects", "refs", "HEAD"]
+                .iter()
+                .all(|name| top.join(name).exists())
+        };
+        gitignore_stack::WorkTree::of(top).is_some() || !top.ends_with(".git") && has_objects()
+    })?;
+    Some(top.to_path_buf())
 }
 
 /// Returns whether a pathspec leaves out files: `:!path`, `:^path`, `:(exclude)path`.

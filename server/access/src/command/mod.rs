@@ -30,6 +30,7 @@ use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
 use self::{
     expand::{Environment, Field, Output, expand, expand_whole},
+    git::Changes,
     guard::Guarded,
     judge::{DeniedName, Fix, Judge},
     programs::{Arguments, Use, has},
@@ -158,8 +159,8 @@ struct Checker<'a> {
     /// Also check words that are known not to be paths.
     checks_all_words: bool,
     home: Option<PathBuf>,
-    /// Texts of files that the command writes.
-    files: HashMap<PathBuf, String>,
+    /// Contents of files that the command writes.
+    files: HashMap<PathBuf, Output>,
     scripts_left: usize,
     /// Nesting of scripts.
     depth: usize,
@@ -168,6 +169,8 @@ struct Checker<'a> {
     /// What a command to run instead inserts, and whether that is sufficient.
     fixes: Vec<(Fix, String)>,
     is_fixable: bool,
+    /// What earlier commands change of what git prints.
+    changes: Changes,
     /// Whether the current program reads folders among its operands.
     reads_folders: bool,
     /// Decides instead of the access rules.
@@ -234,6 +237,7 @@ impl<'a> Checker<'a> {
             nesting: 0,
             fixes: Vec::new(),
             is_fixable: true,
+            changes: Changes::default(),
             reads_folders: true,
             guard: None,
         }
@@ -472,9 +476,11 @@ impl<'a> Checker<'a> {
     /// Remembers the text of files that the command writes, which it may run as a script.
     fn keep_files(&mut self, targets: &[Field], output: &Output, state: &State) {
         for target in targets {
-            let Some(text) = &output.text else { return };
+            if output.text.is_none() {
+                return;
+            }
             for dir in &state.dirs {
-                self.files.insert(dir.join(target.text()), text.clone());
+                self.files.insert(dir.join(target.text()), output.clone());
             }
         }
     }

@@ -45,6 +45,12 @@ impl Checker<'_> {
             return self.script(&texts.join(" "), &mut state.clone());
         }
         let name = program_name(&text);
+        let runs_text = has(programs::SHELLS, &name)
+            || has(programs::SCRIPT_TAKERS, &name)
+            || programs::is_interpreter(&name);
+        if first.is_decoded || runs_text && words.iter().any(|word| word.is_decoded) {
+            self.refuse_decoded();
+        }
         if first.has_unknown() || first.has_glob() {
             for word in words {
                 self.use_field(word, Use::Read, "a program", state);
@@ -196,6 +202,11 @@ impl Checker<'_> {
         self.reads_folders = arguments.program.is_none() || arguments.tree().is_some();
         if name == "ln" || name == "link" {
             self.link(&arguments, &dirs);
+        } else if arguments
+            .program
+            .is_some_and(|program| program.has_field("removes"))
+        {
+            self.remove(name, &arguments, &dirs);
         }
         for (field, kind) in &arguments.uses {
             let text = field.text();
@@ -267,8 +278,8 @@ impl Checker<'_> {
         if name == "cat" || name == "tee" {
             for operand in &arguments.operands {
                 for dir in &state.dirs {
-                    if let Some(text) = self.files.get(&dir.join(operand.text())) {
-                        output.append(Output::of_text(text.clone()));
+                    if let Some(file) = self.files.get(&dir.join(operand.text())) {
+                        output.append(file.clone());
                     }
                 }
                 if let Some(file) = &operand.file {
@@ -284,7 +295,8 @@ impl Checker<'_> {
                 .collect();
             self.keep_files(&targets, &state.stdin.clone(), state);
         }
-        let decodes = has("rev tr", name) || arguments.is_set("-d -D --decode -r -p -dc");
+        let decodes = has("rev tr gunzip zcat uudecode", name)
+            || arguments.is_set("-d -D --decode -r -p -dc");
         output.is_decoded |= has(programs::DECODERS, name) && decodes && output.text.is_some();
         output
     }
@@ -330,6 +342,41 @@ impl Checker<'_> {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// Records what a program removes, and the new names of what it moves.
+    fn remove(&mut self, name: &str, arguments: &Arguments, dirs: &[PathBuf]) {
+        let named = arguments.values("-t --target-directory").next();
+        let is_operand = |(field, kind): &&(Field, Use)| {
+            *kind == Use::Write && named.is_none_or(|named| field.text() != named)
+        };
+        let operands = arguments.uses.iter().filter(is_operand);
+        let mut operands: Vec<&Field> = operands.map(|(field, _)| field).collect();
+        let is_move = has("mv move ren move-item rename-item", name);
+        let target = match named {
+            Some(target) => Some(target.to_owned()),
+            None if is_move && operands.len() > 1 => operands.pop().map(|last| last.text()),
+            None => None,
+        };
+        for operand in operands {
+            let places: Vec<PathBuf> = if operand.has_glob() {
+                let matches = self.judge.matches(operand, dirs, true);
+                matches.into_iter().map(|(_, place)| place).collect()
+            } else {
+                dirs.iter().map(|dir| dir.join(operand.text())).collect()
+            };
+            for place in places.iter().filter_map(|place| AbsPath::new(place)) {
+                let place = place.as_path().to_path_buf();
+                for dir in target.iter().flat_map(|_| dirs) {
+                    let to = dir.join(target.as_deref().unwrap_or_default());
+                    let inside = to.join(place.file_name().unwrap_or_default());
+                    let names = [to, inside].into_iter().filter_map(|to| AbsPath::new(&to));
+                    let names = names.map(|to| (to.as_path().to_path_buf(), place.clone()));
+                    self.judge.links.extend(names);
+                }
+                self.changes.removed.push(place);
             }
         }
     }

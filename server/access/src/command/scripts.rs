@@ -68,11 +68,17 @@ impl Checker<'_> {
         Output::default()
     }
 
+    pub(super) fn refuse_decoded(&mut self) {
+        self.refuse(
+            "the command decodes text and runs it, so it cannot be checked; run the text itself",
+        );
+    }
+
     /// Runs the input as a script or as code.
     pub(super) fn interpret(&mut self, name: &str, state: &State) -> Output {
         let input = &state.stdin;
         if input.is_decoded {
-            self.refuse("the command decodes text and runs it, so it cannot be checked; run the text itself");
+            self.refuse_decoded();
         }
         let Some(text) = &input.text else {
             return Output::default();
@@ -88,22 +94,25 @@ impl Checker<'_> {
 
     /// Runs a file that the command has written before.
     pub(super) fn run_written(&mut self, name: &str, word: &Field, state: &State) {
-        let mut texts: Vec<String> = word
+        let path = word.text();
+        let of_dir = |dir: &PathBuf| {
+            let plain = dir.join(path.trim_start_matches("./"));
+            self.files
+                .get(&plain)
+                .or_else(|| self.files.get(&dir.join(&path)))
+        };
+        let mut written = word
             .file
-            .iter()
-            .filter_map(|file| file.text.clone())
-            .collect();
-        for dir in &state.dirs {
-            texts.extend(
-                self.files
-                    .get(&dir.join(word.text().trim_start_matches("./")))
-                    .cloned(),
-            );
-            texts.extend(self.files.get(&dir.join(word.text())).cloned());
-        }
-        let Some(text) = texts.into_iter().next() else {
+            .as_deref()
+            .into_iter()
+            .chain(state.dirs.iter().filter_map(of_dir));
+        let Some(file) = written.find(|file| file.text.is_some()).cloned() else {
             return;
         };
+        if file.is_decoded {
+            self.refuse_decoded();
+        }
+        let text = file.text.unwrap_or_default();
         let interpreter = text.lines().next().filter(|line| line.starts_with("#!"));
         let interpreter = interpreter.and_then(|line| line.split(['/', ' ']).next_back());
         let is_shell = has(programs::SHELLS, interpreter.unwrap_or(name))

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use sightline_testing::git;
 
-use super::command_readers::{Workspace, assert_all_allowed, tracked, write};
+use super::command_readers::{Workspace, assert_all_allowed, tracked, untracked, write};
 
 fn assert_refused(workspace: &Workspace, commands: &[&str]) {
     let is_allowed = |command: &&&str| workspace.check(command).allowed;
@@ -233,6 +233,182 @@ fn every_folder_that_git_could_run_in_counts() {
         &[
             &format!("{five}git grep KEY -- own.pem"),
             "if x; then cd src; fi; git grep KEY -- own.pem",
+        ],
+    );
+}
+
+/// What git prints is judged after the commands before it.
+#[test]
+fn earlier_commands_change_what_git_prints() {
+    let workspace = untracked();
+    let root = Path::new(&workspace.root);
+    fs::write(root.join(".gitignore"), "node_modules/\n").unwrap();
+    git::run(root, &["commit", "-qam", "second"]);
+    write(root, &[("src/main.rs", "y")]);
+    assert_refused(
+        &workspace,
+        &[
+            "git add -A && git diff --cached",
+            "git add . ; git diff --staged",
+            "git add --all && git commit -m x && git show",
+            "git add -N . && git diff",
+            "git add server && git commit -qm x && git log -p -1",
+            "git add $FILES && git diff --cached",
+            "git add -- secrets && git diff --cached",
+            "(git add -A; git stash) && git stash show -p",
+            "git stash -u && git stash show -p --include-untracked",
+            "git stash push --include-untracked && git stash show -p",
+            "git -C src add -A && git diff --cached",
+            "cd src && git add -A .. && git diff --cached",
+            "git add -A && git diff --cached server",
+            "git add -A && git grep --cached KEY",
+            "git add -A && git ls-files | xargs cat",
+            "git add -A && git archive HEAD",
+            "if git add -A; then git diff --cached; fi",
+            "sh -c 'git add -A' && git diff --cached",
+            "git config alias.d 'show HEAD:.env' && git d",
+            "git -c alias.d='show HEAD:.env' d",
+            "git worktree add copy && cat copy/secrets/token.txt",
+            "git clone -q . copy && cat copy/secrets/token.txt",
+            "git clone -q . copy && grep -r x copy/secrets",
+        ],
+    );
+    assert_all_allowed(
+        &workspace,
+        &[
+            "git add -A && git commit -m x",
+            "git add -A && git commit -m x && git show --stat",
+            "git add -A && git diff --cached --stat",
+            "git add src && git diff --cached",
+            "git add -u && git diff --cached",
+            "git add src README.md && git commit -m 'server' && git show",
+            "git add -A && git diff --cached -- src",
+            "git add -A && git diff --cached src README.md",
+            "git commit -am x && git show",
+            "git diff --cached && git add -A && git commit -m x",
+            "git stash && git stash show -p",
+            "git stash && git stash pop && git diff",
+            "git checkout -b new && git diff",
+            "git fetch && git log --oneline",
+            "git reset --soft HEAD~1 && git diff --cached",
+            "git add -A && git log --oneline | head",
+            "git add -A && git status",
+            "mv src/main.rs src/lib.rs && cat src/lib.rs",
+            "rm -rf docs && git diff",
+            "git worktree add copy && cat copy/src/main.rs",
+        ],
+    );
+}
+
+#[test]
+fn earlier_commands_change_tracked_files() {
+    let workspace = tracked();
+    let root = Path::new(&workspace.root);
+    git::run(root, &["branch", "old"]);
+    write(root, &[(".env", "KEY=2")]);
+    git::run(root, &["commit", "-qam", "second"]);
+    write(root, &[("src/main.rs", "y")]);
+    git::run(root, &["commit", "-qam", "third"]);
+    write(root, &[("src/main.rs", "z")]);
+    assert_refused(
+        &workspace,
+        &[
+            "rm -rf server && git diff",
+            "mv server backend && git diff",
+            "mv server backend && git add -A && git diff --cached --no-renames",
+            "mv server backend && cat backend/tls/cert.pem",
+            "mv server backend && cat backend/tls/*",
+            "mv server backend && grep -r x backend",
+            "git rm -qr server && git diff --cached",
+            "git checkout old && git diff HEAD@{1}",
+            "git reset --hard HEAD~2 && git diff HEAD@{1}",
+            "git reset HEAD~2 && git diff",
+            "git checkout old && git log -p",
+            "git revert --no-commit HEAD~1 && git diff --cached",
+            "git pull && git log -p -1",
+        ],
+    );
+    assert_all_allowed(
+        &workspace,
+        &[
+            "rm -rf docs && git diff",
+            "git commit -am x && git show",
+            "git stash && git stash show -p",
+            "mv docs guides && git diff",
+            "git commit -am x && git diff HEAD~1",
+        ],
+    );
+    write(root, &[(".env", "KEY=3")]);
+    assert_refused(
+        &workspace,
+        &[
+            "git commit -am x && git show",
+            "git commit -m x -- .env && git show",
+            "git commit -qa -m x; git log -p -1",
+            "git stash && git stash show -p",
+            "git stash; git stash list -p",
+            "git add -u && git diff --cached",
+        ],
+    );
+}
+
+/// Files of a repository without a work tree, and of submodules.
+#[test]
+fn git_is_judged_in_bare_repositories_and_submodules() {
+    let workspace = tracked();
+    let root = Path::new(&workspace.root);
+    git::run(root, &["clone", "-q", "--bare", ".", "mirror.git"]);
+    let module = root.parent().unwrap().join("module");
+    write(&module, &[(".env", "KEY=1"), ("a.rs", "x")]);
+    git::run(&module, &["init", "-q"]);
+    git::run(&module, &["add", "-f", "."]);
+    git::run(&module, &["commit", "-q", "-m", "first"]);
+    let url = module.to_str().unwrap();
+    let allow = "protocol.file.allow=always";
+    git::run(
+        root,
+        &["rm", "-q", "--cached", "-r", ".env", "secrets", "server"],
+    );
+    git::run(
+        root,
+        &["-c", allow, "submodule", "--quiet", "add", url, "lib"],
+    );
+    git::run(root, &["commit", "-q", "-m", "second"]);
+    write(root, &[("lib/.env", "KEY=2")]);
+    assert_refused(
+        &workspace,
+        &[
+            "git -C mirror.git show",
+            "cd mirror.git && git log -p",
+            "cd mirror.git/refs && git log -p",
+            "git --git-dir=mirror.git log -p",
+            "git -C mirror.git grep x HEAD",
+            "git -C mirror.git archive HEAD",
+            "git -C mirror.git format-patch --root -1 --stdout",
+            "cd .git && git log -p",
+            "git clone -q --bare . other.git && git -C other.git log -p",
+            "git submodule foreach git diff",
+            "git submodule --quiet foreach --recursive 'git diff'",
+            "git submodule foreach 'cat .env'",
+            "git diff --submodule=diff",
+            "git -c diff.submodule=diff diff",
+            "git log -p --submodule=diff",
+            "git grep --recurse-submodules KEY",
+            "git ls-files --recurse-submodules | xargs cat",
+            "cd lib && git diff",
+            "git -C lib log -p",
+        ],
+    );
+    assert_all_allowed(
+        &workspace,
+        &[
+            "git diff",
+            "git diff --submodule",
+            "git -C mirror.git log --oneline",
+            "git submodule status",
+            "git submodule foreach git status",
+            "git submodule foreach 'git pull'",
+            "git grep x",
         ],
     );
 }

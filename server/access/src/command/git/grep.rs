@@ -18,7 +18,7 @@ impl Git {
         repository: &Repository,
         printed: &mut Printed,
     ) {
-        let Some(Question { words, names }) = self.question() else {
+        let Some(Question { words, names, .. }) = self.question() else {
             return self.tracked(judge, repository, &self.pathspecs(), printed);
         };
         let dashes = words.iter().position(|text| text == "--");
@@ -37,9 +37,7 @@ impl Git {
             } else if std::mem::take(&mut needs_pattern) {
                 options.extend(["-e".to_owned(), text.clone()]);
             } else if dashes.is_none()
-                && (text.starts_with(':')
-                    || text.contains('*')
-                    || repository.dir.join(text).exists())
+                && (text.starts_with(':') || text.contains('*') || repository.has_file(text))
             {
                 specs.push(text.clone());
             } else {

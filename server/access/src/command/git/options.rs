@@ -28,7 +28,7 @@ pub(super) const DIFF: Options = Options {
             --show-pulls --not --bisect --reflog --simplify-by-decoration --no-textconv --no-ext-diff",
     values: "-S -G -n -I --since --until --after --before --author --committer --grep --grep-reflog --max-count --skip \
              --diff-filter --diff-algorithm --anchored --ignore-matching-lines --glob --exclude",
-    shown: "--no-index --graph --no-graph --oneline --format --pretty --color --no-color --abbrev --abbrev-commit --no-abbrev-commit \
+    shown: "--no-index --submodule --graph --no-graph --oneline --format --pretty --color --no-color --abbrev --abbrev-commit --no-abbrev-commit \
             --no-abbrev --full-index -z --exit-code --color-moved --no-color-moved --patch-with-stat \
             --patch-with-raw --relative --no-relative --no-prefix --default-prefix --left-right --decorate --no-decorate \
             --show-notes --notes --no-notes --break-rewrites --minimal --patience --histogram \
@@ -45,7 +45,7 @@ pub(super) const GREP: Options = Options {
             --extended-regexp --basic-regexp --fixed-strings --perl-regexp --text --and --or --not --all-match --recursive \
             --no-recursive --no-textconv -i -v -w -E -G -F -P -I -r -a",
     values: "-e -m --max-count --max-depth --threads",
-    shown: "--no-index --line-number --no-line-number --color --no-color --heading --break --count --files-with-matches --name-only \
+    shown: "--no-index --recurse-submodules --line-number --no-line-number --color --no-color --heading --break --count --files-with-matches --name-only \
             --files-without-match --quiet --only-matching --show-function --function-context --column --null --full-name -n \
             -h -H -l -L -c -q -o -p -W -z",
     shown_values: "-A -B -C --after-context --before-context --context",
@@ -68,6 +68,8 @@ pub(super) const LIST: Options = Options {
 #[derive(Default)]
 pub(super) struct Question {
     pub(super) words: Vec<String>,
+    /// Words before `--` that are neither options nor their values.
+    pub(super) operands: Vec<String>,
     /// Names of the options, also of those that are left out.
     pub(super) names: Vec<String>,
 }
@@ -84,6 +86,7 @@ impl Options {
                 break;
             }
             if !text.starts_with('-') || text.len() < 2 {
+                question.operands.push(text.clone());
                 question.words.push(text);
                 continue;
             }

@@ -27,6 +27,8 @@ const MAX_OUTPUT: u64 = 32 << 20;
 pub(super) struct Repository {
     pub(super) dir: PathBuf,
     top: PathBuf,
+    /// Whether there is no work tree.
+    is_bare: bool,
     /// Settings that disable the filters of the repository.
     settings: Vec<String>,
     /// Options that select the repository and the meaning of pathspecs.
@@ -42,6 +44,7 @@ impl Repository {
         let mut repository = Self {
             dir: dir.to_path_buf(),
             top: top.to_path_buf(),
+            is_bare: !top.join(".git").exists(),
             settings: Vec::new(),
             selection: selection.to_vec(),
             fix: None,
@@ -52,6 +55,7 @@ impl Repository {
         {
             let top = repository.run("rev-parse", &["--show-toplevel".to_owned()], &[]);
             let top = top.as_ref().and_then(|fields| fields.first());
+            repository.is_bare = top.is_none();
             repository.top = top.map_or(dir.to_path_buf(), |top| {
                 PathBuf::from(top.trim_end_matches('\n'))
             });
@@ -123,6 +127,10 @@ impl Repository {
     /// Returns the tracked files that pathspecs match; all of them without any. `others`: also the
     /// untracked ones.
     pub(super) fn files(&self, specs: &[String], others: bool) -> Option<Vec<String>> {
+        // Without an index, none are tracked.
+        if self.is_bare {
+            return None;
+        }
         let mut words = if others {
             vec!["-c".to_owned(), "-o".to_owned()]
         } else {
@@ -145,16 +153,57 @@ impl Repository {
         std::fs::canonicalize(&self.dir).ok() == std::fs::canonicalize(&self.top).ok()
     }
 
+    /// Returns the absolute path of one that git prints.
+    pub(super) fn place(&self, path: &str) -> PathBuf {
+        self.top.join(path)
+    }
+
+    /// Returns whether a word could be a path of the work tree.
+    pub(super) fn has_file(&self, text: &str) -> bool {
+        !text.is_empty() && !self.is_bare && self.dir.join(text).exists()
+    }
+
+    pub(super) fn has_submodules(&self) -> bool {
+        self.top.join(".gitmodules").exists()
+    }
+
+    /// Returns whether the configuration, also that of the user, makes commands enter submodules.
+    pub(super) fn enters_submodules(&self) -> bool {
+        ["diff.submodule", "submodule.recurse"].iter().any(|key| {
+            let mut command = git();
+            command
+                .current_dir(&self.dir)
+                .args(["config", "--get", key]);
+            output(command).is_some_and(|value| !value.is_empty() && value != b"false\n")
+        })
+    }
+
     /// Returns the denied ones of paths relative to the top of the work tree.
     pub(super) fn denied(&self, judge: &Judge<'_>, paths: &[String]) -> Vec<DeniedName> {
         let mut names: Vec<DeniedName> = Vec::new();
+        // Without a work tree, the files could be those of the workspace.
+        let roots = judge
+            .view
+            .scopes
+            .iter()
+            .filter(|scope| scope.is_root && self.is_bare);
+        let roots: Vec<PathBuf> = roots
+            .map(|scope| scope.path().as_path().to_path_buf())
+            .collect();
         for path in paths {
-            let place = self.top.join(path);
-            let denial =
-                AbsPath::new(&place).and_then(|place| judge.view.denial_of(&place, || false));
+            let mut places = std::iter::once(&self.top)
+                .chain(&roots)
+                .map(|top| top.join(path));
+            let found = places.find_map(|place| {
+                let denial = judge.view.denial_of(&AbsPath::new(&place)?, || false)?;
+                Some((place, denial))
+            });
+            let Some((place, denial)) = found else {
+                continue;
+            };
             // Rule files contain no secrets.
             let denial =
-                denial.filter(|denial| denial.rule.as_ref().is_none_or(|rule| rule.line > 0));
+                Some(denial).filter(|denial| denial.rule.as_ref().is_none_or(|rule| rule.line > 0));
             let is_new = |denial: &crate::Denial| {
                 !names
                     .iter()
