@@ -188,6 +188,12 @@ fn files_that_keep_hooks_in_force_cannot_be_written() {
         "find ~ -name settings.json | xargs sed -i s/a/b/",
         "find ~ -name 'settings*' -exec sed -i s/a/b/ {} +",
         "fd settings.json -x sed -i s/a/b/",
+        "find ~/.claude -type f -exec sed -i s/a/b/ {} +",
+        "find HOME/.claude -type f | xargs sed -i s/a/b/",
+        "sed -i s/a/b/ $(find ~/.claude -name settings.json)",
+        "rsync -a --delete /tmp/empty/ ~/.claude/",
+        "npx tool ~/.claude/settings.json",
+        "npx --yes tool ~/.claude/settings.json",
     ] {
         assert!(home.command_refusal(line).is_some(), "{line}");
     }
@@ -200,6 +206,11 @@ fn files_that_keep_hooks_in_force_cannot_be_written() {
             "dd if=README.md of=~/.claude/settings.json",
             "HOME/.claude/settings.json ",
         ),
+        (
+            "install -m 644 README.md ~/.claude/settings.json",
+            "HOME/.claude/settings.json ",
+        ),
+        ("ln -sf /bin/true HOME/bin/sightline", "HOME/bin/sightline "),
         (
             "unknown '~/.claude/settings.json'",
             "HOME/.claude/settings.json ",
@@ -301,6 +312,10 @@ fn other_uses_of_these_files_are_not_refused() {
         "cat README.md | python3 -c \"import sys, json; json.load(sys.stdin)['sightline']\"",
         "gh pr create --title 'sightline uninstall'",
         "mkdir -p .claude && cp -r README.md .claude/commands/",
+        "claude -p 'summarize README.md'",
+        "CLAUDE_CONFIG_DIR=/new npm test",
+        "find . -type f -name '*.rs' -exec sed -i s/a/b/ {} +",
+        "rsync -a --delete docs/ site/",
     ] {
         assert_eq!(home.command_refusal(line), None, "{line}");
     }
@@ -343,6 +358,12 @@ fn agents_run_only_listed_commands_of_the_program() {
         "npx sightline@1 uninstall",
         "script -c 'sightline uninstall' /dev/null",
         "alias s=sightline; s uninstall",
+        "claude -p --settings '{\"disableAllHooks\": true}' x",
+        "CLAUDE_CONFIG_DIR=HOME/new claude -p x",
+        "export CLAUDE_CONFIG_DIR=/new; cd src && claude -p x",
+        "env CLAUDE_CONFIG_DIR=/new claude -p x",
+        "npx -y @anthropic-ai/claude-code --bare -p x",
+        "sh -c 'codex exec -c features.hooks=false x'",
     ] {
         let reason = home.command_refusal(line).unwrap_or_default();
         assert!(reason.contains("at a terminal"), "{line}: {reason}");

@@ -9,7 +9,7 @@ use super::Scope;
 use crate::Agent;
 
 /// Variables that move the configuration of an agent.
-const VARIABLES: &[&str] = &[
+pub(crate) const VARIABLES: &[&str] = &[
     "CLAUDE_CONFIG_DIR",
     "CLINE_DATA_DIR",
     "CLINE_DIR",

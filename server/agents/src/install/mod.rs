@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 pub use locations::Locations;
+pub(crate) use locations::VARIABLES;
 pub use program::Program;
 
 use crate::{Agent, hook};

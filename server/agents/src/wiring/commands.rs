@@ -1,7 +1,7 @@
 //! The commands of our own program that agents may run, and commands of other programs that would
 //! remove or replace it.
 
-use crate::Agent;
+use crate::{Agent, install::VARIABLES};
 
 /// Name of our program, of its packages and of our entries.
 pub const PROGRAM: &str = "sightline";
@@ -79,6 +79,28 @@ const ENTRY_CHANGES: &[&str] = &[
     "unlink",
 ];
 
+/// Options with which agents read other settings, or none.
+const SWITCHES: &[(Agent, &[&str])] = &[
+    (
+        Agent::Claude,
+        &["--settings", "--setting-sources", "--bare", "--safe-mode"],
+    ),
+    (Agent::Codex, &["--profile", "-p", "--ignore-user-config"]),
+    (Agent::Qwen, &["--bare", "--safe-mode"]),
+    (Agent::Opencode, &["--pure"]),
+    (Agent::Cline, &["--config", "--data-dir"]),
+    (Agent::Copilot, &["--config-dir"]),
+];
+/// Variables that move the home directory.
+const HOMES: &[&str] = &["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"];
+/// Variables with which agents run without hooks or with other settings.
+const SWITCH_VARIABLES: &[&str] = &[
+    "CLAUDE_CODE_SAFE_MODE",
+    "CLAUDE_CODE_SIMPLE",
+    "OPENCODE_CONFIG_CONTENT",
+    "OPENCODE_PURE",
+];
+
 /// The words after an allowed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
@@ -111,9 +133,27 @@ pub fn refusal(words: &[Option<&str>]) -> Option<String> {
             line(words)
         ));
     }
-    let agent = Agent::ALL
-        .into_iter()
-        .find(|agent| agent.name() == program)?;
+    if matches!(&*program, "env" | "sudo" | "doas") {
+        return moved_refusal(words);
+    }
+    let agent = agent_of(&program)?;
+    let options = SWITCHES.iter().filter(|(known, _)| *known == agent);
+    let mut options = options.flat_map(|(_, options)| *options);
+    if options.any(|option| {
+        arguments
+            .iter()
+            .flatten()
+            .any(|word| is_option(word, option))
+    }) || has(&["config"]) && has(&["set", "add", "remove", "unset"])
+        || agent == Agent::Codex && overrides_hooks(arguments)
+    {
+        return Some(format!(
+            "`{}` would start {} with other settings, perhaps without the hooks that hide files from agents. The \
+             user can run it at a terminal",
+            line(words),
+            agent.title()
+        ));
+    }
     let switches_off = has(&["hook", "hooks"]) && has(&["disable"]);
     (has(ENTRY_CHANGES) && (names_us() || switches_off)).then(|| {
         format!(
@@ -122,6 +162,57 @@ pub fn refusal(words: &[Option<&str>]) -> Option<String> {
             line(words),
             agent.title()
         )
+    })
+}
+
+/// Returns the agent that a program or a package is, such as `claude-code`.
+fn agent_of(program: &str) -> Option<Agent> {
+    Agent::ALL.into_iter().find(|agent| {
+        let rest = program.strip_prefix(agent.name());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
+/// Returns why agents may not run an agent with variables that make it read other settings.
+fn moved_refusal(words: &[Option<&str>]) -> Option<String> {
+    let at = words
+        .iter()
+        .position(|word| word.is_some_and(|word| agent_of(&name(word)).is_some()))?;
+    let moves = |word: &str| {
+        let (variable, _) = word.split_once('=')?;
+        let is_known = HOMES.contains(&variable)
+            || VARIABLES.contains(&variable)
+            || SWITCH_VARIABLES.contains(&variable);
+        is_known.then(|| variable.to_owned())
+    };
+    let variable = words[..at].iter().flatten().find_map(|word| moves(word))?;
+    Some(format!(
+        "`{variable}` would start {} with other settings, perhaps without the hooks that hide files from agents. \
+         The user can run it at a terminal",
+        words[at].unwrap_or_default()
+    ))
+}
+
+/// Returns whether a word is an option, in any of the spellings that agents accept.
+fn is_option(word: &str, option: &str) -> bool {
+    let plain = |text: &str| text.replace('-', "").to_lowercase();
+    let name = word.split('=').next().unwrap_or(word);
+    name.starts_with('-') && (name == option || option.len() > 2 && plain(name) == plain(option))
+}
+
+/// Returns whether words of Codex switch hooks off: `-c features.hooks=false`, `--disable hooks`.
+fn overrides_hooks(arguments: &[Option<&str>]) -> bool {
+    let is_switch = |word: &str| {
+        word.starts_with("-c") || word.starts_with("--config") || word.starts_with("--disable")
+    };
+    let mut before = Some("");
+    arguments.iter().any(|word| {
+        let follows = before.is_none_or(is_switch);
+        before = *word;
+        word.is_none_or(|word| {
+            (follows || is_switch(word)) && (word.contains("hooks") || word.contains("features"))
+                || word == "disable"
+        })
     })
 }
 
@@ -298,6 +389,55 @@ mod tests {
             "claude mcp list",
             "claude mcp remove github",
             "git rm sightline",
+        ] {
+            assert!(!refuses(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn agents_are_not_started_with_other_settings() {
+        for line in [
+            "claude --settings {} -p x",
+            "claude -p x --settings=/tmp/a.json",
+            "claude --setting-sources user",
+            "claude --bare -p x",
+            "claude --safe-mode",
+            "claude config set disableAllHooks true",
+            "claude-code@latest --settings x",
+            "/opt/bin/claude config add -g hooks x",
+            "codex -c features.hooks=false exec x",
+            "codex exec -cfeatures.hooks=false x",
+            "codex --config=features={} x",
+            "codex --disable hooks",
+            "codex features disable hooks",
+            "codex exec --ignore-user-config x",
+            "codex -p other",
+            "qwen --safeMode",
+            "qwen --bare -p x",
+            "opencode run --pure x",
+            "cline --config /tmp/x do",
+            "env CLAUDE_CONFIG_DIR=/tmp/x claude -p x",
+            "env HOME=/tmp claude",
+            "sudo CODEX_HOME=/tmp codex exec x",
+            "env OPENCODE_PURE=1 opencode run x",
+        ] {
+            assert!(refuses(line), "{line}");
+        }
+        for line in [
+            "claude -p x",
+            "claude -p x --model opus --allowedTools Bash",
+            "claude config list",
+            "claude config get theme",
+            "claude mcp list",
+            "codex exec x",
+            "codex exec -c model=x do",
+            "codex features list",
+            "gemini -p x",
+            "qwen -p x",
+            "opencode run x",
+            "cline config",
+            "env HOME=/tmp npm test",
+            "env DEBUG=1 claude -p x",
         ] {
             assert!(!refuses(line), "{line}");
         }

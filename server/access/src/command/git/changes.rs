@@ -6,7 +6,7 @@ use super::{
     super::{expand::Field, judge::DeniedName, judge::Judge, programs::has},
     Git, Kind, Printed, QUESTION, Repository, object_path, top_of,
 };
-use sightline_base::path::AbsPath;
+use crate::path::AbsPath;
 
 /// Subcommands that change neither the work tree nor the index and the commits.
 const READERS: &str = "annotate archive blame branch bundle cat-file check-attr check-ignore config count-objects credential \

@@ -82,6 +82,10 @@ pub(super) struct Effect {
     pub(super) copies: bool,
     /// It creates its last operand from the others.
     pub(super) creates: bool,
+    /// It removes what it does not copy.
+    pub(super) deletes: bool,
+    /// It changes only modes and owners.
+    pub(super) is_mode: bool,
 }
 
 impl Effect {
@@ -91,6 +95,8 @@ impl Effect {
             reach,
             copies: false,
             creates: false,
+            deletes: false,
+            is_mode: false,
         };
         let known = programs.iter().find_map(|at| {
             let name = invocation.program(*at);
@@ -103,6 +109,8 @@ impl Effect {
                     reach: Reach::Tree,
                     copies: true,
                     creates: true,
+                    deletes: texts.iter().any(|text| text.starts_with("--del")),
+                    is_mode: false,
                 });
             }
             if has(REPLACERS, &name) {
@@ -115,7 +123,10 @@ impl Effect {
                 });
             }
             if has(MODES, &name) {
-                return Some(plain(Reach::Folder));
+                return Some(Self {
+                    is_mode: true,
+                    ..plain(Reach::Folder)
+                });
             }
             let checks_json = name.starts_with("python")
                 && texts.first().is_some_and(|text| text == "-m")
@@ -136,17 +147,21 @@ impl Effect {
             }
             if has(READERS, &name) {
                 let inner: Vec<usize> = programs.iter().copied().filter(|it| it > at).collect();
-                return Some(plain(if writes(&name, &texts) {
-                    Reach::File
-                } else if name != "find" {
-                    Reach::Nothing
-                } else if texts.iter().any(|text| changes_found(text))
-                    || !inner.is_empty() && Self::of(invocation, &inner).reach != Reach::Nothing
-                {
-                    Reach::Folder
-                } else {
-                    Reach::Nothing
-                }));
+                if name != "find" {
+                    let writes = writes(&name, &texts);
+                    return Some(plain(if writes { Reach::File } else { Reach::Nothing }));
+                }
+                let run = (!inner.is_empty()).then(|| Self::of(invocation, &inner));
+                let changes = texts.iter().any(|text| changes_found(text));
+                let runs = run.is_some_and(|effect| effect.reach != Reach::Nothing);
+                return Some(Self {
+                    is_mode: !changes && run.is_some_and(|effect| effect.is_mode),
+                    ..plain(if changes || runs {
+                        Reach::Folder
+                    } else {
+                        Reach::Nothing
+                    })
+                });
             }
             None
         });

@@ -7,7 +7,7 @@ use super::{
     effects::{Effect, Reach},
     invocation::Invocation,
 };
-use crate::{command::programs::has, path::AbsPath};
+use crate::{command::find::Find, path::AbsPath};
 
 impl Checker<'_> {
     /// Checks the places that a search by name finds, if it changes them. Remembers them if another
@@ -17,48 +17,56 @@ impl Checker<'_> {
             return;
         };
         let texts = invocation.texts(1);
-        let finds = has("find", &invocation.program(0));
-        let searched = |name: &str| {
-            texts.iter().enumerate().any(|(at, text)| {
-                let is_pattern = if finds {
-                    at > 0
-                        && has(
-                            "-name -iname -path -ipath -wholename -regex -iregex",
-                            &texts[at - 1],
-                        )
-                } else {
-                    !text.starts_with('-')
-                };
+        let find = invocation.find();
+        let starts = |root: &Path, place: &Path| {
+            let mut dirs = state.dirs.iter();
+            dirs.find_map(|dir| {
+                let root = AbsPath::new(&dir.join(root))?;
+                let rest = place.strip_prefix(root.as_path()).ok()?;
+                Some(rest.to_path_buf())
+            })
+        };
+        let is_found = |place: &Path, find: &Find| {
+            find.roots.iter().any(|root| {
+                let root = root.text();
+                let root = Path::new(&root);
+                starts(root, place).is_some_and(|rest| {
+                    let path = |rest: &Path| root.join(rest).to_string_lossy().into_owned();
+                    find.reaches(&path(&rest), place.is_dir())
+                        && !rest
+                            .ancestors()
+                            .skip(1)
+                            .any(|above| find.prunes(&path(above)))
+                })
+            })
+        };
+        let words = || texts.iter().filter(|text| !text.starts_with('-'));
+        let is_searched = |place: &Path| {
+            let name = place.file_name().unwrap_or_default().to_string_lossy();
+            let name = name.to_lowercase();
+            let names = words().any(|text| {
                 let mut parts = text
                     .split(|c: char| "*?[]^$\\+(){}|/.".contains(c))
                     .filter(|part| !part.is_empty())
                     .peekable();
-                is_pattern
-                    && parts.peek().is_some()
-                    && parts.all(|part| name.to_lowercase().contains(&part.to_lowercase()))
-            })
+                parts.peek().is_some() && parts.all(|part| name.contains(&part.to_lowercase()))
+            });
+            let mut roots = words().map(Path::new).chain([Path::new("")]);
+            names && roots.any(|root| starts(root, place).is_some())
         };
-        let is_below = |place: &Path| {
-            let mut roots = texts
-                .iter()
-                .filter(|text| !text.starts_with('-'))
-                .peekable();
-            let starts = |root: &Path| {
-                let of = |dir: &PathBuf| {
-                    AbsPath::new(&dir.join(root))
-                        .is_some_and(|root| place.starts_with(root.as_path()))
-                };
-                state.dirs.iter().any(of)
-            };
-            !finds && starts(Path::new("")) || roots.any(|root| starts(Path::new(root)))
-        };
-        let matches = guarded.places.iter().filter(|place| {
-            let name = place.file_name().unwrap_or_default().to_string_lossy();
-            searched(&name) && is_below(place)
+        // Without a pattern, the mode of everything may be changed, as by `chmod -R`.
+        let has_pattern = find.as_ref().is_none_or(|find| !find.patterns.is_empty());
+        if effect.is_mode && !has_pattern {
+            return;
+        }
+        let matches = guarded.places.iter().filter(|place| match &find {
+            Some(find) => is_found(place, find),
+            None => is_searched(place),
         });
         let matches: Vec<PathBuf> = matches.cloned().collect();
         if effect.reach == Reach::Nothing {
-            guarded.found.extend(matches);
+            let found = matches.into_iter().map(|place| (place, has_pattern));
+            guarded.found.extend(found);
             return;
         }
         let mut refusals = matches.iter();

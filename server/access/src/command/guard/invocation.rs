@@ -1,6 +1,6 @@
 //! The words of a simple command, as the guard reads them.
 
-use crate::command::{expand::Field, programs::program_name};
+use crate::command::{expand::Field, find::Find, programs::program_name};
 
 /// The words of a simple command.
 pub(super) struct Invocation {
@@ -30,6 +30,12 @@ impl Invocation {
         let word = self.words.get(at);
         word.map(|word| program_name(&word.text()))
             .unwrap_or_default()
+    }
+
+    /// Returns the search of `find`.
+    pub(super) fn find(&self) -> Option<Find> {
+        let at = (0..self.len()).find(|at| self.program(*at) == "find")?;
+        Some(Find::new(&self.words[at..]))
     }
 
     /// Returns the command line that `sightline exec` runs.

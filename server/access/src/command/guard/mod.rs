@@ -94,7 +94,8 @@ pub(super) struct Guarded<'a> {
     /// Where the command runs.
     pub(super) folder: PathBuf,
     /// Places that a search of this command line finds.
-    found: Vec<PathBuf>,
+    /// Whether it is by a pattern.
+    found: Vec<(PathBuf, bool)>,
 }
 
 impl<'a> Guarded<'a> {
@@ -165,15 +166,34 @@ impl Checker<'_> {
         let gets_input = programs
             .iter()
             .any(|at| has("xargs parallel", &invocation.program(*at)));
+        // Variables that the line has set reach the program.
+        let variables: Vec<String> = state
+            .variables
+            .keys()
+            .map(|name| format!("{name}="))
+            .collect();
+        let variables = variables.iter().map(|text| Some(text.as_str()));
+        let variables: Vec<Option<&str>> = std::iter::once(Some("env")).chain(variables).collect();
         for at in &programs {
             let rest = (at + 1..invocation.len()).map(|at| invocation.exact(at));
             let rest = rest.chain(gets_input.then_some(None));
             let rest: Vec<Option<&str>> = rest.collect();
             let mut words = vec![invocation.exact(*at)];
             words.extend(&rest);
-            if let Some(refusal) = guard.run_refusal(&words) {
+            let with_variables = [variables.as_slice(), &words].concat();
+            let refusal = guard.run_refusal(&words);
+            if let Some(refusal) = refusal.or_else(|| guard.run_refusal(&with_variables)) {
                 return self.refuse(&refusal);
             }
+        }
+        // `npx --yes PROGRAM FILE`: the value of an option is not known.
+        if let [_, .., before, at] = programs.as_slice()
+            && invocation
+                .exact(before - 1)
+                .is_some_and(|word| word.starts_with('-'))
+            && let Some(word) = invocation.words.get(*at)
+        {
+            self.guard_word(word, &state.dirs, Reach::File, Change::Folder);
         }
         if !programs::is_interpreter(&last)
             && effects::may_run_words(&last)
@@ -182,10 +202,14 @@ impl Checker<'_> {
             self.guard_runner(invocation, &last, state);
         }
         let effect = Effect::of(invocation, &programs);
-        let operands: Vec<&Field> = (1..invocation.len())
-            .filter(|at| !programs.contains(at) || invocation.exact(*at).is_none())
-            .filter_map(|at| invocation.words.get(at))
-            .collect();
+        let find = invocation.find();
+        let operands: Vec<&Field> = match &find {
+            Some(find) => find.changed_words(),
+            None => (1..invocation.len())
+                .filter(|at| !programs.contains(at) || invocation.exact(*at).is_none())
+                .filter_map(|at| invocation.words.get(at))
+                .collect(),
+        };
         if effect.creates {
             self.guard_created(&operands, state);
         }
@@ -195,6 +219,7 @@ impl Checker<'_> {
                 let change = if is_source { Change::Copy } else { Change::Any };
                 // The last operand of `cp` stays where it is.
                 let reach = match effect.copies {
+                    true if effect.deletes && !is_source => Reach::Tree,
                     true => Reach::File,
                     false => effect.reach,
                 };
@@ -213,9 +238,11 @@ impl Checker<'_> {
             }
             let reads_list =
                 (0..invocation.len()).any(|at| has(LIST_READERS, &invocation.program(at)));
-            if reads_list {
+            // Names in a word that is not known may be those that a search printed.
+            if reads_list || operands.iter().any(|word| word.has_unknown()) {
                 let found = self.guard.iter().flat_map(|guarded| guarded.found.clone());
-                for place in found.collect::<Vec<_>>() {
+                let found = found.filter(|(_, by_pattern)| *by_pattern || !effect.is_mode);
+                for (place, _) in found.collect::<Vec<_>>() {
                     let place = Field::quoted(&place.to_string_lossy());
                     self.guard_word(&place, &state.dirs, Reach::File, Change::Any);
                 }
@@ -227,7 +254,7 @@ impl Checker<'_> {
                 }
             }
         }
-        if has("find fd fdfind", &last) || has("find", &invocation.program(0)) {
+        if find.is_some() || has("fd fdfind", &last) {
             self.guard_found(invocation, effect, state);
         }
         self.guard_code(invocation, &programs, state);
@@ -302,6 +329,9 @@ impl Checker<'_> {
         });
         if let Some(target) = target.as_ref().filter(|_| is_unknown) {
             self.guard_word(target, &state.dirs, Reach::Into, Change::Any);
+        }
+        if let Some(target) = target.as_ref() {
+            self.guard_word(target, &state.dirs, Reach::File, Change::Any);
         }
         let Some(guarded) = &self.guard else { return };
         let places = target.iter().flat_map(|target| {
@@ -508,6 +538,19 @@ mod tests {
             "ln -sf /bin/true bin/tool",
             "cp bin/tool other-name",
             "rm conf/key.json (",
+            "rsync -a --delete new/ conf/",
+            "npx --yes tidy conf/key.json",
+            "find conf -type f -exec sed -i s/a/b/ {} +",
+            "find . -not -path './other/*' -exec sed -i s/a/b/ {} +",
+            "find conf -exec truncate -s 0 {} ;",
+            "find conf -type f | xargs sed -i s/a/b/",
+            "find conf -name '*.json' | xargs chmod 000",
+            "find conf -type d -exec cp new/key.json {} ;",
+            "find conf -maxdepth 0 -exec tar xf a.tar -C {} ;",
+            "sed -i s/a/b/ $(find conf -name key.json)",
+            "sed -i s/a/b/ \"$(find . -name '*.json' -print -quit)\"",
+            "f=$(find conf -type f); truncate -s 0 $f",
+            "for f in $(find conf -name 'key*'); do rm $f; done",
         ] {
             assert!(refuses(line).is_some(), "{line}");
         }
@@ -529,6 +572,13 @@ mod tests {
             "diff conf/key.json other/conf/key.json",
             "find . -name '*.pyc' -delete",
             "find conf -type f -exec grep -l x {} +",
+            "find . -type f -exec chmod 644 {} +",
+            "find . -type f | xargs chmod 644",
+            "find conf -name '*.pyc' -delete",
+            "find . -name conf -prune -o -name bin -prune -o -type f -exec sed -i s/a/b/ {} +",
+            "find . -name '*.txt' | xargs sed -i s/a/b/",
+            "cat $(find conf -name key.json)",
+            "rsync -a --delete conf/ backup/",
             "rm -rf other",
             "mkdir -p conf/sub && touch conf/sub/x && chmod +x conf/sub/x",
             "echo conf/key.json",
@@ -539,6 +589,47 @@ mod tests {
             "ls -l bin/tool",
         ] {
             assert_eq!(refuses(line), None, "{line}");
+        }
+    }
+
+    /// A reason names the path as the command does.
+    #[test]
+    fn a_refusal_names_the_path() {
+        struct Named(PathBuf);
+        impl CommandGuard for Named {
+            fn places(&self) -> Vec<PathBuf> {
+                TestGuard(self.0.clone()).places()
+            }
+            fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
+                let is_below = self.places().iter().any(|place| path.starts_with(place));
+                (is_below && change == Change::Any).then(|| path.display().to_string())
+            }
+            fn run_refusal(&self, _: &[Option<&str>]) -> Option<String> {
+                None
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        for dir in ["conf", "bin"] {
+            std::fs::create_dir_all(real.join(dir)).unwrap();
+        }
+        for file in ["conf/key.json", "bin/tool"] {
+            std::fs::write(real.join(file), "x").unwrap();
+        }
+        for (line, path) in [
+            ("install -m 644 a.txt conf/key.json", "conf/key.json"),
+            ("ln -sf /bin/true bin/tool", "bin/tool"),
+            ("cp a.txt conf/key.json", "conf/key.json"),
+            ("chmod 644 conf/key.json", "conf/key.json"),
+            ("mv -t bin tool.new tool", "bin/tool"),
+        ] {
+            let guard = Named(real.clone());
+            let refusal = guard_command(line, &real, &guard);
+            assert_eq!(
+                refusal,
+                Some(real.join(path).display().to_string()),
+                "{line}"
+            );
         }
     }
 
