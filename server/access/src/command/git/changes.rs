@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use super::{
     super::{expand::Field, judge::DeniedName, judge::Judge, programs::has},
-    Git, Kind, Printed, QUESTION, Repository, object_path, top_of,
+    Git, object_path,
+    printed::{Kind, Printed, QUESTION},
+    repository::Repository,
+    top_of,
 };
 use crate::path::AbsPath;
 
@@ -19,16 +22,16 @@ const MOVERS: &str = "checkout switch reset restore";
 
 /// What the commands so far have changed.
 #[derive(Default)]
-pub(in super::super) struct Changes {
+pub(in crate::command) struct Changes {
     /// Commands of git, and the folders in which they run.
-    pub(in super::super) commands: Vec<(Git, Vec<PathBuf>)>,
+    pub(in crate::command) commands: Vec<(Git, Vec<PathBuf>)>,
     /// Paths that were removed or moved.
-    pub(in super::super) removed: Vec<PathBuf>,
+    pub(in crate::command) removed: Vec<PathBuf>,
 }
 
 impl Git {
     /// Returns whether the command does not change what later ones print.
-    pub(in super::super) fn only_reads(&self) -> bool {
+    pub(in crate::command) fn only_reads(&self) -> bool {
         let first = self.words.first().map(Field::text).unwrap_or_default();
         self.subcommand.is_empty()
             || has(READERS, &self.subcommand)
@@ -36,12 +39,12 @@ impl Git {
     }
 
     /// Returns whether the command runs in a repository that does not exist yet.
-    pub(in super::super) fn makes_repository(&self, changes: &Changes, dirs: &[PathBuf]) -> bool {
+    pub(in crate::command) fn makes_repository(&self, changes: &Changes, dirs: &[PathBuf]) -> bool {
         !changes.commands.is_empty() && dirs.iter().any(|dir| top_of(dir).is_none())
     }
 
     /// Returns the folders that the command creates, and those that they contain the files of.
-    pub(in super::super) fn copies(&self, dirs: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
+    pub(in crate::command) fn copies(&self, dirs: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
         let operands = self.words.iter().map(Field::text);
         let operands: Vec<String> = operands.filter(|text| !text.starts_with('-')).collect();
         let mut copies = Vec::new();
@@ -248,8 +251,8 @@ impl Git {
     }
 }
 
-/// Returns the command that a setting such as `alias.d` stands for. `next`: the word after it.
-pub(in super::super) fn alias_value(word: &str, next: &str) -> Option<String> {
+/// Returns the command that a setting such as `alias.d` runs. `next`: the word after it.
+pub(in crate::command) fn alias_value(word: &str, next: &str) -> Option<String> {
     let value = |rest: &str| match rest.strip_prefix('!') {
         Some(script) => script.to_owned(),
         None => format!("git {rest}"),

@@ -2,8 +2,9 @@
 
 use super::{
     super::{judge::Judge, programs::has},
-    Git, Printed, excludes,
+    Git, excludes,
     options::{GREP, Question},
+    printed::Printed,
     repository::Repository,
 };
 
