@@ -5,19 +5,17 @@
 
 use std::{ops::Range, rc::Rc};
 
-use super::{
-    judge::DeniedName,
-    syntax::{Command, Part, Word},
-};
+use super::syntax::{Command, DeniedName, Part, Word};
 
 /// Maximum values of one word.
 const MAX_FIELDS: usize = 256;
 /// Maximum characters of a value that contains variables. Longer ones are unknown.
 const MAX_CHARS: usize = 4096;
-/// Maximum numbers in `{1..9}`.
-const MAX_SEQUENCE: i64 = 100;
 /// Maximum opening braces in a word that is expanded.
 const MAX_BRACES: usize = 24;
+
+/// Marks words that a command decodes. Unicode assigns no character to it.
+pub(super) const DECODED: &str = "\u{fdd0}";
 
 /// A character of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +35,6 @@ pub(super) struct Output {
     pub(super) text: Option<String>,
     /// Denied files whose names the output contains.
     pub(super) names: Rc<[DeniedName]>,
-    /// Whether the text was decoded, so that it is not the text that is read.
-    pub(super) is_decoded: bool,
 }
 
 impl Output {
@@ -47,6 +43,14 @@ impl Output {
             text: Some(text),
             ..Self::default()
         }
+    }
+
+    /// Marks the words of a text that is decoded: it cannot be checked as a script.
+    pub(super) fn mark_decoded(&mut self) {
+        self.text = self.text.take().map(|text| {
+            let words = text.split_inclusive(char::is_whitespace);
+            words.flat_map(|word| [DECODED, word]).collect()
+        });
     }
 
     /// Adds the output of the next command.
@@ -61,7 +65,6 @@ impl Output {
         } else if !other.names.is_empty() {
             self.names = self.names.iter().chain(&*other.names).cloned().collect();
         }
-        self.is_decoded |= other.is_decoded;
     }
 }
 
@@ -75,8 +78,6 @@ pub(super) struct Field {
     pub(super) names: Rc<[DeniedName]>,
     /// Output that is read as a file: `<(…)`.
     pub(super) file: Option<Rc<Output>>,
-    /// Whether a part was decoded, so that it is not the text that is read.
-    pub(super) is_decoded: bool,
     /// Place of the word in the command line; empty if it has none.
     pub(super) span: Range<usize>,
 }
@@ -109,7 +110,7 @@ impl Field {
 
     /// Returns the text if all of it is known.
     pub(super) fn known(&self) -> Option<String> {
-        (!self.has_unknown()).then(|| self.text())
+        (!self.has_unknown()).then(|| self.text().replace(DECODED, ""))
     }
 
     pub(super) fn has_unknown(&self) -> bool {
@@ -141,7 +142,6 @@ impl Field {
         Self {
             units: self.units[count.min(self.units.len())..].to_vec(),
             names: Rc::clone(&self.names),
-            is_decoded: self.is_decoded,
             ..Self::default()
         }
     }
@@ -220,7 +220,6 @@ impl Field {
         let fields = parts.filter(|units| !units.is_empty()).map(|units| Self {
             units: units.to_vec(),
             names: Rc::clone(&self.names),
-            is_decoded: self.is_decoded,
             ..Self::default()
         });
         fields.collect()
@@ -312,7 +311,6 @@ fn values(parts: &[Part], environment: &mut dyn Environment) -> Vec<Field> {
                 if !option.names.is_empty() {
                     joined.names = Rc::clone(&option.names);
                 }
-                joined.is_decoded |= option.is_decoded;
                 joined.file = joined.file.or_else(|| option.file.clone());
                 longer.push(joined);
             }
@@ -352,7 +350,6 @@ fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
                 Some(text) => {
                     let mut field = literal(text.trim_end_matches('\n'), *is_quoted);
                     field.names = output.names;
-                    field.is_decoded = output.is_decoded;
                     vec![field]
                 }
                 None => vec![Field {
@@ -449,22 +446,7 @@ fn variable(
                 .collect();
             fields.extend(cut);
         }
-        Some('/') => {
-            let replaced: Vec<Field> = known
-                .unwrap_or_default()
-                .iter()
-                .flat_map(|value| argument.iter().map(move |pair| (value.text(), pair.text())))
-                .map(|(value, pair)| {
-                    let (from, to) = pair.split_once('/').unwrap_or((&pair, ""));
-                    literal(&value.replace(from, to), is_quoted)
-                })
-                .collect();
-            fields.extend(replaced);
-        }
         _ => {}
-    }
-    if fields.iter().any(|field| field.is_decoded) {
-        fields.iter_mut().for_each(|field| field.is_decoded = true);
     }
     fields
 }
@@ -572,7 +554,12 @@ fn expand_braces(units: &[Part]) -> Vec<Vec<Part>> {
         let Some(close) = close else { break };
         let mut members: Vec<Vec<Part>> = Vec::new();
         if commas.is_empty() {
-            members.extend(sequence(&units[open + 1..close]));
+            // `{1..9}`
+            let dots = units[open + 1..close].windows(2);
+            let is_sequence = dots
+                .into_iter()
+                .any(|pair| pair.iter().all(|unit| is_char(unit, '.')));
+            members.extend(is_sequence.then(|| vec![Part::Unknown]));
         } else {
             let mut start = open + 1;
             for end in commas.into_iter().chain([close]) {
@@ -596,39 +583,6 @@ fn expand_braces(units: &[Part]) -> Vec<Vec<Part>> {
         return words;
     }
     vec![units.to_vec()]
-}
-
-/// Returns the members of `1..3` or `a..c`.
-fn sequence(units: &[Part]) -> Vec<Vec<Part>> {
-    let text: Option<String> = units
-        .iter()
-        .map(|unit| match unit {
-            Part::Text { text, .. } => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    let text = text.unwrap_or_default();
-    let mut bounds = text.split("..");
-    let (Some(first), Some(last)) = (bounds.next(), bounds.next()) else {
-        return Vec::new();
-    };
-    if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
-        let (low, high) = (first.min(last), first.max(last));
-        if high.saturating_sub(low) > MAX_SEQUENCE {
-            return vec![vec![Part::Unknown]];
-        }
-        return (low..=high)
-            .map(|number| vec![plain(&number.to_string())])
-            .collect();
-    }
-    let (mut first, mut last) = (first.chars(), last.chars());
-    match (first.next(), last.next(), first.next(), last.next()) {
-        (Some(first), Some(last), None, None) => (first.min(last)..=first.max(last))
-            .take(MAX_FIELDS)
-            .map(|c| vec![plain(&c.to_string())])
-            .collect(),
-        _ => Vec::new(),
-    }
 }
 
 fn plain(text: &str) -> Part {

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use super::{
     expand::Field,
-    judge::{DeniedName, Fix, Judge},
+    judge::Judge,
     programs::{Use, has},
+    syntax::{DeniedName, Fix},
     tree::{Entry, Search, Visit, search},
 };
 use crate::git_glob::{Case, Matcher, Subject, Syntax};
@@ -148,8 +149,8 @@ impl Find {
     /// Returns the words that may be changed by an action: folders that it starts from, words of commands,
     /// and files that it writes.
     pub(super) fn changed_words(&self) -> Vec<&Field> {
-        let roots = self.roots.iter();
-        let roots = roots.filter(|root| self.reaches(&root.text(), true));
+        let is_reached = |root: &&Field| self.reaches(&root.text(), true);
+        let roots = self.roots.iter().filter(is_reached);
         let commands = self.actions.iter().flat_map(|action| match action {
             Action::Run(command) => command.as_slice(),
             _ => &[],

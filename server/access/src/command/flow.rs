@@ -9,8 +9,8 @@ use super::{
     expand::{Field, Output, Unit},
     find::{self, Find},
     git::{self, Git},
-    judge::DeniedName,
     programs::{self, Arguments, Use, has},
+    syntax::DeniedName,
 };
 
 impl Checker<'_> {
@@ -159,10 +159,7 @@ impl Checker<'_> {
         let mut fields: Vec<Field> = items
             .filter(|item| !item.is_empty())
             .take(MAX_VALUES)
-            .map(|item| Field {
-                is_decoded: input.is_decoded,
-                ..Field::quoted(item)
-            })
+            .map(Field::quoted)
             .collect();
         fields.extend(listed.into_iter().skip(1));
         if !input.names.is_empty() {
@@ -270,7 +267,7 @@ impl Checker<'_> {
             let top = git.top(&dirs);
             output.text = top.map(|top| top.to_string_lossy().into_owned());
         }
-        self.judge.links.extend(git.copies(&dirs));
+        git.add_copies(&mut self.judge, &dirs);
         if !git.only_reads() {
             self.changes.commands.push((git, state.dirs.clone()));
         }
@@ -281,9 +278,7 @@ impl Checker<'_> {
     pub(super) fn print(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
         let texts: Vec<String> = words.iter().map(Field::text).collect();
         if name == "printf" && texts.len() > 2 && texts[0] == "-v" {
-            let mut values: Vec<Field> = words[2..].to_vec();
-            values.push(Field::quoted(&texts[3..].concat()));
-            state.assign(&texts[1], values);
+            state.assign(&texts[1], words[2..].iter().cloned());
             return Output::default();
         }
         let mut output = Output::default();
@@ -314,20 +309,17 @@ impl Checker<'_> {
         let escapes = texts
             .iter()
             .any(|text| text.contains("\\x") || text.contains("\\0") || text.contains("\\1"));
-        output.is_decoded = escapes && name != "write-output";
-        let text = match texts.split_first() {
-            Some((format, values)) if name == "printf" && !values.is_empty() => {
-                // The format may have text around the values.
-                let around = if format.contains("%s") && values.len() == 1 {
-                    format.replacen("%s", values[0], 1)
-                } else {
-                    values.join("\n")
-                };
-                around.replace("\\n", "\n")
-            }
-            _ => texts.join(" ").replace("\\n", "\n"),
+        let separator = if name == "printf" { "\n" } else { " " };
+        let text = texts.join(separator).replace("\\n", "\n");
+        let text = if name == "printf" {
+            text.replace("%s", "")
+        } else {
+            text
         };
         output.text = Some(text + "\n");
+        if escapes && name != "write-output" {
+            output.mark_decoded();
+        }
         output
     }
 
@@ -337,9 +329,6 @@ impl Checker<'_> {
         let items = text.split(['\n', '\0']).chain(text.split_whitespace());
         let items = items.filter(|item| !item.is_empty()).take(MAX_VALUES - 1);
         let mut fields: Vec<Field> = items.map(Field::quoted).collect();
-        fields
-            .iter_mut()
-            .for_each(|field| field.is_decoded = state.stdin.is_decoded);
         if !state.stdin.names.is_empty() {
             fields.push(Field::named(Rc::clone(&state.stdin.names)));
         }
@@ -418,7 +407,37 @@ fn replace(word: &Field, placeholder: &str, value: &Field) -> Field {
     Field {
         units,
         names: Rc::clone(&value.names),
-        is_decoded: word.is_decoded || value.is_decoded,
         ..Field::default()
     }
+}
+
+/// Keeps the names that `grep` with these patterns may print. Only literal patterns are understood.
+pub(super) fn filter_names(
+    names: &[DeniedName],
+    pattern: &str,
+    is_inverted: bool,
+) -> Rc<[DeniedName]> {
+    let pattern = pattern
+        .replace("\\|", "|")
+        .replace("\\.", ".")
+        .replace("\\/", "/");
+    let pattern = pattern.trim_start_matches('(').trim_end_matches(')');
+    let is_literal = |text: &str| !text.contains(['*', '[', '(', ')', '+', '?', '\\', '{']);
+    let matches = |path: &str| {
+        let paths = [path.to_owned(), format!("./{path}")];
+        pattern.split('|').any(|part| {
+            let text = part.trim_start_matches('^').trim_end_matches('$');
+            let is_match = |path: &String| match (part.starts_with('^'), part.ends_with('$')) {
+                (true, true) => path == text,
+                (true, false) => path.starts_with(text),
+                (false, true) => path.ends_with(text),
+                (false, false) => path.contains(text),
+            };
+            paths.iter().any(is_match)
+        })
+    };
+    let is_kept = |name: &&DeniedName| {
+        !name.is_file() || !is_literal(pattern) || matches(&name.path) != is_inverted
+    };
+    names.iter().filter(is_kept).cloned().collect()
 }

@@ -5,7 +5,6 @@
 //! that git tracks.
 
 mod changes;
-mod grep;
 mod options;
 mod printed;
 mod repository;
@@ -162,13 +161,16 @@ impl Git {
             .pop()
             .filter(|_| self.subcommand == "submodule" && found.len() <= MAX_DIRS)
         {
-            let repository = top_of(&dir).and_then(|top| Repository::new(&dir, &top, &[]));
             let options = ["-s", "-z"].map(str::to_owned);
-            let lines = repository.and_then(|it| it.run("ls-files", &options, &[]));
-            let lines = lines.unwrap_or_default();
-            let submodules = lines.iter().filter(|line| line.starts_with("160000 "));
-            let submodules = submodules.filter_map(|line| Some(dir.join(line.split_once('\t')?.1)));
-            let submodules: Vec<PathBuf> = submodules.collect();
+            let lines = top_of(&dir)
+                .and_then(|top| Repository::new(&dir, &top, &[]))
+                .and_then(|repository| repository.run("ls-files", &options, &[]))
+                .unwrap_or_default();
+            let submodules: Vec<PathBuf> = lines
+                .iter()
+                .filter(|line| line.starts_with("160000 "))
+                .filter_map(|line| Some(dir.join(line.split_once('\t')?.1)))
+                .collect();
             found.extend(submodules.iter().cloned());
             todo.extend(submodules);
         }

@@ -9,7 +9,7 @@ use std::{
 
 use sightline_protocol::{access::DeniedOperand, settings::RecursiveReaders};
 
-use super::expand::Field;
+use super::expand::{DECODED, Field};
 use crate::{
     AccessView, Denial, Verdict,
     casefold::fold,
@@ -26,6 +26,8 @@ const MAX_NAME: usize = 255;
 const MAX_PATH_BYTES: usize = 4096;
 /// Maximum denied operands reported.
 const MAX_DENIED: usize = 200;
+/// Maximum names that a command gives to other paths.
+const MAX_LINKS: usize = 1_000;
 /// Maximum written paths reported.
 const MAX_WRITTEN: usize = 1_000;
 /// Maximum directory entries that patterns are compared with.
@@ -41,54 +43,6 @@ const CASE: Case = if cfg!(any(windows, target_os = "macos")) {
 } else {
     Case::Sensitive
 };
-
-/// A denied file, found in a directory or in a list of names.
-#[derive(Clone, Debug)]
-pub(super) struct DeniedName {
-    /// The path as a program prints it.
-    pub(super) path: String,
-    pub(super) place: PathBuf,
-    pub(super) is_dir: bool,
-    pub(super) denial: Denial,
-    /// How the command can leave it out.
-    pub(super) fix: Option<Fix>,
-}
-
-impl DeniedName {
-    /// A folder that cannot be searched for denied files.
-    pub(super) fn unsearched(path: &str, place: PathBuf) -> Self {
-        let reason = "which is too large to check for denied files; name smaller folders, or set access.recursiveReaders to \"allow\"";
-        Self {
-            path: path.to_owned(),
-            place,
-            is_dir: false,
-            denial: Denial {
-                reason: reason.to_owned(),
-                rule: None,
-            },
-            fix: None,
-        }
-    }
-
-    /// Returns whether this is a known file, not a folder that may contain denied files.
-    pub(super) fn is_file(&self) -> bool {
-        self.denial.rule.is_some()
-    }
-}
-
-/// Text that makes a command leave out a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fix {
-    /// Where to insert it in the command line.
-    pub(super) at: usize,
-    /// The text before the first one there.
-    pub(super) opening: &'static str,
-    /// The text for a file and for a folder, with `{}` for the name or path.
-    pub(super) file: &'static str,
-    pub(super) folder: &'static str,
-    /// Whether the text contains the name, not the path.
-    pub(super) by_name: bool,
-}
 
 /// The verdict on one command, as far as it is known.
 pub(super) struct Judge<'a> {
@@ -177,6 +131,7 @@ impl<'a> Judge<'a> {
         {
             return Vec::new();
         }
+        let written = &*written.replace(DECODED, "");
         let path = strip_proc_cwd(written).unwrap_or(Path::new(written));
         let mut places: Vec<PathBuf> = if path.is_absolute() {
             vec![path.to_path_buf()]
@@ -189,7 +144,22 @@ impl<'a> Judge<'a> {
         places
     }
 
-    /// Returns what a path means by links that the command makes.
+    /// Records that a name, or an entry below it with the same name, means a place.
+    pub(super) fn add_link(&mut self, name: &Path, place: &Path) {
+        if self.links.len() >= MAX_LINKS {
+            return self.exhaust();
+        }
+        let inside = name.join(place.file_name().unwrap_or_default());
+        let names = [name.to_path_buf(), inside].into_iter();
+        let pairs = names.filter_map(|name| Some((AbsPath::new(&name)?, AbsPath::new(place)?)));
+        let paths = pairs.map(|(name, place)| {
+            let path = |path: AbsPath| path.as_path().to_path_buf();
+            (path(name), path(place))
+        });
+        self.links.extend(paths);
+    }
+
+    /// Returns the paths that a path means by links and moves that the command makes.
     pub(super) fn link_targets(&self, place: &Path) -> Vec<PathBuf> {
         let Some(place) = AbsPath::new(place).filter(|_| !self.links.is_empty()) else {
             return Vec::new();
@@ -239,6 +209,7 @@ impl<'a> Judge<'a> {
 
     /// Denies the command because of a path. `how` says what the command does with it.
     pub(super) fn deny(&mut self, path: &str, how: &str, denial: Denial) {
+        let path = &*path.replace(DECODED, "");
         let why = match &denial.rule {
             Some(rule) if rule.line > 0 => {
                 format!(

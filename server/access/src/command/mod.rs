@@ -8,13 +8,12 @@
 //! pipes. [`expand`] expands words; [`programs`] is the table of what programs do with them.
 //! [`guard`] checks what a command changes and runs, instead of what it reads. [`judge`] checks paths, [`tree`] searches folders, and [`git`] asks git which files it would print.
 
-mod code;
+mod deny;
 mod expand;
 mod find;
 mod flow;
 mod git;
 mod guard;
-mod instead;
 mod judge;
 mod parse;
 mod programs;
@@ -29,12 +28,12 @@ use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
 pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
 use self::{
-    expand::{Environment, Field, Output, expand, expand_whole},
+    expand::{DECODED, Environment, Field, Output, expand, expand_whole},
     git::Changes,
     guard::Guarded,
-    judge::{DeniedName, Fix, Judge},
+    judge::Judge,
     programs::{Arguments, Use, has},
-    syntax::{Assignment, Command, Redirect, RedirectKind, Simple, Word},
+    syntax::{Assignment, Command, Fix, Redirect, RedirectKind, Simple, Word},
 };
 use super::AccessView;
 use crate::{limits::MAX_COMMAND_BYTES, path::AbsPath};
@@ -48,8 +47,6 @@ const MAX_NESTING: usize = 64;
 const MAX_VALUES: usize = 64;
 /// Maximum possible working directories.
 const MAX_DIRS: usize = 32;
-/// Maximum paths in one word: `a=b:c,d`.
-const MAX_PIECES: usize = 64;
 
 /// Programs that assign their operands to variables.
 pub(super) const DECLARATIONS: &str = "export declare typeset local readonly alias";
@@ -285,6 +282,10 @@ impl<'a> Checker<'a> {
         if self.scripts_left == 0 {
             return self.give_up();
         }
+        if text.contains(DECODED) {
+            self.refuse_decoded();
+            return Output::default();
+        }
         self.scripts_left -= 1;
         self.depth += 1;
         let output = match parse::parse(text) {
@@ -445,7 +446,6 @@ impl<'a> Checker<'a> {
                         .iter()
                         .flat_map(|field| field.names.to_vec())
                         .collect(),
-                    is_decoded: false,
                 };
                 state.is_fed = true;
                 continue;
@@ -553,134 +553,4 @@ impl<'a> Checker<'a> {
         state.assign(&assignment.name, kept);
         values
     }
-
-    /// Checks a command in a word: `--pager='cat .env'`.
-    fn embedded(&mut self, text: &str, state: &State) {
-        if !text.contains(char::is_whitespace) {
-            return;
-        }
-        for start in [0, text.find(['=', ':']).map_or(0, |at| at + 1)] {
-            let command = text[start..].trim_start_matches([' ', '|', '!', '-', '@', '+']);
-            if programs::starts_with_command(command) {
-                self.script(command, &mut state.clone());
-                return;
-            }
-        }
-    }
-
-    /// Checks what a program does with a word.
-    fn use_field(&mut self, field: &Field, kind: Use, program: &str, state: &State) {
-        self.use_field_in(field, kind, program, &state.dirs, state);
-    }
-
-    fn use_field_in(
-        &mut self,
-        field: &Field,
-        kind: Use,
-        program: &str,
-        dirs: &[PathBuf],
-        state: &State,
-    ) {
-        let kind = if self.checks_all_words {
-            Use::Read
-        } else {
-            kind
-        };
-        let text = field.text();
-        if matches!(kind, Use::Write | Use::Alter) {
-            let paths = if field.has_glob() {
-                let matches = self.judge.matches(field, dirs, state.dotglob);
-                matches.into_iter().map(|(path, _)| path).collect()
-            } else {
-                pieces(&text)
-            };
-            for path in paths {
-                self.judge.add_written(&path, dirs);
-            }
-        }
-        let verb = match kind {
-            Use::Text | Use::Stat | Use::Alter => return,
-            Use::Write => "write",
-            Use::Read | Use::Code => "read",
-        };
-        let how = if program == "a redirection" || program == "an expression" {
-            format!("{program} would {verb}")
-        } else {
-            format!("`{program}` would {verb}")
-        };
-        if kind == Use::Code {
-            self.code(&text, program, dirs, state);
-            return;
-        }
-        self.deny_names(&field.names, &how);
-        if field.has_glob() {
-            // Most programs do not read folders; searches of folders are checked elsewhere.
-            let reads_folders = self.reads_folders;
-            for (path, place) in self.judge.matches(field, dirs, state.dotglob) {
-                let is_searched = path.ends_with('/');
-                if let Some(denial) = self.judge.denial(&place)
-                    && (reads_folders || is_searched || !place.is_dir())
-                {
-                    self.is_fixable = false;
-                    let path = if is_searched { &text } else { &path };
-                    self.judge.deny(path, &how, denial);
-                }
-            }
-        }
-        for path in field.paths() {
-            for piece in pieces(&path) {
-                self.is_fixable &= !self.judge.check_path(&piece, dirs, &how);
-            }
-        }
-        self.embedded(&text, state);
-    }
-
-    /// Denies files that a program reads because their names are passed to it.
-    fn deny_names(&mut self, names: &[DeniedName], how: &str) {
-        if self.judge.readers == RecursiveReaders::Allow {
-            return;
-        }
-        for name in names {
-            // Most programs do not read folders.
-            if name.is_dir && !self.reads_folders {
-                continue;
-            }
-            self.add_fix(name);
-            self.judge.deny(&name.path, how, name.denial.clone());
-        }
-    }
-}
-
-/// Returns everything in a text that could be a path: the whole text, the value of an option or
-/// assignment, the part after `@` or `:`.
-fn pieces(text: &str) -> Vec<String> {
-    let mut pieces = vec![text.to_owned()];
-    if let Some((before, rest)) = text.split_once("://") {
-        // A URL is not a path, except a `file:` URL.
-        if !before.to_ascii_lowercase().ends_with("file") {
-            return Vec::new();
-        }
-        let path = rest.strip_prefix("localhost").unwrap_or(rest);
-        let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-        return vec![path.to_owned(), decoded.into_owned()];
-    }
-    if text.contains(['\n', ' ']) && !text.contains(['=', ':', '@']) {
-        return pieces;
-    }
-    for part in text.split([',', ';', '=', ':', '<', '>', '|', '&', '(', ')', '@']) {
-        let part = part
-            .trim_matches(['\'', '"'])
-            .trim_start_matches(['+', '?', '!', '%', '#', '-']);
-        if pieces.len() < MAX_PIECES
-            && !part.is_empty()
-            && !pieces.iter().any(|piece| piece == part)
-        {
-            pieces.push(part.to_owned());
-        }
-    }
-    if let Some((_, value)) = text.split_once('=') {
-        pieces.push(value.to_owned());
-        pieces.push(value.trim_start_matches('@').to_owned());
-    }
-    pieces
 }

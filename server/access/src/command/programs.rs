@@ -4,12 +4,9 @@
 //! or paths of which only names, sizes and counts are printed. A program that is not listed reads all
 //! of its operands and option values.
 
-use std::{iter::Peekable, rc::Rc, sync::LazyLock};
+use std::{iter::Peekable, sync::LazyLock};
 
-use super::{
-    expand::{Field, Unit},
-    judge::DeniedName,
-};
+use super::expand::{Field, Unit};
 
 /// Names, separated by blanks.
 pub(super) type NameList = &'static str;
@@ -571,35 +568,4 @@ fn full_name(program: &Program, given: &str) -> String {
         names.find(|name| given.len() >= 5 && name.starts_with(given))
     };
     found.unwrap_or(given).to_owned()
-}
-
-/// Keeps the names that `grep` with these patterns may print. Only literal patterns are understood.
-pub(super) fn filter_names(
-    names: &[DeniedName],
-    pattern: &str,
-    is_inverted: bool,
-) -> Rc<[DeniedName]> {
-    let pattern = pattern
-        .replace("\\|", "|")
-        .replace("\\.", ".")
-        .replace("\\/", "/");
-    let pattern = pattern.trim_start_matches('(').trim_end_matches(')');
-    let is_literal = |text: &str| !text.contains(['*', '[', '(', ')', '+', '?', '\\', '{']);
-    let matches = |path: &str| {
-        let paths = [path.to_owned(), format!("./{path}")];
-        pattern.split('|').any(|part| {
-            let text = part.trim_start_matches('^').trim_end_matches('$');
-            let is_match = |path: &String| match (part.starts_with('^'), part.ends_with('$')) {
-                (true, true) => path == text,
-                (true, false) => path.starts_with(text),
-                (false, true) => path.ends_with(text),
-                (false, false) => path.contains(text),
-            };
-            paths.iter().any(is_match)
-        })
-    };
-    let is_kept = |name: &&DeniedName| {
-        !name.is_file() || !is_literal(pattern) || matches(&name.path) != is_inverted
-    };
-    names.iter().filter(is_kept).cloned().collect()
 }

@@ -1,17 +1,15 @@
 //! Runs simple commands: programs of the table, and wrappers such as `sudo`.
 
-use std::{
-    path::{Path, PathBuf},
-    rc::Rc,
-};
+use std::{path::PathBuf, rc::Rc};
 
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
     Checker, DECLARATIONS, State,
-    expand::{Field, Output},
-    judge::{DeniedName, Fix},
+    expand::{DECODED, Field, Output},
+    flow,
     programs::{self, Arguments, Program, Use, has, program_name},
+    syntax::{DeniedName, Fix},
     tree,
 };
 use crate::{fs::find_program, path::AbsPath};
@@ -28,7 +26,15 @@ pub(super) struct FolderSearch<'s> {
 impl Checker<'_> {
     /// Runs a command. The first word is the program.
     pub(super) fn run(&mut self, words: &[Field], state: &mut State) -> Output {
-        self.nested(|checker| checker.nested_run(words, state))
+        self.nested(|checker| {
+            let names = checker.guard_words_of(words, state).into();
+            let mut output = checker.nested_run(words, state);
+            output.append(Output {
+                names,
+                ..Output::default()
+            });
+            output
+        })
     }
 
     fn nested_run(&mut self, words: &[Field], state: &mut State) -> Output {
@@ -38,17 +44,13 @@ impl Checker<'_> {
         if self.judge.is_exhausted() {
             return Output::default();
         }
-        self.guard_words_of(words, state);
         let text = first.text();
         if text.contains(char::is_whitespace) {
             let texts: Vec<String> = words.iter().map(Field::text).collect();
             return self.script(&texts.join(" "), &mut state.clone());
         }
         let name = program_name(&text);
-        let runs_text = has(programs::SHELLS, &name)
-            || has(programs::SCRIPT_TAKERS, &name)
-            || programs::is_interpreter(&name);
-        if first.is_decoded || runs_text && words.iter().any(|word| word.is_decoded) {
+        if text.contains(DECODED) {
             self.refuse_decoded();
         }
         if first.has_unknown() || first.has_glob() {
@@ -273,7 +275,7 @@ impl Checker<'_> {
             let is_inverted = arguments.is_set("-v --invert-match");
             let first = arguments.uses.iter().find(|(_, kind)| *kind == Use::Text);
             let patterns = first.map(|(field, _)| field.text()).unwrap_or_default();
-            output.names = programs::filter_names(&output.names, &patterns, is_inverted);
+            output.names = flow::filter_names(&output.names, &patterns, is_inverted);
         }
         if name == "cat" || name == "tee" {
             for operand in &arguments.operands {
@@ -297,7 +299,9 @@ impl Checker<'_> {
         }
         let decodes = has("rev tr gunzip zcat uudecode", name)
             || arguments.is_set("-d -D --decode -r -p -dc");
-        output.is_decoded |= has(programs::DECODERS, name) && decodes && output.text.is_some();
+        if decodes && has(programs::DECODERS, name) {
+            output.mark_decoded();
+        }
         output
     }
 
@@ -327,19 +331,7 @@ impl Checker<'_> {
                             .judge
                             .check_path(&target, &folders, "a link would make readable");
                     for folder in &folders {
-                        let made = if name.is_dir() && folder == &name {
-                            name.join(Path::new(&target).file_name().unwrap_or_default())
-                        } else {
-                            name.clone()
-                        };
-                        if let (Some(made), Some(place)) =
-                            (AbsPath::new(&made), AbsPath::new(&folder.join(&target)))
-                        {
-                            self.judge.links.push((
-                                made.as_path().to_path_buf(),
-                                place.as_path().to_path_buf(),
-                            ));
-                        }
+                        self.judge.add_link(&name, &folder.join(&target));
                     }
                 }
             }
@@ -367,16 +359,18 @@ impl Checker<'_> {
             } else {
                 dirs.iter().map(|dir| dir.join(operand.text())).collect()
             };
-            for place in places.iter().filter_map(|place| AbsPath::new(place)) {
-                let place = place.as_path().to_path_buf();
+            // A file is judged by its own name. What does not exist may be made by the line.
+            let matters = |place: &PathBuf| place.is_dir() || !place.exists();
+            for place in places.into_iter().filter(matters) {
                 for dir in target.iter().flat_map(|_| dirs) {
                     let to = dir.join(target.as_deref().unwrap_or_default());
-                    let inside = to.join(place.file_name().unwrap_or_default());
-                    let names = [to, inside].into_iter().filter_map(|to| AbsPath::new(&to));
-                    let names = names.map(|to| (to.as_path().to_path_buf(), place.clone()));
-                    self.judge.links.extend(names);
+                    self.judge.add_link(&to, &place);
                 }
-                self.changes.removed.push(place);
+                let place = AbsPath::new(&place).map(|it| it.as_path().to_path_buf());
+                self.changes.removed.extend(place);
+            }
+            if self.judge.is_exhausted() {
+                return;
             }
         }
     }

@@ -1,6 +1,10 @@
 //! Shell commands as the check sees them.
 
-use std::{cell::OnceCell, ops::Range, rc::Rc};
+use std::{cell::OnceCell, ops::Range, path::PathBuf, rc::Rc};
+
+use sightline_protocol::access::AccessRule;
+
+use crate::Denial;
 
 /// A command.
 #[derive(Debug)]
@@ -99,4 +103,66 @@ pub(super) enum Part {
     /// The text in `$'…'`.
     AnsiC(String),
     Unknown,
+}
+
+/// A denied file, found in a directory or in a list of names.
+#[derive(Clone, Debug)]
+pub(super) struct DeniedName {
+    /// The path as a program prints it.
+    pub(super) path: String,
+    pub(super) place: PathBuf,
+    pub(super) is_dir: bool,
+    pub(super) denial: Denial,
+    /// How the command can leave it out.
+    pub(super) fix: Option<Fix>,
+}
+
+impl DeniedName {
+    /// A folder that cannot be searched for denied files.
+    pub(super) fn unsearched(path: &str, place: PathBuf) -> Self {
+        let reason = "which is too large to check for denied files; name smaller folders, or set access.recursiveReaders to \"allow\"";
+        Self {
+            path: path.to_owned(),
+            place,
+            is_dir: false,
+            denial: Denial {
+                reason: reason.to_owned(),
+                rule: None,
+            },
+            fix: None,
+        }
+    }
+
+    /// A file that a guard protects.
+    pub(super) fn guarded(path: String, place: PathBuf) -> Self {
+        Self {
+            path,
+            place,
+            is_dir: false,
+            denial: Denial {
+                reason: String::new(),
+                rule: Some(AccessRule::default()),
+            },
+            fix: None,
+        }
+    }
+
+    /// Returns whether this is a known file, not a folder that may contain denied files.
+    pub(super) fn is_file(&self) -> bool {
+        self.denial.rule.is_some()
+    }
+}
+
+/// Text that makes a command leave out a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fix {
+    /// Where to insert it in the command line.
+    pub(super) at: usize,
+    /// The text before the first one there.
+    pub(super) opening: &'static str,
+    /// The text for a file and for a folder, with `{}` for the name or path.
+    pub(super) file: &'static str,
+    pub(super) folder: &'static str,
+    /// Whether the text contains the name, not the path.
+    pub(super) by_name: bool,
 }

@@ -16,8 +16,9 @@ use ignore::{
 };
 
 use super::{
-    judge::{DeniedName, Judge, MAX_TIME},
+    judge::{Judge, MAX_TIME},
     programs::{Arguments, Program, has},
+    syntax::DeniedName,
 };
 use crate::{
     Denial,

@@ -271,6 +271,7 @@ fn earlier_commands_change_what_git_prints() {
             "git worktree add copy && cat copy/secrets/token.txt",
             "git clone -q . copy && cat copy/secrets/token.txt",
             "git clone -q . copy && grep -r x copy/secrets",
+            "git update-index --add .env && git diff --cached",
         ],
     );
     assert_all_allowed(
@@ -348,6 +349,31 @@ fn earlier_commands_change_tracked_files() {
             "git stash && git stash show -p",
             "git stash; git stash list -p",
             "git add -u && git diff --cached",
+        ],
+    );
+}
+
+/// What is ignored may be changed, too.
+#[test]
+fn earlier_commands_change_what_is_ignored() {
+    let workspace = untracked();
+    assert_refused(
+        &workspace,
+        &[
+            "rm .gitignore && git add -A && git diff --cached",
+            "sed -i /env/d .gitignore; git add . && git diff --cached",
+            "echo > .git/info/exclude && git add . && git diff --cached",
+            "git add -f . && git diff --cached",
+            "git stash -a && git stash show -p --include-untracked",
+            "git update-index --add .env && git diff --cached",
+        ],
+    );
+    assert_all_allowed(
+        &workspace,
+        &[
+            "git add -A && git diff --cached",
+            "git stash -u && git stash show -p --include-untracked",
+            "echo dist >> .gitignore && git add -A && git commit -m x",
         ],
     );
 }

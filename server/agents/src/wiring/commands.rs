@@ -185,7 +185,10 @@ fn moved_refusal(words: &[Option<&str>]) -> Option<String> {
             || SWITCH_VARIABLES.contains(&variable);
         is_known.then(|| variable.to_owned())
     };
-    let variable = words[..at].iter().flatten().find_map(|word| moves(word))?;
+    let clears =
+        |word: &str| matches!(word, "-i" | "-" | "--ignore-environment").then(|| word.to_owned());
+    let mut before = words[..at].iter().flatten();
+    let variable = before.find_map(|word| moves(word).or_else(|| clears(word)))?;
     Some(format!(
         "`{variable}` would start {} with other settings, perhaps without the hooks that hide files from agents. \
          The user can run it at a terminal",
@@ -420,6 +423,7 @@ mod tests {
             "env HOME=/tmp claude",
             "sudo CODEX_HOME=/tmp codex exec x",
             "env OPENCODE_PURE=1 opencode run x",
+            "env -i claude -p x",
         ] {
             assert!(refuses(line), "{line}");
         }

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use super::{
-    super::{expand::Field, judge::DeniedName, judge::Judge, programs::has},
+    super::{expand::Field, judge::Judge, programs::has, syntax::DeniedName},
     Git, object_path,
     printed::{Kind, Printed, QUESTION},
     repository::Repository,
     top_of,
 };
-use crate::path::AbsPath;
 
 /// Subcommands that change neither the work tree nor the index and the commits.
 const READERS: &str = "annotate archive blame branch bundle cat-file check-attr check-ignore config count-objects credential \
@@ -43,45 +42,35 @@ impl Git {
         !changes.commands.is_empty() && dirs.iter().any(|dir| top_of(dir).is_none())
     }
 
-    /// Returns the folders that the command creates, and those that they contain the files of.
-    pub(in crate::command) fn copies(&self, dirs: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
-        let operands = self.words.iter().map(Field::text);
-        let operands: Vec<String> = operands.filter(|text| !text.starts_with('-')).collect();
-        let mut copies = Vec::new();
-        let mut add = |name: PathBuf, source: PathBuf| {
-            if let (Some(name), Some(source)) = (AbsPath::new(&name), AbsPath::new(&source)) {
-                copies.push((name.as_path().to_path_buf(), source.as_path().to_path_buf()));
-            }
-        };
+    /// Records the folders that the command creates, and those that they contain the files of.
+    pub(in crate::command) fn add_copies(&self, judge: &mut Judge<'_>, dirs: &[PathBuf]) {
+        let is_operand = |text: &String| !text.starts_with('-');
+        let texts = self.words.iter().map(Field::text);
+        let operands: Vec<String> = texts.filter(is_operand).collect();
         for dir in dirs {
-            match self.subcommand.as_str() {
-                "worktree" if operands.first().is_some_and(|word| word == "add") => {
-                    for name in &operands[1..] {
-                        add(dir.join(name), top_of(dir).unwrap_or_default());
-                    }
-                }
+            let places = operands.iter().map(|word| dir.join(word));
+            let (sources, names): (Vec<PathBuf>, Vec<PathBuf>) = match self.subcommand.as_str() {
+                "worktree" => (top_of(dir).into_iter().collect(), places.collect()),
                 "clone" => {
-                    let sources = operands.iter().map(|source| dir.join(source));
-                    for source in sources.filter(|source| source.is_dir()) {
-                        let name = source.file_stem().unwrap_or_default().to_owned();
-                        add(dir.join(name), source.clone());
-                        for name in &operands {
-                            add(dir.join(name), source.clone());
-                        }
-                    }
+                    let sources: Vec<PathBuf> = places.clone().filter(|it| it.is_dir()).collect();
+                    let stems = sources.iter().filter_map(|source| source.file_stem());
+                    let names = stems.map(|stem| dir.join(stem)).chain(places);
+                    (sources.clone(), names.collect())
                 }
-                _ => {}
+                _ => continue,
+            };
+            for source in &sources {
+                let names = names.iter().filter(|name| *name != source);
+                names.for_each(|name| judge.add_link(name, source));
             }
         }
-        copies.retain(|(name, source)| name != source);
-        copies
     }
 
     /// Adds the denied files that the command prints because of earlier commands. Returns `None` if they
     /// cannot be determined.
     pub(super) fn printed_after(
         &self,
-        judge: &Judge<'_>,
+        judge: &mut Judge<'_>,
         repository: &Repository,
         changes: &Changes,
         lists: bool,
@@ -90,9 +79,12 @@ impl Git {
         let mut found: Vec<DeniedName> = Vec::new();
         for (change, dirs) in &changes.commands {
             for dir in change.dirs(dirs) {
+                if judge.is_exhausted() {
+                    return None;
+                }
                 let Some(top) = top_of(&dir) else { continue };
                 let other = Repository::new(&dir, &top, &change.selection)?;
-                let paths = change.changed(&other, self)?;
+                let paths = change.changed(judge, &other, self)?;
                 found.extend(other.denied(judge, &paths));
             }
         }
@@ -120,7 +112,12 @@ impl Git {
     }
 
     /// Returns the files that this command may change for a later one, relative to the top.
-    fn changed(&self, repository: &Repository, later: &Self) -> Option<Vec<String>> {
+    fn changed(
+        &self,
+        judge: &Judge<'_>,
+        repository: &Repository,
+        later: &Self,
+    ) -> Option<Vec<String>> {
         let names = format!("--name-only {QUESTION}");
         let ask = |command: &str, options: &str, words: &[String]| {
             let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
@@ -157,7 +154,7 @@ impl Git {
                 ask("diff", &names, &with(&["--cached"]))
             }
             "commit" => dirty(),
-            "add" | "stash" => {
+            "add" | "stash" | "update-index" => {
                 let first = self.words.first().map(Field::text).unwrap_or_default();
                 let is_stash = self.subcommand == "stash";
                 let mut paths = dirty()?;
@@ -170,7 +167,13 @@ impl Git {
                 } else {
                     !is_set("-u --update")
                 };
-                let with_ignored = is_set(if is_stash { "-a --all" } else { "-f --force" });
+                // The line may change what is ignored.
+                let rewrites = |path: &String| {
+                    path.ends_with("/.gitignore") || path.ends_with("/info/exclude")
+                };
+                let with_ignored = is_set(if is_stash { "-a --all" } else { "-f --force" })
+                    || self.subcommand == "update-index"
+                    || judge.written.iter().any(rewrites);
                 if with_untracked {
                     let options = if with_ignored {
                         "-o -z"
@@ -232,7 +235,7 @@ impl Git {
             return texts[at + 1..].to_vec();
         }
         // The options of other commands are not known, so their operands could be values.
-        let operands = if has("add rm mv restore clean", &self.subcommand)
+        let operands = if has("add rm mv restore clean update-index", &self.subcommand)
             && !texts.iter().any(|text| text.starts_with("--pathspec-f"))
         {
             texts

@@ -13,7 +13,10 @@ use std::{
 };
 
 use super::{
-    super::judge::{DeniedName, Fix, Judge},
+    super::{
+        judge::Judge,
+        syntax::{DeniedName, Fix},
+    },
     excludes,
 };
 use crate::path::AbsPath;
@@ -182,12 +185,9 @@ impl Repository {
     pub(super) fn denied(&self, judge: &Judge<'_>, paths: &[String]) -> Vec<DeniedName> {
         let mut names: Vec<DeniedName> = Vec::new();
         // Without a work tree, the files could be those of the workspace.
-        let roots = judge
-            .view
-            .scopes
-            .iter()
-            .filter(|scope| scope.is_root && self.is_bare);
-        let roots: Vec<PathBuf> = roots
+        let scopes = judge.view.scopes.iter();
+        let roots: Vec<PathBuf> = scopes
+            .filter(|scope| scope.is_root && self.is_bare)
             .map(|scope| scope.path().as_path().to_path_buf())
             .collect();
         for path in paths {

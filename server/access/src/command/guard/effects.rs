@@ -84,8 +84,8 @@ pub(super) struct Effect {
     pub(super) creates: bool,
     /// It removes what it does not copy.
     pub(super) deletes: bool,
-    /// It changes only modes and owners.
-    pub(super) is_mode: bool,
+    /// It changes only modes, and files can still be read.
+    pub(super) keeps_access: bool,
 }
 
 impl Effect {
@@ -96,7 +96,7 @@ impl Effect {
             copies: false,
             creates: false,
             deletes: false,
-            is_mode: false,
+            keeps_access: false,
         };
         let known = programs.iter().find_map(|at| {
             let name = invocation.program(*at);
@@ -110,7 +110,7 @@ impl Effect {
                     copies: true,
                     creates: true,
                     deletes: texts.iter().any(|text| text.starts_with("--del")),
-                    is_mode: false,
+                    keeps_access: false,
                 });
             }
             if has(REPLACERS, &name) {
@@ -124,7 +124,7 @@ impl Effect {
             }
             if has(MODES, &name) {
                 return Some(Self {
-                    is_mode: true,
+                    keeps_access: name == "chmod" && keeps_access(&texts),
                     ..plain(Reach::Folder)
                 });
             }
@@ -155,7 +155,7 @@ impl Effect {
                 let changes = texts.iter().any(|text| changes_found(text));
                 let runs = run.is_some_and(|effect| effect.reach != Reach::Nothing);
                 return Some(Self {
-                    is_mode: !changes && run.is_some_and(|effect| effect.is_mode),
+                    keeps_access: !changes && run.is_some_and(|effect| effect.keeps_access),
                     ..plain(if changes || runs {
                         Reach::Folder
                     } else {
@@ -220,6 +220,17 @@ fn writes(name: &str, texts: &[String]) -> bool {
         })
     };
     options.any(is_set)
+}
+
+/// Returns whether the owner can still read a file with the mode of `chmod`: `+x`, `644`.
+fn keeps_access(texts: &[String]) -> bool {
+    let mut operands = texts.iter().filter(|text| !text.starts_with('-'));
+    operands.next().is_some_and(|mode| {
+        let digits = mode.bytes().all(|byte| byte.is_ascii_digit());
+        let owner = mode.bytes().rev().nth(2);
+        digits && owner.is_some_and(|owner| owner >= b'4')
+            || mode.contains('+') && !mode.contains(['-', '='])
+    })
 }
 
 fn changes_found(text: &str) -> bool {

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::{ParseError, Parser, text};
-use crate::command::syntax::{Command, Part, Word};
+use super::{ParseError, Parser, is_name, text};
+use crate::command::syntax::{Assignment, Command, Part, Word};
 
 impl Parser<'_> {
     pub(super) fn word(&mut self) -> Result<Word, ParseError> {
@@ -247,6 +247,68 @@ impl Parser<'_> {
         let mut inner = Parser::new(&script, self.depth);
         let body = Rc::new(inner.list(&[])?);
         Ok(vec![Part::Command { body, is_quoted }])
+    }
+
+    /// Parses `name=value` before the first word, and `name=(…)` anywhere.
+    pub(super) fn assignment(&mut self) -> Result<Option<Assignment>, ParseError> {
+        let rest = self.rest();
+        let name_end = rest
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        let name = &rest[..name_end];
+        let mut after = &rest[name_end..];
+        let mut values = Vec::new();
+        if !is_name(name) {
+            return Ok(None);
+        }
+        let start = self.at;
+        if after.starts_with('[') {
+            self.at += name_end + 1;
+            let index = self.nested(|parser| parser.parts("]", false))?;
+            if !self.eat("]") {
+                self.at = start;
+                return Ok(None);
+            }
+            after = self.rest();
+            values.push(Word {
+                parts: index,
+                ..Word::default()
+            });
+        } else {
+            self.at += name_end;
+        }
+        let appends = after.starts_with("+=");
+        if !(appends || after.starts_with('=')) {
+            self.at = start;
+            return Ok(None);
+        }
+        self.at += if appends { 2 } else { 1 };
+        if self.eat("(") {
+            loop {
+                self.skip_blanks();
+                match self.peek() {
+                    None => return Err("an array is not finished"),
+                    Some(')') => break,
+                    Some('\n') => self.line_break()?,
+                    Some(';' | '&' | '|' | '<' | '>' | '(') => self.at += 1,
+                    Some(_) => values.push(self.nested(Self::word)?),
+                }
+            }
+            self.at += 1;
+        } else if self
+            .peek()
+            .is_some_and(|c| !c.is_whitespace() && !";&|()<>".contains(c))
+            || self.rest().starts_with("<(")
+        {
+            values.push(self.word()?);
+        } else {
+            values.push(Word::default());
+        }
+        Ok(Some(Assignment {
+            name: name.to_owned(),
+            appends,
+            values,
+        }))
     }
 }
 

@@ -1,0 +1,230 @@
+use std::path::{Path, PathBuf};
+
+use super::{Change, CommandGuard, guard_command};
+
+/// Protects `conf/key.json` and `bin/tool` in a folder, and lets `tool` run with `show` only.
+struct TestGuard(PathBuf);
+
+impl CommandGuard for TestGuard {
+    fn places(&self) -> Vec<PathBuf> {
+        ["conf/key.json", "bin/tool"]
+            .map(|path| self.0.join(path))
+            .to_vec()
+    }
+
+    fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
+        let is_program = path == self.0.join("bin/tool");
+        let is_config = path == self.0.join("conf/key.json") && change != Change::Copy;
+        (is_program || is_config).then(|| "changed".to_owned())
+    }
+
+    fn run_refusal(&self, words: &[Option<&str>]) -> Option<String> {
+        let is_tool = words[0].is_some_and(|word| word.ends_with("tool"));
+        (is_tool && words.get(1).is_some_and(|word| *word != Some("show")))
+            .then(|| "run".to_owned())
+    }
+}
+
+fn refuses(line: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for dir in ["conf", "bin", "other/conf", "new"] {
+        std::fs::create_dir_all(folder.path().join(dir)).unwrap();
+    }
+    for file in [
+        "conf/key.json",
+        "bin/tool",
+        "other/conf/key.json",
+        "a.txt",
+        "new/key.json",
+    ] {
+        std::fs::write(folder.path().join(file), "x").unwrap();
+    }
+    let real = folder.path().canonicalize().unwrap();
+    guard_command(
+        &line.replace("ROOT", real.to_str().unwrap()),
+        &real,
+        &TestGuard(real.clone()),
+    )
+}
+
+#[test]
+fn protected_files_are_not_changed() {
+    for line in [
+        "echo x > conf/key.json",
+        "cd conf && echo x >> key.json",
+        "cat a.txt | tee ROOT/conf/key.json",
+        "sed -i s/a/b/ conf/key.json",
+        "sed -ni p conf/key.json",
+        "rm conf/key.json",
+        "rm conf/*.json",
+        "rm -rf conf",
+        "rm -rf ./*",
+        "mv conf elsewhere",
+        "mv a.txt conf/key.json",
+        "cp new/key.json conf/",
+        "cp new/* conf",
+        "cp -t conf new/key.json",
+        "cp -r other/conf .",
+        "ln -sf ROOT/other conf/key.json",
+        "ln conf/key.json alias",
+        "chmod 000 conf",
+        "chmod 644 conf/key.json",
+        "git checkout -- conf/key.json",
+        "git rm --cached conf/key.json",
+        "python3 -c \"open('conf/key.json', 'w')\"",
+        "python3 <<'EOF'\nopen('conf/key.json', 'w').write('')\nEOF",
+        "f=conf/key.json; truncate -s 0 $f",
+        "for f in conf/*; do unlink $f; done",
+        "echo conf/key.json | xargs rm",
+        "find conf -name key.json -delete",
+        "sudo env A=1 rm conf/key.json",
+        "bash -c 'rm conf/key.json'",
+        "dd if=a.txt of=conf/key.json",
+        "sort -o conf/key.json a.txt",
+        "jq . a.txt > a && mv a conf/key.json",
+        "unknown-program conf/key.json",
+        "cp /bin/true bin/tool",
+        "ln -sf /bin/true bin/tool",
+        "cp bin/tool other-name",
+        "rm conf/key.json (",
+        "rsync -a --delete new/ conf/",
+        "npx --yes tidy conf/key.json",
+        "find conf -type f -exec sed -i s/a/b/ {} +",
+        "find . -not -path './other/*' -exec sed -i s/a/b/ {} +",
+        "find conf -exec truncate -s 0 {} ;",
+        "find conf -type f | xargs sed -i s/a/b/",
+        "find conf -name '*.json' | xargs chmod 000",
+        "find conf -type d -exec cp new/key.json {} ;",
+        "find conf -maxdepth 0 -exec tar xf a.tar -C {} ;",
+        "sed -i s/a/b/ $(find conf -name key.json)",
+        "sed -i s/a/b/ \"$(find . -name '*.json' -print -quit)\"",
+        "f=$(find conf -type f); truncate -s 0 $f",
+        "for f in $(find conf -name 'key*'); do rm $f; done",
+        "find conf -type f | while read -r f; do sed -i s/a/b/ \"$f\"; done",
+        "find . -type f | grep key | head -1 | xargs truncate -s 0",
+    ] {
+        assert!(refuses(line).is_some(), "{line}");
+    }
+}
+
+#[test]
+fn protected_files_are_read() {
+    for line in [
+        "cat conf/key.json",
+        "cat < conf/key.json | grep x",
+        "jq .hooks conf/key.json",
+        "grep -rn x conf",
+        "ls -la conf bin",
+        "sed -n 1,5p conf/key.json",
+        "cp conf/key.json backup.json",
+        "cp -r conf backup",
+        "git add conf/key.json && git commit -m 'conf/key.json' -- conf/key.json",
+        "git diff conf/key.json",
+        "diff conf/key.json other/conf/key.json",
+        "find . -name '*.pyc' -delete",
+        "find conf -type f -exec grep -l x {} +",
+        "find . -type f -exec chmod 644 {} +",
+        "find . -type f | xargs chmod 644",
+        "find conf -name '*.pyc' -delete",
+        "find . -type f | head; rm -f \"$TMP\"; touch $(date +%s)",
+        "find . -type f | grep '\\.rs$' | xargs sed -i s/a/b/",
+        "find . -name conf -prune -o -name bin -prune -o -type f -exec sed -i s/a/b/ {} +",
+        "find . -name '*.txt' | xargs sed -i s/a/b/",
+        "cat $(find conf -name key.json)",
+        "rsync -a --delete conf/ backup/",
+        "rm -rf other",
+        "mkdir -p conf/sub && touch conf/sub/x && chmod +x conf/sub/x",
+        "echo conf/key.json",
+        "python3 -m json.tool conf/key.json",
+        "chmod -R u+w .",
+        "mv a.txt conf/b.txt",
+        "cp a.txt conf",
+        "ls -l bin/tool",
+    ] {
+        assert_eq!(refuses(line), None, "{line}");
+    }
+}
+
+/// A reason names the path as the command does.
+#[test]
+fn a_refusal_names_the_path() {
+    struct Named(PathBuf);
+    impl CommandGuard for Named {
+        fn places(&self) -> Vec<PathBuf> {
+            TestGuard(self.0.clone()).places()
+        }
+        fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
+            let is_below = self.places().iter().any(|place| path.starts_with(place));
+            (is_below && change == Change::Any).then(|| path.display().to_string())
+        }
+        fn run_refusal(&self, _: &[Option<&str>]) -> Option<String> {
+            None
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let real = folder.path().canonicalize().unwrap();
+    for dir in ["conf", "bin"] {
+        std::fs::create_dir_all(real.join(dir)).unwrap();
+    }
+    for file in ["conf/key.json", "bin/tool"] {
+        std::fs::write(real.join(file), "x").unwrap();
+    }
+    for (line, path) in [
+        ("install -m 644 a.txt conf/key.json", "conf/key.json"),
+        ("ln -sf /bin/true bin/tool", "bin/tool"),
+        ("cp a.txt conf/key.json", "conf/key.json"),
+        ("chmod 644 conf/key.json", "conf/key.json"),
+        ("mv -t bin tool.new tool", "bin/tool"),
+    ] {
+        let guard = Named(real.clone());
+        let refusal = guard_command(line, &real, &guard);
+        assert_eq!(
+            refusal,
+            Some(real.join(path).display().to_string()),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn only_allowed_commands_run() {
+    for line in [
+        "tool hide",
+        "./bin/tool hide",
+        "ROOT/bin/tool hide --yes",
+        "sudo -u root tool hide",
+        "sudo -n tool hide",
+        "env A=1 tool hide",
+        "command tool hide",
+        "exec tool hide",
+        "timeout 5 tool hide",
+        "echo hide | xargs tool",
+        "sh -c 'tool hide'",
+        "echo 'tool hide' | sh",
+        "true && (tool hide)",
+        "find . -maxdepth 0 -exec tool hide ;",
+        "x=tool; $x hide",
+        "tool $unknown",
+        "npx tool hide",
+        "cargo run -p tool -- hide",
+        "python3 -c \"import os; os.system('tool hide')\"",
+        "node -e 'require(\"child_process\").execFileSync(\"tool\", [\"hide\"])'",
+        "tool hide (",
+    ] {
+        assert!(refuses(line).is_some(), "{line}");
+    }
+    for line in [
+        "tool",
+        "tool show x",
+        "sudo ./bin/tool show",
+        "echo x | xargs tool show",
+        "grep -r tool hide",
+        "git commit -m 'tool hide'",
+        "echo tool hide",
+        "mkdir tool hide",
+        "cargo test -p tool hide",
+        "timeout 5 grep tool hide",
+    ] {
+        assert_eq!(refuses(line), None, "{line}");
+    }
+}
