@@ -300,7 +300,7 @@
 ---| "added" # The file is new.
 ---| "modified" # The content or the executable bit changed.
 ---| "deleted" # The file was deleted.
----| "renamed" # The file was moved, with the same or similar content.
+---| "renamed" # The file was moved, with the same content.
 ---| "typeChanged" # The file type changed, for example from a file to a symbolic link.
 
 --- Params of `sightline/environmentDetails`.

@@ -758,7 +758,7 @@ export type DifferenceStatus =
   | "modified"
   /** The file was deleted. */
   | "deleted"
-  /** The file was moved, with the same or similar content. */
+  /** The file was moved, with the same content. */
   | "renamed"
   /** The file type changed, for example from a file to a symbolic link. */
   | "typeChanged";

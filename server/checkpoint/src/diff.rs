@@ -37,7 +37,6 @@ use super::{
 };
 use crate::error::Error;
 
-use renames::{ContentSide, Contents};
 use uncaptured::Lacking;
 
 /// How often the work tree is scanned again when files change during the comparison.
@@ -139,8 +138,7 @@ impl Checkpoints {
         let walker = &texts.walker;
         let mut uncaptured =
             uncaptured::take(&mut differences, lacking, &mut walker.borrow_mut(), job)?;
-        let pairs = renames::renames(&differences, &texts, job.cancel)?;
-        let pairs = paired(&differences, &pairs);
+        let pairs = paired(&differences, &renames::renames(&differences));
         let wanted = self.wanted_contents(&texts, &pairs, options)?;
         let done = AtomicU64::new(0);
         thread_pool::start();
@@ -198,6 +196,13 @@ impl Checkpoints {
         }
         Ok(all)
     }
+}
+
+/// Which side of a difference.
+#[derive(Clone, Copy)]
+enum ContentSide<'a> {
+    Old(&'a Difference),
+    New(&'a Difference),
 }
 
 /// Old and new side of a file.
@@ -299,6 +304,14 @@ impl<'a> FilePair<'a> {
     }
 }
 
+fn leaf_of<'a>(of: ContentSide<'a>) -> Option<(&'a RelPath, Leaf)> {
+    let (difference, leaf) = match of {
+        ContentSide::Old(difference) => (difference, difference.left),
+        ContentSide::New(difference) => (difference, difference.right),
+    };
+    leaf.map(|leaf| (&difference.path, leaf))
+}
+
 /// Reads contents from the store, or from the work tree if they are not stored.
 struct SideContents {
     reader: Odb,
@@ -312,17 +325,8 @@ impl SideContents {
             walker: RefCell::new(checkpoints.walker()?),
         })
     }
-}
 
-fn leaf_of<'a>(of: ContentSide<'a>) -> Option<(&'a RelPath, Leaf)> {
-    let (difference, leaf) = match of {
-        ContentSide::Old(difference) => (difference, difference.left),
-        ContentSide::New(difference) => (difference, difference.right),
-    };
-    leaf.map(|leaf| (&difference.path, leaf))
-}
-
-impl Contents for SideContents {
+    /// Returns the length of a content.
     fn len(&self, of: ContentSide<'_>) -> Result<u64, Error> {
         match leaf_of(of) {
             None => Ok(0),

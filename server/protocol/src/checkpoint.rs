@@ -205,7 +205,7 @@ pub enum DifferenceStatus {
     Modified,
     /// The file was deleted.
     Deleted,
-    /// The file was moved, with the same or similar content.
+    /// The file was moved, with the same content.
     Renamed,
     /// The file type changed, for example from a file to a symbolic link.
     TypeChanged,

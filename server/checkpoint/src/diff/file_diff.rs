@@ -24,7 +24,7 @@ pub enum Status {
     Modified,
     /// Deleted.
     Deleted,
-    /// Moved, with the same or similar content.
+    /// Moved, with the same content.
     Renamed,
     /// A file became a link, or a link a file.
     TypeChanged,

@@ -8,7 +8,6 @@ use super::{
     super::store::object::{Kind, Oid, name_of},
     file_diff::{FileDiff, Status},
     lines::{ChangedRange, changes, lines},
-    renames::similarity,
 };
 
 /// Number of context lines.
@@ -71,6 +70,12 @@ fn one(file: &FileDiff, text: &mut Vec<u8>) {
         }
         _ => {}
     }
+    if file.status == Status::Renamed {
+        line(&[b"similarity index 100%"]);
+        line(&[b"rename from ", &quoted("", old_path)]);
+        line(&[b"rename to ", &quoted("", &file.path)]);
+        return;
+    }
     let empty: &[u8] = b"";
     let content = |mode: Option<&str>, content: &'_ Option<Vec<u8>>| match mode {
         None => Some(Vec::new()),
@@ -78,14 +83,6 @@ fn one(file: &FileDiff, text: &mut Vec<u8>) {
     };
     let before = content(file.modes.0, &file.before);
     let after = content(file.modes.1, &file.after);
-    if file.status == Status::Renamed {
-        if let (Some(before), Some(after)) = (&before, &after) {
-            let percent = similarity(before, after);
-            line(&[format!("similarity index {percent}%").as_bytes()]);
-        }
-        line(&[b"rename from ", &quoted("", old_path)]);
-        line(&[b"rename to ", &quoted("", &file.path)]);
-    }
     let (Some(before), Some(after)) = (before, after) else {
         let why = file.omitted.as_deref().unwrap_or("contents omitted");
         line(&[

@@ -67,13 +67,8 @@ fn every_kind_of_change_has_its_status() {
             0,
         ),
         ("new".to_owned(), None, Status::Added, 3, 0),
-        (
-            "similar/to".to_owned(),
-            text("similar/from"),
-            Status::Renamed,
-            1,
-            1,
-        ),
+        ("similar/from".to_owned(), None, Status::Deleted, 0, 21),
+        ("similar/to".to_owned(), None, Status::Added, 21, 0),
         ("tool".to_owned(), None, Status::Modified, 0, 0),
         ("was/file".to_owned(), None, Status::TypeChanged, 1, 2),
     ];
@@ -267,7 +262,7 @@ fn git_applies_the_patch() {
             "1\n2\nthree\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18",
         ),
         ("quote\"tab\tnewline\n\u{e9}", "b\n"),
-        ("elsewhere/moved \u{fc}", &long("another thing")),
+        ("elsewhere/moved \u{fc}", &long("one thing")),
         ("new", "n"),
         ("empty", ""),
         ("tool2", "#!/bin/sh\nnew\n"),
@@ -299,7 +294,7 @@ fn git_applies_the_patch() {
         text.contains("rename to \"elsewhere/moved \\303\\274\""),
         "{text}"
     );
-    assert!(text.contains("similarity index 9"), "{text}");
+    assert!(text.contains("similarity index 100%"), "{text}");
 }
 
 #[test]
@@ -422,7 +417,7 @@ fn an_existing_uncaptured_file_is_not_deleted() {
         (".clineignore", "denied\n"),
         (".gitignore", "/ignored\n/link\n"),
         ("large", &"y".repeat(5000)),
-        // Very similar to a file that still exists.
+        // The same as a file that still exists.
         ("new", "1\n"),
     ]);
     for path in ["pipe", "gone", "folder"] {
