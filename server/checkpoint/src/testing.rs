@@ -23,7 +23,7 @@ use super::{
     metadata::{Checkpoint, CheckpointMetadata, commit_of, is_checkpoint},
     store::{
         lock::{self, StoreLock},
-        object::{Kind, Mode, Oid, encode_tree, name_of, tree_order},
+        object::{Kind, Mode, Oid, encode_tree, name_of, name_order},
         pack_writer::PackWriter,
         repair::{self, Rebuilt},
         repository::Repository,
@@ -243,9 +243,11 @@ fn tree_of(files: &Files, put: &mut impl FnMut(&[u8]) -> Oid) -> Oid {
         entries.push((Mode::Folder, name, oid));
     }
     entries.sort_by(|left, right| {
-        tree_order(
-            (&left.1, left.0 == Mode::Folder),
-            (&right.1, right.0 == Mode::Folder),
+        name_order(
+            &left.1,
+            left.0 == Mode::Folder,
+            &right.1,
+            right.0 == Mode::Folder,
         )
     });
     let entries = entries

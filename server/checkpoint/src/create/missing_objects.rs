@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     metadata::Counts,
     store::{
-        object::{Mode, Oid, TreeEntry, tree_order},
+        object::{Mode, Oid, TreeEntry, name_order},
         odb::Odb,
     },
     worktree::snapshot::{Entry, Folder},
@@ -86,9 +86,11 @@ pub(crate) fn find_missing<'a>(
                 (None, None) => break,
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(new), Some(old)) => tree_order(
-                    (new.name, new.mode == Mode::Folder),
-                    (old.name, old.mode == Mode::Folder),
+                (Some(new), Some(old)) => name_order(
+                    new.name,
+                    new.mode == Mode::Folder,
+                    old.name,
+                    old.mode == Mode::Folder,
                 ),
             };
             let now = if order.is_le() { new.next() } else { None };

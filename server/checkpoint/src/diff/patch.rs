@@ -3,11 +3,12 @@
 use std::{borrow::Cow, io::Write};
 
 use sightline_workspace::{access::gitignore::bytes_of, escape::one_line, path::RelPath};
+use similar::{DiffTag, group_diff_ops, udiff::UnifiedHunkHeader};
 
 use super::{
     super::store::object::{Kind, Oid, name_of},
     file_diff::{FileDiff, Status},
-    lines::{ChangedRange, changes, lines},
+    lines::{changes, lines},
 };
 
 /// Number of context lines.
@@ -126,29 +127,8 @@ fn one(file: &FileDiff, text: &mut Vec<u8>) {
 }
 
 fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
-    let parts = changes(old, new);
-    let mut rest = parts.as_slice();
-    while let Some(first) = rest.first() {
-        // Ranges with overlapping context form one hunk.
-        let close = |pair: &[ChangedRange]| pair[1].old.start - pair[0].old.end <= 2 * CONTEXT;
-        let count = 1 + rest.windows(2).take_while(|pair| close(pair)).count();
-        let (hunk, later) = rest.split_at(count);
-        rest = later;
-        let last = hunk.last().unwrap_or(first);
-        let above = CONTEXT.min(first.old.start);
-        let below = CONTEXT.min(old.len() - last.old.end);
-        let range = |start: usize, end: usize| {
-            let (start, end) = (start - above, end + below);
-            match end - start {
-                // An empty range gives the line before it.
-                0 => format!("{start},0"),
-                1 => format!("{}", start + 1),
-                count => format!("{},{count}", start + 1),
-            }
-        };
-        let old_range = range(first.old.start, last.old.end);
-        let new_range = range(first.new.start, last.new.end);
-        let _ = writeln!(text, "@@ -{old_range} +{new_range} @@");
+    for hunk in group_diff_ops(changes(old, new), CONTEXT) {
+        let _ = writeln!(text, "{}", UnifiedHunkHeader::new(&hunk));
         let mut put = |sign: u8, lines: &[&[u8]]| {
             for line in lines {
                 text.push(sign);
@@ -158,14 +138,14 @@ fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
                 }
             }
         };
-        let mut at = first.old.start - above;
-        for part in hunk {
-            put(b' ', &old[at..part.old.start]);
-            put(b'-', &old[part.old.clone()]);
-            put(b'+', &new[part.new.clone()]);
-            at = part.old.end;
+        for op in hunk {
+            if op.tag() == DiffTag::Equal {
+                put(b' ', &old[op.old_range()]);
+            } else {
+                put(b'-', &old[op.old_range()]);
+                put(b'+', &new[op.new_range()]);
+            }
         }
-        put(b' ', &old[at..at + below]);
     }
 }
 

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use sightline_workspace::{cancel::Cancel, escape::one_line, limits::MAX_PATH_BYTES, thread_pool};
 
 use super::{
-    object::{Commit, Kind, Mode, Oid, RawEntry, Unreadable, raw_entries, tree_order},
+    object::{Commit, Kind, Mode, Oid, RawEntry, Unreadable, name_order, raw_entries},
     odb::Odb,
 };
 use crate::error::Error;
@@ -294,7 +294,7 @@ fn check_tree(bytes: &[u8]) -> Result<Vec<(Mode, Oid)>, String> {
         }
         if let Some(last) = last {
             let folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
-            let order = tree_order((last.name, folder(&last)), (entry.name, folder(&entry)));
+            let order = name_order(last.name, folder(&last), entry.name, folder(&entry));
             if order.is_ge() || last.name == entry.name {
                 return Err(format!("has {UNSORTED}"));
             }

@@ -138,9 +138,7 @@ impl Opened {
 fn decode_header(start: &[u8]) -> Option<(Kind, u64, usize)> {
     let end = memchr::memchr(0, start)?;
     let (kind, digits) = str::from_utf8(&start[..end]).ok()?.split_once(' ')?;
-    let kind = [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag]
-        .into_iter()
-        .find(|known| known.name() == kind)?;
+    let kind = Kind::from_bytes(kind.as_bytes()).ok()?;
     let length: u64 = digits.parse().ok()?;
     // The length is canonical: no sign, no leading zeros.
     (length.to_string() == digits).then_some((kind, length, end + 1))

@@ -1,11 +1,14 @@
 //! Encodes and decodes git objects: object ids, modes, trees and commits. Does no I/O.
 
-use std::{cmp::Ordering, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
+use gix_hash::ObjectId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha1::{Digest, Sha1};
 
 use crate::error::Error;
+
+pub(crate) use gix_object::{Kind, tree::name_order};
 
 /// Id of a git object: SHA-1 of its kind, length and content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +29,10 @@ impl Oid {
             .flatten()
     }
 
+    pub(crate) fn from_gix(oid: &ObjectId) -> Option<Self> {
+        oid.as_slice().try_into().ok().map(Self)
+    }
+
     /// The 20 bytes of the id.
     pub fn as_bytes(&self) -> &[u8; 20] {
         &self.0
@@ -34,7 +41,7 @@ impl Oid {
 
 impl fmt::Display for Oid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        fmt::Display::fmt(&ObjectId::from(self.0), f)
     }
 }
 
@@ -50,23 +57,14 @@ impl FromStr for Oid {
     /// Parses 40 hexadecimal digits, optionally after `HEAD `: Cline's stored tasks contain both
     /// forms.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let digits = text.strip_prefix("HEAD ").unwrap_or(text).as_bytes();
-        let wrong = || {
+        let digits = text.strip_prefix("HEAD ").unwrap_or(text);
+        let oid = ObjectId::from_hex(digits.as_bytes()).ok();
+        oid.as_ref().and_then(Self::from_gix).ok_or_else(|| {
             let shown: String = text.chars().take(60).collect();
             Error::InvalidParams(format!(
                 "{shown:?} is not a checkpoint id; an id has 40 hexadecimal digits"
             ))
-        };
-        if digits.len() != 40 {
-            return Err(wrong());
-        }
-        let mut bytes = [0; 20];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-            let digit = |c: u8| char::from(c).to_digit(16);
-            let value = digit(pair[0]).zip(digit(pair[1])).ok_or_else(wrong)?;
-            *byte = u8::try_from(value.0 * 16 + value.1).map_err(|_| wrong())?;
-        }
-        Ok(Self(bytes))
+        })
     }
 }
 
@@ -81,28 +79,6 @@ impl<'de> Deserialize<'de> for Oid {
         let text = String::deserialize(deserializer)?;
         text.parse()
             .map_err(|error: Error| serde::de::Error::custom(error))
-    }
-}
-
-/// Kind of a git object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Commit,
-    Tree,
-    Blob,
-    /// Never written by the server, but users can tag commits in the store.
-    Tag,
-}
-
-impl Kind {
-    /// The name used in object headers.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Commit => "commit",
-            Self::Tree => "tree",
-            Self::Blob => "blob",
-            Self::Tag => "tag",
-        }
     }
 }
 
@@ -144,7 +120,7 @@ pub(crate) struct Hasher(Sha1);
 impl Hasher {
     pub(crate) fn new(kind: Kind, length: u64) -> Self {
         let mut hash = Sha1::new();
-        hash.update(format!("{} {length}\0", kind.name()));
+        hash.update(format!("{kind} {length}\0"));
         Self(hash)
     }
 
@@ -202,21 +178,7 @@ pub(crate) struct TreeEntry {
     pub(crate) oid: Oid,
 }
 
-/// Orders tree entries as git does: folders sort as if their names ended with `/`.
-pub(crate) fn tree_order(left: (&[u8], bool), right: (&[u8], bool)) -> Ordering {
-    let key = |(name, is_folder): (&[u8], bool), at: usize| {
-        name.get(at)
-            .copied()
-            .or((at == name.len() && is_folder).then_some(b'/'))
-    };
-    let common = left.0.len().min(right.0.len());
-    left.0[..common]
-        .cmp(&right.0[..common])
-        .then_with(|| key(left, common).cmp(&key(right, common)))
-        .then_with(|| left.0.len().cmp(&right.0.len()))
-}
-
-/// Encodes a tree. The entries must be in [`tree_order`].
+/// Encodes a tree. The entries must be in [`name_order`].
 pub(crate) fn encode_tree<'a>(entries: impl Iterator<Item = (Mode, &'a [u8], Oid)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (mode, name, oid) in entries {
@@ -421,7 +383,7 @@ mod tests {
                 })
                 .collect();
             let key = |entry: &(Mode, &[u8], Oid)| entry.0 == Mode::Folder;
-            entries.sort_by(|left, right| tree_order((left.1, key(left)), (right.1, key(right))));
+            entries.sort_by(|left, right| name_order(left.1, key(left), right.1, key(right)));
             let bytes = encode_tree(entries.iter().copied());
             let lines: String = entries
                 .iter()

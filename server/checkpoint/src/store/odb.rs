@@ -255,15 +255,13 @@ impl Odb {
             Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
             Unreadable::Unavailable => {
                 return Error::Unavailable(format!(
-                    "cannot read the {} {oid}: a file of the checkpoint store {dir} that may have it cannot be opened; try again, and check the permissions of the store",
-                    kind.name()
+                    "cannot read the {kind} {oid}: a file of the checkpoint store {dir} that may have it cannot be opened; try again, and check the permissions of the store"
                 ));
             }
             Unreadable::TooLarge(_) => format!("of the checkpoint store {dir} {}", why.describe()),
         };
         Error::damaged(format!(
-            "the {} {oid} {what}; verify the checkpoints to see which are intact",
-            kind.name(),
+            "the {kind} {oid} {what}; verify the checkpoints to see which are intact"
         ))
     }
 }

@@ -14,7 +14,6 @@ use sightline_workspace::{
 };
 
 use gix_hash::{Kind as Hash, ObjectId};
-use gix_object::Kind as GixKind;
 use gix_pack::{
     cache::Never,
     data::{
@@ -132,11 +131,8 @@ impl Pack {
     pub(crate) fn objects(&self) -> Vec<Oid> {
         let mut entries: Vec<index::Entry> = self.index.iter().collect();
         entries.sort_unstable_by_key(|entry| entry.pack_offset);
-        let objects = entries.iter().filter_map(|entry| {
-            let bytes = entry.oid.as_slice().try_into().ok()?;
-            Some(Oid(bytes))
-        });
-        objects.collect()
+        let oid = |entry: &index::Entry| Oid::from_gix(&entry.oid);
+        entries.iter().filter_map(oid).collect()
     }
 
     /// Returns whether the pack has the object.
@@ -197,7 +193,7 @@ impl Pack {
             Ok(entry.transpose()?.map(header::ResolvedBase::InPack))
         });
         let found = found.map_err(|_| Unreadable::Damaged)?;
-        Ok((kind_of(found.kind), found.object_size))
+        Ok((found.kind, found.object_size))
     }
 
     fn decode(
@@ -224,20 +220,11 @@ impl Pack {
             &mut Never,
         );
         let found = found.map_err(|_| Unreadable::Damaged)?;
-        Ok((kind_of(found.kind), bytes))
+        Ok((found.kind, bytes))
     }
 
     fn entry(&self, offset: u64) -> Result<data::Entry, Unreadable> {
         self.data.entry(offset).map_err(|_| Unreadable::Damaged)
-    }
-}
-
-fn kind_of(kind: GixKind) -> Kind {
-    match kind {
-        GixKind::Commit => Kind::Commit,
-        GixKind::Tree => Kind::Tree,
-        GixKind::Blob => Kind::Blob,
-        GixKind::Tag => Kind::Tag,
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     exclusions::PathHash,
     permissions::{ReadPermission, ReadPermissionSet},
 };
-use crate::store::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
+use crate::store::object::{Kind, Mode, Oid, encode_tree, name_of, name_order};
 #[cfg(test)]
 use sightline_workspace::access::gitignore::bytes_of;
 pub(crate) use sightline_workspace::fs::{Stamp, dir::SpecialFile};
@@ -218,7 +218,7 @@ pub(crate) struct Folder {
     pub(crate) rules: Option<Box<FolderRules>>,
     /// Concatenated names of the entries.
     names: Box<[u8]>,
-    /// In git's order, see `object::tree_order`.
+    /// In git's order, see `object::name_order`.
     items: Box<[Item]>,
 }
 
@@ -252,7 +252,7 @@ impl Folder {
             rules,
         } = parts;
         entries.sort_unstable_by(|(left, a), (right, b)| {
-            tree_order((left, a.is_folder()), (right, b.is_folder()))
+            name_order(left, a.is_folder(), right, b.is_folder())
         });
         excluded.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         denied.sort_unstable();
@@ -349,7 +349,7 @@ impl Folder {
         while low < high {
             let middle = low.midpoint(high);
             let entry = self.entry(middle);
-            match tree_order((entry.name, entry.node.is_folder()), (name, is_folder)) {
+            match name_order(entry.name, entry.node.is_folder(), name, is_folder) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(middle),
