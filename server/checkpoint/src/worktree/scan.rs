@@ -9,7 +9,7 @@ use sightline_workspace::{
 use super::{
     capture_filter::CaptureFilter,
     exclusions::{PathSalt, SavedExclusions},
-    git_index::{GitIndexState, TrackedPaths, UnreadableIndex},
+    git_index::{GitIndexState, Repositories, UnreadableIndex},
     permissions::RestrictedPath,
     saved_paths,
     snapshot::Folder,
@@ -19,10 +19,6 @@ use super::{
     },
 };
 use crate::{error::Error, job::Job, metadata::Skipped};
-
-/// Maximum number of walks until the tracked paths are stable. Each walk can discover a repository
-/// in what the previous one found.
-const MAX_ROUNDS: usize = 4;
 
 /// Result of a scan.
 #[derive(Clone, Debug)]
@@ -42,7 +38,7 @@ pub(crate) struct Scan {
     pub(crate) restricted: Arc<Vec<RestrictedPath>>,
     /// Fingerprint of the rules, without the ignore files in folders.
     pub(crate) filter_fingerprint: u128,
-    /// Tracked paths, which ignore rules do not exclude.
+    /// Tracked paths that ignore rules do not exclude.
     pub(crate) git_index: Arc<GitIndexState>,
 }
 
@@ -80,7 +76,6 @@ impl Scan {
         filter_fingerprint: u128,
     ) -> Self {
         let is_judged = self.filter_fingerprint == filter_fingerprint
-            && self.git_index.tracked == git_index.tracked
             && self.git_index.unreadable == git_index.unreadable;
         if is_judged && Arc::ptr_eq(&self.tree, &tree) {
             Self {
@@ -117,9 +112,21 @@ pub(crate) fn scan(
     let ScanOptions { last, sink, limits } = look;
     let salt = last.map_or_else(PathSalt::random, |last| last.salt);
     let mut known = last.map(|last| last.tree.clone());
-    let mut git_index = match last {
-        Some(last) => GitIndexState::load(filter, &last.tree, &last.git_index, job.cancel)?,
-        None => Arc::default(),
+    let repositories = Repositories::new(filter, last.map(|last| &last.git_index));
+    let walk = |content_mode, before: Option<&Arc<Folder>>, reevaluate| {
+        let options = WalkOptions {
+            job,
+            filter,
+            repositories: &repositories,
+            salt,
+            content_mode,
+            started_at,
+            total: before.map(|before| before.files),
+        };
+        match Walk::new(options).run(open(filter)?, before, None, reevaluate)? {
+            WalkOutcome::Tree(tree) => Ok(tree),
+            WalkOutcome::TooLarge | WalkOutcome::RulesMoved => Err(too_large(job)),
+        }
     };
     if known.is_none() || limits.is_some() {
         // A first walk without reading gives the total for the progress, and checks the limits.
@@ -128,75 +135,22 @@ pub(crate) fn scan(
             max_files,
             max_bytes,
         };
-        let found = walk_until_stable(job, filter, git_index, |tracked, before| {
-            let options = WalkOptions {
-                job,
-                filter,
-                tracked,
-                salt,
-                content_mode,
-                started_at,
-                total: None,
-            };
-            Walk::new(options).run(open(filter)?, before, None, before.is_some())
-        })?;
-        let tree;
-        (tree, git_index) = found.ok_or_else(|| too_large(job))?;
+        let tree = walk(content_mode, None, false)?;
         known = known.or(Some(tree));
     }
-    let total = known.as_ref().map(|known| known.files);
-    let reevaluate = last.is_some_and(|last| {
-        last.filter_fingerprint != filter_fingerprint || last.git_index.tracked != git_index.tracked
-    });
-    let found = walk_until_stable(job, filter, git_index, |tracked, before| {
-        let options = WalkOptions {
-            job,
-            filter,
-            tracked,
-            salt,
-            content_mode: ContentMode::Read(sink),
-            started_at,
-            total,
-        };
-        let reevaluate = reevaluate || before.is_some();
-        let last = before.or(known.as_ref());
-        Walk::new(options).run(open(filter)?, last, None, reevaluate)
-    })?;
-    let (tree, git_index) = found.ok_or_else(|| too_large(job))?;
+    let is_judged = match last {
+        Some(last) => {
+            last.filter_fingerprint == filter_fingerprint
+                && repositories.hold(&last.tree, job.cancel)?
+        }
+        None => true,
+    };
+    let tree = walk(ContentMode::Read(sink), known.as_ref(), !is_judged)?;
+    let git_index = repositories.state(&tree, is_judged);
     Ok(match last {
         Some(last) => last.next(tree, git_index, filter_fingerprint),
         None => Scan::of(tree, git_index, filter_fingerprint, salt),
     })
-}
-
-/// A tree, and the tracked paths it was built with.
-type WalkResult = (Arc<Folder>, Arc<GitIndexState>);
-
-/// Repeats the walk until it finds the same tracked paths it was run with, because the walk itself
-/// finds the rules. Returns `None` if the walk finds no tree.
-fn walk_until_stable(
-    job: &Job<'_>,
-    filter: &CaptureFilter<'_>,
-    git_index: Arc<GitIndexState>,
-    mut walk: impl FnMut(&TrackedPaths, Option<&Arc<Folder>>) -> Result<WalkOutcome, Error>,
-) -> Result<Option<WalkResult>, Error> {
-    let mut git_index = git_index;
-    let mut before = None;
-    for _ in 0..MAX_ROUNDS {
-        let WalkOutcome::Tree(tree) = walk(&git_index.tracked, before.as_ref())? else {
-            return Ok(None);
-        };
-        let now = GitIndexState::load(filter, &tree, &git_index, job.cancel)?;
-        if now.tracked == git_index.tracked {
-            return Ok(Some((tree, now)));
-        }
-        before = Some(tree);
-        git_index = now;
-    }
-    let WalkOutcome::Tree(tree) = walk(&git_index.tracked, before.as_ref())? else {
-        return Ok(None);
-    };
-    Ok(Some((tree, Arc::new(git_index.unsettled()))))
 }
 
 /// Scans only the paths in `changed`, without trusting their stamps. Returns `None` if that is not
@@ -220,15 +174,14 @@ pub(crate) fn update(
     if paths.is_everything() {
         return Ok(None);
     }
-    let git_index = GitIndexState::load(filter, &last.tree, &last.git_index, job.cancel)?;
-    let tracked = &last.git_index.tracked;
-    if git_index.tracked != *tracked {
+    let repositories = Repositories::new(filter, Some(&last.git_index));
+    if !repositories.hold(&last.tree, job.cancel)? {
         return Ok(None);
     }
     let walk = Walk::new(WalkOptions {
         job,
         filter,
-        tracked,
+        repositories: &repositories,
         salt: last.salt,
         content_mode: ContentMode::Read(sink),
         started_at: now_nanos(),
@@ -238,10 +191,8 @@ pub(crate) fn update(
     let WalkOutcome::Tree(tree) = walk.run(open(filter)?, last_tree, Some(&paths), false)? else {
         return Ok(None);
     };
-    // New folders may contain rules or a repository.
-    let git_index = GitIndexState::load(filter, &tree, &git_index, job.cancel)?;
-    let is_judged = git_index.tracked == *tracked;
-    Ok(is_judged.then(|| last.next(tree, git_index, filter_fingerprint)))
+    let git_index = repositories.state(&tree, true);
+    Ok(Some(last.next(tree, git_index, filter_fingerprint)))
 }
 
 fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {

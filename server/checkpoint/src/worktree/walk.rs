@@ -15,7 +15,7 @@ use std::{
     ffi::OsStr,
     io::{self, Read as _},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -79,6 +79,7 @@ impl Walk<'_> {
             last: last.cloned(),
             paths,
             above: IgnoreStack::start(self.options.filter),
+            is_ignored: OnceLock::from(false),
             reevaluate,
             pending: AtomicUsize::new(1),
             state: Mutex::default(),
@@ -274,8 +275,11 @@ impl Walk<'_> {
         gitignore_stack::excludes_of(&place).map(Arc::from)
     }
 
-    /// Returns the rules in force in a folder.
+    /// Returns the rules in force in a folder, and enters its repository.
     fn ignore_stack(&self, task: &DirTask<'_>, own: Option<&FolderRules>) -> IgnoreStack {
+        if task.parent.is_some() && own.is_some_and(|own| own.git) {
+            self.options.repositories.enter(&task.path());
+        }
         match own {
             Some(own) if own.excludes.is_some() || own.gitignore.is_some() => task
                 .above
@@ -292,6 +296,7 @@ impl Walk<'_> {
         name: &[u8],
         last: Option<&Arc<Folder>>,
         paths: Option<&'s PathTree>,
+        is_ignored: OnceLock<bool>,
     ) {
         let above = &context.task;
         let is_near =
@@ -312,6 +317,7 @@ impl Walk<'_> {
             // A new folder is walked completely.
             paths: paths.filter(|paths| !paths.whole && last.is_some()),
             above: context.ignore_stack.clone(),
+            is_ignored,
             reevaluate: context.reevaluate,
             pending: AtomicUsize::new(1),
             state: Mutex::default(),

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     io,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
 };
 
 use parking_lot::{Mutex, MutexGuard};
@@ -13,10 +13,10 @@ use sightline_workspace::{
     path::{RelPath, os_name},
 };
 
+use super::state::WalkOptions;
 use crate::worktree::{
-    capture_filter::{CaptureFilter, IgnoreStack},
+    capture_filter::IgnoreStack,
     exclusions::{PathHash, PathSalt},
-    git_index::TrackedPaths,
     snapshot::{ExcludedEntry, ExclusionReason, Folder, FolderRules, Node, Parts, Stamp},
 };
 
@@ -62,6 +62,8 @@ pub(crate) struct DirTask<'a> {
     /// Limits the walk to these paths; `None` means all.
     pub(crate) paths: Option<&'a PathTree>,
     pub(crate) above: IgnoreStack,
+    /// Whether it is ignored, and captured only because of tracked paths, if that is known.
+    pub(crate) is_ignored: OnceLock<bool>,
     /// Whether rules above the folder changed.
     pub(crate) reevaluate: bool,
     /// Number of unfinished parts.
@@ -122,26 +124,29 @@ impl DirTask<'_> {
     }
 
     /// Returns whether the folder is ignored, and captured only because it contains tracked paths.
-    pub(crate) fn is_ignored(&self, filter: &CaptureFilter<'_>, tracked: &TrackedPaths) -> bool {
-        // Only a folder with tracked paths can be.
-        if !tracked.contains(&self.path(), true) {
-            return false;
-        }
-        let mut path_from_anchor = Vec::new();
+    pub(crate) fn is_ignored(&self, options: &WalkOptions<'_>) -> bool {
+        let mut unknown = Vec::new();
         let mut at = self;
-        while let Some(parent) = &at.parent {
-            path_from_anchor.push(at);
-            at = parent;
-        }
-        let (mut folder, mut is_ignored) = (Vec::new(), false);
-        for task in path_from_anchor.into_iter().rev() {
-            let rules = || task.above.rules().within(&filter.place(&folder));
-            is_ignored = is_ignored || rules().ignores(os_name(&task.name), true);
-            if !folder.is_empty() {
-                folder.push(b'/');
+        let mut is_ignored = loop {
+            if let Some(known) = at.is_ignored.get() {
+                break *known;
             }
-            folder.extend_from_slice(&task.name);
-            is_ignored &= !tracked.is_whole_folder(&folder);
+            let Some(parent) = &at.parent else {
+                break false;
+            };
+            unknown.push((at, parent));
+            at = parent;
+        };
+        for (task, parent) in unknown.into_iter().rev() {
+            let folder = parent.path();
+            let rules = || task.above.rules().within(&options.filter.place(&folder));
+            is_ignored = is_ignored || rules().ignores(os_name(&task.name), true);
+            if is_ignored {
+                let around = options.repositories.around(&folder);
+                let found = options.repositories.track(&around, &task.path(), true);
+                is_ignored = !found.is_some_and(|found| found.is_submodule);
+            }
+            is_ignored = *task.is_ignored.get_or_init(|| is_ignored);
         }
         is_ignored
     }

@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     ops::Range,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, OnceLock, atomic::Ordering},
 };
 
 use rayon::Scope;
@@ -20,6 +20,7 @@ use crate::{
             Decision,
             repository_data::{VersionControl, is_fossil_file},
         },
+        git_index::{Repository, joined},
         read_file::{self, ReadOutcome, is_resource_error, resource_error},
         snapshot::{ExclusionReason, File, Folder, Node},
     },
@@ -51,6 +52,7 @@ struct EntryMatcher<'j> {
     rules: gitignore_stack::DirMatcher<'j>,
     /// Whether the folder is ignored.
     is_ignored: bool,
+    repositories: Vec<Arc<Repository>>,
 }
 
 impl<'j> EntryFilter<'j> {
@@ -69,14 +71,15 @@ impl<'j> EntryFilter<'j> {
         filter.denies(&folder, name, false) || filter.denies(&folder, name, true)
     }
 
-    fn decide(&mut self, name: &[u8], kind: FileType) -> Decision {
-        let WalkOptions {
-            filter, tracked, ..
-        } = self.walk.options;
+    /// Also returns whether a captured folder is ignored, and only contains tracked paths.
+    fn decide(&mut self, name: &[u8], kind: FileType) -> (Decision, bool) {
+        let options = &self.walk.options;
+        let (filter, all) = (options.filter, options.repositories);
         let EntryMatcher {
             path,
             rules,
             is_ignored,
+            repositories,
         } = self.matcher.get_or_insert_with(|| {
             let path = self.context.task.path();
             EntryMatcher {
@@ -85,15 +88,22 @@ impl<'j> EntryFilter<'j> {
                     .ignore_stack
                     .rules()
                     .within(&filter.place(&path)),
-                is_ignored: self.context.task.is_ignored(filter, tracked),
+                is_ignored: self.context.task.is_ignored(options),
+                repositories: all.around(&path),
                 path,
             }
         });
         let is_dir = kind == FileType::Directory;
-        filter.decide(path, name, (is_dir, kind == FileType::Symlink), || {
-            let is_ignored = *is_ignored || rules.ignores(os_name(name), is_dir);
-            is_ignored && !tracked.contains_in(path, name, is_dir)
-        })
+        let mut is_tracked_only = false;
+        let decision = filter.decide(path, name, (is_dir, kind == FileType::Symlink), || {
+            if !*is_ignored && !rules.ignores(os_name(name), is_dir) {
+                return false;
+            }
+            let tracked = all.track(repositories, &joined(path, name), is_dir);
+            is_tracked_only = tracked.as_ref().is_some_and(|found| !found.is_submodule);
+            tracked.is_none()
+        });
+        (decision, is_tracked_only)
     }
 }
 
@@ -171,7 +181,8 @@ impl Walk<'_> {
             let entry = known.entry(index);
             let file = match entry.node {
                 Node::Folder(folder) => {
-                    self.descend(scope, context, entry.name, Some(folder), None);
+                    let is_ignored = OnceLock::new();
+                    self.descend(scope, context, entry.name, Some(folder), None, is_ignored);
                     continue;
                 }
                 Node::File(file) => file,
@@ -229,7 +240,8 @@ impl Walk<'_> {
                     return context.task.note(name, change);
                 }
             };
-            match entry_filter.decide(name, found) {
+            let (decision, is_ignored) = entry_filter.decide(name, found);
+            match decision {
                 Decision::Capture => {}
                 Decision::Omit => return context.task.note(name, EntryResult::Gone),
                 Decision::Deny => return context.task.note(name, EntryResult::Denied),
@@ -244,7 +256,8 @@ impl Walk<'_> {
                 }
                 FileType::Directory => {
                     let last = last.and_then(|last| last.folder());
-                    return self.descend(scope, context, name, last, paths);
+                    let is_ignored = OnceLock::from(is_ignored);
+                    return self.descend(scope, context, name, last, paths, is_ignored);
                 }
                 FileType::File | FileType::Symlink => {
                     self.count_entry();

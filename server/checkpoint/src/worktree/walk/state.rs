@@ -16,7 +16,7 @@ use crate::{
     worktree::{
         capture_filter::{CaptureFilter, IgnoreStack},
         exclusions::PathSalt,
-        git_index::TrackedPaths,
+        git_index::Repositories,
         snapshot::Folder,
     },
 };
@@ -44,8 +44,8 @@ pub(crate) enum ContentMode<'a> {
 pub(crate) struct WalkOptions<'a> {
     pub(crate) job: &'a Job<'a>,
     pub(crate) filter: &'a CaptureFilter<'a>,
-    /// Paths that ignore rules do not exclude.
-    pub(crate) tracked: &'a TrackedPaths,
+    /// Their tracked files are not excluded by ignore rules.
+    pub(crate) repositories: &'a Repositories<'a>,
     /// Salt of the hashes of denied paths.
     pub(crate) salt: PathSalt,
     pub(crate) content_mode: ContentMode<'a>,
