@@ -18,7 +18,7 @@ use sightline_workspace::{
 
 use super::{
     checkpoints::Checkpoints,
-    store::{labels, lock, object::Oid, refs},
+    store::{annotations::LABELS, lock, object::Oid, refs},
 };
 use crate::error::Error;
 
@@ -178,10 +178,10 @@ impl Checkpoints {
         link_files(&store.join("objects"), &repository.dir().join("objects"))?;
         *self.verified() = None;
         repository.odb().refresh();
-        let mut all = labels::all(&store)?;
-        all.extend(labels::all(repository.dir())?);
+        let mut all = LABELS.all(&store)?;
+        all.extend(LABELS.all(repository.dir())?);
         if !all.is_empty() {
-            labels::write_all(repository.dir(), &all)?;
+            LABELS.write_all(repository.dir(), &all)?;
         }
         let records = state.join(RECORDS);
         if records.is_dir() {

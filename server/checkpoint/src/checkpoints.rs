@@ -15,8 +15,7 @@ use sightline_workspace::{
 
 use super::{
     job::Job,
-    metadata::is_checkpoint,
-    metadata_cache::MetadataCache,
+    metadata::{cache::MetadataCache, is_checkpoint},
     restore::types::Recovered,
     store::{
         object::Oid,

@@ -5,6 +5,7 @@
 //! yet are read again.
 
 mod missing_objects;
+mod refused_roots;
 #[cfg(test)]
 mod tests;
 
@@ -18,25 +19,19 @@ use std::{
 };
 
 use rayon::prelude::*;
-use sightline_protocol::checkpoint::AgentTurn;
-use sightline_workspace::{
-    clock::now_millis, fs::dir::DirWalker, path::RelPath, storage::TaskId, thread_pool,
-};
+use sightline_workspace::{clock::now_millis, fs::dir::DirWalker, path::RelPath, thread_pool};
 
 use super::{
     checkpoints::Checkpoints,
     create::missing_objects::{BaseTree, MissingObjects, find_missing},
     job::{Job, Progress},
     list::Filter,
-    metadata::{
-        Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Skipped, commit_of,
-    },
-    refused_roots,
+    metadata::{Checkpoint, CheckpointMetadata, Counts, Request, Skipped, commit_of},
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, Oid},
         odb::Odb,
-        pack_writer::PackWriter,
+        pack::writer::PackWriter,
     },
     worktree::{
         capture_filter::CaptureFilter,
@@ -57,29 +52,6 @@ const MAX_UNCHECKED_OBJECTS: usize = 128;
 const SMALL_OBJECT_BYTES: usize = 64 * 1024;
 /// How often files that change while they are stored are scanned again.
 const MAX_ATTEMPTS: usize = 5;
-
-/// Parameters of a new checkpoint.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// Task it belongs to.
-    pub task: Option<TaskId>,
-    /// Label chosen by the user.
-    pub label: Option<String>,
-    /// Why it is created.
-    pub purpose: Purpose,
-    /// Turn of an agent before which it is created automatically.
-    pub turn: Option<AgentTurn>,
-    /// Position in the task's conversation.
-    pub messages: Option<ConversationMark>,
-    /// Identifier shared by checkpoints created together, one of each root.
-    pub group: Option<String>,
-    /// URIs of the roots in the group.
-    pub group_roots: Vec<String>,
-    /// Conversation rewind that restoring this checkpoint also undoes.
-    pub rewind: Option<String>,
-    /// Skips the confirmation for large work trees.
-    pub confirm_large: bool,
-}
 
 impl Checkpoints {
     /// Creates a checkpoint. With complete `changes`, the cost depends on the number of changes.

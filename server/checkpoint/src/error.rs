@@ -7,7 +7,10 @@ use std::{
 };
 
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{error::Error as WorkspaceError, path::RelPath};
+use sightline_workspace::{
+    error::Error as WorkspaceError,
+    path::{RelPath, Roots},
+};
 
 /// A failed operation on checkpoints.
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +123,26 @@ pub enum Error {
     /// A restore stopped before it changed anything, or cannot be completed.
     #[error("{0}")]
     Restore(String),
+    /// One of several workspace folders failed.
+    #[error("{name}: {source}")]
+    InRoot {
+        /// Name of the folder.
+        name: String,
+        /// The cause.
+        source: Box<Error>,
+    },
+    /// A restore of several folders failed, and one of them could not be rolled back.
+    #[error(
+        "{source}; cannot roll back the folders restored before: {failed}; undo with `sightline checkpoint undo {undo}`"
+    )]
+    NotRolledBack {
+        /// Why the restore failed.
+        source: Box<Error>,
+        /// Why the rollback failed.
+        failed: String,
+        /// Abbreviated id of the undo point of the folder.
+        undo: String,
+    },
     /// Data cannot be encoded, which is a bug.
     #[error("cannot encode {object}: {source}; please report this bug")]
     Encode {
@@ -154,7 +177,20 @@ impl Error {
             | Self::Unavailable(_)
             | Self::Restore(_)
             | Self::Encode { .. } => ErrorKind::Storage,
+            Self::InRoot { source, .. } | Self::NotRolledBack { source, .. } => source.kind(),
             Self::Workspace(error) => error.kind(),
+        }
+    }
+
+    /// Adds the name of the root, if there are several.
+    #[must_use]
+    pub fn in_root(self, roots: &Roots, root: usize) -> Self {
+        match roots.get(root) {
+            Some(root) if roots.as_slice().len() > 1 => Self::InRoot {
+                name: root.name.clone(),
+                source: Box::new(self),
+            },
+            _ => self,
         }
     }
 

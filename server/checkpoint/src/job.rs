@@ -32,6 +32,11 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// The same for another root.
+    pub(crate) fn in_root(&self, root: usize) -> Self {
+        Self { root, ..*self }
+    }
+
     /// Returns an error if the access rules cannot be used. Everything would be denied: a
     /// checkpoint would be empty, and no difference would be found.
     ///

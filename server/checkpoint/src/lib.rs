@@ -19,7 +19,7 @@
 //! - `worktree`: scanning the work tree, and the rules that select the captured files.
 //! - `create`, `list`, `prune` and `verify`: creating, finding and labelling, removing and verifying checkpoints.
 //! - `tree_diff` and [`diff`]: comparing checkpoints and the work tree.
-//! - [`restore`], `remote` and `adopt`.
+//! - [`restore`], [`restore::group`] (restores of several roots), `remote` and `adopt`.
 
 mod adopt;
 mod checkpoints;
@@ -29,10 +29,8 @@ pub mod error;
 mod job;
 mod list;
 mod metadata;
-mod metadata_cache;
 mod named_path;
 mod prune;
-mod refused_roots;
 pub mod remote;
 pub mod restore;
 mod store;
@@ -44,12 +42,14 @@ mod worktree;
 
 pub use adopt::MovedStore;
 pub use checkpoints::Checkpoints;
-pub use create::Request;
 pub use job::{Job, Progress};
 pub use list::Filter;
-pub use metadata::{Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Skipped};
+pub use metadata::{
+    Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Request, Skipped,
+};
 pub use named_path::NamedPath;
 pub use prune::{Keep, Pruned, Stats};
+pub use restore::group;
 pub use store::{object::Oid, repair::Rebuilt};
 pub use tree_diff::Side;
 pub use worktree::{

@@ -7,7 +7,7 @@ use sightline_workspace::{cancel::Cancel, storage::TaskId};
 use super::{
     checkpoints::Checkpoints,
     metadata::Checkpoint,
-    store::{labels, lock, object::Oid, refs, repository::Repository},
+    store::{annotations::LABELS, lock, object::Oid, refs, repository::Repository},
 };
 use crate::error::Error;
 
@@ -95,17 +95,17 @@ impl Checkpoints {
         let repository = self.open_or_create()?;
         // It may have been removed before the lock was taken.
         self.get(id)?;
-        let mut labels = labels::all(repository.dir())?;
+        let mut labels = LABELS.all(repository.dir())?;
         labels.insert(id, label);
         cancel.commit()?;
-        labels::write_all(repository.dir(), &labels)?;
+        LABELS.write_all(repository.dir(), &labels)?;
         self.get(id)
     }
 }
 
 /// Replaces the labels that changed since the checkpoints were created.
 fn apply_labels(repository: &Repository, checkpoints: &mut [Arc<Checkpoint>]) -> Result<(), Error> {
-    let mut labels = labels::all(repository.dir())?;
+    let mut labels = LABELS.all(repository.dir())?;
     if labels.is_empty() {
         return Ok(());
     }

@@ -1,10 +1,11 @@
 //! The metadata of a checkpoint, stored in the message of its commit.
 
+pub(crate) mod cache;
 pub(crate) mod excluded;
 
 use serde::{Deserialize, Serialize};
 use sightline_protocol::checkpoint::AgentTurn;
-use sightline_workspace::{access::AccessView, escape::one_line};
+use sightline_workspace::{access::AccessView, escape::one_line, storage::TaskId};
 use uuid::Uuid;
 
 use super::{
@@ -158,6 +159,43 @@ pub struct Checkpoint {
     pub tree: Oid,
     /// Its metadata.
     pub metadata: CheckpointMetadata,
+}
+
+/// Parameters of a new checkpoint.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Task it belongs to.
+    pub task: Option<TaskId>,
+    /// Label chosen by the user.
+    pub label: Option<String>,
+    /// Why it is created.
+    pub purpose: Purpose,
+    /// Turn of an agent before which it is created automatically.
+    pub turn: Option<AgentTurn>,
+    /// Position in the task's conversation.
+    pub messages: Option<ConversationMark>,
+    /// Identifier shared by checkpoints created together, one of each root.
+    pub group: Option<String>,
+    /// URIs of the roots in the group.
+    pub group_roots: Vec<String>,
+    /// Conversation rewind that restoring this checkpoint also undoes.
+    pub rewind: Option<String>,
+    /// Skips the confirmation for large work trees.
+    pub confirm_large: bool,
+}
+
+impl Request {
+    /// Returns the request for an undo point: of a restore of files, or only of a conversation.
+    #[must_use]
+    pub fn of_undo_point(&self, restoring: Option<Oid>, paths: Vec<NamedPath>) -> Self {
+        Self {
+            label: None,
+            turn: None,
+            purpose: Purpose::Undo { restoring, paths },
+            confirm_large: true,
+            ..self.clone()
+        }
+    }
 }
 
 /// Builds the commit message: the label as subject, then the metadata as JSON.

@@ -24,7 +24,7 @@ use super::{
     job::Job,
     metadata::is_checkpoint,
     store::{
-        fsck::check_checkpoints, lock, object::Oid, odb::Odb, refs, remote_refs,
+        annotations::FETCHED, fsck::check_checkpoints, lock, object::Oid, odb::Odb, refs,
         repository::Repository,
     },
     tree_diff::DeniedPaths,
@@ -164,9 +164,9 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
     job.cancel.commit()?;
     if !new.is_empty() {
         let now = now_millis().cast_unsigned();
-        let mut fetched = remote_refs::all(repository.dir())?;
+        let mut fetched = FETCHED.all(repository.dir())?;
         fetched.extend(new.iter().map(|id| (*id, now)));
-        remote_refs::write_all(repository.dir(), &fetched)?;
+        FETCHED.write_all(repository.dir(), &fetched)?;
     }
     for id in new {
         repository.publish(id)?;

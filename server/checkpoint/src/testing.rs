@@ -24,7 +24,7 @@ use super::{
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, Oid, encode_tree, name_of, name_order},
-        pack_writer::PackWriter,
+        pack::writer::PackWriter,
         repair::{self, Rebuilt},
         repository::Repository,
     },

@@ -36,6 +36,11 @@ impl From<CheckpointError> for Error {
         let shown = Self::new(error.kind(), error.to_string());
         match error {
             CheckpointError::Workspace(error) => error.into(),
+            CheckpointError::InRoot { source, .. }
+            | CheckpointError::NotRolledBack { source, .. } => Self {
+                message: shown.message,
+                ..Self::from(*source)
+            },
             CheckpointError::Changed { path, .. } | CheckpointError::NotHeld { path, .. } => {
                 shown.with_path(path.to_string())
             }

@@ -16,15 +16,14 @@ use sightline_workspace::{
 use super::MAX_SKIPPED;
 use crate::{
     checkpoints::Checkpoints,
-    create::Request,
     job::Job,
     list::Filter,
-    metadata::{CheckpointMetadata, Counts},
+    metadata::{CheckpointMetadata, Counts, Request},
     prune::Keep,
     restore::types::{Options, RestoreTarget},
     store::{
+        annotations::FETCHED,
         object::{Mode, Oid},
-        remote_refs,
     },
     testing::{Scratch, git},
 };
@@ -68,7 +67,9 @@ fn a_fetched_checkpoint_is_not_the_previous_one() {
     assert_eq!(metadata.counts.added, 1);
     let newer = metadata.created + 1;
     let theirs = scratch.checkpoint(newer, &[(b"b", b"theirs", Mode::File)]);
-    remote_refs::write_all(&scratch.dir(), &[(theirs, newer)].into()).unwrap();
+    FETCHED
+        .write_all(&scratch.dir(), &[(theirs, newer)].into())
+        .unwrap();
     assert!(scratch.get(theirs).metadata.fetched);
     // A new process with empty caches.
     let scratch = Scratch::at(scratch.folder.path());

@@ -4,12 +4,11 @@ use sightline_protocol::error::ErrorKind;
 
 use super::*;
 use crate::{
-    create::Request,
-    metadata::{CheckpointMetadata, Purpose, commit_of},
+    metadata::{CheckpointMetadata, Purpose, Request, commit_of},
     prune::Keep,
     store::{
         object::{Kind, Mode, encode_tree, name_of},
-        pack_writer::PackWriter,
+        pack::writer::PackWriter,
     },
     testing::{Scratch, assert_private, fsck, git},
 };
@@ -130,7 +129,7 @@ fn claims_of_fetched_checkpoints_are_ignored() {
     };
     let removed = again.checkpoints.prune(&keep, &cancel).unwrap().removed;
     assert_eq!(removed, [evil]);
-    assert_eq!(remote_refs::all(&again.dir()).unwrap().len(), 0);
+    assert_eq!(FETCHED.all(&again.dir()).unwrap().len(), 0);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod tests;
 
 mod apply;
 mod crash_point;
+pub mod group;
 mod journal;
 mod operation;
 mod plan;

@@ -9,9 +9,8 @@ use sightline_workspace::{
 use super::{
     super::{
         checkpoints::Checkpoints,
-        create::Request,
         job::Job,
-        metadata::{Checkpoint, Purpose},
+        metadata::Checkpoint,
         named_path::NamedPath,
         store::{lock::StoreLock, object::Oid, refs, repository::Repository},
         tree_diff::{Leaf, Tree},
@@ -130,26 +129,14 @@ impl RestoreOperation<'_> {
     }
 
     fn has_nothing_to_do(&self, plan: &Plan) -> bool {
-        plan.is_empty() && self.options.rewind.is_none()
+        plan.is_empty() && self.options.undo.rewind.is_none()
     }
 
     /// Creates the undo point, and plans the restore while it is written to disk. If planning fails,
     /// removes the undo point, except on a retry.
     fn create_undo_point(&self, is_retry: bool) -> Result<Prepared, Error> {
-        let request = Request {
-            task: self.options.task.clone(),
-            label: None,
-            purpose: Purpose::Undo {
-                restoring: Some(self.target.id),
-                paths: self.paths.iter().map(NamedPath::of).collect(),
-            },
-            messages: self.options.messages,
-            group: self.options.group.clone(),
-            group_roots: self.options.group_roots.clone(),
-            turn: None,
-            rewind: self.options.rewind.clone(),
-            confirm_large: true,
-        };
+        let paths = self.paths.iter().map(NamedPath::of).collect();
+        let request = self.options.undo.of_undo_point(Some(self.target.id), paths);
         // The target is often the last checkpoint, whose tree is cached.
         let cached_tree = self
             .checkpoints

@@ -1,8 +1,8 @@
 //! Parameters and results of restores.
 
-use sightline_workspace::{path::RelPath, storage::TaskId};
+use sightline_workspace::path::RelPath;
 
-use super::super::{metadata::ConversationMark, store::object::Oid};
+use super::super::{metadata::Request, store::object::Oid};
 
 /// Checkpoint and paths to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,16 +91,8 @@ pub struct Options {
     /// reporting conflicts. The caller replaces the text, see [`Restored::texts`]. A token must be
     /// from a preview with the same unsaved documents.
     pub force: bool,
-    /// Task that the undo point belongs to.
-    pub task: Option<TaskId>,
-    /// Position in the conversation of the task, stored with the undo point.
-    pub messages: Option<ConversationMark>,
-    /// Identifies the undo points of one restore of several roots.
-    pub group: Option<String>,
-    /// Root folders of that restore, as URIs.
-    pub group_roots: Vec<String>,
-    /// Rewind of the conversation that belongs to this restore, stored with the undo point.
-    pub rewind: Option<String>,
+    /// What is stored with the undo point; its label, purpose and turn are ignored.
+    pub undo: Request,
 }
 
 /// Result for one path.

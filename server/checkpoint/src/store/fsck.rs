@@ -322,7 +322,7 @@ mod tests {
         metadata::{CheckpointMetadata, commit_of, is_checkpoint},
         store::{
             object::{encode_tree, name_of},
-            pack_writer::PackWriter,
+            pack::writer::PackWriter,
         },
         testing::{Scratch, noise},
         tree_diff::DeniedPaths,

@@ -17,12 +17,13 @@ use sightline_workspace::{
 };
 
 use super::{
-    labels, loose,
+    annotations::{FETCHED, LABELS},
+    loose,
     object::{Kind, Oid},
     odb::Odb,
     pack::Pack,
-    pack_writer::PackWriter,
-    refs, remote_refs,
+    pack::writer::PackWriter,
+    refs,
     repository::Repository,
 };
 use crate::error::Error;
@@ -52,8 +53,8 @@ pub(crate) fn remove(
     repository.next_generation()?;
     write(&marker, b"")?;
     refs::remove(dir, is_removed)?;
-    remote_refs::retain(dir)?;
-    labels::retain(dir)?;
+    FETCHED.retain(dir)?;
+    LABELS.retain(dir)?;
     if remove_objects(repository, |oid| reachable.contains(&oid))? {
         fs::remove_file(&marker).map_err(|error| failed("remove", &marker, error))?;
         sync_dir(dir)?;

@@ -287,7 +287,7 @@ mod tests {
     use crate::{
         store::{
             object::{Mode, name_of},
-            pack_writer::PackWriter,
+            pack::writer::PackWriter,
         },
         testing::{Scratch, git, noise},
     };

@@ -1,5 +1,8 @@
 //! Reads one pack and its index with `gix-pack`.
 
+mod index_writer;
+pub(crate) mod writer;
+
 use std::{
     cell::RefCell,
     fs,
@@ -236,10 +239,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        store::{
-            object::Mode,
-            pack_index::{self, PackIndexEntry},
-        },
+        store::{object::Mode, pack::index_writer::PackIndexEntry},
         testing::{Scratch, git, noise},
     };
 
@@ -282,7 +282,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pack-x.pack");
         fs::write(&path, pack).unwrap();
-        let index = pack_index::encode(&mut listed, &checksum);
+        let index = index_writer::encode(&mut listed, &checksum);
         fs::write(path.with_extension("idx"), index).unwrap();
         (folder, path)
     }

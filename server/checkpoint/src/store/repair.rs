@@ -21,12 +21,13 @@ use sightline_workspace::{
 };
 
 use super::{
+    annotations::{FETCHED, LABELS},
     fsck::{IsCheckpoint, check_checkpoints},
-    gc, labels,
+    gc,
     object::Oid,
-    pack_writer::PackWriter,
+    pack::writer::PackWriter,
     reachable::ReachableSet,
-    refs, remote_refs,
+    refs,
     repository::Repository,
 };
 use crate::error::Error;
@@ -374,13 +375,13 @@ fn salvage(
         }
     }
     let kept = pack.finish()?;
-    let fetched = if_intact(remote_refs::all(broken.dir()))?;
+    let fetched = if_intact(FETCHED.all(broken.dir()))?;
     if !fetched.is_empty() {
-        remote_refs::write_all(made.dir(), &fetched)?;
+        FETCHED.write_all(made.dir(), &fetched)?;
     }
-    let labels = if_intact(labels::all(broken.dir()))?;
+    let labels = if_intact(LABELS.all(broken.dir()))?;
     if !labels.is_empty() {
-        labels::write_all(made.dir(), &labels)?;
+        LABELS.write_all(made.dir(), &labels)?;
     }
     for id in whole {
         made.publish(id)?;

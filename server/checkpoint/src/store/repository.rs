@@ -14,16 +14,18 @@ use sightline_workspace::{
     clock::now_millis,
     error::Error as WorkspaceError,
     escape::one_line,
+    git::config::Config,
     limits::MAX_STATE_FILE_BYTES,
-    storage::atomic_file::{failed, is_dir, make_dir, read, read_foreign, write},
+    storage::atomic_file::{failed, is_dir, make_dir, read, read_foreign, read_text, write},
 };
 
 use super::{
-    git_config,
     object::{Commit, Oid},
     odb::Odb,
-    pack::Pack,
-    pack_writer::{self, PackWriter, UNFINISHED},
+    pack::{
+        Pack,
+        writer::{self, PackWriter, UNFINISHED},
+    },
     refs,
 };
 use crate::error::Error;
@@ -107,7 +109,7 @@ impl Repository {
         match state_file(&path)? {
             Some(config) if config == CONFIG.as_bytes() => Ok(None),
             // Users may change other settings.
-            _ => Ok(git_config::read(&path).err()),
+            _ => Ok(check_config(&path).err()),
         }
     }
 
@@ -229,7 +231,7 @@ impl Repository {
     /// Removes the temporary files of killed writers. A live writer would hold the lock.
     pub(crate) fn remove_leftovers(&self) {
         refs::sweep(&self.dir);
-        pack_writer::remove_stale_keeps(&self.pack_dir());
+        writer::remove_stale_keeps(&self.pack_dir());
         let Ok(entries) = fs::read_dir(self.pack_dir()) else {
             return;
         };
@@ -239,6 +241,22 @@ impl Repository {
             }
         }
     }
+}
+
+/// Checks a configuration file without its includes.
+///
+/// # Errors
+/// Why git cannot open a repository with this configuration.
+fn check_config(path: &Path) -> Result<(), String> {
+    let cannot = |cause: &str| format!("cannot read {}: {cause}", path.display());
+    let text = read_text(path).map_err(|error| cannot(&error.to_string()))?;
+    let config = Config::parse(text.as_bytes()).ok_or_else(|| cannot("it is malformed"))?;
+    let version = config.get("core", "repositoryformatversion");
+    let format = config.get("extensions", "objectformat");
+    if !matches!(version, None | Some("0" | "1")) || !matches!(format, None | Some("sha1")) {
+        return Err(cannot("unsupported repository format"));
+    }
+    Ok(())
 }
 
 /// Reads a file of the repository. Returns `None` if it is missing, too large, or not a regular

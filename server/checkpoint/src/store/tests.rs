@@ -7,7 +7,7 @@ use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use super::{
     object::{Kind, Mode, name_of},
-    pack_writer::PackWriter,
+    pack::writer::PackWriter,
 };
 use crate::{
     list::Filter,

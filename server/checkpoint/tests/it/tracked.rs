@@ -5,14 +5,9 @@ mod restores;
 use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::capture_support::{Bench, exclusions, git_in};
-use crate::restore_support::Ground;
+use crate::restore_support::{Ground, rel};
 use proptest::prelude::*;
 use sightline_checkpoint::{ChangeSource, DirtySet, Oid, Request, Side};
-use sightline_workspace::path::RelPath;
-
-fn rel(path: &str) -> RelPath {
-    RelPath::new(Path::new(path)).unwrap()
-}
 
 /// Lists the files of a checkpoint with only `paths` reported as changed.
 fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {

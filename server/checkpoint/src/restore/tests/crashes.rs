@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 use crate::restore::types::{Options, Recovered, RestoreTarget};
 use crate::{
-    checkpoints::Checkpoints, create::Request, diff::DiffOptions, job::Job, list::Filter,
+    checkpoints::Checkpoints, diff::DiffOptions, job::Job, list::Filter, metadata::Request,
     store::object::Oid, tree_diff::Side,
 };
 

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 use crate::{
     checkpoints::Checkpoints,
-    create::Request,
     job::{Job, Progress},
+    metadata::Request,
     store::object::{Mode, Oid},
     testing::{Folder, Scratch, TestFile},
 };

@@ -3,7 +3,10 @@
 
 use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
 
-use sightline_checkpoint::{Checkpoint, Job, Oid, Progress as Stage};
+use sightline_checkpoint::{
+    Checkpoint, Job, Oid, Progress as Stage,
+    group::{Found, OpenRoots},
+};
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
 use sightline_workspace::{
     access::AccessView,
@@ -51,10 +54,20 @@ impl<'a> CheckpointContext<'a> {
         self.view.roots()
     }
 
-    /// Runs `work` on root number `root`.
+    /// Returns the roots, and the store of each.
+    pub(super) fn open_roots(&self) -> Result<OpenRoots<'_>, Error> {
+        let roots = 0..self.roots().as_slice().len();
+        let stores = roots.map(|root| Ok(self.root_checkpoints(root)?.1.store.clone()));
+        Ok(OpenRoots {
+            stores: stores.collect::<Result<_, Error>>()?,
+            roots: self.roots(),
+        })
+    }
+
+    /// Runs `work` on these roots, with a job for the first.
     pub(super) fn with_job<T>(
         &self,
-        root: usize,
+        roots: &[usize],
         cancel: &Cancel,
         work: impl FnOnce(&Job<'_>) -> T,
     ) -> T {
@@ -68,16 +81,18 @@ impl<'a> CheckpointContext<'a> {
         };
         let done = work(&Job {
             view: &self.view,
-            root,
+            root: roots.first().copied().unwrap_or_default(),
             settings: &self.request.snapshot.settings.checkpoints,
             cancel,
             progress: &progress,
         });
-        if let Some(known) = self.roots().get(root)
-            && let Ok((_, checkpoints)) = self.root_checkpoints(root)
-            && let Some(recovered) = checkpoints.store.take_recovered()
-        {
-            report_recovered(self.request.services, &self.view, known, &recovered);
+        for root in roots {
+            if let Some(known) = self.roots().get(*root)
+                && let Ok((_, checkpoints)) = self.root_checkpoints(*root)
+                && let Some(recovered) = checkpoints.store.take_recovered()
+            {
+                report_recovered(self.request.services, &self.view, known, &recovered);
+            }
         }
         done
     }
@@ -108,7 +123,7 @@ impl<'a> CheckpointContext<'a> {
 
     /// Finds a checkpoint by id in any root. Also accepts the id of a Cline commit, with
     /// or without the `HEAD ` prefix of its tasks, for the checkpoint imported from it.
-    pub(super) fn find(&self, written: &str) -> Result<FoundCheckpoint, Error> {
+    pub(super) fn find(&self, written: &str) -> Result<Found, Error> {
         let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
         let by_id = |checkpoints: &RootCheckpoints| match checkpoints.store.get(id) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -132,7 +147,7 @@ impl<'a> CheckpointContext<'a> {
     fn search_roots(
         &self,
         find: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Checkpoint>>, Error>,
-    ) -> Result<(Option<FoundCheckpoint>, Option<Error>), Error> {
+    ) -> Result<(Option<Found>, Option<Error>), Error> {
         let mut failed = None;
         for root in 0..self.roots().as_slice().len() {
             self.request.cancel.check()?;
@@ -142,9 +157,9 @@ impl<'a> CheckpointContext<'a> {
                     let registry = &self.request.services.checkpoints;
                     registry.remember(checkpoint.id, known);
                     return Ok((
-                        Some(FoundCheckpoint {
+                        Some(Found {
                             root,
-                            checkpoints,
+                            store: checkpoints.store.clone(),
                             checkpoint,
                         }),
                         failed,
@@ -237,7 +252,7 @@ impl<'a> CheckpointContext<'a> {
     pub(super) fn require_known_paths(
         &self,
         written: Option<&[String]>,
-        checkpoints: &[FoundCheckpoint],
+        checkpoints: &[Found],
         only_this: bool,
     ) -> Result<(), Error> {
         for path in written.unwrap_or_default() {
@@ -268,14 +283,10 @@ impl<'a> CheckpointContext<'a> {
     ///
     /// # Errors
     /// `accessDenied`, with the rule; `storage`.
-    pub(super) fn require_allowed(
-        &self,
-        found: &FoundCheckpoint,
-        paths: &[RelPath],
-    ) -> Result<(), Error> {
+    pub(super) fn require_allowed(&self, found: &Found, paths: &[RelPath]) -> Result<(), Error> {
         for rel in paths {
             let (root, rel) = (found.root, rel.clone());
-            let store = &found.checkpoints.store;
+            let store = &found.store;
             if !store.holds_path(found.checkpoint.id, &rel)? {
                 self.view.require(&Location::Inside { root, rel }, true)?;
             }
@@ -283,7 +294,7 @@ impl<'a> CheckpointContext<'a> {
         Ok(())
     }
 
-    fn is_known(&self, found: &FoundCheckpoint, rel: &RelPath) -> Result<bool, Error> {
+    fn is_known(&self, found: &Found, rel: &RelPath) -> Result<bool, Error> {
         let place = self.roots().absolute(&Location::Inside {
             root: found.root,
             rel: rel.clone(),
@@ -293,13 +304,11 @@ impl<'a> CheckpointContext<'a> {
         {
             return Ok(true);
         }
-        let store = &found.checkpoints.store;
-        Ok(store.holds_path(found.checkpoint.id, rel)?)
+        Ok(found.store.holds_path(found.checkpoint.id, rel)?)
     }
 }
 
-/// The message without a restore.
-pub(crate) const NO_RESTORE: &str = "no restore to undo";
+pub(crate) use sightline_checkpoint::group::NO_RESTORE;
 
 /// Error of an id that no checkpoint has.
 pub(crate) fn unknown_checkpoint(written: &str) -> Error {
@@ -331,11 +340,4 @@ impl Paths {
             Self::None => None,
         }
     }
-}
-
-/// A checkpoint with its root and store.
-pub(super) struct FoundCheckpoint {
-    pub(super) root: usize,
-    pub(super) checkpoints: Arc<RootCheckpoints>,
-    pub(super) checkpoint: Arc<Checkpoint>,
 }

@@ -3,16 +3,15 @@
 use super::{
     checkpoint_context::CheckpointContext,
     maintenance,
-    shared::{
-        check_label, conversation_mark, group_root_uris, members, notify_created, selected_roots,
-        to_wire, with_root_name,
-    },
+    shared::{check_label, conversation_mark, members, notify_created, selected_roots, to_wire},
 };
 use crate::{
     error::Error,
     request_context::{RequestContext, Response},
 };
-use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Keep, Purpose, Request};
+use sightline_checkpoint::{
+    Checkpoint as StoredCheckpoint, Keep, Purpose, Request, group::group_root_uris,
+};
 use sightline_protocol::{
     checkpoint::{Checkpoint, CreateCheckpointParams, short_id},
     error::ErrorKind,
@@ -103,12 +102,12 @@ fn create_in_root(
 ) -> Result<Arc<StoredCheckpoint>, Error> {
     let context = cx.request;
     let (known, checkpoints) = cx.root_checkpoints(root)?;
-    let taken = cx.with_job(root, &context.cancel, |job| {
+    let taken = cx.with_job(&[root], &context.cancel, |job| {
         checkpoints
             .store
             .create(job, request, Some(&checkpoints.changes))
     });
-    let stored = taken.map_err(|error| with_root_name(cx.roots(), known, error))?;
+    let stored = taken.map_err(|error| error.in_root(cx.roots(), root))?;
     context.services.checkpoints.remember(stored.id, known);
     cx.scanned(&checkpoints);
     maintenance::schedule(context.services, &checkpoints);

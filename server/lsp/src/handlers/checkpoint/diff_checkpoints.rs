@@ -48,7 +48,7 @@ fn differences(
     contents: bool,
 ) -> Result<(usize, Vec<FileDiff>), Error> {
     let from = cx.find(&params.from)?;
-    let (root, checkpoints) = (from.root, from.checkpoints.clone());
+    let (root, store) = (from.root, from.store.clone());
     let side = Side::Checkpoint(from.checkpoint.id);
     let mut compared = vec![from];
     let to = match &params.to {
@@ -74,8 +74,8 @@ fn differences(
         max_file_bytes: limits::MAX_FILE_CONTENTS_BYTES,
         max_total_bytes: limits::MAX_DIFF_CONTENTS_BYTES,
     };
-    let files = cx.with_job(root, &cx.request.cancel, |job| {
-        checkpoints.store.diff(job, &side, &to, &options)
+    let files = cx.with_job(&[root], &cx.request.cancel, |job| {
+        store.diff(job, &side, &to, &options)
     })?;
     Ok((root, files))
 }

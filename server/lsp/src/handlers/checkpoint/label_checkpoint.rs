@@ -1,13 +1,14 @@
 //! `sightline/labelCheckpoint`.
 
 use super::{
-    checkpoint_context::{CheckpointContext, FoundCheckpoint},
-    shared::{check_label, to_wire, with_root_name},
+    checkpoint_context::CheckpointContext,
+    shared::{check_label, to_wire},
 };
 use crate::{
     error::Error,
     request_context::{RequestContext, Response},
 };
+use sightline_checkpoint::group::Found;
 use sightline_protocol::checkpoint::{Checkpoint, LabelCheckpointParams, short_id};
 
 /// `sightline/labelCheckpoint`.
@@ -17,17 +18,15 @@ pub(crate) fn run(
 ) -> Result<Response<Checkpoint>, Error> {
     check_label(params.label.as_deref())?;
     let cx = CheckpointContext::begin(context, None, "Labelling a checkpoint")?;
-    let FoundCheckpoint {
+    let Found {
         root,
-        checkpoints,
+        store,
         checkpoint,
     } = cx.find(&params.id)?;
-    let (known, _) = cx.root_checkpoints(root)?;
     let label = params.label.filter(|label| !label.trim().is_empty());
-    let labelled = checkpoints
-        .store
+    let labelled = store
         .set_label(checkpoint.id, label, &context.cancel)
-        .map_err(|error| with_root_name(cx.roots(), known, error))?;
+        .map_err(|error| error.in_root(cx.roots(), root))?;
     let labelled = to_wire(&cx.view, root, &labelled);
     let summary = match &labelled.label {
         Some(label) => format!("checkpoint {}: {label}", short_id(&labelled.id)),

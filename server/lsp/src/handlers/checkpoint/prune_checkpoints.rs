@@ -1,10 +1,8 @@
 //! `sightline/pruneCheckpoints`, and the removal of a deleted task's checkpoints.
 
 use super::{
-    checkpoint_context::CheckpointContext,
-    maintenance,
-    recovery::try_recover,
-    shared::{selected_roots, with_root_name},
+    checkpoint_context::CheckpointContext, maintenance, recovery::try_recover,
+    shared::selected_roots,
 };
 use crate::{
     error::Error,
@@ -49,13 +47,13 @@ pub(crate) fn run(
         return Ok(total.into());
     }
     for root in roots {
-        let (known, checkpoints) = cx.root_checkpoints(root)?;
+        let (_, checkpoints) = cx.root_checkpoints(root)?;
         let pruned = if params.dry_run {
             checkpoints.store.would_prune(&keep, &context.cancel)
         } else {
             checkpoints.store.prune(&keep, &context.cancel)
         };
-        let pruned = pruned.map_err(|error| with_root_name(cx.roots(), known, error))?;
+        let pruned = pruned.map_err(|error| error.in_root(cx.roots(), root))?;
         total.removed += pruned.removed.len() as u64;
         total.freed_bytes += pruned.freed_bytes;
         if pruned.kept_labelled > 0 {

@@ -3,9 +3,7 @@
 
 use super::checkpoint_context::CheckpointContext;
 use crate::{error::Error, plural::plural, request_context::RequestContext, session::named_root};
-use sightline_checkpoint::{
-    Checkpoint as StoredCheckpoint, ConversationMark, Filter, Purpose, Skipped,
-};
+use sightline_checkpoint::{Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Skipped};
 use sightline_protocol::{
     checkpoint::{
         Checkpoint, CheckpointPurpose, DidCreateCheckpointParams, GroupMember, SkippedPath,
@@ -13,12 +11,7 @@ use sightline_protocol::{
     error::ErrorKind,
     method::{DidCreateCheckpoint, Notification},
 };
-use sightline_workspace::{
-    access::AccessView,
-    limits,
-    path::{Root, Roots},
-    storage::TaskId,
-};
+use sightline_workspace::{access::AccessView, limits, path::Roots, storage::TaskId};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Returns the named root, or all.
@@ -27,27 +20,6 @@ pub(super) fn selected_roots(roots: &Roots, name: Option<&str>) -> Result<Vec<us
         Some(name) => Ok(vec![named_root(roots, name)?]),
         None => Ok((0..roots.as_slice().len()).collect()),
     }
-}
-
-/// Returns the root URIs of a group, or nothing for a single root.
-pub(super) fn group_root_uris(
-    roots: &Roots,
-    together: impl ExactSizeIterator<Item = usize>,
-) -> Vec<String> {
-    if together.len() < 2 {
-        return Vec::new();
-    }
-    let together = together.filter_map(|root| roots.get(root));
-    together.map(|root| root.path.to_uri()).collect()
-}
-
-/// Adds the root's name to an error, if there are several roots.
-pub(super) fn with_root_name(roots: &Roots, root: &Root, error: impl Into<Error>) -> Error {
-    let mut error = error.into();
-    if roots.as_slice().len() > 1 {
-        error.message = format!("{}: {}", root.name, error.message);
-    }
-    error
 }
 
 /// Fails if a label is too long.
@@ -164,26 +136,12 @@ pub(super) fn groups(
     cx: &CheckpointContext<'_>,
 ) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
     let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
-    for (root, stored) in grouped_checkpoints(cx)? {
-        let Some(group) = stored.metadata.group.clone() else {
+    for found in cx.open_roots()?.grouped()? {
+        let Some(group) = found.checkpoint.metadata.group.clone() else {
             continue;
         };
-        let member = members(cx.roots(), &[(root, stored)]);
+        let member = members(cx.roots(), &[(found.root, found.checkpoint)]);
         groups.entry(group).or_default().extend(member);
     }
     Ok(groups)
-}
-
-/// Returns the checkpoints that belong to groups, with their roots.
-pub(super) fn grouped_checkpoints(
-    cx: &CheckpointContext<'_>,
-) -> Result<Vec<(usize, Arc<StoredCheckpoint>)>, Error> {
-    let mut all = Vec::new();
-    for root in 0..cx.roots().as_slice().len() {
-        let (_, checkpoints) = cx.root_checkpoints(root)?;
-        let records = checkpoints.store.list(&Filter::default())?;
-        let grouped_checkpoints = records.into_iter().filter(|r| r.metadata.group.is_some());
-        all.extend(grouped_checkpoints.map(|stored| (root, stored)));
-    }
-    Ok(all)
 }

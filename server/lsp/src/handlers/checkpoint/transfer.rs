@@ -30,7 +30,7 @@ pub fn transfer(
     let (_, checkpoints) = cx.root_checkpoints(0)?;
     Ok(match direction {
         Direction::Push => checkpoints.store.push(remote, &context.cancel),
-        Direction::Fetch => cx.with_job(0, &context.cancel, |job| {
+        Direction::Fetch => cx.with_job(&[0], &context.cancel, |job| {
             checkpoints.store.fetch(remote, job)
         }),
     }?)

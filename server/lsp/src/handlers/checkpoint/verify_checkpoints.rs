@@ -13,7 +13,9 @@ pub(crate) fn run(
     let mut problems = Vec::new();
     for root in selected_roots(cx.roots(), params.root.as_deref())? {
         let (_, checkpoints) = cx.root_checkpoints(root)?;
-        problems.extend(cx.with_job(root, &context.cancel, |job| checkpoints.store.verify(job))?);
+        problems.extend(cx.with_job(&[root], &context.cancel, |job| {
+            checkpoints.store.verify(job)
+        })?);
     }
     Ok(VerifyCheckpointsResult {
         ok: problems.is_empty(),

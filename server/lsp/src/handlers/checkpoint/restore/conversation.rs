@@ -1,6 +1,6 @@
 //! Rewinds a task's conversation to a checkpoint, and reverts that.
 
-use sightline_checkpoint::{Checkpoint, ConversationMark};
+use sightline_checkpoint::{Checkpoint, ConversationMark, Request, restore::Options};
 use sightline_conversation::task::{RewindId, RewindPoint};
 use sightline_protocol::task::MessageMeta;
 use sightline_workspace::{cancel::Cancel, storage::TaskId};
@@ -9,6 +9,24 @@ use super::super::shared::conversation_mark;
 use crate::{
     error::Error, handlers::conversation::shared::entry_meta, request_context::RequestContext,
 };
+
+/// Returns the options of a restore whose undo point belongs to a task.
+pub(super) fn options(
+    context: &RequestContext<'_>,
+    token: Option<String>,
+    force: bool,
+    task: Option<&TaskId>,
+) -> Options {
+    Options {
+        token,
+        force,
+        undo: Request {
+            messages: task.and_then(|task| conversation_mark(context, task)),
+            task: task.cloned(),
+            ..Request::default()
+        },
+    }
+}
 
 /// Rewinds the conversation of a task to its position at a checkpoint.
 pub(super) fn rewind(

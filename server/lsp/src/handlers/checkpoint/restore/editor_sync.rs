@@ -2,13 +2,66 @@
 
 use serde_json::{Value, json};
 use sightline_checkpoint::restore::EditorText;
-use sightline_workspace::{editor::OpenDocument, escape::one_line, path::uri_to_path};
+use sightline_workspace::{
+    editor::OpenDocument,
+    escape::one_line,
+    path::{AbsPath, Location, RelPath, uri_to_path},
+};
 use tower_lsp::lsp_types::MessageType;
 
+use super::super::checkpoint_context::CheckpointContext;
 use crate::{request_context::RequestContext, services::Services};
 
 /// Maximum number of changed files listed in a message.
 const MAX_NAMED: usize = 5;
+
+/// The open documents that are files of a root.
+pub(super) struct OpenFiles {
+    /// Those with unsaved text, by path and URI.
+    pub(super) unsaved: Vec<(RelPath, String)>,
+    /// Those without.
+    pub(super) clean: Vec<RelPath>,
+}
+
+impl OpenFiles {
+    pub(super) fn of(cx: &CheckpointContext<'_>, root: usize) -> Self {
+        let editor = &cx.request.snapshot.editor;
+        let unsaved = documents_in_root(cx, root, editor.unsaved(&cx.view));
+        let open = editor.documents().into_iter().map(|(uri, _)| uri);
+        let mut clean = documents_in_root(cx, root, open);
+        clean.retain(|(path, _)| unsaved.iter().all(|(unsaved, _)| unsaved != path));
+        Self {
+            clean: clean.into_iter().map(|(path, _)| path).collect(),
+            unsaved,
+        }
+    }
+}
+
+/// Returns the documents that are files of a root.
+fn documents_in_root<'a>(
+    cx: &CheckpointContext<'_>,
+    root: usize,
+    uris: impl IntoIterator<Item = &'a str>,
+) -> Vec<(RelPath, String)> {
+    let mut found = Vec::new();
+    for uri in uris {
+        let Some(path) = uri_to_path(uri).ok().flatten() else {
+            continue;
+        };
+        // A symlink may lead to the file from elsewhere.
+        let real = std::fs::canonicalize(path.as_path()).ok();
+        let real = real.and_then(|real| AbsPath::new(&real));
+        for path in [Some(path), real].into_iter().flatten() {
+            if let Location::Inside { root: at, rel } = cx.roots().place(path)
+                && at == root
+                && found.iter().all(|(known, _)| *known != rel)
+            {
+                found.push((rel, uri.to_owned()));
+            }
+        }
+    }
+    found
+}
 
 /// Replaces the unsaved text of open documents with the restored text. Lists the others
 /// in a message.

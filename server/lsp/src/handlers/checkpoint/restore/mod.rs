@@ -5,7 +5,6 @@ mod editor_sync;
 pub(crate) mod preview_restore;
 pub(crate) mod restore_checkpoint;
 mod restore_roots;
-mod root_restore;
 pub(crate) mod undo_restore;
 
 pub(crate) use editor_sync::workspace_edit;

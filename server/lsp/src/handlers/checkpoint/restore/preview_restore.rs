@@ -2,8 +2,8 @@
 
 use super::{
     super::checkpoint_context::CheckpointContext,
-    restore_roots::{TOKEN_SEPARATOR, action, parts, to_conflict},
-    undo_restore::{UndoPlan, is_undo_of_files},
+    restore_roots::{Restores, action, to_conflict},
+    undo_restore::UndoPlan,
 };
 use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{PreviewRestoreParams, PreviewRestoreResult, RestoreChange};
@@ -18,21 +18,22 @@ pub(crate) fn run(
     let paths = params.paths.as_deref();
     let is_undo = match params.undo {
         Some(is_undo) => is_undo,
-        None => paths.is_none() && is_undo_of_files(&cx.find(&params.id)?.checkpoint),
+        None => paths.is_none() && cx.find(&params.id)?.is_undo_of_files(),
     };
-    let parts = if is_undo {
+    let restores = if is_undo {
         let id = Some(params.id.as_str()).filter(|id| *id != "last");
         let undone = UndoPlan::find(&cx, id, params.root.as_deref(), paths)?;
         result.undo_id = Some(undone.named.to_string());
         result.task_id = undone.rewound.map(|(task, _)| task);
-        undone.parts
+        undone.files
     } else {
-        parts(&cx, &params.id, paths, params.all_roots)?
+        Some(Restores::named(&cx, &params.id, paths, params.all_roots)?)
     };
-    let mut tokens = Vec::new();
-    for part in &parts {
-        let preview = part.preview(&cx)?;
-        let root = part.found.root;
+    let Some(restores) = restores else {
+        return Ok(result);
+    };
+    let (previews, token) = restores.preview(&cx)?;
+    for (root, preview) in previews {
         for change in preview.changes {
             let (path, path_encoded, uri) = cx.name(root, &change.path);
             result.changes.push(RestoreChange {
@@ -47,8 +48,7 @@ pub(crate) fn run(
         result
             .conflicts
             .extend(conflicts.map(|conflict| to_conflict(&cx, root, conflict)));
-        tokens.push(preview.token);
     }
-    result.token = tokens.join(TOKEN_SEPARATOR);
+    result.token = token;
     Ok(result)
 }

@@ -2,15 +2,14 @@
 //! and easily reverted if the files fail.
 
 use super::{
-    super::{checkpoint_context::CheckpointContext, shared::conversation_mark},
-    conversation::{messages, rewind, undo_rewind},
-    restore_roots::{parts, preview_all, restore_roots, undo_point, with_summary},
+    super::checkpoint_context::CheckpointContext,
+    conversation::{messages, options, rewind, undo_rewind},
+    restore_roots::{Restores, undo_point, with_summary},
 };
 use crate::{
     error::Error,
     request_context::{RequestContext, Response},
 };
-use sightline_checkpoint::restore::Options;
 use sightline_protocol::checkpoint::{
     RestoreCheckpointParams, RestoreCheckpointResult, RestoreMode, RestoredTask,
 };
@@ -23,30 +22,20 @@ pub(crate) fn run(
 ) -> Result<Response<RestoreCheckpointResult>, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Restoring")?;
     let paths = params.paths.as_deref();
-    let parts = parts(&cx, &params.id, paths, params.all_roots)?;
-    let Some(first) = parts.first() else {
+    let restores = Restores::named(&cx, &params.id, paths, params.all_roots)?;
+    let Some(first) = restores.group.parts.first() else {
         return Err(Error::invalid("nothing to restore"));
     };
-    let checkpoint = first.found.checkpoint.clone();
+    let found = first.found.clone();
     let task = params
         .task_id
         .as_deref()
-        .or(checkpoint.metadata.task.as_deref());
+        .or(found.checkpoint.metadata.task.as_deref());
     let task = task.map(TaskId::new).transpose()?;
-    let mut options = Options {
-        token: params.token,
-        force: params.force,
-        messages: task
-            .as_ref()
-            .and_then(|task| conversation_mark(context, task)),
-        task: task.clone(),
-        ..Options::default()
-    };
-    let previews = match params.mode {
+    let options = options(context, params.token, params.force, task.as_ref());
+    let prepared = match params.mode {
         RestoreMode::Task => Vec::new(),
-        // A single root is checked by its restore.
-        _ if parts.len() == 1 => Vec::new(),
-        _ => preview_all(&cx, &parts, options.token.as_deref())?,
+        RestoreMode::Files | RestoreMode::FilesAndTask => restores.prepare(&cx, &options)?,
     };
     let rewound = match params.mode {
         RestoreMode::Files => None,
@@ -55,15 +44,13 @@ pub(crate) fn run(
                 let why = "the checkpoint belongs to no task; specify a task";
                 Error::invalid(why)
             })?;
-            Some(rewind(context, &task, &checkpoint)?)
+            Some(rewind(context, &task, &found.checkpoint)?)
         }
     };
-    options.rewind = rewound.as_ref().map(|(_, id)| id.to_string());
+    let rewind = rewound.as_ref().map(|(_, id)| id.to_string());
     let outcome = match params.mode {
-        RestoreMode::Task => undo_point(&cx, &first.found, &options),
-        RestoreMode::Files | RestoreMode::FilesAndTask => {
-            restore_roots(&cx, &parts, previews, &options)
-        }
+        RestoreMode::Task => undo_point(&cx, &found, &options, rewind),
+        RestoreMode::Files | RestoreMode::FilesAndTask => restores.run(&cx, prepared, rewind),
     };
     match (outcome, rewound) {
         (Ok(mut result), rewound) => {

@@ -9,16 +9,16 @@ use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
 use sightline_workspace::thread_pool;
 
-use super::{
-    metadata::{Checkpoint, CheckpointMetadata, message, metadata_of},
+use super::{Checkpoint, CheckpointMetadata, message, metadata_of};
+use crate::{
+    error::Error,
     store::{
+        annotations::FETCHED,
         object::{Commit, Kind, Oid, Unreadable},
         odb::Odb,
-        remote_refs,
         repository::Repository,
     },
 };
-use crate::error::Error;
 
 /// Maximum size of the cached metadata, in bytes.
 const MAX_CACHED_BYTES: usize = 16 << 20;
@@ -91,7 +91,7 @@ impl MetadataCache {
         if unknown.is_empty() {
             return Ok(checkpoints);
         }
-        let fetched = remote_refs::all(repository.dir())?;
+        let fetched = FETCHED.all(repository.dir())?;
         thread_pool::start();
         let read = unknown
             .par_iter()

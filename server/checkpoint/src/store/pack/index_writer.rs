@@ -2,7 +2,8 @@
 
 use sha1::{Digest, Sha1};
 
-use super::object::Oid;
+use crate::store::object::Oid;
+
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 /// Length of the magic number and fan-out table.
 const NAMES_AT: usize = 8 + 256 * 4;

@@ -22,11 +22,11 @@ use sightline_workspace::{
 };
 use tempfile::NamedTempFile;
 
-use super::{
-    object::{Commit, Kind, Oid, name_of},
-    pack_index::{self, PackIndexEntry},
+use super::index_writer::{self, PackIndexEntry};
+use crate::{
+    error::Error,
+    store::object::{Commit, Kind, Oid, name_of},
 };
-use crate::error::Error;
 
 /// Prefix of temporary files. git also removes old files that start with `tmp_`.
 pub(crate) const UNFINISHED: &str = "tmp_sightline_";
@@ -312,7 +312,7 @@ impl PackBuffer {
         let mut index = unfinished(dir)?;
         index
             .as_file_mut()
-            .write_all(&pack_index::encode(&mut self.entries, &checksum))?;
+            .write_all(&index_writer::encode(&mut self.entries, &checksum))?;
         Ok(FinishedPack {
             pack,
             index,
