@@ -38,7 +38,7 @@ use super::{
     snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
     walk::{
         dir_task::{DirState, DirTask, EntryResult, PathTree, assemble},
-        state::{DirContext, ListedName, Walk, WalkOutcome},
+        state::{DirContext, ListedName, Walk, WalkOptions, WalkOutcome},
     },
 };
 use crate::error::Error;
@@ -123,27 +123,23 @@ impl Walk<'_> {
         });
         if let Some(known) = known {
             let before = known.rules.as_deref();
-            let now = before.map(|before| self.reload_rules(task, &dir, known, before));
+            let now = before.map(|before| {
+                let gitignore = reload_gitignore(&dir, known, before);
+                self.rules(task, before.git, gitignore)
+            });
             let now = match now.transpose() {
                 Ok(now) => now,
                 Err(reason) => return Ok(Opened::Excluded(EntryResult::Excluded(reason))),
             };
             if before == now.as_ref() {
-                let ignore_stack = self.ignore_stack(task, before);
-                *task.state() = DirState {
+                let state = DirState {
                     stamp: known.stamp,
                     settled: known.settled,
                     rules: now,
                     base: Some(known.clone()),
                     ..DirState::default()
                 };
-                return Ok(Opened::Dir(DirContext {
-                    task: task.clone(),
-                    dir,
-                    ignore_stack,
-                    reevaluate: false,
-                    names: None,
-                }));
+                return Ok(self.enter(task, dir, state, None));
             }
             if task.paths.is_some() {
                 return Err(Ok(WalkOutcome::RulesMoved));
@@ -156,26 +152,58 @@ impl Walk<'_> {
         if let Some(system) = self.system_of(task, &names) {
             return Ok(Opened::of_system(system));
         }
-        let rules = match self.rules(task, &dir, &names) {
-            Ok(rules) => rules,
+        let all = names.iter().map(|name| &*name.name);
+        self.options.filter.note_names(&task.path(), all);
+        let gitignore = find(&names, gitignore_stack::FILE_NAME)
+            .filter(|entry| matches!(entry.kind, Some(FileType::File) | None))
+            .and_then(|_| read_gitignore(&dir));
+        let rules = match self.rules(task, find(&names, ".git").is_some(), gitignore) {
+            Ok(rules) => rules.has_sources().then_some(rules),
             Err(reason) => return Ok(Opened::Excluded(EntryResult::Excluded(reason))),
         };
-        let before = task.last.as_ref().map(|last| last.rules.as_deref());
-        let ignore_stack = self.ignore_stack(task, rules.as_ref());
-        let reevaluate = task.reevaluate || before.is_some_and(|before| before != rules.as_ref());
-        *task.state() = DirState {
+        let state = DirState {
             stamp,
             settled: stamp.is_settled(self.options.started_at),
             rules,
             ..DirState::default()
         };
-        Ok(Opened::Dir(DirContext {
+        Ok(self.enter(task, dir, state, Some(names)))
+    }
+
+    /// Enters an open folder, and its repository. `names` are its names if they were listed.
+    fn enter<'s>(
+        &self,
+        task: &Arc<DirTask<'s>>,
+        dir: Arc<Dir>,
+        state: DirState,
+        names: Option<Vec<ListedName>>,
+    ) -> Opened<'s> {
+        let WalkOptions {
+            filter,
+            repositories,
+            ..
+        } = self.options;
+        let own = state.rules.as_ref();
+        if task.parent.is_some() && own.is_some_and(|own| own.git) {
+            repositories.enter(&task.path());
+        }
+        let ignore_stack = match own {
+            Some(own) if own.excludes.is_some() || own.gitignore.is_some() => {
+                task.above.enter(filter.place(&task.path()), own)
+            }
+            _ => task.above.clone(),
+        };
+        let before = task.last.as_ref().map(|last| last.rules.as_deref());
+        let context = DirContext {
             task: task.clone(),
             dir,
             ignore_stack,
-            reevaluate,
-            names: Some(names),
-        }))
+            reevaluate: names.is_some()
+                && (task.reevaluate || before.is_some_and(|before| before != own)),
+            names,
+        };
+        *task.state() = state;
+        Opened::Dir(context)
     }
 
     /// Returns the name of a folder.
@@ -215,77 +243,24 @@ impl Walk<'_> {
             .or_else(|| is_worktree().then_some(VersionControl::GitWorktree))
     }
 
-    /// Reads the rules of a folder with these names.
+    /// Reads the other rules of a folder.
     ///
     /// # Errors
     /// Returns why the folder is not captured, if its access rules cannot be used.
     fn rules(
         &self,
         task: &DirTask<'_>,
-        dir: &Dir,
-        names: &[ListedName],
-    ) -> Result<Option<FolderRules>, ExclusionReason> {
-        let path = task.path();
-        let all = names.iter().map(|name| &*name.name);
-        self.options.filter.note_names(&path, all);
-        let git = find(names, ".git").is_some();
-        let gitignore = find(names, gitignore_stack::FILE_NAME)
-            .filter(|entry| matches!(entry.kind, Some(FileType::File) | None));
-        let rules = FolderRules {
-            git,
-            excludes: git.then(|| self.excludes(task)).flatten(),
-            gitignore: gitignore.and_then(|_| read_rules(dir)),
-            access: self.options.filter.access_rules_of(&path)?,
-        };
-        Ok(rules.has_sources().then_some(rules))
-    }
-
-    /// Reads the rules of a folder whose names are known.
-    ///
-    /// # Errors
-    /// As [`Self::rules`].
-    fn reload_rules(
-        &self,
-        task: &DirTask<'_>,
-        dir: &Dir,
-        known: &Folder,
-        before: &FolderRules,
+        git: bool,
+        gitignore: Option<Arc<[u8]>>,
     ) -> Result<FolderRules, ExclusionReason> {
-        let name = gitignore_stack::FILE_NAME.as_bytes();
-        let is_clean = || {
-            let file = known.get(name)?.file()?.clone();
-            let found = dir.stat(os_name(name)).ok()??;
-            Some(file.settled && file.stamp == found.stamp)
-        };
-        let gitignore = match &before.gitignore {
-            Some(text) if is_clean() == Some(true) => Some(text.clone()),
-            Some(_) => read_rules(dir),
-            None => None,
-        };
+        let path = task.path();
+        let excludes = || gitignore_stack::excludes_of(&self.options.filter.place(&path));
         Ok(FolderRules {
-            git: before.git,
-            excludes: before.git.then(|| self.excludes(task)).flatten(),
+            git,
+            excludes: git.then(excludes).flatten().map(Arc::from),
             gitignore,
-            access: self.options.filter.access_rules_of(&task.path())?,
+            access: self.options.filter.access_rules_of(&path)?,
         })
-    }
-
-    fn excludes(&self, task: &DirTask<'_>) -> Option<Arc<[u8]>> {
-        let place = self.options.filter.place(&task.path());
-        gitignore_stack::excludes_of(&place).map(Arc::from)
-    }
-
-    /// Returns the rules in force in a folder, and enters its repository.
-    fn ignore_stack(&self, task: &DirTask<'_>, own: Option<&FolderRules>) -> IgnoreStack {
-        if task.parent.is_some() && own.is_some_and(|own| own.git) {
-            self.options.repositories.enter(&task.path());
-        }
-        match own {
-            Some(own) if own.excludes.is_some() || own.gitignore.is_some() => task
-                .above
-                .enter(self.options.filter.place(&task.path()), own),
-            _ => task.above.clone(),
-        }
     }
 
     /// Starts the task of a subfolder.
@@ -395,8 +370,24 @@ fn find<'a>(names: &'a [ListedName], wanted: &str) -> Option<&'a ListedName> {
     index.ok().map(|index| &names[index])
 }
 
+/// Reads the `.gitignore` of a folder whose names are known, unless it is unchanged.
+fn reload_gitignore(dir: &Dir, known: &Folder, before: &FolderRules) -> Option<Arc<[u8]>> {
+    let name = gitignore_stack::FILE_NAME.as_bytes();
+    let text = before.gitignore.as_ref()?;
+    let file = known.get(name).and_then(|entry| entry.file());
+    let is_clean = file.is_some_and(|file| {
+        let found = dir.stat(os_name(name));
+        file.settled && matches!(found, Ok(Some(found)) if found.stamp == file.stamp)
+    });
+    if is_clean {
+        Some(text.clone())
+    } else {
+        read_gitignore(dir)
+    }
+}
+
 /// Reads a `.gitignore`. Returns an empty text if it cannot be read.
-fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
+fn read_gitignore(dir: &Dir) -> Option<Arc<[u8]>> {
     let mut text = Vec::new();
     match read_file::open(dir, OsStr::new(gitignore_stack::FILE_NAME)) {
         Ok((file, found)) if found.kind == FileType::File => {

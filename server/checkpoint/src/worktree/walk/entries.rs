@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    ops::Range,
+    ops::{ControlFlow, Range},
     sync::{Arc, OnceLock, atomic::Ordering},
 };
 
@@ -22,7 +22,7 @@ use crate::{
         },
         git_index::{Repository, joined},
         read_file::{self, ReadOutcome, is_resource_error, resource_error},
-        snapshot::{ExclusionReason, File, Folder, Node},
+        snapshot::{Entry, ExclusionReason, File, Node},
     },
 };
 
@@ -39,10 +39,10 @@ thread_local! {
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Filters the entries of one folder.
-struct EntryFilter<'j> {
-    walk: &'j Walk<'j>,
-    context: &'j DirContext<'j>,
+/// Processes the entries of one folder.
+struct Entries<'s, 'j> {
+    walk: &'s Walk<'s>,
+    context: &'j DirContext<'s>,
     /// Initialized on first use, which an unchanged folder never needs.
     matcher: Option<EntryMatcher<'j>>,
 }
@@ -55,8 +55,8 @@ struct EntryMatcher<'j> {
     repositories: Vec<Arc<Repository>>,
 }
 
-impl<'j> EntryFilter<'j> {
-    fn new(walk: &'j Walk<'j>, context: &'j DirContext<'j>) -> Self {
+impl<'s, 'j> Entries<'s, 'j> {
+    fn new(walk: &'s Walk<'s>, context: &'j DirContext<'s>) -> Self {
         Self {
             walk,
             context,
@@ -105,31 +105,148 @@ impl<'j> EntryFilter<'j> {
         });
         (decision, is_tracked_only)
     }
+
+    /// Processes a known entry. The decision about it still holds.
+    fn recheck(&mut self, scope: &Scope<'s>, entry: Entry<'_>) {
+        let (walk, context) = (self.walk, self.context);
+        let file = match entry.node {
+            Node::Folder(folder) => {
+                let is_ignored = OnceLock::new();
+                return walk.descend(scope, context, entry.name, Some(folder), None, is_ignored);
+            }
+            Node::File(file) => file,
+        };
+        walk.count_entry();
+        if self.is_unchanged(entry.name, file) {
+            return;
+        }
+        let kind = match file.mode {
+            Mode::Link => FileType::Symlink,
+            _ => FileType::File,
+        };
+        match walk.read_content(context, entry.name, kind, Some(file)) {
+            Some(change) => context.task.note(entry.name, change),
+            None => self.process(scope, entry.name, None, None),
+        }
+    }
+
+    fn is_unchanged(&self, name: &[u8], file: &File) -> bool {
+        file.settled
+            && matches!(self.context.dir.stat(os_name(name)), Ok(Some(now)) if now.stamp == file.stamp)
+    }
+
+    /// Decides about an entry, and reads it if it is captured.
+    fn process(
+        &mut self,
+        scope: &Scope<'s>,
+        name: &[u8],
+        kind: Option<FileType>,
+        paths: Option<&'s PathTree>,
+    ) {
+        let mut kind = kind;
+        for _ in 0..ATTEMPTS {
+            match self.try_process(scope, name, kind, paths) {
+                ControlFlow::Break(None) => return,
+                ControlFlow::Break(Some(result)) => return self.context.task.note(name, result),
+                ControlFlow::Continue(()) => kind = None,
+            }
+        }
+        let unstable = EntryResult::Excluded(ExclusionReason::Unstable);
+        self.context.task.note(name, unstable);
+    }
+
+    /// Breaks with the result, or without one for a folder with its own task. Continues if the type
+    /// of the entry has changed.
+    fn try_process(
+        &mut self,
+        scope: &Scope<'s>,
+        name: &[u8],
+        kind: Option<FileType>,
+        paths: Option<&'s PathTree>,
+    ) -> ControlFlow<Option<EntryResult>> {
+        let (walk, context) = (self.walk, self.context);
+        let last = context.task.last.as_ref().and_then(|last| last.get(name));
+        let found = match kind {
+            Some(kind) => Ok(Some(kind)),
+            None => {
+                let found = context.dir.stat(os_name(name));
+                found.map(|found| found.map(|found| found.kind))
+            }
+        };
+        let found = match found {
+            Ok(Some(kind)) => kind,
+            Ok(None) => return ControlFlow::Break(Some(EntryResult::Gone)),
+            Err(error) => {
+                return ControlFlow::Break(Some(match read_file::failed(&error) {
+                    ReadOutcome::Skipped(_) if self.may_deny(name) => EntryResult::Denied,
+                    ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+                    _ => EntryResult::Gone,
+                }));
+            }
+        };
+        let (decision, is_ignored) = self.decide(name, found);
+        ControlFlow::Break(Some(match (decision, found) {
+            (Decision::Omit, _) => EntryResult::Gone,
+            (Decision::Deny, _) => EntryResult::Denied,
+            (Decision::Exclude(reason), _) => EntryResult::Excluded(reason),
+            (Decision::Capture, FileType::Special(special)) => {
+                EntryResult::Excluded(ExclusionReason::Special(special))
+            }
+            (Decision::Capture, FileType::Directory) => {
+                let last = last.and_then(|last| last.folder());
+                let is_ignored = OnceLock::from(is_ignored);
+                walk.descend(scope, context, name, last, paths, is_ignored);
+                return ControlFlow::Break(None);
+            }
+            (Decision::Capture, FileType::File | FileType::Symlink) => {
+                walk.count_entry();
+                let last = last.and_then(|last| last.file());
+                let is_wanted = paths.is_some_and(|paths| paths.whole);
+                match last.filter(|last| !is_wanted && self.is_unchanged(name, last)) {
+                    Some(known) => EntryResult::Node(Node::File(known.clone())),
+                    None => match walk.read_content(context, name, found, last) {
+                        Some(change) => change,
+                        None => return ControlFlow::Continue(()),
+                    },
+                }
+            }
+        }))
+    }
 }
 
 impl Walk<'_> {
-    /// Processes the entries of a folder.
+    /// Processes the entries of a folder: the wanted ones, the listed ones, or those that are known.
     pub(crate) fn process_entries<'s>(&'s self, scope: &Scope<'s>, context: DirContext<'s>) {
         let task = context.task.clone();
         if let Some(paths) = task.paths {
-            let mut entry_filter = EntryFilter::new(self, &context);
+            let mut entries = Entries::new(self, &context);
             for (name, paths) in &paths.names {
-                self.process_entry(scope, &context, &mut entry_filter, name, None, Some(paths));
+                entries.process(scope, name, None, Some(paths));
             }
         } else if let Some(count) = context.names.as_ref().map(Vec::len) {
             self.for_each_chunk(scope, &task, count, move |walk, scope, range| {
-                let mut entry_filter = EntryFilter::new(walk, &context);
+                let mut entries = Entries::new(walk, &context);
                 let names = context.names.as_deref().unwrap_or_default();
                 for ListedName { name, kind } in &names[range] {
                     if walk.is_stopped() {
                         return;
                     }
-                    walk.process_entry(scope, &context, &mut entry_filter, name, *kind, None);
+                    entries.process(scope, name, *kind, None);
                 }
             });
         } else if let Some(known) = task.last.clone() {
             self.for_each_chunk(scope, &task, known.len(), move |walk, scope, range| {
-                walk.recheck_entries(scope, &context, &known, range);
+                let mut entries = Entries::new(walk, &context);
+                let excluded = known.excluded.iter().filter(|_| range.start == 0);
+                for left in excluded.filter(|left| left.reason.needs_recheck()) {
+                    entries.process(scope, &left.name, None, None);
+                }
+                for index in range {
+                    if walk.is_stopped() {
+                        return;
+                    }
+                    entries.recheck(scope, known.entry(index));
+                }
             });
         }
     }
@@ -154,136 +271,6 @@ impl Walk<'_> {
                 self.complete(task);
             });
         }
-    }
-
-    /// Checks the known entries of a folder whose names and rules are unchanged.
-    fn recheck_entries<'s>(
-        &'s self,
-        scope: &Scope<'s>,
-        context: &DirContext<'s>,
-        known: &Folder,
-        range: Range<usize>,
-    ) {
-        let mut entry_filter = EntryFilter::new(self, context);
-        if range.start == 0 {
-            for left in known
-                .excluded
-                .iter()
-                .filter(|left| left.reason.needs_recheck())
-            {
-                self.process_entry(scope, context, &mut entry_filter, &left.name, None, None);
-            }
-        }
-        for index in range {
-            if self.is_stopped() {
-                return;
-            }
-            let entry = known.entry(index);
-            let file = match entry.node {
-                Node::Folder(folder) => {
-                    let is_ignored = OnceLock::new();
-                    self.descend(scope, context, entry.name, Some(folder), None, is_ignored);
-                    continue;
-                }
-                Node::File(file) => file,
-            };
-            self.count_entry();
-            if file.settled
-                && matches!(context.dir.stat(os_name(entry.name)), Ok(Some(found)) if found.stamp == file.stamp)
-            {
-                continue;
-            }
-            let kind = match file.mode {
-                Mode::Link => FileType::Symlink,
-                _ => FileType::File,
-            };
-            match self.read_content(context, entry.name, kind, Some(file)) {
-                Some(change) => context.task.note(entry.name, change),
-                None => {
-                    self.process_entry(scope, context, &mut entry_filter, entry.name, None, None)
-                }
-            }
-        }
-    }
-
-    /// Decides about an entry, and reads it if it is captured.
-    fn process_entry<'s>(
-        &'s self,
-        scope: &Scope<'s>,
-        context: &DirContext<'s>,
-        entry_filter: &mut EntryFilter<'_>,
-        name: &[u8],
-        kind: Option<FileType>,
-        paths: Option<&'s PathTree>,
-    ) {
-        let last = context.task.last.as_ref().and_then(|last| last.get(name));
-        let mut kind = kind;
-        for _ in 0..ATTEMPTS {
-            let found = match kind {
-                Some(kind) => Ok(Some(kind)),
-                None => context
-                    .dir
-                    .stat(os_name(name))
-                    .map(|found| found.map(|found| found.kind)),
-            };
-            let found = match found {
-                Ok(Some(kind)) => kind,
-                Ok(None) => return context.task.note(name, EntryResult::Gone),
-                Err(error) => {
-                    let change = match read_file::failed(&error) {
-                        ReadOutcome::Skipped(_) if entry_filter.may_deny(name) => {
-                            EntryResult::Denied
-                        }
-                        ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
-                        _ => EntryResult::Gone,
-                    };
-                    return context.task.note(name, change);
-                }
-            };
-            let (decision, is_ignored) = entry_filter.decide(name, found);
-            match decision {
-                Decision::Capture => {}
-                Decision::Omit => return context.task.note(name, EntryResult::Gone),
-                Decision::Deny => return context.task.note(name, EntryResult::Denied),
-                Decision::Exclude(reason) => {
-                    return context.task.note(name, EntryResult::Excluded(reason));
-                }
-            }
-            match found {
-                FileType::Special(special) => {
-                    let reason = ExclusionReason::Special(special);
-                    return context.task.note(name, EntryResult::Excluded(reason));
-                }
-                FileType::Directory => {
-                    let last = last.and_then(|last| last.folder());
-                    let is_ignored = OnceLock::from(is_ignored);
-                    return self.descend(scope, context, name, last, paths, is_ignored);
-                }
-                FileType::File | FileType::Symlink => {
-                    self.count_entry();
-                    let last = last.and_then(|last| last.file());
-                    let is_wanted = paths.is_some_and(|paths| paths.whole);
-                    let known = last.filter(|last| {
-                        !is_wanted
-                            && last.settled
-                            && matches!(context.dir.stat(os_name(name)), Ok(Some(now))
-                                if now.kind == found && now.stamp == last.stamp)
-                    });
-                    if let Some(known) = known {
-                        return context
-                            .task
-                            .note(name, EntryResult::Node(Node::File(known.clone())));
-                    }
-                    match self.read_content(context, name, found, last) {
-                        Some(change) => return context.task.note(name, change),
-                        None => kind = None,
-                    }
-                }
-            }
-        }
-        context
-            .task
-            .note(name, EntryResult::Excluded(ExclusionReason::Unstable));
     }
 
     /// Reads a file or link. Returns `None` if its type has changed.
