@@ -4,6 +4,8 @@
 //! another machine, so names that are not a single path component are ignored. The server never
 //! stores such names.
 
+mod leaf;
+
 use std::{
     borrow::Cow,
     cmp::Ordering,

@@ -1,5 +1,5 @@
-//! What is known about a checkpoint beside its commit, whose id must not change: its later label, and
-//! when it was fetched. Each is a file with a line per checkpoint: its id, and a value. They are never
+//! What is known about a checkpoint and not part of its commit, whose id must not change: its later
+//! label, and when it was fetched. Each is a file with a line per checkpoint: its id, and a value. They are never
 //! pushed.
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};

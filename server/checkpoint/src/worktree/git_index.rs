@@ -194,11 +194,12 @@ impl<'a> Repositories<'a> {
         let slashes = (start..path.len()).filter(|at| path[*at] == b'/');
         let whole = (start < path.len() && !path.ends_with(b"/")).then_some(path.len());
         slashes.chain(whole).any(|end| {
-            let name = path[..end].iter().rposition(|byte| *byte == b'/');
-            let name = name.map_or(0, |slash| slash + 1);
-            let folder = &path[..name.saturating_sub(1)];
-            self.filter
-                .denies(folder, &path[name..end], end < path.len())
+            let slash = memchr::memrchr(b'/', &path[..end]);
+            let (folder, name) = match slash {
+                Some(slash) => (&path[..slash], &path[slash + 1..end]),
+                None => (&b""[..], &path[..end]),
+            };
+            self.filter.denies(folder, name, end < path.len())
         })
     }
 
@@ -280,8 +281,9 @@ impl<'a> Repositories<'a> {
 
 /// Returns the ignored names in a folder.
 fn ignored(folder: &Folder) -> impl Iterator<Item = &[u8]> {
-    let excluded = folder.excluded.iter();
-    excluded
+    folder
+        .excluded
+        .iter()
         .filter(|entry| entry.reason == ExclusionReason::Ignored)
         .map(|entry| &*entry.name)
 }

@@ -68,12 +68,14 @@ impl Repository {
         is_allowed: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Option<Box<[u8]>>, String> {
         let first = |paths: &TrackedPaths| {
-            let mut paths = paths.at(path, is_dir).iter();
-            paths.find(|path| is_allowed(path)).cloned()
+            let at = paths.at(path, is_dir);
+            at.iter().find(|path| is_allowed(path)).cloned()
         };
         let index = self.index.as_ref().map_err(String::clone)?;
-        let listed = self.listed.get_or_init(|| self.list(index));
-        let listed = listed.as_ref().map_err(String::clone)?;
+        let listed = match self.listed.get_or_init(|| self.list(index)) {
+            Ok(listed) => listed,
+            Err(why) => return Err(why.clone()),
+        };
         let mut found = first(&listed.paths);
         for folder in &listed.sparse {
             let may_have = is_below(path, &folder.path) || is_dir && is_below(&folder.path, path);

@@ -13,7 +13,6 @@ use sightline_workspace::{
     path::{RelPath, os_name},
 };
 
-use super::state::WalkOptions;
 use crate::worktree::{
     capture_filter::IgnoreStack,
     exclusions::{PathHash, PathSalt},
@@ -121,34 +120,6 @@ impl DirTask<'_> {
         }
         names.reverse();
         names.join(&b'/')
-    }
-
-    /// Returns whether the folder is ignored, and captured only because it contains tracked paths.
-    pub(crate) fn is_ignored(&self, options: &WalkOptions<'_>) -> bool {
-        let mut unknown = Vec::new();
-        let mut at = self;
-        let mut is_ignored = loop {
-            if let Some(known) = at.is_ignored.get() {
-                break *known;
-            }
-            let Some(parent) = &at.parent else {
-                break false;
-            };
-            unknown.push((at, parent));
-            at = parent;
-        };
-        for (task, parent) in unknown.into_iter().rev() {
-            let folder = parent.path();
-            let rules = || task.above.rules().within(&options.filter.place(&folder));
-            is_ignored = is_ignored || rules().ignores(os_name(&task.name), true);
-            if is_ignored {
-                let around = options.repositories.around(&folder);
-                let found = options.repositories.track(&around, &task.path(), true);
-                is_ignored = !found.is_some_and(|found| found.is_submodule);
-            }
-            is_ignored = *task.is_ignored.get_or_init(|| is_ignored);
-        }
-        is_ignored
     }
 
     pub(crate) fn note(&self, name: &[u8], change: EntryResult) {

@@ -88,7 +88,7 @@ impl<'s, 'j> Entries<'s, 'j> {
                     .ignore_stack
                     .rules()
                     .within(&filter.place(&path)),
-                is_ignored: self.context.task.is_ignored(options),
+                is_ignored: is_ignored(&self.context.task, options),
                 repositories: all.around(&path),
                 path,
             }
@@ -212,6 +212,34 @@ impl<'s, 'j> Entries<'s, 'j> {
             }
         }))
     }
+}
+
+/// Returns whether the folder is ignored, and captured only because it contains tracked paths.
+fn is_ignored(task: &DirTask<'_>, options: &WalkOptions<'_>) -> bool {
+    let mut unknown = Vec::new();
+    let mut at = task;
+    let mut is_ignored = loop {
+        if let Some(known) = at.is_ignored.get() {
+            break *known;
+        }
+        let Some(parent) = &at.parent else {
+            break false;
+        };
+        unknown.push((at, parent));
+        at = parent;
+    };
+    for (task, parent) in unknown.into_iter().rev() {
+        let folder = parent.path();
+        let rules = || task.above.rules().within(&options.filter.place(&folder));
+        is_ignored = is_ignored || rules().ignores(os_name(&task.name), true);
+        if is_ignored {
+            let around = options.repositories.around(&folder);
+            let found = options.repositories.track(&around, &task.path(), true);
+            is_ignored = !found.is_some_and(|found| found.is_submodule);
+        }
+        is_ignored = *task.is_ignored.get_or_init(|| is_ignored);
+    }
+    is_ignored
 }
 
 impl Walk<'_> {

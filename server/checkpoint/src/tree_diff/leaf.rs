@@ -4,10 +4,8 @@ use std::{ffi::OsStr, io};
 
 use sightline_workspace::fs::dir::{Dir, FileInfo, FileType};
 
-use crate::{
-    store::object::{Kind as Object, Mode, Oid, name_of},
-    tree_diff::Leaf,
-};
+use super::Leaf;
+use crate::store::object::{Kind as Object, Mode, Oid, name_of};
 
 impl Mode {
     /// Returns the git mode of a file, or `None` for a type that git does not store.
