@@ -1,6 +1,7 @@
 //! Restores of the workspace, their previews and their undo.
 
 mod faults;
+mod group;
 mod kept;
 mod preview;
 mod properties;
