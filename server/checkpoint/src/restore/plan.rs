@@ -26,15 +26,13 @@ use super::{
             object::{Mode, Oid},
             odb::Odb,
         },
-        tree_diff::{
-            Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_held, is_within,
-        },
+        tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
         worktree::scan::Scan,
     },
     types::{Action, Change, Conflict, ConflictCause, Preview},
 };
 use crate::error::Error;
-use exclusions::unreadable_conflicts;
+use exclusions::{require_held, unreadable_conflicts};
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
 use repository_folders::RepositoryFolders;
 use undo_scope::{Later, UndoScope, folders_above};
@@ -214,21 +212,10 @@ pub(super) fn plan(
     let changed = folders_above(decisions.steps.iter().map(|step| &step.path));
     folders.retain(|folder| changed.contains(folder));
     if undo_scope.is_none() {
-        for path in wanted {
-            let differs = found.leaves.iter().any(|one| is_within(&one.path, path))
-                || decisions
-                    .conflicts
-                    .iter()
-                    .any(|one| is_within(&one.path, path));
-            if !differs && !is_held(reader, target.tree, path)? && exists(job, path) {
-                return Err(Error::NotHeld {
-                    path: path.clone(),
-                    why: exclusions
-                        .find(path)
-                        .map_or_else(|| "ignored or skipped".to_owned(), |why| why.to_string()),
-                });
-            }
-        }
+        let conflicts = decisions.conflicts.iter().map(|one| &one.path);
+        let leaves = found.leaves.iter().map(|one| &one.path);
+        let planned = conflicts.chain(leaves).collect::<Vec<_>>();
+        require_held(job, reader, target, wanted, &planned, &mut exclusions)?;
     }
     Ok(Plan {
         folders,
@@ -238,12 +225,6 @@ pub(super) fn plan(
         texts_only,
         token,
     })
-}
-
-/// Returns whether a path exists in the workspace.
-fn exists(job: &Job<'_>, path: &RelPath) -> bool {
-    let root = job.view.roots().get(job.root);
-    root.is_some_and(|root| root.path.join(path).as_path().symlink_metadata().is_ok())
 }
 
 /// Returns the files with unsaved text in the editor that do not differ from the checkpoint on

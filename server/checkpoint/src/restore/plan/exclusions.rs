@@ -1,4 +1,4 @@
-//! Conflicts for paths that cannot be read now.
+//! Paths that the checkpoint does not hold.
 
 use sightline_workspace::path::RelPath;
 
@@ -8,7 +8,7 @@ use crate::{
     metadata::{Checkpoint, excluded::ExcludedThen},
     restore::types::Conflict,
     store::odb::Odb,
-    tree_diff::{DeniedPaths, find, has_folder, is_within},
+    tree_diff::{DeniedPaths, is_held, is_within},
     worktree::{
         scan::Scan,
         snapshot::{ExclusionReason, Folder, below},
@@ -43,12 +43,7 @@ pub(super) fn unreadable_conflicts(
             || wanted
                 .iter()
                 .any(|some| is_within(&path, some) || is_within(some, &path));
-        let is_known = || {
-            Ok::<_, Error>(
-                find(reader, target.tree, &path)?.is_some()
-                    || has_folder(reader, target.tree, &path)?,
-            )
-        };
+        let is_known = || is_held(reader, target.tree, &path);
         if !is_wanted || exclusions.skips(&path) || denied.denies(&path, false) || is_known()? {
             continue;
         }
@@ -56,4 +51,32 @@ pub(super) fn unreadable_conflicts(
         conflicts.push(Conflict::new(path, why));
     }
     Ok(conflicts)
+}
+
+/// Requires that each wanted path is in the checkpoint, `planned` or missing. A restore would do
+/// nothing otherwise.
+pub(super) fn require_held(
+    job: &Job<'_>,
+    reader: &Odb,
+    target: &Checkpoint,
+    wanted: &[RelPath],
+    planned: &[&RelPath],
+    exclusions: &mut ExcludedThen<'_>,
+) -> Result<(), Error> {
+    let root = job.view.roots().get(job.root);
+    for path in wanted {
+        let place = root.map(|root| root.path.join(path));
+        if planned.iter().any(|one| is_within(one, path))
+            || is_held(reader, target.tree, path)?
+            || place.is_none_or(|place| place.as_path().symlink_metadata().is_err())
+        {
+            continue;
+        }
+        let why = exclusions.find(path);
+        return Err(Error::NotHeld {
+            path: path.clone(),
+            why: why.map_or_else(|| "ignored or skipped".to_owned(), |why| why.to_string()),
+        });
+    }
+    Ok(())
 }
