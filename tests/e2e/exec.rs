@@ -131,6 +131,28 @@ fn no_program_reads_a_denied_file() {
     assert_eq!(text(&seen), "a\ntracked\n");
 }
 
+/// The project that contains the current folder is hidden, not only the folder.
+#[test]
+fn a_folder_below_the_project_is_no_project() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    workspace.write("src/.clineignore", "!.env\nown.md\n");
+    workspace.write("src/.env", SECRET);
+    workspace.write("src/own.md", SECRET);
+    for line in [
+        "cat .env own.md ../.env ../private/notes.md",
+        "cat $(dirname $PWD)/.env",
+        "grep -rn value ..",
+    ] {
+        let mut command = exec(&workspace);
+        command.current_dir(workspace.path("src"));
+        let shown = text(&command.args(["--shell", line]).output().unwrap());
+        assert!(!shown.contains(SECRET), "{line}: {shown}");
+    }
+}
+
 #[test]
 fn other_users_and_nested_calls_read_nothing_either() {
     let workspace = workspace();

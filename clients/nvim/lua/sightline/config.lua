@@ -32,8 +32,8 @@ end
 ---@type sightline.Config
 local defaults = {
   cmd = { program() },
-  -- A nested `.clineignore` is a root, because the server reads it from the root.
-  root_markers = { '.clineignore', { '.git', '.hg', '.svn', '.jj' } },
+  -- As on the command line: the rules of a folder below a repository do not make it a project.
+  root_markers = { { '.git', '.hg', '.svn', '.jj' }, '.clineignore' },
   settings = {},
   attach = function()
     return true

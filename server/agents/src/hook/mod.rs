@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::environment::Mode;
 
 pub use block::{KnownSections, context_block, told_sections};
-pub use refusal::{denied_mention, denied_search, denied_tool, unchecked};
+pub use refusal::{denied_mention, denied_search, denied_tool, unchecked, without_folder};
 pub use search::Search;
 pub use tool_call::ToolCall;
 pub use written_path::{glob_command, quote, readings, shortened};

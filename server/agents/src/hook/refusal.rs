@@ -45,7 +45,7 @@ pub fn denied_search(search: &Search, result: &CheckAccessResult) -> Option<Stri
 }
 
 /// Returns a command line without the folder in which it is checked.
-fn without_folder(command: &str) -> &str {
+pub fn without_folder(command: &str) -> &str {
     match command.split_once('\n') {
         Some((first, rest)) if first.starts_with("cd '") => rest,
         _ => command,

@@ -1,5 +1,6 @@
 //! `sightline access`.
 
+use sightline_agents::hook::without_folder;
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessParams},
     method::CheckAccess,
@@ -25,6 +26,13 @@ pub(super) fn run(
         }
         absolute_paths.push(full);
     }
+    // Without `--root`, a command runs in the current folder, like paths.
+    let command = match command {
+        Some(command) if workspace.root.is_none() => {
+            Some(offline::in_folder(offline::current()?.as_path(), &command))
+        }
+        command => command,
+    };
     let params = CheckAccessParams {
         paths: absolute_paths,
         command,
@@ -51,7 +59,10 @@ pub(super) fn run(
             });
         lines.push_str(&format!("{access}\t{}{reason}{lifted}\n", one_line(asked)));
     }
-    if let Some(verdict) = &result.command {
+    if let Some(verdict) = &mut result.command {
+        if let Some(instead) = &mut verdict.instead {
+            *instead = without_folder(instead).to_owned();
+        }
         refused |= !verdict.allowed;
         if verdict.allowed {
             lines.push_str("allowed\n");

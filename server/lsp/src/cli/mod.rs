@@ -86,8 +86,8 @@ struct Arguments {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 success, 1 negative result (denied, nothing to undo), 2 usage error, 3 failure.
-The workspace is the nearest parent folder with a .clineignore or a .git, else the
-current folder; --root selects another one.
+The workspace is the git repository that contains the current folder, else the topmost
+folder above it with a .clineignore, else the folder itself; --root selects another one.
 
 Examples:
   sightline environment --files         print the block an agent would get now

@@ -18,7 +18,7 @@ use sightline_workspace::{
 };
 
 use super::{
-    super::{Workspace, requests::Attached},
+    super::{Workspace, offline::in_folder, requests::Attached},
     guard::HookGuard,
     with_deadline,
 };
@@ -348,9 +348,4 @@ pub(super) fn absolute(start: &Path, path: &str) -> String {
 /// Returns a command that runs code of another language.
 fn as_code(code: &str) -> String {
     format!("python3 -c {}", hook::quote(code))
-}
-
-/// Returns a command as run in a folder. Commands are checked as run in the root.
-fn in_folder(folder: &Path, command: &String) -> String {
-    format!("cd {}\n{command}", hook::quote(&folder.to_string_lossy()))
 }

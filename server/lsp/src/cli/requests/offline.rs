@@ -2,12 +2,14 @@
 
 use parking_lot::Mutex;
 use std::{
+    fs,
     mem::ManuallyDrop,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use serde_json::{Value, json};
+use sightline_agents::hook::quote;
 use sightline_workspace::{
     access::RULE_FILE,
     escape,
@@ -107,8 +109,7 @@ impl OfflineServer {
     }
 }
 
-/// Returns the workspace: the given folder, else the nearest ancestor with rules or a
-/// repository, else the current folder.
+/// Returns the workspace: the given folder, else the project that contains the current folder.
 pub(in crate::cli) fn root(workspace: &Workspace) -> Result<Root, Error> {
     if let Some(named) = &workspace.root {
         let path = absolute_path(named)?;
@@ -121,16 +122,40 @@ pub(in crate::cli) fn root(workspace: &Workspace) -> Result<Root, Error> {
     Ok(root_above(&current()?))
 }
 
-/// Returns the nearest ancestor of a folder with rules or a repository, else the folder.
+/// Returns the project that contains a folder, else the folder. The rules of a folder below the
+/// project can only deny, so its own rules do not make it a project.
 pub(in crate::cli) fn root_above(folder: &AbsPath) -> Root {
-    let start = folder.as_path();
+    // By a link, an agent could leave the project that contains the folder.
+    let real = fs::canonicalize(folder.as_path()).ok();
+    let found = real
+        .as_deref()
+        .and_then(project_of)
+        .or_else(|| project_of(folder.as_path()))
+        .and_then(AbsPath::new);
+    Root::new(found.unwrap_or_else(|| folder.clone()), None)
+}
+
+/// Returns the repository that contains a folder, else the topmost folder above it with rules.
+fn project_of(folder: &Path) -> Option<&Path> {
+    let mut above = folder.ancestors();
+    if let Some(repository) = above.find(|folder| folder.join(".git").exists()) {
+        return Some(repository);
+    }
     // A dangling symlink counts, because it denies everything.
-    let has_rules = |folder: &Path| folder.join(RULE_FILE).symlink_metadata().is_ok();
-    let found = start
-        .ancestors()
-        .find(|folder| has_rules(folder) || folder.join(".git").exists());
-    let path = found.and_then(AbsPath::new);
-    Root::new(path.unwrap_or_else(|| folder.clone()), None)
+    let has_rules = |folder: &&Path| folder.join(RULE_FILE).symlink_metadata().is_ok();
+    let mut with_rules = folder.ancestors().filter(has_rules);
+    let nearest = with_rules.next()?;
+    // Rules in the home folder or above it are for all projects in it.
+    let home = std::env::home_dir().unwrap_or_default();
+    let topmost = with_rules
+        .take_while(|folder| !home.starts_with(folder))
+        .last();
+    Some(topmost.unwrap_or(nearest))
+}
+
+/// Returns a command as run in a folder. Commands are checked as run in the root.
+pub(in crate::cli) fn in_folder(folder: &Path, command: &str) -> String {
+    format!("cd {}\n{command}", quote(&folder.to_string_lossy()))
 }
 
 /// Returns the settings of the argument `--storage`.
@@ -169,7 +194,7 @@ pub(in crate::cli) fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
     AbsPath::new(&full).ok_or_else(|| Error::invalid(format!("invalid path: {}", path.display())))
 }
 
-fn current() -> Result<AbsPath, Error> {
+pub(in crate::cli) fn current() -> Result<AbsPath, Error> {
     let current = std::env::current_dir()
         .map_err(|error| Error::storage(format!("cannot read the current directory: {error}")))?;
     AbsPath::new(&current).ok_or_else(|| Error::storage("the current directory is not absolute"))
