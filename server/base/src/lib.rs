@@ -1,7 +1,7 @@
 //! What the other crates build on: paths, file system access, the data directory, errors.
 //!
 //! Reading order: [`path`] (where a path lies, and whether it is inside a root), [`fs`] (access relative to open
-//! directories), [`storage`] (the data directory), [`error`]. [`cancel`], [`escape`], [`limits`] and [`thread_pool`]
+//! directories), [`storage`] (the data directory), [`error`]. [`cancel`], [`escape`], [`json_repair`], [`limits`] and [`thread_pool`]
 //! are small and independent.
 //!
 //! Invariants:
@@ -13,6 +13,7 @@ pub mod clock;
 pub mod error;
 pub mod escape;
 pub mod fs;
+pub mod json_repair;
 pub mod limits;
 pub mod path;
 pub mod plural;

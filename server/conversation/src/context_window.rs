@@ -2,7 +2,7 @@
 
 use sightline_protocol::environment::ModelRef;
 
-use sightline_workspace::model_info;
+use crate::model_info;
 
 /// A context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]

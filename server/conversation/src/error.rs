@@ -1,11 +1,7 @@
 //! The error type of this crate.
 
-use std::io;
-
+use sightline_base::error::Error as BaseError;
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
-    error::Error as WorkspaceError, limits::MAX_ENTRY_BYTES, storage::TaskId,
-};
 
 /// A failed operation on a conversation.
 #[derive(Debug, thiserror::Error)]
@@ -13,33 +9,12 @@ pub enum Error {
     /// An element of `messages` is not a message.
     #[error("messages[{0}] is not an object; a message has a role and content")]
     InvalidMessage(usize),
-    /// Another parameter or an imported file is invalid.
+    /// Another parameter is invalid.
     #[error("{0}")]
     InvalidParams(String),
-    /// The task has no log.
-    #[error("task {0} has no stored conversation; list the tasks to see their ids")]
-    TaskNotFound(TaskId),
-    /// A file to import or a rewind does not exist.
-    #[error("{0}")]
-    NotFound(String),
     /// The conversation is not in the expected state.
     #[error("{0}")]
     Conflict(String),
-    /// A message does not fit in a log entry.
-    #[error(
-        "a message exceeds the limit of {MAX_ENTRY_BYTES} bytes; split it into several messages"
-    )]
-    MessageTooLarge,
-    /// Stored data cannot be read or written.
-    #[error("cannot {action} {object}: {source}")]
-    Storage {
-        /// The verb.
-        action: &'static str,
-        /// What is read or written.
-        object: String,
-        /// The cause.
-        source: io::Error,
-    },
     /// A message cannot be encoded, which is a bug.
     #[error("cannot {action}: {source}; please report this bug")]
     Encode {
@@ -48,9 +23,9 @@ pub enum Error {
         /// The cause.
         source: serde_json::Error,
     },
-    /// Storage or the access rules failed, or the request was cancelled.
+    /// The request was cancelled.
     #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
+    Base(#[from] BaseError),
 }
 
 impl Error {
@@ -58,32 +33,13 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::InvalidMessage(_) | Self::InvalidParams(_) => ErrorKind::InvalidParams,
-            Self::TaskNotFound(_) | Self::NotFound(_) => ErrorKind::NotFound,
             Self::Conflict(_) => ErrorKind::Conflict,
-            Self::MessageTooLarge => ErrorKind::TooLarge,
-            Self::Storage { .. } => ErrorKind::Storage,
             Self::Encode { .. } => ErrorKind::Internal,
-            Self::Workspace(error) => error.kind(),
+            Self::Base(error) => error.kind(),
         }
-    }
-
-    pub(crate) fn cancelled() -> Self {
-        Self::Workspace(WorkspaceError::Cancelled)
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::InvalidParams(message.into())
-    }
-
-    /// Returns a function for `map_err`.
-    pub(crate) fn storage<E: Into<io::Error>>(
-        action: &'static str,
-        object: impl Into<String>,
-    ) -> impl FnOnce(E) -> Self {
-        move |source| Self::Storage {
-            action,
-            object: object.into(),
-            source: source.into(),
-        }
     }
 }

@@ -1,197 +1,23 @@
-//! Conversations: truncation, compaction, token counts and stored tasks.
+//! Conversations: truncation, compaction, token counts. Pure functions of messages; nothing here reads
+//! or writes a file.
 //!
-//! [`compaction`] replaces older messages by a summary. [`task`] stores conversations in the data
-//! directory. [`tokens`] counts tokens. The crate root selects the messages that fit the model's
-//! context window:
-//!
-//! An agent calls [`truncate`] before each request to its model. While the window has room, the
-//! conversation is sent unchanged. When the window is full, outdated file reads are replaced by
-//! a notice (`dedup`). If that saves less than 30 % of the characters (`dedup_savings`), messages after
-//! the first two are left out (`deleted_range`). Both results, a [`DeletedRange`] and a
-//! [`ContextHistory`] (`context_history`), use Cline's data format. The conversation itself is never
-//! modified, so every decision can be undone. `sent_messages` builds the messages to send and pairs
-//! tool calls with their results (`tool_pairs`).
-//!
-//! Truncation keeps no state between calls. It scans messages in place (`json_scan`, `message`)
-//! and never parses them into a tree. An unchanged message is sent byte for byte; an edited one
-//! differs only in the edited ranges.
-//!
-//! Two profiles exist. `cline` makes the same decisions as Cline 3.89. `default` also finds
-//! several reads in one message, compares normalized paths, finds a text block for the
-//! truncation notice, and never sends an empty message.
-//!
-//! Cases in which Cline loses, duplicates or misplaces text are fixed in both profiles:
-//! - A message whose content is a string keeps it.
-//! - A deleted range never ends before the empty range.
-//! - An edit is applied to the block it was made for.
-//! - `$` in a path is literal.
-//! - A second edit of a text does not change the record of the first.
-//! - The first message is never replaced.
+//! [`wire`] scans messages. [`truncation`] selects those that fit the model's context window,
+//! [`compaction`] replaces older messages by a summary, and [`tokens`] counts tokens.
+//! [`classify_error`] understands errors of providers, [`model_info`] is a table of models.
 
 pub mod compaction;
-mod context_history;
 mod context_window;
-pub(crate) mod dedup;
-mod dedup_savings;
-mod deleted_range;
 pub mod error;
-pub(crate) mod file_markers;
-pub(crate) mod json_scan;
-pub(crate) mod message;
+pub mod model_info;
 mod provider_error;
-pub(crate) mod sent_messages;
-pub mod task;
 pub mod tokens;
-mod tool_pairs;
-mod truncate;
-mod truncate_response;
+pub mod truncation;
+pub mod wire;
 
-use serde_json::{Number, value::RawValue};
-use sightline_protocol::{
-    conversation::{Decision, Keep},
-    settings::{ConversationProfile, NoticeSettings},
-};
-
-pub use context_history::ContextHistory;
 pub use context_window::ContextWindow;
-pub use deleted_range::DeletedRange;
-pub use message::Outline;
 pub use provider_error::classify_error;
-pub use truncate::{truncate, truncate_scanned};
-pub use truncate_response::TruncateResponse;
-
-/// Texts that replace removed content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notices {
-    /// Replaces an outdated file read.
-    pub duplicate_file_read: String,
-    /// Precedes the first sent assistant text once messages are left out.
-    pub truncation: String,
-    /// Result of a tool call that has none.
-    pub missing_tool_result: String,
-}
-
-impl Default for Notices {
-    fn default() -> Self {
-        Self {
-            duplicate_file_read: "[An older copy of this file was here. The file was read again \
-                below; only the newer copy is current.]"
-                .to_owned(),
-            truncation: "[Part of this conversation is left out here to fit the model's context \
-                window. The first message, with the task, is complete. The newest messages follow.]"
-                .to_owned(),
-            missing_tool_result: "No result was recorded for this call.".to_owned(),
-        }
-    }
-}
-
-impl From<&NoticeSettings> for Notices {
-    fn from(settings: &NoticeSettings) -> Self {
-        let default = Self::default();
-        let or = |own: &Option<String>, default| own.clone().unwrap_or(default);
-        Self {
-            duplicate_file_read: or(&settings.duplicate_file_read, default.duplicate_file_read),
-            truncation: or(&settings.truncation, default.truncation),
-            missing_tool_result: or(&settings.missing_tool_result, default.missing_tool_result),
-        }
-    }
-}
-
-/// What [`truncate`] may change.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum TruncateAction {
-    /// Applies the earlier decisions and makes no new ones.
-    Apply,
-    /// Deduplicates, then truncates, as far as needed.
-    Auto {
-        /// Tokens the last request used; `None` before the first request.
-        used: Option<f64>,
-        /// Token count from which the window is full: [`ContextWindow::limit`].
-        limit: f64,
-    },
-    /// Replaces duplicate file reads, whether or not the window is full.
-    Deduplicate,
-    /// Leaves messages out, whether or not the window is full.
-    Truncate(Keep),
-}
-
-/// A conversation, the earlier decisions about it, and the requested action.
-#[derive(Clone, Debug)]
-pub struct TruncateRequest<'a> {
-    /// All messages.
-    pub messages: &'a [&'a RawValue],
-    /// Messages left out so far.
-    pub deleted_range: Option<DeletedRange>,
-    /// Edits made so far.
-    pub history: ContextHistory,
-    /// What may be changed.
-    pub action: TruncateAction,
-    /// Timestamp of new edits: the time of the last request.
-    pub time: &'a Number,
-    /// Whether to decide as Cline or with Sightline's improvements.
-    pub profile: ConversationProfile,
-    /// Texts that replace removed content.
-    pub notices: &'a Notices,
-}
-
-/// The result of [`truncate`].
-#[derive(Clone, Debug)]
-pub struct TruncateOutcome {
-    /// Messages left out.
-    pub deleted_range: Option<DeletedRange>,
-    /// Whether this call changed the range.
-    pub updated_deleted_range: bool,
-    /// All edits, old and new.
-    pub history: ContextHistory,
-    /// Whether this call added edits.
-    pub history_changed: bool,
-    /// Which action was taken.
-    pub decision: Decision,
-    /// Fraction of characters that this call saved by replacing duplicate file reads.
-    pub characters_saved: f64,
-    /// After [`TruncateAction::Deduplicate`]: whether the savings were too small.
-    pub need_to_truncate: Option<bool>,
-    /// Messages to send.
-    pub sent: Vec<SentMessage>,
-}
-
-/// A message to send.
-#[derive(Clone, Debug)]
-pub struct SentMessage {
-    /// Index in the conversation.
-    pub index: usize,
-    /// New texts of its blocks.
-    pub edits: Vec<BlockEdit>,
-    /// Whether the list of blocks differs from the original.
-    pub repaired: bool,
-    /// The changed message; `None` if it is sent unchanged.
-    pub edited: Option<Box<RawValue>>,
-}
-
-impl SentMessage {
-    fn unchanged(index: usize) -> Self {
-        Self {
-            index,
-            edits: Vec::new(),
-            repaired: false,
-            edited: None,
-        }
-    }
-
-    /// Returns the message to send.
-    pub fn message<'a>(&'a self, messages: &[&'a RawValue]) -> Option<&'a RawValue> {
-        match &self.edited {
-            Some(edited) => Some(edited),
-            None => messages.get(self.index).copied(),
-        }
-    }
-}
-
-/// The new text of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockEdit {
-    /// Index of the block in its message.
-    pub block: usize,
-    /// New text; for a tool result, the text of its first block.
-    pub text: String,
-}
+pub use truncation::{
+    BlockEdit, ContextHistory, DeletedRange, Notices, SentMessage, TruncateAction, TruncateOutcome,
+    TruncateRequest, TruncateResponse, truncate, truncate_scanned,
+};
+pub use wire::Outline;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use sightline_checkpoint::error::Error as CheckpointError;
 use sightline_conversation::error::Error as ConversationError;
 use sightline_protocol::error::{ErrorData, ErrorKind};
+use sightline_tasks::error::Error as TaskError;
 use sightline_workspace::{error::Error as WorkspaceError, escape, limits};
 
 use crate::error::Error;
@@ -52,7 +53,16 @@ impl From<CheckpointError> for Error {
 impl From<ConversationError> for Error {
     fn from(error: ConversationError) -> Self {
         match error {
-            ConversationError::Workspace(error) => error.into(),
+            ConversationError::Base(error) => error.into(),
+            other => Self::new(other.kind(), other.to_string()),
+        }
+    }
+}
+
+impl From<TaskError> for Error {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::Base(error) => error.into(),
             other => Self::new(other.kind(), other.to_string()),
         }
     }
@@ -414,9 +424,30 @@ mod tests {
         use ConversationError as E;
         let why = || "why".to_owned();
         let json = || serde_json::from_str::<u8>("x").unwrap_err();
-        let task = TaskId::new("t").unwrap();
         for (error, kind) in [
             (E::InvalidMessage(3), Kind::InvalidParams),
+            (E::InvalidParams(why()), Kind::InvalidParams),
+            (E::Conflict(why()), Kind::Conflict),
+            (
+                E::Encode {
+                    action: "write it",
+                    source: json(),
+                },
+                Kind::Internal,
+            ),
+            (E::Base(WorkspaceError::Cancelled), Kind::Cancelled),
+        ] {
+            let message = error.to_string();
+            assert_response(error, kind.code(), kind, &message);
+        }
+    }
+
+    #[test]
+    fn errors_of_tasks_have_their_codes() {
+        use TaskError as E;
+        let why = || "why".to_owned();
+        let task = TaskId::new("t").unwrap();
+        for (error, kind) in [
             (E::InvalidParams(why()), Kind::InvalidParams),
             (E::TaskNotFound(task), Kind::NotFound),
             (E::NotFound(why()), Kind::NotFound),
@@ -431,13 +462,10 @@ mod tests {
                 Kind::Storage,
             ),
             (
-                E::Encode {
-                    action: "write it",
-                    source: json(),
-                },
-                Kind::Internal,
+                E::Conversation(ConversationError::InvalidMessage(3)),
+                Kind::InvalidParams,
             ),
-            (E::Workspace(WorkspaceError::Cancelled), Kind::Cancelled),
+            (E::Base(WorkspaceError::Cancelled), Kind::Cancelled),
         ] {
             let message = error.to_string();
             assert_response(error, kind.code(), kind, &message);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use sightline_conversation::task::TaskStore;
 use sightline_protocol::files::ProgressToken;
+use sightline_tasks::TaskStore;
 use sightline_workspace::{
     access::AccessView,
     cancel::Cancel,

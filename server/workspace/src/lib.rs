@@ -6,8 +6,7 @@
 //! Reading order: [`path`] (where a path lies, and whether it is inside a root), [`access`]
 //! (whether it may be read), then the modules built on both: [`listing`], [`read`], [`tracker`],
 //! [`editor`] and [`environment`]. [`storage`] is the data directory. [`git`] reads the user's
-//! repository with libgit2, [`model_info`] a table of models, [`json_repair`] a fix for JSON from JavaScript
-//! clients.
+//! repository with libgit2.
 //!
 //! Invariants:
 //! - Untrusted paths become a [`path::Location`] before use, and no name or byte of the workspace
@@ -17,16 +16,13 @@
 
 pub use sightline_access::{self as access, gitignore_stack};
 pub use sightline_base::{
-    cancel, clock, error, escape, fs, limits, path, plural, storage, thread_pool,
+    cancel, clock, error, escape, fs, json_repair, limits, path, plural, storage, thread_pool,
 };
 
 pub mod document;
 pub mod editor;
 pub mod environment;
 pub mod git;
-pub mod json_repair;
 pub mod listing;
-pub mod model_info;
 pub mod read;
-pub mod token_estimate;
 pub mod tracker;

@@ -4,8 +4,8 @@
 use std::{fs, sync::OnceLock};
 
 use serde_json::value::RawValue;
-use sightline_conversation::task::{EntryMeta, TaskStore};
 use sightline_protocol::error::ErrorKind;
+use sightline_tasks::{EntryMeta, TaskStore};
 use sightline_workspace::{
     cancel::Cancel,
     storage::{Storage, TaskId},

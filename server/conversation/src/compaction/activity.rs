@@ -3,16 +3,16 @@
 
 use std::collections::HashMap;
 
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     limits::{MAX_COMMAND_BYTES, MAX_PATH_BYTES},
 };
 
 use crate::{
-    dedup::normalize_path,
     error::Error,
-    file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTool, parse_header},
-    json_scan::string_equals,
+    truncation::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTool, parse_header},
+    truncation::normalize_path,
+    wire::json::string_equals,
 };
 
 use super::{

@@ -1,7 +1,7 @@
 //! The activity as a list next to the summary. A model may forget facts; this list is carried
 //! over from summary to summary.
 
-use sightline_workspace::escape::one_line;
+use sightline_base::escape::one_line;
 
 use super::{activity::Activity, shorten_text};
 

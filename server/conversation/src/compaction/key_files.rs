@@ -3,7 +3,7 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use sightline_workspace::{cancel::Cancel, escape::one_line};
+use sightline_base::{cancel::Cancel, escape::one_line};
 
 use crate::error::Error;
 

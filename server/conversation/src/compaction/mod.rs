@@ -8,7 +8,6 @@
 //! Reading order: `scanned_message` (messages and their parts), `split_point` (where the
 //! retained part starts), `activity` (files and commands), `key_files` and `activity_list`,
 //! `summary` (the resulting message), and `prompt` with `transcript` and `message_filter`.
-//! `shorten_text` shortens texts.
 //!
 //! Invariants:
 //! - Retained messages stay unchanged byte for byte. No tool call is separated from its result.
@@ -36,6 +35,7 @@ mod summary;
 mod transcript;
 
 use serde_json::value::RawValue;
+use sightline_base::cancel::Cancel;
 use sightline_protocol::{
     compaction::{
         ApplyCompactionParams, ApplyCompactionResult, DEFAULT_MAX_FILES,
@@ -44,21 +44,19 @@ use sightline_protocol::{
     },
     conversation::Message,
 };
-use sightline_workspace::cancel::Cancel;
 
 use crate::{
     ContextWindow,
     error::Error,
-    message::BlockKind,
-    sent_messages::with_appended_text,
     tokens::{self, Calibration, Counter, Family},
+    truncation::with_appended_text,
+    wire::BlockKind,
 };
 use activity::Activity;
 use key_files::SelectedFile;
 use scanned_message::ScannedMessage;
 use split_point::SplitPoints;
 use summary::{PreviousSummary, SummaryContent};
-
 pub use transcript::readable;
 
 /// Fraction of the window from which compaction is needed.
@@ -274,8 +272,7 @@ pub fn plan(
     cancel: &Cancel,
 ) -> Result<PlanCompactionResult, Error> {
     let scanned = ScannedConversation::scan(conversation.items, cancel)?;
-    let raw_messages: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
-    let tokens = conversation.tokens(&raw_messages, cancel)?;
+    let tokens = conversation.tokens(&conversation.messages(), cancel)?;
     let split = SplitPoints::find(&scanned.messages, cancel)?
         .for_ratio(options.retain_ratio, DEFAULT_RETAIN_RATIO)
         .unwrap_or(1);
@@ -318,8 +315,7 @@ pub fn apply(
     let scanned = ScannedConversation::scan(conversation.items, cancel)?;
     let split_points = SplitPoints::find(&scanned.messages, cancel)?;
     let target = scanned.target(options.retain_from)?;
-    let before: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
-    let pre_tokens = conversation.tokens(&before, cancel)?;
+    let pre_tokens = conversation.tokens(&conversation.messages(), cancel)?;
     let summary_text = options.summary.filter(|text| !text.trim().is_empty());
     let mut applied = match summary_text {
         Some(text) => {
@@ -344,7 +340,11 @@ pub fn apply(
     Ok(applied)
 }
 
-impl CompactionInput<'_> {
+impl<'a> CompactionInput<'a> {
+    fn messages(&self) -> Vec<&'a RawValue> {
+        self.items.iter().map(|item| item.message).collect()
+    }
+
     fn tokens(&self, messages: &[&RawValue], cancel: &Cancel) -> Result<u64, Error> {
         let counts: tokens::Counts = self.counter.messages(messages, self.family, cancel)?;
         let calibration = self.calibration.for_family(self.family);
@@ -382,8 +382,8 @@ impl CompactionInput<'_> {
         }
         let without = after(&[])?;
         if without >= before {
-            let small = before <= SMALL_CONVERSATION_TOKENS;
-            return Ok(if small { files } else { Vec::new() });
+            let is_small = before <= SMALL_CONVERSATION_TOKENS;
+            return Ok(if is_small { files } else { Vec::new() });
         }
         let blocks: Vec<String> = files.iter().map(SelectedFile::block).collect();
         let counts = self.counter.texts(&blocks, self.family, cancel)?;
@@ -553,13 +553,9 @@ impl<'a> ScannedConversation<'a> {
         split: usize,
         reason: String,
     ) -> Result<CompactedConversation, Error> {
-        let user = self
-            .messages
-            .iter()
-            .take(split)
-            .position(ScannedMessage::is_user);
+        let user = self.messages.iter().position(ScannedMessage::is_user);
         let applied = match user {
-            Some(user) if split > 1 => {
+            Some(user) if split > 1 && user < split => {
                 let message = &self.messages[user];
                 let note = summary::note(message);
                 let count = self

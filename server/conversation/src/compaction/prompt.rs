@@ -10,8 +10,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use sightline_base::{cancel::Cancel, plural::plural};
 use sightline_protocol::compaction::MessageFilter;
-use sightline_workspace::{cancel::Cancel, plural::plural};
 
 use crate::error::Error;
 

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use sightline_workspace::cancel::Cancel;
+use sightline_base::cancel::Cancel;
 
 use crate::{
     error::Error,
-    json_scan::{Cursor, decode, member, string_equals},
-    message::{Block, BlockKind, Content, Message, Role},
+    wire::json::{Cursor, decode, member, string_equals},
+    wire::{Block, BlockKind, Content, Message, Role},
 };
 
 use super::IndexedMessage;

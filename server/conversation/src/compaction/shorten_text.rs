@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use sightline_workspace::plural::plural;
+use sightline_base::plural::plural;
 
 /// Minimum length of a base64 run that is treated as data, in bytes. Text written by people has
 /// no such runs.

@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 
-use sightline_workspace::cancel::Cancel;
+use sightline_base::cancel::Cancel;
 
 use crate::{
     error::Error,
-    message::{BlockKind, Role},
+    wire::{BlockKind, Role},
 };
 
 use super::scanned_message::ScannedMessage;

@@ -5,9 +5,9 @@
 //! further text starts with its heading. So a summary is recognized whatever its content.
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_workspace::plural::plural;
+use sightline_base::plural::plural;
 
-use crate::{error::Error, message::BlockKind};
+use crate::{error::Error, wire::BlockKind};
 
 use super::{
     key_files::SelectedFile,
@@ -186,6 +186,6 @@ pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
         });
     // Truncate first, to bound the cost of escaping.
     let reason = shorten_text::with_ellipsis(reason, REASON_BYTES);
-    let reason = sightline_workspace::escape::one_line(&reason);
+    let reason = sightline_base::escape::one_line(&reason);
     shorten_text::with_ellipsis(&reason, REASON_BYTES).into_owned()
 }

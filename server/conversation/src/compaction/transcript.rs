@@ -2,11 +2,11 @@
 //! shortened.
 
 use serde_json::value::RawValue;
-use sightline_workspace::escape::one_line;
+use sightline_base::escape::one_line;
 
-use crate::message::Message;
+use crate::wire::Message;
 
-use crate::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTags};
+use crate::truncation::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTags};
 
 use super::{
     scanned_message::{MessagePart, ScannedMessage, members, string},
@@ -124,7 +124,7 @@ mod tests {
 
     use super::{super::scanned_message::scan_messages, *};
     use crate::compaction::IndexedMessage;
-    use sightline_workspace::cancel::Cancel;
+    use sightline_base::cancel::Cancel;
 
     fn shown(content: &Value) -> String {
         let message = json!({"role": "user", "content": content});

@@ -5,14 +5,8 @@
 //! the last report and adds the change since, scaled by the rate between two reports.
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::storage::{TaskDir, TaskLock};
-
-use crate::error::Error;
 
 use super::{Count, Family};
-
-/// File name in the task's directory.
-const CALIBRATION_FILE: &str = "calibration.json";
 
 /// Plausible rates. A rate outside has another cause than the tokenizer, such as a changed set
 /// of tools.
@@ -50,24 +44,6 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Loads the calibration of a task. An invalid file is ignored; only accuracy is lost.
-    ///
-    /// # Errors
-    /// Kind `storage`.
-    pub fn load(task: &TaskDir) -> Result<Self, Error> {
-        let stored = task.read(CALIBRATION_FILE)?.unwrap_or_default();
-        Ok(serde_json::from_slice(&stored).unwrap_or_default())
-    }
-
-    /// Stores the calibration with its task.
-    ///
-    /// # Errors
-    /// Kind `storage`.
-    pub fn store(&self, task: &TaskLock) -> Result<(), Error> {
-        let text = serde_json::to_vec(self).map_err(Error::storage("write", CALIBRATION_FILE))?;
-        Ok(task.write(CALIBRATION_FILE, &text)?)
-    }
-
     /// Returns the calibration if it applies to the family, else an empty one.
     #[must_use]
     pub fn for_family(&self, family: Family) -> Self {

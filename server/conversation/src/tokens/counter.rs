@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 use serde_json::value::RawValue;
+use sightline_base::{cancel::Cancel, thread_pool};
 use sightline_protocol::tokens::{CountTokensParams, CountTokensResult};
-use sightline_workspace::{cancel::Cancel, thread_pool};
 
 use crate::error::Error;
 

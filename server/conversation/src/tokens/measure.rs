@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use sightline_workspace::{cancel::Cancel, thread_pool};
+use sightline_base::{cancel::Cancel, thread_pool};
 
 use crate::error::Error;
 

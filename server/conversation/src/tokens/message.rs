@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json, value::RawValue};
-use sightline_workspace::json_repair;
+use sightline_base::json_repair;
 use twox_hash::XxHash3_128;
 
 use super::measure::{FrameCounts, TextPart};

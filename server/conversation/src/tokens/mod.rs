@@ -4,7 +4,7 @@
 //! method and bounds. Counting never fails because of its input: if an encoder fails, the count
 //! is an estimate.
 //!
-//! Reading order: [`estimate`] (fast, without a tokenizer), [`encoding`] and `chunk` (counting
+//! Reading order: [`estimate()`] (fast, without a tokenizer), [`encoding`] and `chunk` (counting
 //! chunks of text), `measure` and `message` (contents of texts and messages), [`model_family`]
 //! (corrections per model), `measure_cache`, [`calibration`] (usage reported by providers), and
 //! `counter`, which combines them.
@@ -16,6 +16,7 @@ pub mod calibration;
 mod chunk;
 mod counter;
 pub mod encoding;
+mod estimate;
 mod measure;
 mod measure_cache;
 mod message;
@@ -24,9 +25,9 @@ pub mod model_family;
 pub use calibration::Calibration;
 pub use counter::{Counter, count, requested_family};
 pub use encoding::Encoding;
+pub use estimate::estimate;
 pub use message::CountableMessage;
 pub use model_family::Family;
-pub use sightline_workspace::token_estimate::estimate;
 
 /// A number of tokens and its accuracy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::{
     encoding::Encoding,
     measure::{FrameCounts, Measure},
 };
-use sightline_workspace::model_info::bare_id;
+use crate::model_info::bare_id;
 
 /// An estimate with lower and upper bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

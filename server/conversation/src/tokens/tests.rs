@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json, value::RawValue};
+use sightline_base::cancel::Cancel;
 use sightline_protocol::{
     environment::ModelRef,
     error::ErrorKind,
     tokens::{CountTokensParams, CountTokensResult},
 };
-use sightline_workspace::cancel::Cancel;
 
 use crate::error::Error;
 

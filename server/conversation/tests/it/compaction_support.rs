@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde_json::{Value, json, value::RawValue};
+use sightline_base::cancel::Cancel;
 use sightline_conversation::error::Error;
 use sightline_conversation::{
     ContextWindow,
@@ -13,7 +14,6 @@ use sightline_conversation::{
     tokens::{Calibration, Counter, Encoding, Family},
 };
 use sightline_protocol::compaction::PlanCompactionResult;
-use sightline_workspace::cancel::Cancel;
 
 static COUNTER: LazyLock<Counter> = LazyLock::new(Counter::default);
 

@@ -1,6 +1,7 @@
 //! Tests of truncation: our own decisions, and Cline's decisions that we fix.
 
 use serde_json::{Number, Value, json, value::RawValue};
+use sightline_base::cancel::Cancel;
 use sightline_conversation::{
     BlockEdit, ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction,
     TruncateOutcome, TruncateRequest, truncate,
@@ -10,7 +11,6 @@ use sightline_protocol::{
     error::ErrorKind,
     settings::{ConversationProfile, NoticeSettings},
 };
-use sightline_workspace::cancel::Cancel;
 
 mod server_tools;
 

@@ -2,6 +2,7 @@
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Number, Value, json, value::RawValue};
+use sightline_base::cancel::Cancel;
 use sightline_conversation::{
     ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
     truncate,
@@ -10,7 +11,6 @@ use sightline_protocol::{
     conversation::{Decision, Keep},
     settings::ConversationProfile,
 };
-use sightline_workspace::cancel::Cancel;
 
 /// Data that must be preserved, in a form that parsing and writing again would change.
 const UNKNOWN: &str = r#""z\u0041" : { "b":1.0,"a":1e2 }"#;

@@ -1,4 +1,4 @@
-//! Tests of conversations: truncation, compaction and stored tasks.
+//! Tests of conversations: truncation and compaction.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -11,7 +11,3 @@ mod compaction;
 mod compaction_support;
 mod conversation;
 mod conversation_properties;
-#[cfg(unix)]
-mod special_files;
-mod task;
-mod task_support;

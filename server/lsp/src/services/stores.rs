@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use sightline_conversation::task::TaskStore;
+use sightline_tasks::TaskStore;
 use sightline_workspace::storage::Storage;
 
 use crate::{error::Error, settings::Settings};

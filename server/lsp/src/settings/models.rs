@@ -1,11 +1,11 @@
 //! Context windows of models, with those of the settings.
 
 use sightline_conversation::ContextWindow;
+use sightline_conversation::model_info::bare_id;
 use sightline_protocol::{
     environment::{ModelInfo, ModelRef},
     settings::{ConversationSettings, ModelSettings},
 };
-use sightline_workspace::model_info::bare_id;
 
 /// Returns the model with its configured context window, unless the request specifies
 /// one.

@@ -3,7 +3,7 @@
 use sightline_protocol::environment::{EnvironmentDetailsParams, ModelRef};
 
 use super::render::SectionDraft;
-use crate::model_info;
+use sightline_conversation::model_info;
 
 /// Fraction of the window from which the newest models get this section. Earlier knowledge makes
 /// them rush.

@@ -2,7 +2,8 @@
 
 use sightline_protocol::environment::{EnvironmentDetailsResult, Section, SectionId};
 
-use crate::{escape, plural::plural, token_estimate};
+use crate::{escape, plural::plural};
+use sightline_conversation::tokens::estimate;
 
 /// Tag around the block.
 const TAG: &str = "environment_details";
@@ -100,7 +101,7 @@ pub(super) fn section(
     Section {
         id,
         heading: heading.to_owned(),
-        tokens: token_estimate::estimate(&with_heading(heading, &text)),
+        tokens: estimate(&with_heading(heading, &text)),
         text,
         omitted,
         derived,
@@ -111,7 +112,7 @@ pub(super) fn section(
 /// entries cut.
 fn within_budget(lines: &[String], max: u64) -> (String, usize, u32) {
     let whole = lines.join("\n");
-    if token_estimate::estimate(&whole) <= max {
+    if estimate(&whole) <= max {
         return (whole, lines.len(), 0);
     }
     let ends: Vec<usize> = lines
@@ -122,7 +123,7 @@ fn within_budget(lines: &[String], max: u64) -> (String, usize, u32) {
             Some(this)
         })
         .collect();
-    let kept = ends.partition_point(|&end| token_estimate::estimate(&whole[..end]) <= max);
+    let kept = ends.partition_point(|&end| estimate(&whole[..end]) <= max);
     let cut = lines[kept..].iter().filter(|line| !line.is_empty()).count();
     let shown = kept.checked_sub(1).map_or("", |last| &whole[..ends[last]]);
     let noun = plural(cut, "line", "lines");
@@ -142,7 +143,7 @@ pub(super) fn assemble(result: &mut EnvironmentDetailsResult) {
         .collect();
     let tag = TAG;
     result.text = format!("<{tag}>\n{}\n</{tag}>", sections.join("\n\n").trim());
-    result.tokens = token_estimate::estimate(&result.text);
+    result.tokens = estimate(&result.text);
 }
 
 fn with_heading(heading: &str, body: &str) -> String {

@@ -7,6 +7,7 @@ use serde_json::{
     Number, Value,
     value::{RawValue, to_raw_value},
 };
+use sightline_base::cancel::Cancel;
 use sightline_conversation::{
     ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction, TruncateOutcome,
     TruncateRequest, truncate,
@@ -17,7 +18,6 @@ use sightline_protocol::{
     settings::ConversationProfile,
 };
 use sightline_testing::fixtures;
-use sightline_workspace::cancel::Cancel;
 
 /// The case, the reason, and the differing steps with their results.
 type Difference = (&'static str, &'static str, &'static [&'static str]);

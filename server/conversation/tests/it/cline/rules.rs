@@ -7,6 +7,7 @@ use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
 };
+use sightline_base::cancel::Cancel;
 use sightline_conversation::{
     ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction, TruncateRequest,
     classify_error, truncate,
@@ -16,7 +17,6 @@ use sightline_protocol::{
     settings::ConversationProfile,
 };
 use sightline_testing::fixtures;
-use sightline_workspace::cancel::Cancel;
 
 fn cases(name: &str) -> Vec<Value> {
     let cases = fixtures::load(name).unwrap_or_default();

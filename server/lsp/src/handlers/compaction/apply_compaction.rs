@@ -1,14 +1,12 @@
 //! `sightline/applyCompaction`.
 
-use sightline_conversation::{
-    compaction::{self, ApplyOptions, CompactionInput},
-    task::{CommitResult, CompactedMessage, Compaction},
-};
+use sightline_conversation::compaction::{self, ApplyOptions, CompactionInput};
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, ApplyCompactionResult},
     error::ErrorKind,
     task::MessageMeta,
 };
+use sightline_tasks::{CommitResult, CompactedMessage, Compaction};
 
 use super::shared::{StoredTask, stored_task, with_conversation};
 use crate::{

@@ -6,13 +6,14 @@ use serde_json::value::RawValue;
 use sightline_conversation::{
     ContextWindow,
     compaction::{CompactionInput, IndexedMessage, KeyFileText, TrackedFile, WorkspaceAccess},
-    task,
+    model_info::DEFAULT_CONTEXT_WINDOW,
     tokens::{Calibration, Encoding, Family},
 };
 use sightline_protocol::{
     environment::ModelRef, files::ReadFileParams, tracker::FileMetadataEntry,
 };
-use sightline_workspace::{model_info::DEFAULT_CONTEXT_WINDOW, path::Location, storage::TaskId};
+use sightline_tasks::{Conversation, load_calibration};
+use sightline_workspace::{path::Location, storage::TaskId};
 
 use crate::{
     error::Error,
@@ -35,7 +36,7 @@ pub(super) fn stored_task(
 
 /// A stored conversation and its task's records.
 pub(super) struct StoredTask {
-    pub(super) conversation: Arc<task::Conversation>,
+    pub(super) conversation: Arc<Conversation>,
     calibration: Calibration,
     tracked: Vec<TrackedFile>,
     /// The last recorded model.
@@ -52,7 +53,7 @@ impl StoredTask {
         let model = records.models.last();
         Ok(Self {
             conversation,
-            calibration: Calibration::load(&dir)?,
+            calibration: load_calibration(&dir)?,
             tracked: merge_tracked(&records.files),
             model: model.map(|entry| ModelRef::Id(entry.model_id.clone())),
         })

@@ -5,6 +5,7 @@ use sightline_protocol::{
     environment::Usage,
     tokens::{CountTokensParams, CountTokensResult},
 };
+use sightline_tasks::{load_calibration, store_calibration};
 use sightline_workspace::storage::TaskId;
 
 use super::shared::{messages_to_send, raw};
@@ -47,14 +48,14 @@ pub(crate) fn run(
             let task = TaskId::new(task_id)?;
             let task = context.storage()?.task(&task);
             match &params.usage {
-                None => Calibration::load(&task)?,
+                None => load_calibration(&task)?,
                 Some(usage) => {
                     let counted = count(&Calibration::default())?.tokens;
                     let lock = task.lock()?;
-                    let mut calibration = Calibration::load(&task)?;
+                    let mut calibration = load_calibration(&task)?;
                     let family = tokens::requested_family(&params)?;
                     calibration.observe(family, input_tokens(usage)?, counted);
-                    calibration.store(&lock)?;
+                    store_calibration(&calibration, &lock)?;
                     calibration
                 }
             }

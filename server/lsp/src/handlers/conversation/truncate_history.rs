@@ -3,9 +3,7 @@
 use serde_json::{Number, value::RawValue};
 use sightline_conversation::{
     self as conversation, ContextHistory, DeletedRange, Notices, Outline, TruncateAction,
-    TruncateOutcome, TruncateRequest,
-    task::{CommitResult, TruncationState},
-    tokens::Family,
+    TruncateOutcome, TruncateRequest, tokens::Family,
 };
 use sightline_protocol::{
     conversation::{
@@ -13,6 +11,7 @@ use sightline_protocol::{
     },
     task::MessageMeta,
 };
+use sightline_tasks::{CommitResult, TruncationState};
 use sightline_workspace::{clock::now_millis, storage::TaskId};
 
 use super::shared::{entry_meta, owned, raw};

@@ -1,10 +1,10 @@
 //! `sightline/appendMessages`.
 
-use sightline_conversation::task::TaskStore;
 use sightline_protocol::{
     error::ErrorKind,
     task::{AppendMessagesParams, AppendMessagesResult},
 };
+use sightline_tasks::TaskStore;
 use sightline_workspace::storage::TaskId;
 
 use super::prune;

@@ -1,7 +1,8 @@
 //! `sightline/loadTask`.
 
-use sightline_conversation::{DeletedRange, task::Conversation};
+use sightline_conversation::DeletedRange;
 use sightline_protocol::task::{LoadTaskParams, LoadTaskResult, TaskMetadata};
+use sightline_tasks::Conversation;
 use sightline_workspace::storage::TaskId;
 
 use crate::{

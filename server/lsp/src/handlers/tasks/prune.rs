@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sightline_conversation::task::RetentionLimits;
+use sightline_tasks::RetentionLimits;
 use sightline_workspace::{cancel::Cancel, clock::now_millis, storage::TaskId};
 
 use crate::{

@@ -1,14 +1,12 @@
 //! `sightline/resumeTask`.
 
-use sightline_conversation::{
-    Notices,
-    task::{ResumeOptions, TaskStore},
-};
+use sightline_conversation::Notices;
 use sightline_protocol::{
     conversation::Message,
     error::ErrorKind,
     task::{ResumeTaskParams, ResumeTaskResult},
 };
+use sightline_tasks::{ResumeOptions, TaskStore};
 use sightline_workspace::{clock::now_millis, path::AbsPath, storage::TaskId};
 
 use crate::{error::Error, handlers::tracking::shared::stale, request_context::RequestContext};

@@ -1,8 +1,8 @@
 //! Rewinds a task's conversation to a checkpoint, and reverts that.
 
 use sightline_checkpoint::{Checkpoint, ConversationMark, Request, restore::Options};
-use sightline_conversation::task::{RewindId, RewindPoint};
 use sightline_protocol::task::MessageMeta;
+use sightline_tasks::{RewindId, RewindPoint};
 use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use super::super::shared::conversation_mark;

@@ -1,0 +1,310 @@
+//! Resumes an interrupted conversation.
+//!
+//! Returns the messages that would be sent now, with a result for every tool call, and a text
+//! that tells the model how much time has passed and what may have changed. The client decides
+//! whether to send the text.
+
+use std::{collections::HashSet, fmt::Write};
+
+use serde_json::{json, value::RawValue};
+use sightline_base::{cancel::Cancel, escape::one_line, storage::TaskId};
+use sightline_protocol::settings::ConversationProfile;
+
+use super::{
+    Conversation, TaskStore,
+    entry::{ToolCall, tool_call},
+};
+use crate::error::Error;
+use sightline_conversation::{
+    Notices, TruncateAction, TruncateRequest,
+    error::Error as ConversationError,
+    truncate_scanned,
+    truncation::without_blocks,
+    wire::{BlockKind, Message, Role},
+};
+
+/// Start of the text.
+const HEADING: &str = "[TASK RESUMPTION]";
+/// Maximum number of files or tool calls listed, per kind.
+const MAX_NAMED: usize = 20;
+/// Maximum length of each, in characters.
+const MAX_NAME_CHARACTERS: usize = 400;
+
+/// Options of [`TaskStore::resume`].
+#[derive(Clone, Debug)]
+pub struct ResumeOptions<'a> {
+    /// Current time, in milliseconds since the Unix epoch.
+    pub now: i64,
+    /// The agent's working directory. Defaults to the last recorded one.
+    pub cwd: Option<&'a str>,
+    /// Files that changed since the agent last read them. The caller has checked access.
+    pub changed: &'a [String],
+    /// Files that the agent read and that were deleted. The caller has checked access.
+    pub deleted: &'a [String],
+    /// Whether to decide as Cline or with Sightline's improvements.
+    pub profile: ConversationProfile,
+    /// Texts that replace removed or missing content.
+    pub notices: &'a Notices,
+}
+
+/// A resumed task.
+#[derive(Clone, Debug)]
+pub struct ResumedTask {
+    /// Messages to continue with.
+    pub messages: Vec<Box<RawValue>>,
+    /// Ids of the tool calls without a result.
+    pub interrupted_tools: Vec<String>,
+    /// Text for the model.
+    pub resumption: String,
+}
+
+impl TaskStore {
+    /// Returns the messages and the text to continue a task with.
+    ///
+    /// # Errors
+    /// `notFound`, `cancelled`, kind `storage`.
+    pub fn resume(
+        &self,
+        task: &TaskId,
+        options: &ResumeOptions<'_>,
+        cancel: &Cancel,
+    ) -> Result<ResumedTask, Error> {
+        let conversation = self.load(task, cancel)?;
+        let interrupted = unanswered_calls(&conversation, cancel)?;
+        let messages = messages_to_send(&conversation, options, cancel)?;
+        Ok(ResumedTask {
+            messages,
+            resumption: resumption_text(&conversation, options, &interrupted),
+            interrupted_tools: interrupted.into_iter().map(|call| call.id).collect(),
+        })
+    }
+}
+
+fn messages_to_send(
+    conversation: &Conversation,
+    options: &ResumeOptions<'_>,
+    cancel: &Cancel,
+) -> Result<Vec<Box<RawValue>>, Error> {
+    let messages = conversation.raw_messages();
+    let request = TruncateRequest {
+        messages: &messages,
+        deleted_range: conversation.truncation.deleted_range,
+        history: conversation.truncation.history.clone(),
+        action: TruncateAction::Apply,
+        time: &options.now.into(),
+        profile: options.profile,
+        notices: options.notices,
+    };
+    let outcome = truncate_scanned(request, &conversation.outlines(), cancel)?;
+    let mut sent: Vec<Box<RawValue>> = outcome
+        .messages(&messages)
+        .into_iter()
+        .map(ToOwned::to_owned)
+        .collect();
+    // Calls are answered by the next message; the last message has none.
+    let calls = sent.last().map(|last| tool_calls(last)).unwrap_or_default();
+    if !calls.is_empty() {
+        sent.push(missing_results(
+            &calls,
+            &options.notices.missing_tool_result,
+        )?);
+    } else if let Some(last) = sent.pop() {
+        sent.extend(without_open_server_calls(last)?);
+    }
+    Ok(sent)
+}
+
+/// Removes calls of server tools without a result from the last message, because a message of
+/// the user follows. Returns `None` if nothing else is left.
+fn without_open_server_calls(last: Box<RawValue>) -> Result<Option<Box<RawValue>>, Error> {
+    let open = open_server_calls(&last);
+    let Some(message) = Message::scan(last.get()).filter(|_| !open.is_empty()) else {
+        return Ok(Some(last));
+    };
+    let is_open = |block: usize| open.iter().any(|(position, _)| *position == block);
+    if (0..message.blocks().len()).all(is_open) {
+        return Ok(None);
+    }
+    Ok(Some(without_blocks(&message, is_open)?))
+}
+
+/// Returns the calls of server tools without a result in an assistant message that calls no
+/// other tools, with the positions of their blocks.
+fn open_server_calls(raw: &RawValue) -> Vec<(usize, ToolCall)> {
+    let Some(message) = Message::scan(raw.get()).filter(|message| message.role == Role::Assistant)
+    else {
+        return Vec::new();
+    };
+    let ids = |kind: BlockKind| {
+        message
+            .blocks()
+            .iter()
+            .filter(move |block| block.kind == kind)
+            .map(|block| message.id(block))
+    };
+    // These calls may wait for the result of a call of the client.
+    if ids(BlockKind::ToolUse).next().is_some() {
+        return Vec::new();
+    }
+    let answered: HashSet<_> = ids(BlockKind::ServerToolResult).collect();
+    let blocks = message.blocks().iter().enumerate();
+    blocks
+        .filter(|(_, block)| block.kind == BlockKind::ServerToolUse)
+        .filter(|(_, block)| !answered.contains(&message.id(block)))
+        .filter_map(|(position, block)| Some((position, tool_call(&message, block)?)))
+        .collect()
+}
+
+/// Builds a message with results for the calls.
+fn missing_results(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Error> {
+    let results: Vec<_> = calls
+        .iter()
+        .map(|call| json!({"type": "tool_result", "tool_use_id": call.id, "content": text}))
+        .collect();
+    let message = json!({"role": "user", "content": results});
+    Ok(
+        serde_json::value::to_raw_value(&message).map_err(|source| ConversationError::Encode {
+            action: "build a message",
+            source,
+        })?,
+    )
+}
+
+/// Returns the tool calls of an assistant message, without duplicates.
+fn tool_calls(raw: &RawValue) -> Vec<ToolCall> {
+    let Some(message) = Message::scan(raw.get()).filter(|message| message.role == Role::Assistant)
+    else {
+        return Vec::new();
+    };
+    let mut seen = HashSet::new();
+    message
+        .blocks()
+        .iter()
+        .filter(|block| block.kind == BlockKind::ToolUse)
+        .filter_map(|block| tool_call(&message, block))
+        .filter(|call| seen.insert(call.id.clone()))
+        .collect()
+}
+
+/// Returns the tool calls without a result, in order.
+fn unanswered_calls(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCall>, Error> {
+    let mut open: Vec<ToolCall> = Vec::new();
+    let mut answered: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<String> = HashSet::new();
+    for stored in &conversation.messages {
+        cancel.check()?;
+        let Some(message) = Message::scan(stored.message.get()) else {
+            continue;
+        };
+        let results = message
+            .blocks()
+            .iter()
+            .filter(|block| block.kind == BlockKind::ToolResult);
+        answered.extend(results.filter_map(|block| Some(message.id(block)?.into_owned())));
+        let calls = tool_calls(&stored.message).into_iter();
+        open.extend(calls.filter(|call| seen.insert(call.id.clone())));
+    }
+    open.retain(|call| !answered.contains(&call.id));
+    if let Some(last) = conversation.messages.last() {
+        let calls = open_server_calls(&last.message).into_iter();
+        open.extend(calls.map(|(_, call)| call));
+    }
+    Ok(open)
+}
+
+fn resumption_text(
+    conversation: &Conversation,
+    options: &ResumeOptions<'_>,
+    interrupted: &[ToolCall],
+) -> String {
+    let last = conversation
+        .messages
+        .last()
+        .map_or(conversation.info.updated_at, |last| last.time);
+    let mut text = format!(
+        "{HEADING} Work on this task stopped {} and now continues. ",
+        format_elapsed(options.now, last)
+    );
+    let cwd = options.cwd.or(conversation.info.cwd.as_deref());
+    if let Some(cwd) = cwd {
+        let _ = write!(text, "The working directory is {}. ", one_line(cwd));
+    }
+    text += "Files, branches and running programs may differ from what this conversation says: check \
+        what matters before you rely on it.";
+    append_list(
+        &mut text,
+        "These files have changed since you last saw them. Read them again before you edit them:",
+        options.changed.iter().map(String::as_str),
+    );
+    append_list(
+        &mut text,
+        "These files, which you saw earlier, were deleted:",
+        options.deleted.iter().map(String::as_str),
+    );
+    let calls: Vec<String> = interrupted
+        .iter()
+        .map(|call| match call.name.as_str() {
+            "" => call.id.clone(),
+            name => format!("{name} ({})", call.id),
+        })
+        .collect();
+    append_list(
+        &mut text,
+        "These tool calls were interrupted: no result arrived, and their effects are unknown. Treat them \
+            as failed, check what they changed, and repeat what is still needed:",
+        calls.iter().map(String::as_str),
+    );
+    text
+}
+
+/// Appends a list, unless it is empty.
+fn append_list<'a>(text: &mut String, lead: &str, names: impl ExactSizeIterator<Item = &'a str>) {
+    let count = names.len();
+    if count == 0 {
+        return;
+    }
+    let _ = write!(text, "\n\n{lead}");
+    for name in names.take(MAX_NAMED) {
+        let shown: String = one_line(name).chars().take(MAX_NAME_CHARACTERS).collect();
+        let _ = write!(text, "\n- {shown}");
+    }
+    if count > MAX_NAMED {
+        let _ = write!(text, "\n- and {} more", count - MAX_NAMED);
+    }
+}
+
+fn format_elapsed(now: i64, then: i64) -> String {
+    let minutes = now.saturating_sub(then) / 60_000;
+    let (count, unit) = match minutes {
+        ..1 => return "just now".to_owned(),
+        1..60 => (minutes, "minute"),
+        60..1440 => (minutes / 60, "hour"),
+        _ => (minutes / 1440, "day"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural} ago")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elapsed_time_is_formatted() {
+        let minute = 60_000;
+        for (passed, expected) in [
+            (-5, "just now"),
+            (0, "just now"),
+            (minute - 1, "just now"),
+            (minute, "1 minute ago"),
+            (59 * minute, "59 minutes ago"),
+            (60 * minute, "1 hour ago"),
+            (24 * 60 * minute - 1, "23 hours ago"),
+            (24 * 60 * minute, "1 day ago"),
+            (72 * 60 * minute, "3 days ago"),
+        ] {
+            assert_eq!(format_elapsed(1_000 + passed, 1_000), expected);
+        }
+        assert!(format_elapsed(i64::MAX, i64::MIN).ends_with("days ago"));
+    }
+}
