@@ -272,6 +272,7 @@ fn earlier_commands_change_what_git_prints() {
             "git clone -q . copy && cat copy/secrets/token.txt",
             "git clone -q . copy && grep -r x copy/secrets",
             "git update-index --add .env && git diff --cached",
+            "mv server backend && git add backend && git diff --cached",
         ],
     );
     assert_all_allowed(
@@ -287,6 +288,7 @@ fn earlier_commands_change_what_git_prints() {
             "git add -A && git diff --cached src README.md",
             "git commit -am x && git show",
             "git diff --cached && git add -A && git commit -m x",
+            "cp -r src copy && git add copy && git diff --cached",
             "git stash && git stash show -p",
             "git stash && git stash pop && git diff",
             "git checkout -b new && git diff",

@@ -96,7 +96,7 @@ impl Git {
             };
             found.extend(tracked.into_iter().filter(is_removed));
         }
-        let specs = self.paths(repository);
+        let specs = self.paths(judge, repository);
         if !found.is_empty() && !specs.is_empty() {
             let matching = repository.files(&specs, true)?;
             let places: Vec<PathBuf> = matching.iter().map(|path| repository.place(path)).collect();
@@ -135,7 +135,7 @@ impl Git {
                     })
             })
         };
-        let specs = self.paths(repository);
+        let specs = self.paths(judge, repository);
         let with = |first: &[&str]| {
             let first = first.iter().map(|word| (*word).to_owned());
             first
@@ -226,7 +226,7 @@ impl Git {
     }
 
     /// Returns the paths that the command is restricted to. Empty if it is not, or if they are unknown.
-    fn paths(&self, repository: &Repository) -> Vec<String> {
+    fn paths(&self, judge: &Judge<'_>, repository: &Repository) -> Vec<String> {
         if self.words.iter().any(Field::has_unknown) {
             return Vec::new();
         }
@@ -234,23 +234,29 @@ impl Git {
         if let Some(at) = texts.iter().position(|text| text == "--") {
             return texts[at + 1..].to_vec();
         }
-        // The options of other commands are not known, so their operands could be values.
+        let is_path = |text: &String| repository.has_file(text) || text.contains('*');
         let operands = if has("add rm mv restore clean update-index", &self.subcommand)
             && !texts.iter().any(|text| text.starts_with("--pathspec-f"))
         {
-            texts
+            let is_option = |text: &String| text.starts_with('-') && text.len() > 1;
+            let operands: Vec<String> = texts.into_iter().filter(|it| !is_option(it)).collect();
+            // A name that the line gives to a folder means other files.
+            let is_known = |text: &String| {
+                is_path(text) || judge.link_targets(&repository.dir.join(text)).is_empty()
+            };
+            return if operands.iter().all(is_known) {
+                operands
+            } else {
+                Vec::new()
+            };
         } else if has(READERS, &self.subcommand) {
             self.question().unwrap_or_default().operands
         } else {
+            // The options of other commands are not known, so operands could be their values.
             Vec::new()
         };
-        let is_path = |text: &String| {
-            super::excludes(text)
-                || !text.starts_with('-')
-                    && !text.is_empty()
-                    && (repository.has_file(text) || text.contains('*'))
-        };
-        operands.into_iter().filter(is_path).collect()
+        let counts = |text: &String| super::excludes(text) || !text.is_empty() && is_path(text);
+        operands.into_iter().filter(counts).collect()
     }
 }
 
