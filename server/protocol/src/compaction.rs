@@ -38,6 +38,22 @@ pub struct PlanCompactionParams {
     pub filter: Option<MessageFilter>,
 }
 
+impl PlanCompactionParams {
+    /// Returns the default params for a conversation with this model.
+    pub fn new(model: ModelRef) -> Self {
+        Self {
+            messages: None,
+            task_id: None,
+            model,
+            retain_ratio: DEFAULT_RETAIN_RATIO,
+            max_files: DEFAULT_MAX_FILES,
+            max_lines_per_file: DEFAULT_MAX_LINES_PER_FILE,
+            instructions: None,
+            filter: None,
+        }
+    }
+}
+
 /// Default fraction of messages to keep unchanged.
 pub const DEFAULT_RETAIN_RATIO: f64 = 0.2;
 /// Default maximum number of included files.

@@ -6,8 +6,8 @@
 //! between calls; the caller owns the conversation and stores the result.
 //!
 //! Reading order: `scanned_message` (messages and their parts), `split_point` (where the
-//! retained part starts), `activity` (files and commands), `key_files` and `activity_list`,
-//! `summary` (the resulting message), and `prompt` with `transcript` and `message_filter`.
+//! retained part starts), `activity` and `gather` (files and commands), `key_files` and
+//! `activity_list`, `summary` (the resulting message), and `prompt` with `transcript` and `message_filter`.
 //!
 //! Invariants:
 //! - Retained messages stay unchanged byte for byte. No tool call is separated from its result.
@@ -25,6 +25,7 @@
 
 mod activity;
 mod activity_list;
+mod gather;
 mod key_files;
 mod message_filter;
 mod prompt;
@@ -39,8 +40,8 @@ use sightline_base::cancel::Cancel;
 use sightline_protocol::{
     compaction::{
         ApplyCompactionParams, ApplyCompactionResult, DEFAULT_MAX_FILES,
-        DEFAULT_MAX_LINES_PER_FILE, DEFAULT_RETAIN_RATIO, KeyFile, MessageFilter,
-        PlanCompactionParams, PlanCompactionResult,
+        DEFAULT_MAX_LINES_PER_FILE, DEFAULT_RETAIN_RATIO, KeyFile, PlanCompactionParams,
+        PlanCompactionResult,
     },
     conversation::Message,
 };
@@ -132,90 +133,6 @@ pub struct CompactionInput<'a> {
     pub workspace: &'a WorkspaceAccess<'a>,
 }
 
-/// Options of [`plan`].
-#[derive(Clone, Copy, Debug)]
-pub struct PlanOptions<'a> {
-    /// Minimum fraction of messages to retain, 0 to 0.9.
-    pub retain_ratio: f64,
-    /// Maximum number of files included with the summary.
-    pub max_files: u32,
-    /// Maximum number of lines per file.
-    pub max_lines_per_file: u32,
-    /// The user's instructions for the summary.
-    pub instructions: Option<&'a str>,
-    /// Which messages the prompt shows, besides the user's first.
-    pub filter: MessageFilter,
-}
-
-impl Default for PlanOptions<'_> {
-    fn default() -> Self {
-        Self {
-            retain_ratio: DEFAULT_RETAIN_RATIO,
-            max_files: DEFAULT_MAX_FILES,
-            max_lines_per_file: DEFAULT_MAX_LINES_PER_FILE,
-            instructions: None,
-            filter: MessageFilter::default(),
-        }
-    }
-}
-
-impl<'a> PlanOptions<'a> {
-    /// Reads the options from request parameters.
-    pub fn from_params(params: &'a PlanCompactionParams) -> Self {
-        Self {
-            retain_ratio: params.retain_ratio,
-            max_files: params.max_files,
-            max_lines_per_file: params.max_lines_per_file,
-            instructions: params.instructions.as_deref(),
-            filter: params.filter.unwrap_or_default(),
-        }
-    }
-}
-
-/// Options of [`apply`].
-#[derive(Clone, Copy, Debug)]
-pub struct ApplyOptions<'a> {
-    /// The model's summary. If it is absent or empty, at least the newest 30 % of the messages are
-    /// kept instead.
-    pub summary: Option<&'a str>,
-    /// Why there is no summary.
-    pub error: Option<&'a str>,
-    /// Index in the whole conversation of the first message that must be retained. Computed if
-    /// absent or 0, which a plan returns for an empty conversation. Ignored without a summary.
-    pub retain_from: Option<u64>,
-    /// Maximum number of files included with the summary.
-    pub max_files: u32,
-    /// Maximum number of lines per file.
-    pub max_lines_per_file: u32,
-}
-
-impl Default for ApplyOptions<'_> {
-    fn default() -> Self {
-        Self {
-            summary: None,
-            error: None,
-            retain_from: None,
-            max_files: DEFAULT_MAX_FILES,
-            max_lines_per_file: DEFAULT_MAX_LINES_PER_FILE,
-        }
-    }
-}
-
-impl<'a> ApplyOptions<'a> {
-    /// Reads the options from request parameters.
-    pub fn from_params(params: &'a ApplyCompactionParams) -> Self {
-        let default = Self::default();
-        let lines = params.max_lines_per_file;
-        Self {
-            summary: params.summary.as_deref(),
-            error: params.error.as_deref(),
-            retain_from: params.retain_from,
-            max_files: params.max_files.unwrap_or(default.max_files),
-            max_lines_per_file: lines.unwrap_or(default.max_lines_per_file),
-        }
-    }
-}
-
 /// A compacted conversation.
 #[derive(Clone, Debug)]
 pub struct CompactedConversation {
@@ -259,7 +176,8 @@ impl CompactedConversation {
     }
 }
 
-/// Decides whether the conversation should be compacted, and writes the prompt for the summary.
+/// Decides whether the conversation should be compacted, and writes the prompt for the summary. Of
+/// `params`, the caller has used the conversation and the model.
 ///
 /// The prompt is returned whenever something can be compacted, because the user may compact
 /// early, even if the prompt exceeds a small window. It is empty if nothing can be compacted.
@@ -268,13 +186,13 @@ impl CompactedConversation {
 /// `invalidParams` if a message is not an object, `cancelled`.
 pub fn plan(
     conversation: &CompactionInput<'_>,
-    options: &PlanOptions<'_>,
+    params: &PlanCompactionParams,
     cancel: &Cancel,
 ) -> Result<PlanCompactionResult, Error> {
     let scanned = ScannedConversation::scan(conversation.items, cancel)?;
     let tokens = conversation.tokens(&conversation.messages(), cancel)?;
     let split = SplitPoints::find(&scanned.messages, cancel)?
-        .for_ratio(options.retain_ratio, DEFAULT_RETAIN_RATIO)
+        .for_ratio(params.retain_ratio, DEFAULT_RETAIN_RATIO)
         .unwrap_or(1);
     let mut plan = PlanCompactionResult {
         tokens,
@@ -285,7 +203,7 @@ pub fn plan(
         return Ok(plan);
     }
     let activity = scanned.activity(conversation, cancel)?;
-    let (max_files, max_lines) = (options.max_files, options.max_lines_per_file);
+    let (max_files, max_lines) = (params.max_files, params.max_lines_per_file);
     let files = conversation.key_files(&activity, max_files, max_lines, cancel)?;
     let input = prompt::PromptInput {
         messages: &scanned.messages,
@@ -293,8 +211,8 @@ pub fn plan(
         previous: scanned.previous.as_ref(),
         files: &files,
         activity: &activity,
-        instructions: options.instructions,
-        filter: &options.filter,
+        instructions: params.instructions.as_deref(),
+        filter: params.filter.unwrap_or_default(),
     };
     plan.prompt = prompt::write(&input, conversation, cancel)?;
     plan.needed = tokens as f64 >= conversation.window.size * NEEDED_FRACTION;
@@ -302,21 +220,23 @@ pub fn plan(
     Ok(plan)
 }
 
-/// Replaces the older messages with a summary. Without one, leaves them out.
+/// Replaces the older messages with a summary. Without one, leaves them out, and keeps at least the
+/// newest 30 % of the messages. Of `params`, the caller has used the conversation and the model.
 ///
 /// # Errors
 /// `invalidParams` if a message is not an object or `retain_from` is out of range, `conflict`
 /// if there is nothing to summarize, `cancelled`.
 pub fn apply(
     conversation: &CompactionInput<'_>,
-    options: &ApplyOptions<'_>,
+    params: &ApplyCompactionParams,
     cancel: &Cancel,
 ) -> Result<CompactedConversation, Error> {
     let scanned = ScannedConversation::scan(conversation.items, cancel)?;
     let split_points = SplitPoints::find(&scanned.messages, cancel)?;
-    let target = scanned.target(options.retain_from)?;
+    let target = scanned.target(params.retain_from)?;
     let pre_tokens = conversation.tokens(&conversation.messages(), cancel)?;
-    let summary_text = options.summary.filter(|text| !text.trim().is_empty());
+    let given = params.summary.as_deref();
+    let summary_text = given.filter(|text| !text.trim().is_empty());
     let mut applied = match summary_text {
         Some(text) => {
             let split = match target {
@@ -327,11 +247,11 @@ pub fn apply(
             if let Some(refusal) = scanned.refusal_reason(split) {
                 return Err(Error::Conflict(refusal));
             }
-            scanned.with_summary(conversation, text, split, pre_tokens, options, cancel)?
+            scanned.with_summary(conversation, text, split, pre_tokens, params, cancel)?
         }
         None => {
             let split = split_points.for_ratio(FALLBACK_RATIO, FALLBACK_RATIO);
-            let reason = summary::reason(options.summary, options.error);
+            let reason = summary::reason(given, params.error.as_deref());
             scanned.without_summary(split.unwrap_or(1), reason)?
         }
     };
@@ -491,7 +411,7 @@ impl<'a> ScannedConversation<'a> {
         let CompactionInput {
             tracked, workspace, ..
         } = conversation;
-        activity::gather(
+        gather::gather(
             &self.messages,
             self.previous.as_ref(),
             tracked,
@@ -506,11 +426,14 @@ impl<'a> ScannedConversation<'a> {
         text: &str,
         split: usize,
         pre_tokens: u64,
-        options: &ApplyOptions<'_>,
+        params: &ApplyCompactionParams,
         cancel: &Cancel,
     ) -> Result<CompactedConversation, Error> {
         let activity = self.activity(conversation, cancel)?;
-        let (max_files, max_lines) = (options.max_files, options.max_lines_per_file);
+        let max_files = params.max_files.unwrap_or(DEFAULT_MAX_FILES);
+        let max_lines = params
+            .max_lines_per_file
+            .unwrap_or(DEFAULT_MAX_LINES_PER_FILE);
         let files = conversation.key_files(&activity, max_files, max_lines, cancel)?;
         let (replaced, task) = match &self.previous {
             Some(previous) => (

@@ -85,7 +85,7 @@ pub(super) struct PromptInput<'a> {
     pub(super) files: &'a [SelectedFile],
     pub(super) activity: &'a super::activity::Activity,
     pub(super) instructions: Option<&'a str>,
-    pub(super) filter: &'a MessageFilter,
+    pub(super) filter: MessageFilter,
 }
 
 /// Formatted sections.
@@ -154,7 +154,7 @@ pub(super) fn write(
         .filter_map(ScannedMessage::ts)
         .reduce(f64::max);
     let written = |at: usize| messages[at].ts();
-    let candidates = message_filter::by_age_and_count(candidates, written, newest, input.filter);
+    let candidates = message_filter::by_age_and_count(candidates, written, newest, &input.filter);
 
     let count = |text: &str| -> Result<u64, Error> {
         let counts = conversation

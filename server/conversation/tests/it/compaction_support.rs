@@ -8,12 +8,15 @@ use sightline_conversation::error::Error;
 use sightline_conversation::{
     ContextWindow,
     compaction::{
-        ApplyOptions, CompactedConversation, CompactionInput, IndexedMessage, KeyFileText,
-        PlanOptions, TrackedFile, WorkspaceAccess, apply, plan,
+        CompactedConversation, CompactionInput, IndexedMessage, KeyFileText, TrackedFile,
+        WorkspaceAccess, apply, plan,
     },
     tokens::{Calibration, Counter, Encoding, Family},
 };
-use sightline_protocol::compaction::PlanCompactionResult;
+use sightline_protocol::{
+    compaction::{ApplyCompactionParams, PlanCompactionParams, PlanCompactionResult},
+    environment::ModelRef,
+};
 
 static COUNTER: LazyLock<Counter> = LazyLock::new(Counter::default);
 
@@ -131,19 +134,25 @@ impl Case {
         })
     }
 
-    pub(crate) fn plan(&self, options: &PlanOptions<'_>) -> Result<PlanCompactionResult, Error> {
+    pub(crate) fn plan(
+        &self,
+        options: &PlanCompactionParams,
+    ) -> Result<PlanCompactionResult, Error> {
         self.with(|conversation| plan(conversation, options, &self.cancel))
     }
 
-    pub(crate) fn apply(&self, options: &ApplyOptions<'_>) -> Result<CompactedConversation, Error> {
+    pub(crate) fn apply(
+        &self,
+        options: &ApplyCompactionParams,
+    ) -> Result<CompactedConversation, Error> {
         self.with(|conversation| apply(conversation, options, &self.cancel))
     }
 
     /// Compacts the conversation with this summary.
     pub(crate) fn compact(&mut self, summary: &str) {
-        let options = ApplyOptions {
-            summary: Some(summary),
-            ..ApplyOptions::default()
+        let options = ApplyCompactionParams {
+            summary: Some(summary.into()),
+            ..ApplyCompactionParams::default()
         };
         let applied = self.apply(&options).unwrap();
         self.messages = self.raw(&self.messages_of(&applied));
@@ -164,4 +173,8 @@ pub(crate) fn call(id: &str, name: &str, input: Value) -> Value {
 
 pub(crate) fn result(id: &str, text: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": text}]})
+}
+
+pub(crate) fn plan_params() -> PlanCompactionParams {
+    PlanCompactionParams::new(ModelRef::Id("gpt-4o".to_owned()))
 }

@@ -30,9 +30,9 @@ fn about_files(goes: usize, stays: usize) -> Case {
 }
 
 fn with_summary(case: &Case, summary: &str) -> (u64, u64, String) {
-    let options = ApplyOptions {
-        summary: Some(summary),
-        ..ApplyOptions::default()
+    let options = ApplyCompactionParams {
+        summary: Some(summary.into()),
+        ..ApplyCompactionParams::default()
     };
     let applied = case.apply(&options).unwrap();
     assert_eq!(applied.retained, 3);

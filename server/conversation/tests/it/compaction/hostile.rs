@@ -31,11 +31,11 @@ fn hostile_messages_do_no_harm() {
             let texts: Vec<String> = texts.cloned().collect();
             case.messages.extend(case.raw(&texts));
         }
-        let plan = case.plan(&PlanOptions::default()).unwrap();
+        let plan = case.plan(&plan_params()).unwrap();
         for summary in [Some("s"), None] {
-            let options = ApplyOptions {
-                summary,
-                ..ApplyOptions::default()
+            let options = ApplyCompactionParams {
+                summary: summary.map(str::to_owned),
+                ..ApplyCompactionParams::default()
             };
             let Ok(applied) = case.apply(&options) else {
                 assert!(plan.prompt.is_empty());
@@ -49,7 +49,7 @@ fn hostile_messages_do_no_harm() {
     no_object
         .messages
         .extend(no_object.raw(&["[1]".to_owned()]));
-    let error = no_object.plan(&PlanOptions::default()).unwrap_err();
+    let error = no_object.plan(&plan_params()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidParams);
     assert!(error.to_string().contains("messages[10]"));
 }
@@ -74,9 +74,11 @@ fn cancelling_ends_the_work() {
     let case = case(worked());
     case.cancel.cancel();
     let kind = ErrorKind::Cancelled;
-    assert_eq!(case.plan(&PlanOptions::default()).unwrap_err().kind(), kind);
+    assert_eq!(case.plan(&plan_params()).unwrap_err().kind(), kind);
     assert_eq!(
-        case.apply(&ApplyOptions::default()).unwrap_err().kind(),
+        case.apply(&ApplyCompactionParams::default())
+            .unwrap_err()
+            .kind(),
         kind
     );
 }

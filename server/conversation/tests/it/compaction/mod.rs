@@ -4,15 +4,11 @@ mod files;
 mod hostile;
 mod properties;
 
-use crate::compaction_support::{Case, assistant, call, result, user};
+use crate::compaction_support::{Case, assistant, call, plan_params, result, user};
 use serde_json::{Value, json};
-use sightline_conversation::{
-    ContextWindow,
-    compaction::{ApplyOptions, PlanOptions, TrackedFile},
-    tokens::Calibration,
-};
+use sightline_conversation::{ContextWindow, compaction::TrackedFile, tokens::Calibration};
 use sightline_protocol::{
-    compaction::{KeyFileReason, MessageFilter},
+    compaction::{ApplyCompactionParams, KeyFileReason, MessageFilter, PlanCompactionParams},
     error::ErrorKind,
 };
 
@@ -85,10 +81,10 @@ fn case(messages: Vec<Value>) -> Case {
 #[test]
 fn complete_prompt() {
     let case = case(worked());
-    let options = PlanOptions {
-        instructions: Some("Mention every test."),
+    let options = PlanCompactionParams {
+        instructions: Some("Mention every test.".into()),
         max_lines_per_file: 2,
-        ..PlanOptions::default()
+        ..plan_params()
     };
     let plan = case.plan(&options).unwrap();
     assert!(!plan.needed);
@@ -112,11 +108,11 @@ fn complete_prompt() {
 #[test]
 fn complete_summary_message() {
     let case = case(worked());
-    let options = ApplyOptions {
-        summary: Some("\n## Goal\nTabs.\n"),
+    let options = ApplyCompactionParams {
+        summary: Some("\n## Goal\nTabs.\n".into()),
         retain_from: Some(6),
-        max_lines_per_file: 2,
-        ..ApplyOptions::default()
+        max_lines_per_file: Some(2),
+        ..ApplyCompactionParams::default()
     };
     let applied = case.apply(&options).unwrap();
     // The target is a result, whose call is before it.
@@ -143,20 +139,20 @@ fn complete_summary_message() {
 #[test]
 fn compaction_is_needed_from_four_fifths_of_the_window() {
     let mut case = case(worked());
-    let tokens = case.plan(&PlanOptions::default()).unwrap().tokens as f64;
+    let tokens = case.plan(&plan_params()).unwrap().tokens as f64;
     for (size, needed) in [(tokens / 0.8 - 1.0, true), (tokens / 0.8 + 1.0, false)] {
         case.window = ContextWindow {
             size,
             usable: 100_000.0,
         };
-        assert_eq!(case.plan(&PlanOptions::default()).unwrap().needed, needed);
+        assert_eq!(case.plan(&plan_params()).unwrap().needed, needed);
     }
     // Reported usage takes precedence over the count.
     case.calibration = Calibration::default();
     let (twice, once) = (tokens as u64 * 2, tokens as u64);
     case.calibration
         .observe(crate::compaction_support::Case::family(), twice, once);
-    let plan = case.plan(&PlanOptions::default()).unwrap();
+    let plan = case.plan(&plan_params()).unwrap();
     assert!(plan.needed && plan.tokens >= tokens as u64 * 2);
 }
 
@@ -180,7 +176,7 @@ fn a_second_compaction_includes_the_first_summary() {
         case.push(user(&[result("n", "made")]));
         case.push(assistant(&[json!({"type": "text", "text": "so"})]));
     }
-    let plan = case.plan(&PlanOptions::default()).unwrap();
+    let plan = case.plan(&plan_params()).unwrap();
     assert!(
         plan.prompt
             .contains("part=\"summary\">\nfirst summary\n</sightline-2>")
@@ -209,15 +205,15 @@ fn a_second_compaction_includes_the_first_summary() {
 /// Compacts while a plan says it is needed. Returns how often.
 fn until_not_needed(case: &mut Case, summary: &str) -> usize {
     for count in 0..100 {
-        let plan = case.plan(&PlanOptions::default()).unwrap();
+        let plan = case.plan(&plan_params()).unwrap();
         if !plan.needed {
             return count;
         }
         let before = case.messages.len();
-        let options = ApplyOptions {
-            summary: Some(summary),
+        let options = ApplyCompactionParams {
+            summary: Some(summary.into()),
             retain_from: Some(plan.retain_from),
-            ..ApplyOptions::default()
+            ..ApplyCompactionParams::default()
         };
         let applied = case.apply(&options).unwrap();
         case.messages = case.raw(&case.messages_of(&applied));
@@ -240,15 +236,15 @@ fn repeated_compaction_ends_whatever_the_summary() {
         ]));
     }
     assert_eq!(until_not_needed(&mut case, &huge), 1);
-    let plan = case.plan(&PlanOptions::default()).unwrap();
+    let plan = case.plan(&plan_params()).unwrap();
     assert!(plan.tokens > 16_000 && plan.prompt.is_empty() && plan.files.is_empty());
 
     // Without new messages it is refused, wherever the retained part starts.
     for retain_from in [None, Some(1), Some(2), Some(case.messages.len() as u64)] {
-        let options = ApplyOptions {
-            summary: Some("again"),
+        let options = ApplyCompactionParams {
+            summary: Some("again".into()),
             retain_from,
-            ..ApplyOptions::default()
+            ..ApplyCompactionParams::default()
         };
         let error = case.apply(&options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{retain_from:?}");
@@ -269,24 +265,24 @@ fn repeated_compaction_ends_whatever_the_summary() {
 
     // It is also refused if only the summary would be before the retained part.
     let last = case.messages.len() as u64;
-    let options = ApplyOptions {
-        summary: Some(&huge),
+    let options = ApplyCompactionParams {
+        summary: Some(huge.clone()),
         retain_from: Some(last),
-        ..ApplyOptions::default()
+        ..ApplyCompactionParams::default()
     };
     case.push(user(&[json!({"type": "text", "text": "go on"})]));
     case.push(assistant(&[json!({"type": "text", "text": "yes"})]));
-    let applied = case.apply(&ApplyOptions {
+    let applied = case.apply(&ApplyCompactionParams {
         retain_from: Some(last + 1),
-        ..options
+        ..options.clone()
     });
     case.messages = case.raw(&case.messages_of(&applied.unwrap()));
     assert_eq!(case.messages.len(), 2);
     case.push(user(&[json!({"type": "text", "text": "go on"})]));
-    let options = ApplyOptions {
-        summary: Some("again"),
+    let options = ApplyCompactionParams {
+        summary: Some("again".into()),
         retain_from: Some(1),
-        ..ApplyOptions::default()
+        ..ApplyCompactionParams::default()
     };
     let error = case.apply(&options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -299,9 +295,9 @@ fn repeated_compaction_ends_whatever_the_summary() {
 #[test]
 fn without_a_summary_the_newest_messages_are_kept() {
     let mut case = case(worked());
-    let options = ApplyOptions {
-        error: Some(" 529\noverloaded "),
-        ..ApplyOptions::default()
+    let options = ApplyCompactionParams {
+        error: Some(" 529\noverloaded ".into()),
+        ..ApplyCompactionParams::default()
     };
     let applied = case.apply(&options).unwrap();
     assert!(applied.fallback);
@@ -329,7 +325,7 @@ fn without_a_summary_the_newest_messages_are_kept() {
         ]));
         case.push(assistant(&[json!({"type": "text", "text": "so"})]));
     }
-    let applied = case.apply(&ApplyOptions::default()).unwrap();
+    let applied = case.apply(&ApplyCompactionParams::default()).unwrap();
     assert_eq!(
         applied.fallback_reason.as_deref(),
         Some("no summary was given")
@@ -366,14 +362,14 @@ fn a_summary_can_follow_a_fallback() {
         case.push(user(&[json!({"type": "text", "text": "more"})]));
         case.push(assistant(&[json!({"type": "text", "text": "so"})]));
     }
-    let applied = case.apply(&ApplyOptions::default()).unwrap();
+    let applied = case.apply(&ApplyCompactionParams::default()).unwrap();
     case.messages = case.raw(&case.messages_of(&applied));
     assert!(case.first().contains("second"));
     assert!(
-        case.apply(&ApplyOptions {
-            summary: Some("third"),
+        case.apply(&ApplyCompactionParams {
+            summary: Some("third".into()),
             retain_from: Some(3),
-            ..ApplyOptions::default()
+            ..ApplyCompactionParams::default()
         })
         .is_ok()
     );
@@ -383,9 +379,9 @@ fn a_summary_can_follow_a_fallback() {
 fn a_fallback_without_removable_messages_changes_nothing() {
     for length in 0..4 {
         let case = case(worked().into_iter().take(length).collect());
-        let options = ApplyOptions {
-            summary: Some(" \n"),
-            ..ApplyOptions::default()
+        let options = ApplyCompactionParams {
+            summary: Some(" \n".into()),
+            ..ApplyCompactionParams::default()
         };
         let applied = case.apply(&options).unwrap();
         assert!(applied.first.is_none());
@@ -407,7 +403,7 @@ fn a_conversation_that_starts_at_a_later_index() {
     ];
     messages.extend(worked().into_iter().skip(5));
     let case = case(messages);
-    let applied = case.apply(&ApplyOptions::default()).unwrap();
+    let applied = case.apply(&ApplyCompactionParams::default()).unwrap();
     let first: Value = serde_json::from_str(&case.messages_of(&applied)[0]).unwrap();
     assert_eq!(first["role"], "user");
     let blocks = first["content"].as_array().unwrap();
@@ -429,45 +425,45 @@ fn retain_from_is_validated() {
         (110, 9),
         (0, 7),
     ] {
-        let options = ApplyOptions {
-            summary: Some("s"),
+        let options = ApplyCompactionParams {
+            summary: Some("s".into()),
             retain_from: Some(retain_from),
-            ..ApplyOptions::default()
+            ..ApplyCompactionParams::default()
         };
         let applied = case.apply(&options).unwrap();
         assert_eq!(applied.retain_from, 100 + kept, "{retain_from}");
     }
     for retain_from in [1, 100, 111, u64::MAX] {
         for summary in [Some("s"), None] {
-            let options = ApplyOptions {
-                summary,
+            let options = ApplyCompactionParams {
+                summary: summary.map(str::to_owned),
                 retain_from: Some(retain_from),
-                ..ApplyOptions::default()
+                ..ApplyCompactionParams::default()
             };
             let error = case.apply(&options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidParams, "{retain_from}");
             assert!(error.to_string().contains(&retain_from.to_string()));
         }
     }
-    let plan = case.plan(&PlanOptions::default()).unwrap();
+    let plan = case.plan(&plan_params()).unwrap();
     assert_eq!(plan.retain_from, 107);
 }
 
 #[test]
 fn the_plan_of_an_empty_conversation_can_be_applied() {
     let case = case(Vec::new());
-    let plan = case.plan(&PlanOptions::default()).unwrap();
+    let plan = case.plan(&plan_params()).unwrap();
     assert_eq!((plan.retain_from, &*plan.prompt), (0, ""));
-    let options = ApplyOptions {
+    let options = ApplyCompactionParams {
         retain_from: Some(0),
-        ..ApplyOptions::default()
+        ..ApplyCompactionParams::default()
     };
     let applied = case.apply(&options).unwrap();
     assert_eq!((applied.fallback, applied.retained), (true, 0));
     assert!(applied.first.is_none());
     // There is nothing to summarize, which is not an error in the parameters.
-    let summary = Some("s");
-    let error = case.apply(&ApplyOptions { summary, ..options });
+    let summary = Some("s".to_owned());
+    let error = case.apply(&ApplyCompactionParams { summary, ..options });
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Conflict);
 }
 
@@ -479,9 +475,9 @@ fn the_filter_leaves_messages_out_with_a_note() {
     }
     let case = case(messages);
     let shown = |filter| {
-        let options = PlanOptions {
-            filter,
-            ..PlanOptions::default()
+        let options = PlanCompactionParams {
+            filter: Some(filter),
+            ..plan_params()
         };
         let prompt = case.plan(&options).unwrap().prompt;
         let all = (0..10).filter(|at| prompt.contains(&format!("-2 message {at}, ")));
@@ -519,7 +515,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
     }
     for size in [4_000.0, 8_192.0, 64_000.0] {
         case.window = ContextWindow::with_size(size);
-        let plan = case.plan(&PlanOptions::default()).unwrap();
+        let plan = case.plan(&plan_params()).unwrap();
         assert!(
             case.tokens(&plan.prompt) <= case.window.usable as u64,
             "{size}"
@@ -528,7 +524,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
         assert!(plan.prompt.contains("messages left out here]"));
     }
     case.window = ContextWindow::with_size(128_000.0);
-    let large = case.plan(&PlanOptions::default()).unwrap();
+    let large = case.plan(&plan_params()).unwrap();
     assert_eq!(large.files.len(), 3);
     for (size, needed, files) in [
         (0.0, true, 0),
@@ -538,7 +534,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
         (f64::NAN, false, 0),
     ] {
         case.window = ContextWindow::with_size(size);
-        let plan = case.plan(&PlanOptions::default()).unwrap();
+        let plan = case.plan(&plan_params()).unwrap();
         assert_eq!((plan.needed, plan.files.len()), (needed, files), "{size}");
         assert_eq!(plan.tokens, large.tokens);
         // The newest 82 of 410 start at a user message.

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::compaction_support::{Case, DENIED, assistant, call, result, user};
+use crate::compaction_support::{Case, DENIED, assistant, call, plan_params, result, user};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
-use sightline_conversation::{
-    ContextWindow,
-    compaction::{ApplyOptions, PlanOptions, TrackedFile},
+use sightline_conversation::{ContextWindow, compaction::TrackedFile};
+use sightline_protocol::{
+    compaction::{ApplyCompactionParams, MessageFilter, PlanCompactionParams},
+    error::ErrorKind,
 };
-use sightline_protocol::{compaction::MessageFilter, error::ErrorKind};
 
 const PATHS: [&str; 5] = ["a.rs", "./a.rs", "src/b.rs", "hidden/secret", "日本/語"];
 
@@ -173,10 +173,10 @@ proptest! {
             (Some(text), None) if !text.trim().is_empty() => count - count.div_ceil(5),
             _ => count - (3 * count).div_ceil(10),
         };
-        let options = ApplyOptions {
-            summary: summary.as_deref(),
+        let options = ApplyCompactionParams {
+            summary: summary.clone(),
             retain_from,
-            ..ApplyOptions::default()
+            ..ApplyCompactionParams::default()
         };
         let applied = match case.apply(&options) {
             Ok(applied) => applied,
@@ -235,11 +235,11 @@ proptest! {
     ) {
         let (case, messages) = case(&exchanges, false, None, window);
         let filter = MessageFilter { max_tokens, max_messages, max_age };
-        let options = PlanOptions {
+        let options = PlanCompactionParams {
             retain_ratio,
-            instructions: instructions.as_deref(),
-            filter,
-            ..PlanOptions::default()
+            instructions: instructions.clone(),
+            filter: Some(filter),
+            ..plan_params()
         };
         let plan = case.plan(&options).unwrap();
         if plan.prompt.is_empty() {
@@ -278,7 +278,7 @@ proptest! {
             case.push(assistant(&[json!({"type": "text", "text": text})]));
             case.push(user(&[json!({"type": "text", "text": text})]));
         }
-        let options = PlanOptions { instructions: Some(&text), ..PlanOptions::default() };
+        let options = PlanCompactionParams { instructions: Some(text.clone()), ..plan_params() };
         let prompt = case.plan(&options).unwrap().prompt;
         let tag = prompt.split("between <").nth(1).unwrap().split('>').next().unwrap();
         let parts = prompt.matches(&format!("\n<{tag} part=\"")).count();

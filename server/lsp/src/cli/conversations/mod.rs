@@ -14,10 +14,7 @@ use std::{
 use clap::Subcommand;
 use sightline_conversation::compaction::readable;
 use sightline_protocol::{
-    compaction::{
-        ApplyCompactionParams, CompactionTrigger, DEFAULT_MAX_FILES, DEFAULT_MAX_LINES_PER_FILE,
-        DEFAULT_RETAIN_RATIO, PlanCompactionParams,
-    },
+    compaction::{ApplyCompactionParams, CompactionTrigger, PlanCompactionParams},
     conversation::RollbackHistoryParams,
     environment::ModelRef,
     error::ErrorKind,
@@ -428,14 +425,9 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
         } => {
             let params = match (task, model) {
                 (Some(task), Some(model)) => PlanCompactionParams {
-                    messages: None,
                     task_id: Some(task),
-                    model: ModelRef::Id(model),
-                    retain_ratio: DEFAULT_RETAIN_RATIO,
-                    max_files: DEFAULT_MAX_FILES,
-                    max_lines_per_file: DEFAULT_MAX_LINES_PER_FILE,
                     instructions,
-                    filter: None,
+                    ..PlanCompactionParams::new(ModelRef::Id(model))
                 },
                 _ => stdin_params::<PlanCompaction>()?,
             };

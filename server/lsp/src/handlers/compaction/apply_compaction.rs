@@ -1,6 +1,6 @@
 //! `sightline/applyCompaction`.
 
-use sightline_conversation::compaction::{self, ApplyOptions, CompactionInput};
+use sightline_conversation::compaction::{self, CompactionInput};
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, ApplyCompactionResult},
     error::ErrorKind,
@@ -27,9 +27,8 @@ pub(crate) fn run(
     let messages = params.messages.take();
     let messages = messages.as_deref().map(raw);
     let messages = messages.as_deref();
-    let options = ApplyOptions::from_params(&params);
     let apply = |conversation: &CompactionInput<'_>| {
-        let applied = compaction::apply(conversation, &options, &context.cancel)?;
+        let applied = compaction::apply(conversation, &params, &context.cancel)?;
         Ok::<_, Error>((
             applied,
             conversation

@@ -1,6 +1,6 @@
 //! `sightline/planCompaction`.
 
-use sightline_conversation::compaction::{self, PlanOptions};
+use sightline_conversation::compaction;
 use sightline_protocol::compaction::{PlanCompactionParams, PlanCompactionResult};
 
 use super::shared::{StoredTask, stored_task, with_conversation};
@@ -17,7 +17,6 @@ pub(crate) fn run(
     let messages = params.messages.take();
     let messages = messages.as_deref().map(raw);
     let messages = messages.as_deref();
-    let options = PlanOptions::from_params(&params);
     let task = stored_task(params.task_id.as_deref(), messages)?;
     let stored = match &task {
         Some(task) => Some(StoredTask::load(context, task)?),
@@ -28,7 +27,7 @@ pub(crate) fn run(
         messages,
         stored.as_ref(),
         Some(&params.model),
-        |conversation| Ok(compaction::plan(conversation, &options, &context.cancel)?),
+        |conversation| Ok(compaction::plan(conversation, &params, &context.cancel)?),
     )?;
     if let (Some(task), Some(stored)) = (&task, &stored) {
         let plan = PlannedCompaction {
