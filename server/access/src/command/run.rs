@@ -78,9 +78,11 @@ impl Checker<'_> {
             }
             _ if has(DECLARATIONS, &name) => {
                 for word in rest {
-                    if let Some((_, value)) = word.text().split_once('=') {
-                        self.script(value, &mut state.clone());
-                    }
+                    let text = word.text();
+                    let value = text.split_once('=').map(|(_, value)| value);
+                    // The value of `alias a=b` is a command.
+                    let command = value.or((name == "alias").then_some(&*text));
+                    self.script(command.unwrap_or_default(), &mut state.clone());
                 }
                 Output::default()
             }

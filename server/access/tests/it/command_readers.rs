@@ -384,63 +384,6 @@ fn git_prints_tracked_files() {
     );
 }
 
-/// The check runs git without programs that the repository configures.
-#[cfg(unix)]
-#[test]
-fn asking_git_runs_no_configured_program() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let workspace = tracked();
-    let root = Path::new(&workspace.root);
-    let trap = root.join("trap.sh");
-    let ran = root.join("ran");
-    fs::write(
-        &trap,
-        format!("#!/bin/sh\necho \"$@\" >> '{}'\ncat\n", ran.display()),
-    )
-    .unwrap();
-    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
-    let trap = trap.to_str().unwrap();
-    for (key, value) in [
-        ("core.fsmonitor", trap),
-        ("core.pager", trap),
-        ("core.hooksPath", root.to_str().unwrap()),
-        ("diff.external", trap),
-        ("diff.x.textconv", trap),
-        ("diff.x.command", trap),
-        ("filter.x.clean", trap),
-        ("filter.x.smudge", trap),
-        ("filter.x.process", trap),
-        ("filter.x.required", "true"),
-        ("gpg.program", trap),
-        ("log.showSignature", "true"),
-    ] {
-        git::run(root, &["config", key, value]);
-    }
-    write(
-        root,
-        &[
-            (".gitattributes", "* filter=x diff=x\n"),
-            ("src/main.rs", "y"),
-            (".env", "KEY=2"),
-        ],
-    );
-    for command in [
-        "git diff",
-        "git show",
-        "git log -p",
-        "git grep KEY",
-        "git stash list -p",
-        "git ls-files | xargs cat",
-    ] {
-        assert!(
-            !workspace.check(command).allowed || command.contains("stash"),
-            "{command}"
-        );
-    }
-    assert!(!ran.exists(), "{:?}", fs::read_to_string(&ran));
-}
-
 /// Operands that look like patterns but are paths.
 #[test]
 fn a_pattern_does_not_hide_a_path() {

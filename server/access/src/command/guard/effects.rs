@@ -2,7 +2,11 @@
 //! change them.
 
 use super::invocation::Invocation;
-use crate::command::programs::{GLOBAL_VALUES, NameList, has};
+use crate::command::{
+    expand::Field,
+    git::Git,
+    programs::{NameList, has},
+};
 
 /// Programs that run the command after them.
 const RUNNERS: NameList = "command builtin exec sudo doas env nohup time busybox timeout nice ionice stdbuf setsid xargs \
@@ -102,7 +106,7 @@ impl Effect {
             let name = invocation.program(*at);
             let texts = invocation.texts(*at + 1);
             if name == "git" {
-                return Some(plain(of_git(&texts)));
+                return Some(plain(of_git(&invocation.words[*at..])));
             }
             if has(COPIERS, &name) {
                 return Some(Self {
@@ -239,32 +243,26 @@ fn changes_found(text: &str) -> bool {
         .any(|action| text.starts_with(action))
 }
 
-fn of_git(texts: &[String]) -> Reach {
-    let mut words = texts.iter();
-    let subcommand = loop {
-        match words.next() {
-            Some(word) if has(GLOBAL_VALUES, word) => {
-                words.next();
-            }
-            Some(word) if word.starts_with('-') => {}
-            word => break word,
-        }
-    };
-    match subcommand.map(String::as_str) {
-        None => Reach::Nothing,
-        Some(name) if has(GIT_READERS, name) => {
+fn of_git(words: &[Field]) -> Reach {
+    let git = Git::new(words, |_| None);
+    match git.subcommand.as_str() {
+        "" => Reach::Nothing,
+        name if has(GIT_READERS, name) => {
             // `--outp` is `--output`, and `grep -O` runs a program.
-            let runs =
-                |word: &str| name == "grep" && (word.starts_with("-O") || word.starts_with("--op"));
-            if words.any(|word| word.starts_with("--out") || runs(word)) {
+            let writes = |word: &Field| {
+                let text = word.text();
+                let runs = text.starts_with("-O") || text.starts_with("--op");
+                text.starts_with("--out") || name == "grep" && runs
+            };
+            if git.rest().any(writes) {
                 Reach::File
             } else {
                 Reach::Nothing
             }
         }
-        Some("rm" | "mv") => Reach::Tree,
-        Some("checkout" | "restore" | "clean" | "stash" | "reset") => Reach::Folder,
-        Some(_) => Reach::Into,
+        "rm" | "mv" => Reach::Tree,
+        "checkout" | "restore" | "clean" | "stash" | "reset" => Reach::Folder,
+        _ => Reach::Into,
     }
 }
 
