@@ -24,9 +24,9 @@ use crate::error::Error;
 const INDEX_ENTRY_BYTES: u64 = 28;
 const CHECKPOINT_OVERHEAD: u64 = 1300;
 
-/// Maximum total size of the packs that are combined while the store is in use, in bytes. The next
-/// checkpoint waits for it.
-const MAX_COMBINED_BYTES: u64 = 32 << 20;
+/// About how much data a call of [`Checkpoints::combine_packs`] copies, in bytes, unless the packs of single
+/// checkpoints are larger. The next checkpoint waits for it.
+const COMBINED_BYTES: u64 = 32 << 20;
 
 /// Which checkpoints to keep. A checkpoint must satisfy every given condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -233,7 +233,8 @@ impl Checkpoints {
             if gc::is_interrupted(&repository) {
                 remove(&repository, &[], HashSet::new(), (None, false), cancel)?;
             }
-            gc::tidy(&repository, u64::MAX, cancel)?;
+            *self.combination.lock() = None;
+            gc::tidy(&repository, cancel)?;
         }
         self.record_folder();
         self.remove_adopted();
@@ -242,23 +243,28 @@ impl Checkpoints {
     }
 
     /// Returns whether the store has so many packs that [`Self::combine_packs`] should not wait for
-    /// idle time: the cost of a checkpoint grows with their number.
+    /// idle time: the cost of a checkpoint grows with their number. Also if a combination has begun.
     pub fn has_many_packs(&self) -> bool {
         let repository = self.repository().ok().flatten();
         repository.is_some_and(|repository| gc::has_many_packs(&repository))
+            || self.combination.lock().is_some()
     }
 
     /// Combines small packs of a store that is in use. Unlike [`Self::tidy`], copies a limited amount
-    /// of data.
+    /// of data. The next calls continue.
     ///
     /// # Errors
-    /// `busy`; `cancelled`; `storage`. No checkpoint is lost then.
+    /// `busy`; `cancelled`; `conflict` if another process has changed the packs, so that it starts again;
+    /// `storage`. No checkpoint is lost then.
     pub fn combine_packs(&self, cancel: &Cancel) -> Result<(), Error> {
         if !self.has_many_packs() {
             return Ok(());
         }
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
-        gc::tidy(&self.open_or_create()?, MAX_COMBINED_BYTES, cancel)
+        let repository = self.open_or_create()?;
+        let mut combination = self.combination.lock();
+        let unfinished = (&mut *combination, &*self.state_dir());
+        gc::tidy_in_steps(&repository, unfinished, COMBINED_BYTES, cancel)
     }
 
     /// Returns the size of the store.

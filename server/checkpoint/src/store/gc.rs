@@ -22,7 +22,7 @@ use super::{
     object::{Kind, Oid},
     odb::Odb,
     pack::Pack,
-    pack::writer::PackWriter,
+    pack::writer::{PackWriter, remove_unfinished},
     refs,
     repository::Repository,
 };
@@ -32,6 +32,8 @@ use crate::error::Error;
 const MARKER: &str = "unpruned";
 /// Number of packs above which small packs are combined.
 const MAX_PACKS: usize = 50;
+/// Minimum amount that a step of a combination copies, in packs of average size.
+const PACKS_PER_STEP: u64 = 4;
 /// Number of loose refs above which they are packed.
 const MAX_LOOSE_REFS: usize = 50;
 /// Age at which a pack without an index counts as abandoned.
@@ -70,18 +72,60 @@ pub(crate) fn has_many_packs(repository: &Repository) -> bool {
 
 /// Packs refs, removes abandoned packs, and combines small packs, so that each remaining pack is
 /// more than twice as large as all smaller ones together. This bounds how often an object is copied.
-/// Combines packs of at most `max_bytes` in total. Removes no object. The caller holds the lock.
-pub(crate) fn tidy(repository: &Repository, max_bytes: u64, cancel: &Cancel) -> Result<(), Error> {
+/// Removes no object. The caller holds the lock.
+pub(crate) fn tidy(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
     refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
     remove_orphans(repository);
+    let packs = small_packs(repository, &[], u64::MAX)?;
+    combine(repository, packs, |_| true, false, cancel)?;
+    Ok(())
+}
+
+/// Like [`tidy`] for a store in use: copies about `max_bytes`. Packs that are larger in total are combined
+/// by several calls, which keep what is not finished in `unfinished`, and its file in `folder`.
+pub(crate) fn tidy_in_steps(
+    repository: &Repository,
+    (unfinished, folder): (&mut Option<Combination>, &Path),
+    max_bytes: u64,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
+    remove_orphans(repository);
+    let mut combination = unfinished.take();
+    if combination.is_none() {
+        let packs = small_packs(repository, &[], u64::MAX)?;
+        if packs.iter().map(Pack::len).sum::<u64>() > max_bytes {
+            combination = Some(Combination::new(repository, folder, &packs)?);
+        }
+    }
+    let busy = combination.as_ref().map_or(&[][..], |found| &found.paths);
+    let packs = small_packs(repository, busy, max_bytes)?;
+    combine(repository, packs, |_| true, false, cancel)?;
+    if let Some(mut combination) = combination {
+        if combination.copy_some(repository, max_bytes, cancel)? {
+            combination.finish(repository)?;
+        } else {
+            *unfinished = Some(combination);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the packs to combine, of at most `max_bytes` in total. None if there are few packs besides
+/// those in `without`.
+fn small_packs(
+    repository: &Repository,
+    without: &[PathBuf],
+    max_bytes: u64,
+) -> Result<Vec<Pack>, Error> {
     if !has_many_packs(repository) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let mut packs = repository.packs()?;
-    packs.retain(|pack| !pack.is_kept());
+    packs.retain(|pack| !pack.is_kept() && !without.iter().any(|path| path == pack.path()));
     packs.sort_unstable_by_key(Pack::len);
     if packs.len() <= MAX_PACKS {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let (mut smaller, mut small) = (0_u64, 0);
     for (at, pack) in packs.iter().enumerate() {
@@ -93,11 +137,76 @@ pub(crate) fn tidy(repository: &Repository, max_bytes: u64, cancel: &Cancel) -> 
         }
         smaller += pack.len();
     }
-    packs.truncate(small);
-    if packs.len() > 1 {
-        combine(repository, packs, |_| true, false, cancel)?;
+    packs.truncate(if small > 1 { small } else { 0 });
+    Ok(packs)
+}
+
+/// The combination of packs that are too large to be combined at once. Dropped, it has changed nothing.
+#[derive(Debug)]
+pub(crate) struct Combination {
+    /// The packs that are combined.
+    paths: Vec<PathBuf>,
+    /// Their objects, in the order in which they are copied.
+    objects: Vec<Oid>,
+    /// Number of objects that are copied.
+    copied: usize,
+    /// Average size of the packs, in bytes.
+    average: u64,
+    writer: PackWriter,
+}
+
+impl Combination {
+    /// Removes what a killed process left in `folder`, and the file of another process, which starts
+    /// again then.
+    fn new(repository: &Repository, folder: &Path, packs: &[Pack]) -> Result<Self, Error> {
+        remove_unfinished(folder);
+        let mut seen = HashSet::new();
+        let mut objects: Vec<Oid> = packs.iter().flat_map(Pack::objects).collect();
+        objects.retain(|oid| seen.insert(*oid));
+        let count = u32::try_from(objects.len()).unwrap_or(u32::MAX);
+        Ok(Self {
+            paths: packs.iter().map(|pack| pack.path().to_owned()).collect(),
+            objects,
+            copied: 0,
+            average: packs.iter().map(Pack::len).sum::<u64>() / packs.len().max(1) as u64,
+            writer: PackWriter::with_count(repository.dir(), folder, count)?,
+        })
     }
-    Ok(())
+
+    /// Copies objects until they have `max_bytes`, or several times the average of the packs: fewer would
+    /// not keep up with checkpoints of this size. Returns whether all are copied.
+    ///
+    /// # Errors
+    /// `conflict` if another process has changed the packs; `cancelled`; `storage`.
+    fn copy_some(
+        &mut self,
+        repository: &Repository,
+        max_bytes: u64,
+        cancel: &Cancel,
+    ) -> Result<bool, Error> {
+        let reader = repository.odb();
+        let max_bytes = max_bytes.max(PACKS_PER_STEP * self.average);
+        let mut bytes = 0_u64;
+        while let Some(oid) = self.objects.get(self.copied) {
+            cancel.check()?;
+            bytes += copy(&reader, &self.writer, *oid)?;
+            self.copied += 1;
+            if bytes >= max_bytes {
+                break;
+            }
+        }
+        // Another process removes it to start its own.
+        if !self.writer.flush()? || !self.paths.iter().all(|path| path.exists()) {
+            return Err(Error::Conflict(
+                "another process has combined the packs".to_owned(),
+            ));
+        }
+        Ok(self.copied == self.objects.len())
+    }
+
+    fn finish(self, repository: &Repository) -> Result<bool, Error> {
+        replace_packs(repository, self.writer, &self.objects, self.paths, None)
+    }
 }
 
 /// Removes unreachable objects. Returns whether all of them are gone.
@@ -141,6 +250,9 @@ fn combine(
     only_if_smaller: bool,
     cancel: &Cancel,
 ) -> Result<bool, Error> {
+    if packs.is_empty() {
+        return Ok(true);
+    }
     let reader = repository.odb();
     let writer = PackWriter::new(repository.dir())?;
     let mut wanted: Vec<Oid> = packs.iter().flat_map(Pack::objects).collect();
@@ -151,6 +263,29 @@ fn combine(
             copy(&reader, &writer, *oid)?;
         }
     }
+    let size: u64 = packs.iter().map(Pack::len).sum();
+    let paths = packs.iter().map(|pack| pack.path().to_path_buf());
+    let paths = paths.collect();
+    // Windows does not remove open files.
+    drop(packs);
+    replace_packs(
+        repository,
+        writer,
+        &wanted,
+        paths,
+        only_if_smaller.then_some(size),
+    )
+}
+
+/// Finishes a pack with all `wanted` objects of other packs, and removes these packs, or the new one if
+/// it is not smaller than `less_than` bytes. Returns whether all packs to remove are gone.
+fn replace_packs(
+    repository: &Repository,
+    writer: PackWriter,
+    wanted: &[Oid],
+    paths: Vec<PathBuf>,
+    less_than: Option<u64>,
+) -> Result<bool, Error> {
     let Some(kept) = writer.finish()? else {
         return Ok(true);
     };
@@ -161,23 +296,25 @@ fn combine(
             kept.path.display()
         )));
     }
-    let size: u64 = packs.iter().map(Pack::len).sum();
-    let paths = packs.iter().map(|pack| pack.path().to_path_buf());
-    let mut removed: Vec<PathBuf> = paths.filter(|path| *path != kept.path).collect();
-    if only_if_smaller && made.len() >= size && removed.len() == packs.len() {
+    let count = paths.len();
+    let mut removed: Vec<PathBuf> = paths
+        .into_iter()
+        .filter(|path| *path != kept.path)
+        .collect();
+    if less_than.is_some_and(|size| made.len() >= size) && removed.len() == count {
         removed = vec![kept.path.clone()];
     }
-    // Windows does not remove open files.
-    drop((packs, made));
+    drop(made);
     remove_packs(repository, &removed)
 }
 
-/// Copies an object, and resolves deltas.
-pub(crate) fn copy(reader: &Odb, writer: &PackWriter, oid: Oid) -> Result<(), Error> {
+/// Copies an object, and resolves deltas. Returns its size.
+pub(crate) fn copy(reader: &Odb, writer: &PackWriter, oid: Oid) -> Result<u64, Error> {
     let (kind, bytes) = reader
         .read_any(oid)
         .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
-    writer.put(kind, oid, &bytes)
+    writer.put(kind, oid, &bytes)?;
+    Ok(bytes.len() as u64)
 }
 
 /// Removes packs, their index first, so that no reader finds a partial pack. Returns false if some
@@ -303,19 +440,55 @@ mod tests {
         assert!(!folded(true));
     }
 
+    /// A store that is never idle, with packs that are larger than what a call copies.
     #[test]
-    fn large_packs_are_left_for_idle_time() {
+    fn large_packs_are_combined_in_steps() {
+        const STEP: u64 = 25_000;
+        let scratch = Scratch::new();
+        let mut unfinished = None;
+        let mut most = 0;
+        let folder = scratch.folder.path();
+        for at in 0..200 {
+            scratch.checkpoint(at + 1, &[(b"f", &noise(at, 30_000), Mode::File)]);
+            let repository = scratch.repository();
+            let written = || -> u64 {
+                let entries = fs::read_dir(folder).unwrap().flatten();
+                let unfinished =
+                    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("tmp_"));
+                unfinished
+                    .map(|entry| entry.metadata().unwrap().len())
+                    .sum()
+            };
+            let before = written();
+            let unfinished = (&mut unfinished, folder);
+            tidy_in_steps(&repository, unfinished, STEP, &Cancel::default()).unwrap();
+            // A step copies whole objects, through a buffer.
+            assert!(written() <= before + 400_000 + (1 << 20), "{at}");
+            most = most.max(repository.packs().unwrap().len());
+        }
+        assert!(most < 80, "{most}");
+        assert_eq!(scratch.verify(), [""; 0]);
+        git(&scratch.dir(), &["fsck", "--strict"]);
+    }
+
+    #[test]
+    fn a_combination_that_another_process_disturbs_changes_nothing() {
         let scratch = Scratch::new();
         for at in 0..60 {
-            scratch.checkpoint(at + 1, &[(b"f", &noise(at, 10_000), Mode::File)]);
+            scratch.checkpoint(at + 1, &[(b"f", &noise(at, 30_000), Mode::File)]);
         }
-        let packs = |max_bytes: u64| {
-            let repository = scratch.repository();
-            tidy(&repository, max_bytes, &Cancel::default()).unwrap();
-            repository.packs().unwrap().len()
+        let repository = scratch.repository();
+        let mut unfinished = None;
+        let folder = scratch.folder.path();
+        let mut step = || {
+            let unfinished = (&mut unfinished, folder);
+            tidy_in_steps(&repository, unfinished, 1_200_000, &Cancel::default())
         };
-        assert_eq!(packs(15_000), 60);
-        assert_eq!(packs(10_000 * 20), 60 - 19 + 1);
+        step().unwrap();
+        remove_unfinished(folder);
+        assert!(step().is_err());
+        assert!((0..9).all(|_| step().is_ok()));
+        assert!(repository.packs().unwrap().len() < 5);
         assert_eq!(scratch.verify(), [""; 0]);
     }
 

@@ -24,7 +24,7 @@ use super::{
     odb::Odb,
     pack::{
         Pack,
-        writer::{self, PackWriter, UNFINISHED},
+        writer::{self, PackWriter},
     },
     refs,
 };
@@ -232,14 +232,7 @@ impl Repository {
     pub(crate) fn remove_leftovers(&self) {
         refs::sweep(&self.dir);
         writer::remove_stale_keeps(&self.pack_dir());
-        let Ok(entries) = fs::read_dir(self.pack_dir()) else {
-            return;
-        };
-        for entry in entries.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
+        writer::remove_unfinished(&self.pack_dir());
     }
 }
 

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Prefix of temporary files. git also removes old files that start with `tmp_`.
-pub(crate) const UNFINISHED: &str = "tmp_sightline_";
+const UNFINISHED: &str = "tmp_sightline_";
 /// Size of the write buffer, in bytes. A smaller pack takes a single write.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
 /// Size from which a sample decides whether an object is compressed, in bytes.
@@ -80,6 +80,15 @@ fn keep(path: &Path) -> io::Result<KeepGuard> {
     })
 }
 
+/// Removes the temporary files of writers.
+pub(crate) fn remove_unfinished(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Removes the `.keep` files of killed writers. The caller holds the lock.
 pub(crate) fn remove_stale_keeps(pack_dir: &Path) {
     for entry in fs::read_dir(pack_dir).into_iter().flatten().flatten() {
@@ -99,13 +108,17 @@ pub(crate) fn remove_stale_keeps(pack_dir: &Path) {
 
 /// Collects objects from several threads into one pack. Removes its files on drop unless
 /// [`PackWriter::finish`] is called.
+#[derive(Debug)]
 pub(crate) struct PackWriter {
     /// Folder of the packs.
     dir: PathBuf,
+    /// Folder of temporary files.
+    folder: PathBuf,
     names: Mutex<HashSet<Oid>>,
     pack: Mutex<PackBuffer>,
 }
 
+#[derive(Debug)]
 struct PackBuffer {
     /// Created by the first write.
     file: Option<NamedTempFile>,
@@ -114,6 +127,8 @@ struct PackBuffer {
     entries: Vec<PackIndexEntry>,
     /// Whether an object could not be written, so that the pack is incomplete.
     failed: bool,
+    /// Hash of what was written, if the number of objects was known before.
+    hash: Option<Sha1>,
 }
 
 /// A complete pack and index in temporary files.
@@ -148,11 +163,27 @@ impl PackWriter {
         if !place.is_dir() {
             return Err(failed("write a pack in", &dir, Io::NotADirectory.into()).into());
         }
+        Ok(Self::with_header(dir.clone(), dir, (0, None)))
+    }
+
+    /// Starts a pack that will have `count` objects, so that finishing it does not read it again. Its
+    /// temporary files are in `folder`, where the next open of the store does not remove them.
+    ///
+    /// # Errors
+    /// `storage` if the store has no pack folder.
+    pub(crate) fn with_count(dir: &Path, folder: &Path, count: u32) -> Result<Self, Error> {
+        let writer = Self::new(dir)?;
+        let counted = (count, Some(Sha1::new()));
+        Ok(Self::with_header(writer.dir, folder.to_path_buf(), counted))
+    }
+
+    /// `count` is filled in at the end without a hash.
+    fn with_header(dir: PathBuf, folder: PathBuf, (count, hash): (u32, Option<Sha1>)) -> Self {
         let mut buffer = b"PACK\0\0\0\x02".to_vec();
-        // Number of objects, filled in at the end.
-        buffer.extend_from_slice(&[0; 4]);
-        Ok(Self {
+        buffer.extend_from_slice(&count.to_be_bytes());
+        Self {
             dir,
+            folder,
             names: Mutex::default(),
             pack: Mutex::new(PackBuffer {
                 file: None,
@@ -160,8 +191,24 @@ impl PackWriter {
                 written: 0,
                 entries: Vec::new(),
                 failed: false,
+                hash,
             }),
-        })
+        }
+    }
+
+    /// Flushes what was written to disk, so that finishing the pack flushes little. Returns whether the
+    /// file is still there.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub(crate) fn flush(&self) -> Result<bool, Error> {
+        let pack = self.pack.lock();
+        let Some(file) = &pack.file else {
+            return Ok(true);
+        };
+        let flushed = file.as_file().sync_data();
+        flushed.map_err(|error| self.failed(error))?;
+        Ok(file.path().exists())
     }
 
     /// Adds an object, and compresses it outside the lock. An object that this pack already has is
@@ -198,7 +245,7 @@ impl PackWriter {
     fn append(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
         let crc = crc32fast::hash(entry);
         let mut pack = self.pack.lock();
-        let appended = pack.append(oid, (entry, crc), &self.dir);
+        let appended = pack.append(oid, (entry, crc), &self.folder);
         if appended.is_err() {
             pack.failed = true;
         }
@@ -237,7 +284,7 @@ impl PackWriter {
             return flush().map(|()| None);
         }
         let to_error = |error: io::Error| failed("write a pack in", &dir, error);
-        let finished = pack.seal(&dir).map_err(to_error)?;
+        let finished = pack.seal(&self.folder).map_err(to_error)?;
         // Three flushes in parallel.
         let (flushed, (index_flushed, pack_flushed)) = join(flush, || {
             let index = || finished.index.as_file().sync_all();
@@ -288,6 +335,9 @@ impl PackBuffer {
             none => none.insert(unfinished(dir)?),
         };
         file.as_file_mut().write_all(bytes)?;
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
         self.written += bytes.len() as u64;
         Ok(())
     }
@@ -302,7 +352,10 @@ impl PackBuffer {
             Sha1::digest(&self.buffer).into()
         } else {
             self.flush_buffer(dir)?;
-            self.count_and_hash(count)?
+            match self.hash.take() {
+                Some(hash) => hash.finalize().into(),
+                None => self.count_and_hash(count)?,
+            }
         };
         self.buffer.extend_from_slice(&checksum);
         self.flush_buffer(dir)?;
