@@ -332,6 +332,7 @@ fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
                 .iter()
                 .map(|dir| Field::quoted(dir))
                 .collect(),
+            "-" => environment.variable("OLDPWD").unwrap_or_else(unknown),
             _ => unknown(),
         },
         Part::Unknown => unknown(),

@@ -265,12 +265,16 @@ impl<'a> Judge<'a> {
         dotglob: bool,
     ) -> Vec<(String, PathBuf)> {
         let text = field.text();
-        let names = field.names_of_path();
+        let mut names = field.names_of_path();
+        let is_in_dir = strip_proc_cwd(&text).is_some();
+        if is_in_dir {
+            names.drain(..PROC_CWD_NAMES);
+        }
         let Some(steps) = names.iter().map(step).collect::<Option<Vec<Step>>>() else {
             self.refuse(&text, "a pattern is too large to check; name the files");
             return Vec::new();
         };
-        let is_absolute = text.starts_with('/');
+        let is_absolute = text.starts_with('/') && !is_in_dir;
         let only_folders = text.ends_with('/');
         let starts = if is_absolute {
             vec![PathBuf::from("/")]
@@ -393,6 +397,9 @@ fn step(name: &Field) -> Option<Step> {
         Err(NoGlob::TooLarge) => None,
     }
 }
+
+/// Number of names in `/proc/PID/cwd`.
+const PROC_CWD_NAMES: usize = 3;
 
 /// Returns the path after `/proc/PID/cwd/`, which is taken as the command's working directory.
 fn strip_proc_cwd(written: &str) -> Option<&Path> {
