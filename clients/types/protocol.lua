@@ -284,10 +284,11 @@
 --- Params of `sightline/diffCheckpoints`.
 ---@class sightline.DiffCheckpointsParams
 ---@field contents? boolean Include the file contents. Default: `false`.
----@field from string Id of the checkpoint on the old side.
+---@field from string Checkpoint on the old side: an id, at least 4 digits of one, `last` for the newest that is not an undo point, or `#3` for the third of the newest session of an agent. A leading `HEAD ` is ignored.
 ---@field patch? boolean Include a unified diff in `text`. Default: `false`.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
----@field to? string Id of the checkpoint on the new side. Defaults to the current workspace.
+---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
+---@field to? string Checkpoint on the new side, as in `from`. Defaults to the current workspace.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
 --- Result of `sightline/diffCheckpoints`.
@@ -451,11 +452,13 @@
 
 --- Params of `sightline/labelCheckpoint`.
 ---@class sightline.LabelCheckpointParams
----@field id string Id of the checkpoint. A leading `HEAD ` is ignored.
+---@field id string Checkpoint, named as in `sightline/diffCheckpoints`.
 ---@field label? string The new label. If absent or empty, the label is removed.
+---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 
 --- Params of `sightline/listCheckpoints`.
 ---@class sightline.ListCheckpointsParams
+---@field id? string Return only this checkpoint, named as in `sightline/diffCheckpoints`.
 ---@field limit? integer Maximum number of checkpoints to return, newest first.
 ---@field root? string Return only checkpoints of this workspace folder, given by path, URI or name.
 ---@field taskId? string Return only checkpoints of this task.
@@ -648,9 +651,9 @@
 --- Params of `sightline/previewRestore`.
 ---@class sightline.PreviewRestoreParams
 ---@field allRoots? boolean Include the checkpoints of other workspace folders from the same group. Fails with `conflict` if one of those folders is not open. Default: `false`.
----@field id string Id of the checkpoint. A leading `HEAD ` is ignored. With `undo`, the id of an undo point, or `last` for the undo point of the last restore.
+---@field id string Checkpoint, named as in `sightline/diffCheckpoints`. With `undo`, `last` is the undo point of the last restore.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
----@field root? string With `undo` and the id `last`, considers only restores of this workspace folder, given by path, URI or name.
+---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 ---@field undo? boolean Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default, an undo if `id` is the undo point of a restore of files and there are no `paths`.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
@@ -764,9 +767,10 @@
 ---@class sightline.RestoreCheckpointParams
 ---@field allRoots? boolean Include the checkpoints of other workspace folders from the same group. Fails with `conflict` if one of those folders is not open. Default: `false`.
 ---@field force? boolean Also replace unsaved text in open documents. Default: `false`.
----@field id string Id of the checkpoint. A leading `HEAD ` is ignored.
+---@field id string Checkpoint, named as in `sightline/diffCheckpoints`.
 ---@field mode? sightline.RestoreMode What to restore. Default: `"files"`.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
+---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 ---@field taskId? string Id of the task. Defaults to the task of the checkpoint.
 ---@field token? string Token of a preview. If the preview is out of date, nothing is changed and the error is `conflict`.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
@@ -1035,8 +1039,9 @@
 ---@class sightline.UndoRestoreParams
 ---@field force? boolean Also revert paths that were changed after the restore, and replace unsaved text in open documents. Default: `false`.
 ---@field paths? string[] Limits the undo to these paths and everything below them.
+---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 ---@field token? string Token of a preview of the undo. If the preview is out of date, nothing is changed and the error is `conflict`.
----@field undoId? string `undoId` of the restore to undo. Defaults to the last restore.
+---@field undoId? string `undoId` of the restore to undo, or at least 4 digits of it. Defaults to `last`.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
 --- Params of `sightline/unsavedFiles`.

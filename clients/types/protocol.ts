@@ -316,10 +316,7 @@ export interface Checkpoint {
   durationMs: number;
   /** Number of files in the checkpoint. */
   files: number;
-  /**
-   * Checkpoints created together, one per workspace folder. Absent if there is one
-   * folder.
-   */
+  /** Checkpoints created together, one per workspace folder. Absent if there is one folder. */
   group?: GroupMember[];
   /** Id of the checkpoint: a git commit id of 40 hexadecimal digits. */
   id: string;
@@ -330,10 +327,7 @@ export interface Checkpoint {
   imported?: string;
   /** Label chosen by the user. */
   label?: string;
-  /**
-   * Number of messages in the conversation of the task when the checkpoint was
-   * created.
-   */
+  /** Number of messages in the conversation of the task when the checkpoint was created. */
   messages?: number;
   /** Files whose content or mode changed since the previous checkpoint. */
   modified: number;
@@ -341,10 +335,7 @@ export interface Checkpoint {
   purpose?: CheckpointPurpose;
   /** URI of the workspace folder. */
   root: string;
-  /**
-   * Paths in the workspace that are not in the checkpoint. Ignored paths are not
-   * listed.
-   */
+  /** Paths in the workspace that are not in the checkpoint. Ignored paths are not listed. */
   skipped: SkippedPath[];
   /** Task the checkpoint belongs to. */
   taskId?: string;
@@ -727,7 +718,11 @@ export interface DiffCheckpointsParams {
    * Default: `false`.
    */
   contents?: boolean;
-  /** Id of the checkpoint on the old side. */
+  /**
+   * Checkpoint on the old side: an id, at least 4 digits of one, `last` for the newest that
+   * is not an undo point, or `#3` for the third of the newest session of an agent. A leading
+   * `HEAD ` is ignored.
+   */
   from: string;
   /**
    * Include a unified diff in `text`.
@@ -736,7 +731,9 @@ export interface DiffCheckpointsParams {
   patch?: boolean;
   /** Limits the operation to these paths and everything below them. */
   paths?: string[];
-  /** Id of the checkpoint on the new side. Defaults to the current workspace. */
+  /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
+  root?: string;
+  /** Checkpoint on the new side, as in `from`. Defaults to the current workspace. */
   to?: string;
   /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
@@ -1051,14 +1048,18 @@ export type KeyFileReason =
 
 /** Params of `sightline/labelCheckpoint`. */
 export interface LabelCheckpointParams {
-  /** Id of the checkpoint. A leading `HEAD ` is ignored. */
+  /** Checkpoint, named as in `sightline/diffCheckpoints`. */
   id: string;
   /** The new label. If absent or empty, the label is removed. */
   label?: string;
+  /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
+  root?: string;
 }
 
 /** Params of `sightline/listCheckpoints`. */
 export interface ListCheckpointsParams {
+  /** Return only this checkpoint, named as in `sightline/diffCheckpoints`. */
+  id?: string;
   /** Maximum number of checkpoints to return, newest first. */
   limit?: number;
   /** Return only checkpoints of this workspace folder, given by path, URI or name. */
@@ -1426,21 +1427,17 @@ export interface PreviewRestoreParams {
    */
   allRoots?: boolean;
   /**
-   * Id of the checkpoint. A leading `HEAD ` is ignored. With `undo`, the id of an
-   * undo point, or `last` for the undo point of the last restore.
+   * Checkpoint, named as in `sightline/diffCheckpoints`. With `undo`, `last` is the undo
+   * point of the last restore.
    */
   id: string;
   /** Limits the operation to these paths and everything below them. */
   paths?: string[];
-  /**
-   * With `undo` and the id `last`, considers only restores of this workspace folder,
-   * given by path, URI or name.
-   */
+  /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
   root?: string;
   /**
-   * Preview `sightline/undoRestore`, with its changes in every folder, or a restore.
-   * By default, an undo if `id` is the undo point of a restore of files and there are
-   * no `paths`.
+   * Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default,
+   * an undo if `id` is the undo point of a restore of files and there are no `paths`.
    */
   undo?: boolean;
   /** Token for `$/progress` notifications, as in LSP. */
@@ -1455,10 +1452,7 @@ export interface PreviewRestoreResult {
   conflicts: RestoreConflict[];
   /** Task whose conversation would be restored as well, with `undo`. */
   taskId?: string;
-  /**
-   * Token of this preview. A restore with this token makes exactly these changes, or
-   * none.
-   */
+  /** Token of this preview. A restore with this token makes exactly these changes, or none. */
   token: string;
   /** Id of the undo point, with `undo`. */
   undoId?: string;
@@ -1493,25 +1487,16 @@ export interface PruneCheckpointsParams {
   dryRun?: boolean;
   /** Remove these checkpoints. */
   ids?: string[];
-  /**
-   * Number of newest checkpoints to keep per workspace folder. Undo points are not
-   * counted.
-   */
+  /** Number of newest checkpoints to keep per workspace folder. Undo points are not counted. */
   keep?: number;
   /**
    * Also remove checkpoints with a label. Those in `ids` are removed in any case.
    * Default: `false`.
    */
   labelled?: boolean;
-  /**
-   * Remove the oldest checkpoints until each workspace folder uses at most this many
-   * bytes.
-   */
+  /** Remove the oldest checkpoints until each workspace folder uses at most this many bytes. */
   maxBytes?: number;
-  /**
-   * Remove checkpoints created before this time, in milliseconds since the Unix
-   * epoch.
-   */
+  /** Remove checkpoints created before this time, in milliseconds since the Unix epoch. */
   olderThan?: number;
   /** Limits the operation to this workspace folder, given by path, URI or name. */
   root?: string;
@@ -1675,7 +1660,7 @@ export interface RestoreCheckpointParams {
    * Default: `false`.
    */
   force?: boolean;
-  /** Id of the checkpoint. A leading `HEAD ` is ignored. */
+  /** Checkpoint, named as in `sightline/diffCheckpoints`. */
   id: string;
   /**
    * What to restore.
@@ -1684,6 +1669,8 @@ export interface RestoreCheckpointParams {
   mode?: RestoreMode;
   /** Limits the operation to these paths and everything below them. */
   paths?: string[];
+  /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
+  root?: string;
   /** Id of the task. Defaults to the task of the checkpoint. */
   taskId?: string;
   /**
@@ -2240,12 +2227,14 @@ export interface UndoRestoreParams {
   force?: boolean;
   /** Limits the undo to these paths and everything below them. */
   paths?: string[];
+  /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
+  root?: string;
   /**
    * Token of a preview of the undo. If the preview is out of date, nothing is
    * changed and the error is `conflict`.
    */
   token?: string;
-  /** `undoId` of the restore to undo. Defaults to the last restore. */
+  /** `undoId` of the restore to undo, or at least 4 digits of it. Defaults to `last`. */
   undoId?: string;
   /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;

@@ -172,11 +172,7 @@ fn invalid_params_are_rejected() {
             "invalidParams",
         ),
         ("diffCheckpoints", json!({}), "invalidParams"),
-        (
-            "diffCheckpoints",
-            json!({ "from": "last" }),
-            "invalidParams",
-        ),
+        ("diffCheckpoints", json!({ "from": "newest" }), "notFound"),
         ("diffCheckpoints", json!({ "from": unknown }), "notFound"),
         (
             "diffCheckpoints",

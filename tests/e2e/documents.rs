@@ -164,7 +164,7 @@ fn run(client: &mut LspClient, workspace: &Workspace, names: &mut Names, method:
         here: false,
     };
     if [OpenDiff::NAME, CloseDiff::NAME, DidChangeFiles::NAME].contains(&method.name) {
-        // They need an agent or an open document: `bridges::diffs` and `ipc_checkpoints` test them.
+        // They need an agent or an open document: `bridges::diffs` and `ipc::checkpoints` test them.
         return example;
     }
     let params = names.as_run(&example["params"]);

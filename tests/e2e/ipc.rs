@@ -1,5 +1,7 @@
 //! The command line asks the running server of its workspace.
 
+mod checkpoints;
+
 use std::{
     fs,
     path::PathBuf,
@@ -40,7 +42,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, St
 }
 
 /// Returns the sockets of a workspace.
-fn sockets(workspace: &Workspace) -> Vec<PathBuf> {
+pub(crate) fn sockets(workspace: &Workspace) -> Vec<PathBuf> {
     let storage = Storage::open(&workspace.data()).unwrap();
     let root = Root::new(AbsPath::new(&workspace.root()).unwrap(), None);
     let key = storage.run_key(&root);
@@ -128,7 +130,7 @@ fn only_the_user_can_enter() {
 
 /// Sends messages to the socket and returns the responses.
 #[cfg(unix)]
-fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
+pub(crate) fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
     let stream = UnixStream::connect(socket).unwrap();
     for message in messages {
         let mut frame = Vec::new();

@@ -30,6 +30,8 @@ mod diagnostics;
 mod dirty_tracking;
 mod documented_commands;
 mod documents;
+#[cfg(unix)]
+mod doors;
 mod editor_features;
 mod editors;
 mod environment;
@@ -47,7 +49,6 @@ mod hook_context;
 mod hook_outside;
 mod hook_wiring;
 mod ipc;
-mod ipc_checkpoints;
 mod lifecycle;
 mod limits;
 #[cfg(target_os = "linux")]

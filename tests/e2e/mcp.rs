@@ -70,7 +70,7 @@ impl Client {
     }
 
     /// Starts and initializes.
-    fn open(workspace: &Workspace, arguments: &[&str]) -> Self {
+    pub(crate) fn open(workspace: &Workspace, arguments: &[&str]) -> Self {
         let mut client = Self::start(workspace, arguments);
         client.initialize("2025-11-25");
         client

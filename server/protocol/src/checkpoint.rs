@@ -30,8 +30,7 @@ pub struct Checkpoint {
     pub modified: u64,
     /// Files deleted since the previous checkpoint.
     pub deleted: u64,
-    /// Paths in the workspace that are not in the checkpoint. Ignored paths are not
-    /// listed.
+    /// Paths in the workspace that are not in the checkpoint. Ignored paths are not listed.
     pub skipped: Vec<SkippedPath>,
     /// Time taken to create the checkpoint, in milliseconds.
     pub duration_ms: u64,
@@ -42,12 +41,10 @@ pub struct Checkpoint {
     /// Purpose of a checkpoint that was not requested by a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<CheckpointPurpose>,
-    /// Number of messages in the conversation of the task when the checkpoint was
-    /// created.
+    /// Number of messages in the conversation of the task when the checkpoint was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Checkpoints created together, one per workspace folder. Absent if there is one
-    /// folder.
+    /// Checkpoints created together, one per workspace folder. Absent if there is one folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Vec<GroupMember>>,
     /// Id in the store the checkpoint was imported from. Accepted wherever a checkpoint
@@ -147,6 +144,9 @@ pub struct ListCheckpointsParams {
     /// Return only checkpoints of this workspace folder, given by path, URI or name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
+    /// Return only this checkpoint, named as in `sightline/diffCheckpoints`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Maximum number of checkpoints to return, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -164,14 +164,19 @@ pub struct ListCheckpointsResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffCheckpointsParams {
-    /// Id of the checkpoint on the old side.
+    /// Checkpoint on the old side: an id, at least 4 digits of one, `last` for the newest that
+    /// is not an undo point, or `#3` for the third of the newest session of an agent. A leading
+    /// `HEAD ` is ignored.
     pub from: String,
-    /// Id of the checkpoint on the new side. Defaults to the current workspace.
+    /// Checkpoint on the new side, as in `from`. Defaults to the current workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Limits the operation to these paths and everything below them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
+    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// Include the file contents.
     #[serde(default)]
     pub contents: bool,
@@ -254,8 +259,8 @@ pub struct FileDifference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewRestoreParams {
-    /// Id of the checkpoint. A leading `HEAD ` is ignored. With `undo`, the id of an
-    /// undo point, or `last` for the undo point of the last restore.
+    /// Checkpoint, named as in `sightline/diffCheckpoints`. With `undo`, `last` is the undo
+    /// point of the last restore.
     pub id: String,
     /// Limits the operation to these paths and everything below them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -264,13 +269,11 @@ pub struct PreviewRestoreParams {
     /// with `conflict` if one of those folders is not open.
     #[serde(default)]
     pub all_roots: bool,
-    /// Preview `sightline/undoRestore`, with its changes in every folder, or a restore.
-    /// By default, an undo if `id` is the undo point of a restore of files and there are
-    /// no `paths`.
+    /// Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default,
+    /// an undo if `id` is the undo point of a restore of files and there are no `paths`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<bool>,
-    /// With `undo` and the id `last`, considers only restores of this workspace folder,
-    /// given by path, URI or name.
+    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Token for `$/progress` notifications, as in LSP.
@@ -286,8 +289,7 @@ pub struct PreviewRestoreResult {
     pub changes: Vec<RestoreChange>,
     /// Differences the restore would leave unchanged.
     pub conflicts: Vec<RestoreConflict>,
-    /// Token of this preview. A restore with this token makes exactly these changes, or
-    /// none.
+    /// Token of this preview. A restore with this token makes exactly these changes, or none.
     pub token: String,
     /// Id of the undo point, with `undo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -365,11 +367,14 @@ pub enum RestoreMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreCheckpointParams {
-    /// Id of the checkpoint. A leading `HEAD ` is ignored.
+    /// Checkpoint, named as in `sightline/diffCheckpoints`.
     pub id: String,
     /// Limits the operation to these paths and everything below them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
+    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// What to restore.
     #[serde(default)]
     pub mode: RestoreMode,
@@ -458,9 +463,12 @@ pub struct RestoredTask {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct UndoRestoreParams {
-    /// `undoId` of the restore to undo. Defaults to the last restore.
+    /// `undoId` of the restore to undo, or at least 4 digits of it. Defaults to `last`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
+    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// Limits the undo to these paths and everything below them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
@@ -505,16 +513,13 @@ pub struct CheckpointStatsResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PruneCheckpointsParams {
-    /// Number of newest checkpoints to keep per workspace folder. Undo points are not
-    /// counted.
+    /// Number of newest checkpoints to keep per workspace folder. Undo points are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<u32>,
-    /// Remove checkpoints created before this time, in milliseconds since the Unix
-    /// epoch.
+    /// Remove checkpoints created before this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub older_than: Option<i64>,
-    /// Remove the oldest checkpoints until each workspace folder uses at most this many
-    /// bytes.
+    /// Remove the oldest checkpoints until each workspace folder uses at most this many bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
     /// Remove these checkpoints.
@@ -552,11 +557,14 @@ pub struct PruneCheckpointsResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelCheckpointParams {
-    /// Id of the checkpoint. A leading `HEAD ` is ignored.
+    /// Checkpoint, named as in `sightline/diffCheckpoints`.
     pub id: String,
     /// The new label. If absent or empty, the label is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
 }
 
 /// Params of `sightline/verifyCheckpoints`.

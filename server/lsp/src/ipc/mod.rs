@@ -28,6 +28,8 @@ use sightline_workspace::storage::Storage;
 
 use crate::{dispatch::Call, scheduler::all_task_keys, services::Services};
 
+pub use server::METHODS;
+
 /// Returns the directory of the sockets, which may not exist.
 pub fn socket_dir(storage: &Storage) -> PathBuf {
     storage.run_dir(transport::runtime_dir().as_deref())

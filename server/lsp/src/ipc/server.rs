@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Supported requests: those that read, and those of checkpoints that can be undone.
-const METHODS: &[&str] = &[
+pub const METHODS: &[&str] = &[
     "sightline/environmentDetails",
     "sightline/checkAccess",
     "sightline/listFiles",

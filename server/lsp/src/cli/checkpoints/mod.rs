@@ -33,8 +33,9 @@ use super::{
 use crate::{
     error::Error,
     handlers::checkpoint::{
-        checkpoint_context::{NO_RESTORE, unknown_checkpoint, unknown_path},
+        checkpoint_context::{NO_RESTORE, unknown_path},
         diff_checkpoints::patch,
+        reference::NONE_YET,
         transfer::{Direction, transfer},
     },
     plural::plural,
@@ -48,8 +49,6 @@ pub(super) use format::difference as colored_difference;
 pub(super) use format::size;
 use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id};
 
-/// Message without any checkpoint.
-const NONE_YET: &str = "no checkpoints yet; create one with `sightline checkpoint create`";
 /// Requests that always run in this process.
 const OFFLINE: Attached = Attached { offline: true };
 
@@ -188,58 +187,6 @@ fn list_all(requests: &Requests) -> Result<Vec<Listed>, Error> {
     Ok(requests.call::<ListCheckpoints>(params)?.checkpoints)
 }
 
-/// Completes an abbreviated id; `last` is the newest checkpoint that is not an undo
-/// point, and `#3` the third of the newest session of an agent.
-fn resolve_id(requests: &Requests, written: &str) -> Result<String, Error> {
-    if let Some(step) = written.strip_prefix('#') {
-        return resolve_step(requests, step);
-    }
-    let digits = written.strip_prefix("HEAD ").unwrap_or(written);
-    let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
-    let is_last = digits == "last";
-    if is_hex && digits.len() == 40 {
-        return Ok(written.to_owned());
-    }
-    let is_prefix = is_hex && (4..40).contains(&digits.len());
-    if !is_last && !is_prefix {
-        return Err(unknown_checkpoint(written));
-    }
-    let begins = digits.to_ascii_lowercase();
-    let mut found = list_all(requests)?
-        .into_iter()
-        .filter(|one| {
-            if is_last {
-                one.purpose != Some(CheckpointPurpose::Undo)
-            } else {
-                let imported = one.imported.as_deref();
-                one.id.starts_with(&begins) || imported.is_some_and(|id| id.starts_with(&begins))
-            }
-        })
-        .map(|one| one.id);
-    match (found.next(), found.next()) {
-        (None, _) if is_last => Err(Error::new(ErrorKind::NotFound, NONE_YET)),
-        (None, _) => Err(unknown_checkpoint(written)),
-        (Some(_), Some(_)) if !is_last => Err(Error::invalid(format!(
-            "{written:?} matches several checkpoints; use more digits"
-        ))),
-        (Some(id), _) => Ok(id),
-    }
-}
-
-/// Returns the id of a step of the newest session.
-fn resolve_step(requests: &Requests, step: &str) -> Result<String, Error> {
-    let listed = list_all(requests)?;
-    let newest = listed.iter().find_map(|one| one.turn.as_ref());
-    let wanted = step.parse().ok().filter(|step| *step > 0);
-    let found = newest.zip(wanted).and_then(|(newest, wanted): (_, usize)| {
-        let steps = listed.iter().filter(|one| is_of_session(one, newest));
-        steps.rev().nth(wanted - 1)
-    });
-    found
-        .map(|one| one.id.clone())
-        .ok_or_else(|| unknown_checkpoint(&format!("#{step}")))
-}
-
 fn is_of_session(one: &Listed, session: &AgentTurn) -> bool {
     one.turn
         .as_ref()
@@ -293,8 +240,9 @@ fn with_paths<R>(
 /// `sightline checkpoint label`.
 fn label(requests: &Requests, written: &str, label: Option<String>) -> Result<i32, Error> {
     let labelled = requests.call::<LabelCheckpoint>(LabelCheckpointParams {
-        id: resolve_id(requests, written)?,
+        id: written.to_owned(),
         label,
+        root: requests.root()?,
     })?;
     print_as(requests.workspace, &labelled, listed_line)?;
     Ok(DONE)
@@ -311,6 +259,7 @@ fn list(
         task_id: task.clone(),
         limit,
         root: requests.root()?,
+        ..ListCheckpointsParams::default()
     };
     let listed = requests.call::<ListCheckpoints>(params)?;
     if ids {
@@ -409,11 +358,11 @@ fn diff(
     paths: &[String],
 ) -> Result<bool, Error> {
     let workspace = requests.workspace;
-    let from = resolve_id(requests, from)?;
-    let to = to.map(|to| resolve_id(requests, to)).transpose()?;
+    let root = requests.root()?;
     let params = |paths| DiffCheckpointsParams {
-        from: from.clone(),
-        to: to.clone(),
+        from: from.to_owned(),
+        to: to.map(str::to_owned),
+        root: root.clone(),
         paths,
         patch: patch_wanted,
         ..DiffCheckpointsParams::default()

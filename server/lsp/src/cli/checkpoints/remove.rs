@@ -11,12 +11,11 @@ use super::{
     arguments::{Delete, Length, Prune},
     confirm::{ConfirmArgs, Proceed, ask, require_terminal},
     format::{more_line, print, size},
-    list_all, listed_line, print_as, resolve_id,
+    list_all, listed_line, print_as,
 };
 use crate::{
     cli::{DONE, NEGATIVE, Workspace, print_to, requests::Requests},
     error::Error,
-    handlers::checkpoint::checkpoint_context::unknown_checkpoint,
     plural::plural,
 };
 
@@ -44,17 +43,9 @@ pub(super) fn prune(arguments: &Prune) -> Result<i32, Error> {
 /// `sightline checkpoint delete`.
 pub(super) fn delete(arguments: &Delete) -> Result<i32, Error> {
     let requests = Requests::new(&arguments.workspace, OFFLINE);
-    let listed = list_all(&requests)?;
-    let mut ids = Vec::new();
-    for written in &arguments.ids {
-        let id = resolve_id(&requests, written)?;
-        if !listed.iter().any(|one| one.id == id) {
-            return Err(unknown_checkpoint(written));
-        }
-        ids.push(id);
-    }
     let params = PruneCheckpointsParams {
-        ids,
+        ids: arguments.ids.clone(),
+        root: requests.root()?,
         ..PruneCheckpointsParams::default()
     };
     remove(&requests, &arguments.confirm, &params, arguments.length)

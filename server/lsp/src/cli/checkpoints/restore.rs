@@ -13,7 +13,7 @@ use super::{
     arguments::{Length, ModeArgument, Restore, Undo},
     confirm::{Proceed, ask, require_terminal},
     format::{CHANGED, DIM, REMOVED, format_forced, format_skipped, more_line, print},
-    print_as, resolve_id, with_paths,
+    print_as, with_paths,
 };
 use crate::{
     cli::{
@@ -73,11 +73,12 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
             let has_token = arguments.mode != ModeArgument::Task;
             token = token.or_else(|| has_token.then_some(plan.preview.token));
         }
-        let id = resolve_id(requests, &arguments.id)?;
+        let root = requests.root()?;
         let restored = with_paths(requests, &arguments.paths, |paths| {
             requests.call::<RestoreCheckpoint>(RestoreCheckpointParams {
-                id: id.clone(),
+                id: arguments.id.clone(),
                 paths,
+                root: root.clone(),
                 mode: arguments.mode.into(),
                 task_id: arguments.task.clone(),
                 token: token.clone(),
@@ -99,10 +100,7 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
     let requests = Requests::new(&arguments.workspace, arguments.attached);
     let see = || {
         let params = PreviewRestoreParams {
-            id: match &arguments.id {
-                Some(id) => resolve_id(&requests, id)?,
-                None => "last".to_owned(),
-            },
+            id: arguments.id.clone().unwrap_or_else(|| "last".to_owned()),
             undo: Some(true),
             root: requests.root()?,
             ..PreviewRestoreParams::default()
@@ -146,11 +144,12 @@ fn preview_request(
     id: &str,
     paths: &[String],
 ) -> Result<PreviewRestoreResult, Error> {
-    let id = resolve_id(requests, id)?;
+    let root = requests.root()?;
     with_paths(requests, paths, |paths| {
         requests.call::<PreviewRestore>(PreviewRestoreParams {
-            id: id.clone(),
+            id: id.to_owned(),
             paths,
+            root: root.clone(),
             undo: Some(false),
             ..PreviewRestoreParams::default()
         })

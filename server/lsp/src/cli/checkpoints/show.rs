@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 use sightline_protocol::{
-    checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult},
-    method::DiffCheckpoints,
+    checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams},
+    method::{DiffCheckpoints, ListCheckpoints},
 };
 use sightline_workspace::escape::one_line;
 
 use super::{
     format::{BOLD, DIM, counts, difference, relative_time},
-    list_all, print_as, resolve_id,
+    list_all, print_as,
 };
 use crate::{
     cli::{DONE, requests::Requests},
     error::Error,
-    handlers::checkpoint::checkpoint_context::unknown_checkpoint,
+    handlers::checkpoint::reference::unknown_checkpoint,
 };
 
 /// The output with `--json`.
@@ -26,15 +26,22 @@ struct Shown {
 }
 
 pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
-    let id = resolve_id(requests, written)?;
-    let mut listed = list_all(requests)?.into_iter();
-    let checkpoint = listed
-        .find(|one| one.id == id)
+    let named = requests.call::<ListCheckpoints>(ListCheckpointsParams {
+        id: Some(written.to_owned()),
+        root: requests.root()?,
+        ..ListCheckpointsParams::default()
+    })?;
+    let checkpoint = named
+        .checkpoints
+        .into_iter()
+        .next()
         .ok_or_else(|| unknown_checkpoint(written))?;
-    let changes = match listed.find(|one| one.root == checkpoint.root) {
+    let listed = list_all(requests)?;
+    let mut from_shown = listed.iter().skip_while(|one| one.id != checkpoint.id);
+    let changes = match from_shown.nth(1) {
         Some(before) => requests.call::<DiffCheckpoints>(DiffCheckpointsParams {
-            from: before.id,
-            to: Some(id),
+            from: before.id.clone(),
+            to: Some(checkpoint.id.clone()),
             ..DiffCheckpointsParams::default()
         })?,
         None => DiffCheckpointsResult::default(),

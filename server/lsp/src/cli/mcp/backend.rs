@@ -289,9 +289,10 @@ impl Backend {
     fn diff_checkpoints(&self, arguments: DiffArguments) -> Result<String, Error> {
         let DiffArguments { from, to, paths } = arguments;
         let params = DiffCheckpointsParams {
-            from: self.checkpoint_id(&from)?,
-            to: to.map(|to| self.checkpoint_id(&to)).transpose()?,
+            from,
+            to,
             paths: self.absolute_paths(paths),
+            root: self.root_uri(),
             patch: true,
             ..DiffCheckpointsParams::default()
         };
@@ -301,8 +302,9 @@ impl Backend {
 
     fn preview_restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
         let params = PreviewRestoreParams {
-            id: self.checkpoint_id(&arguments.id)?,
+            id: arguments.id,
             paths: self.absolute_paths(arguments.paths),
+            root: self.root_uri(),
             undo: Some(false),
             ..PreviewRestoreParams::default()
         };
@@ -312,8 +314,9 @@ impl Backend {
 
     fn restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
         let params = RestoreCheckpointParams {
-            id: self.checkpoint_id(&arguments.id)?,
+            id: arguments.id,
             paths: self.absolute_paths(arguments.paths),
+            root: self.root_uri(),
             token: arguments.token,
             ..RestoreCheckpointParams::default()
         };
@@ -322,12 +325,8 @@ impl Backend {
     }
 
     fn preview_undo(&self, arguments: UndoArguments) -> Result<String, Error> {
-        let id = match arguments.undo_id {
-            Some(id) => self.checkpoint_id(&id)?,
-            None => "last".to_owned(),
-        };
         let params = PreviewRestoreParams {
-            id,
+            id: arguments.undo_id.unwrap_or_else(|| "last".to_owned()),
             undo: Some(true),
             root: self.root_uri(),
             ..PreviewRestoreParams::default()
@@ -337,9 +336,9 @@ impl Backend {
     }
 
     fn undo(&self, arguments: UndoArguments) -> Result<String, Error> {
-        let undo_id = arguments.undo_id.map(|id| self.checkpoint_id(&id));
         let params = UndoRestoreParams {
-            undo_id: undo_id.transpose()?,
+            undo_id: arguments.undo_id,
+            root: self.root_uri(),
             token: arguments.token,
             ..UndoRestoreParams::default()
         };
@@ -427,36 +426,6 @@ impl Backend {
 
     fn absolute_paths(&self, paths: Option<Vec<String>>) -> Option<Vec<String>> {
         paths.map(|paths| paths.iter().map(|path| self.absolute(path)).collect())
-    }
-
-    /// Completes the beginning of an id.
-    fn checkpoint_id(&self, beginning: &str) -> Result<String, Error> {
-        if beginning.len() == 40 {
-            return Ok(beginning.to_owned());
-        }
-        let params = ListCheckpointsParams {
-            root: self.root_uri(),
-            ..ListCheckpointsParams::default()
-        };
-        let listed = self.request::<ListCheckpoints>(params)?.0.checkpoints;
-        if beginning == "last"
-            && let Some(newest) = listed.first()
-        {
-            return Ok(newest.id.clone());
-        }
-        let mut found = listed
-            .iter()
-            .filter(|checkpoint| beginning.len() >= 4 && checkpoint.id.starts_with(beginning));
-        match (found.next(), found.next()) {
-            (Some(checkpoint), None) => Ok(checkpoint.id.clone()),
-            (Some(_), Some(_)) => Err(Error::invalid(format!(
-                "several checkpoints begin with {beginning}"
-            ))),
-            (None, _) => Err(Error::new(
-                ErrorKind::NotFound,
-                format!("no checkpoint matches {beginning:?}; checkpoint_list shows all"),
-            )),
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
 
 use sightline_checkpoint::{
-    Checkpoint, Job, Oid, Progress as Stage,
+    Checkpoint, Filter, Job, Progress as Stage,
     group::{Found, OpenRoots},
 };
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
@@ -15,10 +15,13 @@ use sightline_workspace::{
     path::{Location, RelPath, Root, Roots, uri_to_path},
 };
 
-use super::recovery::{report_recovered, try_recover};
+use super::{
+    recovery::{report_recovered, try_recover},
+    reference::{Reference, unknown_checkpoint},
+};
 use crate::{
     connection::progress::Progress, error::Error, request_context::RequestContext,
-    services::checkpoint_registry::RootCheckpoints,
+    services::checkpoint_registry::RootCheckpoints, session::named_root,
 };
 
 /// What a checkpoint request needs besides its params.
@@ -121,10 +124,38 @@ impl<'a> CheckpointContext<'a> {
         }
     }
 
-    /// Finds a checkpoint by id in any root. Also accepts the id of a Cline commit, with
-    /// or without the `HEAD ` prefix of its tasks, for the checkpoint imported from it.
-    pub(super) fn find(&self, written: &str) -> Result<Found, Error> {
-        let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
+    /// Lists the checkpoints of a root or of all, newest first.
+    pub(super) fn list(
+        &self,
+        root: Option<&str>,
+        filter: &Filter,
+    ) -> Result<Vec<(usize, Arc<Checkpoint>)>, Error> {
+        let mut listed = Vec::new();
+        for root in selected_roots(self.roots(), root)? {
+            let (known, checkpoints) = self.root_checkpoints(root)?;
+            for stored in checkpoints.store.list(filter)? {
+                let registry = &self.request.services.checkpoints;
+                registry.remember(stored.id, known);
+                listed.push((root, stored));
+            }
+        }
+        listed.sort_by_key(|(_, stored)| {
+            std::cmp::Reverse((stored.metadata.created, stored.metadata.sequence))
+        });
+        Ok(listed)
+    }
+
+    /// Finds a checkpoint. An id is searched in all roots, and may also be that of a Cline
+    /// commit, for the checkpoint imported from it. Other references are those of a root or,
+    /// without one, of all.
+    pub(super) fn find(&self, written: &str, root: Option<&str>) -> Result<Found, Error> {
+        let reference = Reference::parse(written)?;
+        let id = if let Reference::Id(id) = reference {
+            id
+        } else {
+            let listed = self.list(root, &Filter::default())?;
+            reference.select(written, listed.iter().map(|(_, stored)| &**stored))?
+        };
         let by_id = |checkpoints: &RootCheckpoints| match checkpoints.store.get(id) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             found => Ok(Some(found?)),
@@ -310,10 +341,12 @@ impl<'a> CheckpointContext<'a> {
 
 pub(crate) use sightline_checkpoint::group::NO_RESTORE;
 
-/// Error of an id that no checkpoint has.
-pub(crate) fn unknown_checkpoint(written: &str) -> Error {
-    let why = format!("no checkpoint matches {written:?}; list the checkpoints to see their ids");
-    Error::new(ErrorKind::NotFound, why)
+/// Returns the named root, or all.
+pub(super) fn selected_roots(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
+    match name {
+        Some(name) => Ok(vec![named_root(roots, name)?]),
+        None => Ok((0..roots.as_slice().len()).collect()),
+    }
 }
 
 /// Error of a path that is neither in the checkpoint nor in the workspace.

@@ -1,8 +1,8 @@
 //! `sightline/checkpointStats`.
 
 use super::{
-    checkpoint_context::CheckpointContext,
-    shared::{selected_roots, to_i64},
+    checkpoint_context::{CheckpointContext, selected_roots},
+    shared::to_i64,
 };
 use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{CheckpointStatsParams, CheckpointStatsResult};

@@ -1,9 +1,9 @@
 //! `sightline/createCheckpoint`.
 
 use super::{
-    checkpoint_context::CheckpointContext,
+    checkpoint_context::{CheckpointContext, selected_roots},
     maintenance,
-    shared::{check_label, conversation_mark, members, notify_created, selected_roots, to_wire},
+    shared::{check_label, conversation_mark, members, notify_created, to_wire},
 };
 use crate::{
     error::Error,

@@ -47,14 +47,14 @@ fn differences(
     params: &DiffCheckpointsParams,
     contents: bool,
 ) -> Result<(usize, Vec<FileDiff>), Error> {
-    let from = cx.find(&params.from)?;
+    let from = cx.find(&params.from, params.root.as_deref())?;
     let (root, store) = (from.root, from.store.clone());
     let side = Side::Checkpoint(from.checkpoint.id);
     let mut compared = vec![from];
     let to = match &params.to {
         None => Side::WorkTree,
         Some(id) => {
-            let to = cx.find(id)?;
+            let to = cx.find(id, params.root.as_deref())?;
             if to.root != root {
                 return Err(Error::invalid(format!(
                     "{} and {id} belong to different workspace folders",

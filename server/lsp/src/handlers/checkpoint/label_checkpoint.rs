@@ -22,7 +22,7 @@ pub(crate) fn run(
         root,
         store,
         checkpoint,
-    } = cx.find(&params.id)?;
+    } = cx.find(&params.id, params.root.as_deref())?;
     let label = params.label.filter(|label| !label.trim().is_empty());
     let labelled = store
         .set_label(checkpoint.id, label, &context.cancel)

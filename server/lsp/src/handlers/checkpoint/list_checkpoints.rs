@@ -2,7 +2,7 @@
 
 use super::{
     checkpoint_context::CheckpointContext,
-    shared::{groups, selected_roots, to_wire},
+    shared::{groups, to_wire},
 };
 use crate::{error::Error, request_context::RequestContext};
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Filter};
@@ -19,17 +19,14 @@ pub(crate) fn run(
     let cx = CheckpointContext::begin(context, None, "Listing checkpoints")?;
     let limit = params.limit.map(|limit| limit as usize);
     let filter = Filter { task, limit };
-    let mut listed = Vec::new();
-    for root in selected_roots(cx.roots(), params.root.as_deref())? {
-        let (known, checkpoints) = cx.root_checkpoints(root)?;
-        for stored in checkpoints.store.list(&filter)? {
-            context.services.checkpoints.remember(stored.id, known);
-            listed.push((root, stored));
+    let root = params.root.as_deref();
+    let mut listed = match &params.id {
+        Some(id) => {
+            let found = cx.find(id, root)?;
+            vec![(found.root, found.checkpoint)]
         }
-    }
-    listed.sort_by_key(|(_, stored)| {
-        std::cmp::Reverse((stored.metadata.created, stored.metadata.sequence))
-    });
+        None => cx.list(root, &filter)?,
+    };
     listed.truncate(limit.unwrap_or(usize::MAX));
     let is_grouped = |(_, stored): &(usize, Arc<StoredCheckpoint>)| stored.metadata.group.is_some();
     let groups = if listed.iter().any(is_grouped) {

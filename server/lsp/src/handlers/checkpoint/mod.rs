@@ -10,6 +10,7 @@ pub mod list_checkpoints;
 mod maintenance;
 pub mod prune_checkpoints;
 pub(crate) mod recovery;
+pub(crate) mod reference;
 pub mod restore;
 mod shared;
 pub mod transfer;

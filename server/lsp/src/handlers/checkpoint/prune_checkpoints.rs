@@ -1,8 +1,9 @@
 //! `sightline/pruneCheckpoints`, and the removal of a deleted task's checkpoints.
 
 use super::{
-    checkpoint_context::CheckpointContext, maintenance, recovery::try_recover,
-    shared::selected_roots,
+    checkpoint_context::{CheckpointContext, selected_roots},
+    maintenance,
+    recovery::try_recover,
 };
 use crate::{
     error::Error,
@@ -32,8 +33,8 @@ pub(crate) fn run(
         without: params
             .ids
             .iter()
-            .map(|id| id.parse::<Oid>())
-            .collect::<Result<_, _>>()?,
+            .map(|id| Ok(cx.find(id, params.root.as_deref())?.checkpoint.id))
+            .collect::<Result<_, Error>>()?,
         labelled: params.labelled,
         ..Keep::default()
     };

@@ -2,7 +2,7 @@
 //! the position in its conversation.
 
 use super::checkpoint_context::CheckpointContext;
-use crate::{error::Error, plural::plural, request_context::RequestContext, session::named_root};
+use crate::{error::Error, plural::plural, request_context::RequestContext};
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Skipped};
 use sightline_protocol::{
     checkpoint::{
@@ -13,14 +13,6 @@ use sightline_protocol::{
 };
 use sightline_workspace::{access::AccessView, limits, path::Roots, storage::TaskId};
 use std::{collections::BTreeMap, sync::Arc};
-
-/// Returns the named root, or all.
-pub(super) fn selected_roots(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
-    match name {
-        Some(name) => Ok(vec![named_root(roots, name)?]),
-        None => Ok((0..roots.as_slice().len()).collect()),
-    }
-}
 
 /// Fails if a label is too long.
 pub(super) fn check_label(label: Option<&str>) -> Result<(), Error> {

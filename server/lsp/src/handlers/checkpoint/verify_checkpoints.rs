@@ -1,6 +1,6 @@
 //! `sightline/verifyCheckpoints`.
 
-use super::{checkpoint_context::CheckpointContext, shared::selected_roots};
+use super::checkpoint_context::{CheckpointContext, selected_roots};
 use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{VerifyCheckpointsParams, VerifyCheckpointsResult};
 

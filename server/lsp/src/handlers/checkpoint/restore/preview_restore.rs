@@ -6,6 +6,7 @@ use super::{
     undo_restore::UndoPlan,
 };
 use crate::{error::Error, request_context::RequestContext};
+use sightline_checkpoint::group::Found;
 use sightline_protocol::checkpoint::{PreviewRestoreParams, PreviewRestoreResult, RestoreChange};
 
 /// `sightline/previewRestore`.
@@ -16,18 +17,20 @@ pub(crate) fn run(
     let cx = CheckpointContext::begin(context, params.work_done_token, "Comparing")?;
     let mut result = PreviewRestoreResult::default();
     let paths = params.paths.as_deref();
-    let is_undo = match params.undo {
-        Some(is_undo) => is_undo,
-        None => paths.is_none() && cx.find(&params.id)?.is_undo_of_files(),
+    let root = params.root.as_deref();
+    let named = match params.undo {
+        Some(true) => None,
+        _ => Some(cx.find(&params.id, root)?),
     };
-    let restores = if is_undo {
-        let id = Some(params.id.as_str()).filter(|id| *id != "last");
-        let undone = UndoPlan::find(&cx, id, params.root.as_deref(), paths)?;
+    let is_undo =
+        |found: &Found| params.undo.is_none() && paths.is_none() && found.is_undo_of_files();
+    let restores = if let Some(named) = named.filter(|named| !is_undo(named)) {
+        Some(Restores::named(&cx, named, paths, params.all_roots)?)
+    } else {
+        let undone = UndoPlan::find(&cx, Some(&params.id), root, paths)?;
         result.undo_id = Some(undone.named.to_string());
         result.task_id = undone.rewound.map(|(task, _)| task);
         undone.files
-    } else {
-        Some(Restores::named(&cx, &params.id, paths, params.all_roots)?)
     };
     let Some(restores) = restores else {
         return Ok(result);

@@ -22,7 +22,12 @@ pub(crate) fn run(
 ) -> Result<Response<RestoreCheckpointResult>, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Restoring")?;
     let paths = params.paths.as_deref();
-    let restores = Restores::named(&cx, &params.id, paths, params.all_roots)?;
+    let restores = Restores::named(
+        &cx,
+        cx.find(&params.id, params.root.as_deref())?,
+        paths,
+        params.all_roots,
+    )?;
     let Some(first) = restores.group.parts.first() else {
         return Err(Error::invalid("nothing to restore"));
     };

@@ -33,11 +33,10 @@ impl<'a> Restores<'a> {
     /// Returns the restore of the named checkpoint and, with `all_roots`, of the others of its group.
     pub(super) fn named(
         cx: &'a CheckpointContext<'_>,
-        id: &str,
+        named: Found,
         paths: Option<&[String]>,
         all_roots: bool,
     ) -> Result<Self, Error> {
-        let named = cx.find(id)?;
         let found = if all_roots {
             cx.open_roots()?.group_of(named)?
         } else {

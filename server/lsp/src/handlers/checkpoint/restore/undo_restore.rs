@@ -1,7 +1,7 @@
 //! `sightline/undoRestore`.
 
 use super::{
-    super::{checkpoint_context::CheckpointContext, shared::selected_roots},
+    super::checkpoint_context::{CheckpointContext, selected_roots},
     conversation::{messages, options, undo_rewind},
     restore_roots::{Restores, undo_point, with_summary},
 };
@@ -20,7 +20,12 @@ pub(crate) fn run(
 ) -> Result<Response<RestoreCheckpointResult>, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Undoing a restore")?;
     let paths = params.paths.as_deref();
-    let plan = UndoPlan::find(&cx, params.undo_id.as_deref(), None, paths)?;
+    let plan = UndoPlan::find(
+        &cx,
+        params.undo_id.as_deref(),
+        params.root.as_deref(),
+        paths,
+    )?;
     let options = options(context, params.token, params.force, plan.task.as_ref());
     let prepared = match &plan.files {
         Some(files) => files.prepare(&cx, &options)?,
@@ -70,7 +75,7 @@ pub(super) struct UndoPlan<'a> {
 }
 
 impl<'a> UndoPlan<'a> {
-    /// Finds an undo point, by default the latest of a root or of all. With `paths`, the
+    /// Finds an undo point, by default or with `last` the latest of a root or of all. With `paths`, the
     /// conversation is left as it is.
     pub(super) fn find(
         cx: &'a CheckpointContext<'_>,
@@ -78,8 +83,8 @@ impl<'a> UndoPlan<'a> {
         root: Option<&str>,
         paths: Option<&[String]>,
     ) -> Result<Self, Error> {
-        let named = match id {
-            Some(id) => cx.find(id)?,
+        let named = match id.filter(|id| *id != "last") {
+            Some(id) => cx.find(id, root)?,
             None => {
                 let roots = selected_roots(cx.roots(), root)?;
                 cx.open_roots()?.last_undo(&roots)?
