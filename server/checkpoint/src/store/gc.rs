@@ -264,8 +264,7 @@ fn combine(
         }
     }
     let size: u64 = packs.iter().map(Pack::len).sum();
-    let paths = packs.iter().map(|pack| pack.path().to_path_buf());
-    let paths = paths.collect();
+    let paths = packs.iter().map(|pack| pack.path().to_owned()).collect();
     // Windows does not remove open files.
     drop(packs);
     replace_packs(
