@@ -251,3 +251,85 @@ fn hooks_refuse_secrets_inside_and_outside_the_workspace() {
         assert!(!answer.contains("deny"), "{answer}");
     }
 }
+
+/// Some names say little. Every door decides by the content of the version that it would show.
+#[test]
+fn every_door_decides_by_content() {
+    const PLAIN: &str = "save-exact=true\n";
+    const TOKEN: &str = "//host/:_authToken=TOKEN-1\n";
+    let workspace = Workspace::new(&[(".npmrc", PLAIN), ("a.txt", "1\n")]);
+    let mut server = Server::start(&workspace);
+    let uri = workspace.uri(".npmrc");
+    // The disk, the editor, and whether a door shows the file.
+    let versions = [
+        (PLAIN, None, true, true),
+        (TOKEN, None, false, false),
+        (PLAIN, Some(TOKEN), true, false),
+        (TOKEN, Some(PLAIN), false, true),
+    ];
+    for (disk, editor, on_disk, in_editor) in versions {
+        let case = format!("{disk:?} {editor:?}");
+        workspace.write(".npmrc", disk);
+        if let Some(text) = editor {
+            server.open(&uri, disk);
+            let change = json!({
+                "textDocument": { "uri": uri, "version": 2 },
+                "contentChanges": [{ "text": text }],
+            });
+            server.send_notification("textDocument/didChange", change);
+        }
+        let access = |is_allowed| if is_allowed { "allowed" } else { "denied" };
+        assert_eq!(
+            verdict(&mut server, ".npmrc")["access"],
+            access(on_disk),
+            "{case}"
+        );
+        let command = json!({ "command": "cat .npmrc" });
+        let result = server.call("sightline/checkAccess", command);
+        assert_eq!(result["command"]["allowed"], on_disk, "{case}");
+        let list = server.call("sightline/listFiles", json!({}));
+        let text = list["text"].as_str().unwrap();
+        assert_eq!(text.contains(".npmrc"), on_disk, "{case}: {text}");
+        let path = json!({ "path": ".npmrc" });
+        let params = json!({ "taskId": "t", "path": ".npmrc", "operation": "read_tool" });
+        if in_editor {
+            let read = server.call("sightline/readFile", path);
+            assert_eq!(read["text"], editor.unwrap_or(disk), "{case}");
+            server.call("sightline/trackFile", params);
+        } else {
+            for (method, params) in [("readFile", path), ("trackFile", params)] {
+                let error = server.refused(&format!("sightline/{method}"), params);
+                assert_eq!(error["data"]["kind"], "accessDenied", "{case}");
+                assert!(!error.to_string().contains("TOKEN"), "{error}");
+            }
+        }
+        if editor.is_some() {
+            let block = server.call("sightline/environmentDetails", json!({}));
+            let text = block["text"].as_str().unwrap();
+            let tabs = text.split("# Current Time").next().unwrap();
+            assert_eq!(tabs.contains(".npmrc"), in_editor, "{case}: {text}");
+            let closed = json!({ "textDocument": { "uri": uri } });
+            server.send_notification("textDocument/didClose", closed);
+        }
+        let (code, text, _) = run(&workspace, &["access", ".npmrc"]);
+        let expected = if on_disk {
+            (0, "allowed\t.npmrc\n")
+        } else {
+            (
+                1,
+                "denied\t.npmrc\tit contains a credential\tbuilt-in secrets:66: .npmrc\n",
+            )
+        };
+        assert_eq!((code, text.as_str()), expected, "{case}");
+        let input = json!({
+            "session_id": "s",
+            "cwd": workspace.root(),
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Read",
+            "tool_input": { "file_path": workspace.path(".npmrc") },
+        });
+        let answer = hook_with(&workspace, "PreToolUse", "claude", &input.to_string(), &[]);
+        assert_eq!(answer.contains("deny"), !on_disk, "{case}: {answer}");
+    }
+    assert_eq!(server.end(), 0);
+}

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use ropey::Rope;
 use sightline_protocol::settings::Secrets;
 
 use super::{
-    AccessView, Denial, RuleScope, Verdict,
+    AccessView, Content, Denial, RuleScope, Verdict,
     rules::{Rules, ScopeKind},
-    through_link,
+    strictest, through_link,
 };
 use crate::{
     error::Error,
@@ -59,16 +60,15 @@ impl Origin {
 }
 
 impl AccessView {
-    /// Checks the names by which a file was opened. [`Self::check`] checks its current path.
-    pub fn check_origin(&self, origin: &Origin) -> Verdict {
+    /// Checks the names by which a document with this text was opened. [`Self::check_kind`] checks its current path.
+    pub fn check_origin(&self, origin: &Origin, text: &Rope) -> Verdict {
         if origin.is_unknown {
-            return Verdict::Denied(Denial {
-                reason: "cannot determine which file it was when it was opened".to_owned(),
-                rule: None,
-            });
+            let reason = "cannot determine which file it was when it was opened";
+            return Verdict::Denied(Denial::new(reason.to_owned()));
         }
-        let mut names = origin.names.iter();
-        if let Some(denial) = names.find_map(|name| self.denial_of(name, || false)) {
+        let names = origin.names.iter();
+        let denial = strictest(names.filter_map(|name| self.denial_of(name, || false)));
+        if let Some(denial) = denial.and_then(|denial| denial.of_text(text)) {
             return Verdict::Denied(through_link(denial));
         }
         match origin.names.last() {
@@ -79,16 +79,19 @@ impl AccessView {
         }
     }
 
-    /// Requires that [`Self::check_origin`] allows reading. Errors name `location`.
+    /// Requires that a document with this text may be read: its current path, and the names by which it was opened.
     ///
     /// # Errors
     /// As [`Self::require`].
-    pub fn require_origin(
+    pub fn require_document(
         &self,
-        origin: &Origin,
         location: &Location,
+        origin: &Origin,
+        text: &Rope,
         outside_allowed: bool,
     ) -> Result<(), Error> {
-        self.require_verdict(self.check_origin(origin), location, outside_allowed)
+        self.require_content(location, Content::Text(text), outside_allowed)?;
+        let verdict = self.check_origin(origin, text);
+        self.require_verdict(verdict, location, outside_allowed)
     }
 }

@@ -60,13 +60,15 @@ pub(crate) enum Origin {
     Lifting,
     /// A built-in rule for secrets. Only [`Self::Lifting`] lines lift it.
     Secret,
+    /// Like [`Self::Secret`], for files only and only if their content is secret.
+    SecretContent,
     /// A built-in rule that no line lifts.
     Fixed,
 }
 
 impl Origin {
     fn is_built_in(self) -> bool {
-        matches!(self, Self::Secret | Self::Fixed)
+        matches!(self, Self::Secret | Self::SecretContent | Self::Fixed)
     }
 
     /// Returns whether the line decides in the rules of the user, and in those for secrets.
@@ -74,7 +76,7 @@ impl Origin {
         match self {
             Self::User | Self::Fixed => [true, false],
             Self::Lifting => [true, true],
-            Self::Secret => [false, true],
+            Self::Secret | Self::SecretContent => [false, true],
         }
     }
 }
@@ -97,6 +99,11 @@ impl Rule {
     /// Returns whether this line of the user lifts built-in rules.
     pub(crate) fn is_lifting(&self) -> bool {
         self.origin == Origin::Lifting
+    }
+
+    /// Returns whether this rule denies a file only if its content is secret.
+    pub(crate) fn is_by_content(&self) -> bool {
+        self.origin == Origin::SecretContent
     }
 }
 
@@ -169,7 +176,7 @@ impl PatternSet {
             match parse(line, Case::Folded) {
                 Ok((rule, glob)) => {
                     set.built_in += usize::from(origin.is_built_in());
-                    set.has_secrets |= origin == Origin::Secret;
+                    set.has_secrets |= origin.tracks()[1] && origin.is_built_in();
                     set.rules.push(rule);
                     globs.push(glob);
                 }
@@ -291,19 +298,32 @@ impl PatternSet {
 
     /// Returns the rule that ignores a file of which `path` may be a copy, unless a rule decides about the copy.
     fn ignoring_original(&self, path: &[u8], deciding: Option<usize>) -> Option<usize> {
-        let is_decided = deciding
-            .is_some_and(|rule| !self.rules[rule].is_negated || self.rules[rule].is_literal);
+        let is_decided = deciding.is_some_and(|rule| {
+            let rule = &self.rules[rule];
+            !rule.is_by_content() && (!rule.is_negated || rule.is_literal)
+        });
         if !self.covers_copies || is_decided {
             return None;
         }
         let name_start = memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1);
         let (parent, name) = path.split_at(name_start);
-        let mut originals = copies::originals(name).into_iter();
-        originals.find_map(|original| {
+        let originals = copies::originals(name).into_iter();
+        let mut by_content = None;
+        for original in originals {
             let [rule, _] = self.last_matches(&[parent, &original].concat());
             // A copy of a rule file decides nothing. Line 0 is the rule that denies rule files.
-            rule.filter(|rule| !self.rules[*rule].is_negated && self.rules[*rule].line != 0)
-        })
+            let rule =
+                rule.filter(|rule| !self.rules[*rule].is_negated && self.rules[*rule].line != 0);
+            match rule {
+                Some(rule) if self.rules[rule].is_by_content() => {
+                    by_content = by_content.or(Some(rule));
+                }
+                Some(rule) => return Some(rule),
+                None => {}
+            }
+        }
+        // The rule for the name of the copy decides as well.
+        by_content.filter(|_| deciding.is_none_or(|rule| self.rules[rule].is_negated))
     }
 
     fn matched(&self, rule: Option<usize>) -> Match<&Rule> {
@@ -380,7 +400,9 @@ impl PatternSet {
                 } = self.rules[rule];
                 for ([as_file, as_dir], is_in) in found.iter_mut().zip(origin.tracks()) {
                     if is_in && as_file.is_none() {
-                        *as_dir = as_dir.or(Some(rule));
+                        if origin != Origin::SecretContent {
+                            *as_dir = as_dir.or(Some(rule));
+                        }
                         // What matches a file matches a directory too.
                         *as_file = (!is_dir_only).then_some(rule);
                     }

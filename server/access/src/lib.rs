@@ -8,7 +8,7 @@
 //! bind mounts inside a root have independent names and are not resolved.
 //!
 //! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `rule_scope` (the
-//! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules), `copies` (names of copies), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
+//! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules, and secret contents), `copies` (names of copies), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
 //! `document_origin` (documents opened in an editor), `lint` (diagnostics for rule files), `command` (shell commands,
 //! advice only).
 
@@ -34,6 +34,7 @@ mod view;
 mod git_parity_tests;
 
 use std::{
+    iter,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -47,6 +48,7 @@ pub use self::{
     open::{OpenedFile, OpenedFolder, PathKind},
     rule_file::{PROJECT_FILE, read_project_file, read_small_file},
     rules::{ClockReading, REMOVAL_DELAY, RULE_FILE},
+    secrets::content::Content,
     view::{AccessView, EntryRules, RuleBase},
 };
 use self::{
@@ -64,6 +66,19 @@ pub struct Denial {
     pub reason: String,
     /// The deciding rule, if there is one.
     pub rule: Option<AccessRule>,
+    /// Whether the rule denies only secret content. Where the content is not known, it counts as secret.
+    pub by_content: bool,
+}
+
+impl Denial {
+    /// A denial that no single rule decides.
+    pub(crate) fn new(reason: String) -> Self {
+        Self {
+            reason,
+            rule: None,
+            by_content: false,
+        }
+    }
 }
 
 /// The result of an access check.
@@ -257,6 +272,23 @@ impl Access {
         });
         below.map(|(index, _)| index).collect()
     }
+}
+
+/// Returns the first denial that does not depend on the content, else the first one.
+fn strictest(denials: impl IntoIterator<Item = Denial>) -> Option<Denial> {
+    let mut by_content = None;
+    for denial in denials {
+        if !denial.by_content {
+            return Some(denial);
+        }
+        by_content = by_content.or(Some(denial));
+    }
+    by_content
+}
+
+/// Returns `denial`, or a stricter one that `other` returns.
+fn or_stricter(denial: Option<Denial>, other: impl FnOnce() -> Option<Denial>) -> Option<Denial> {
+    strictest(denial.into_iter().chain(iter::once_with(other).flatten()))
 }
 
 fn folder_above(path: &AbsPath) -> Option<AbsPath> {

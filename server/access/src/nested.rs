@@ -22,6 +22,7 @@ use super::{
     open::is_link,
     rule_file::{RULE_FILE, read_small_file},
     rules::{RuleFiles, Rules, ScopeKind},
+    strictest,
 };
 use crate::{
     fs::dir::is_absent,
@@ -159,10 +160,11 @@ impl NestedRules {
             return None;
         }
         let path = tree.absolute(path)?;
-        chain.rules.iter().find_map(|scope| {
+        let denials = chain.rules.iter().filter_map(|scope| {
             let rel = path.relative_to(&scope.base)?;
             scope.rules.denial(&rel, &is_dir)
-        })
+        });
+        strictest(denials)
     }
 
     /// Returns the lines of the rule files that begin in a directory below a root, or why they cannot be used.

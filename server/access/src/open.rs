@@ -6,12 +6,14 @@
 
 use std::{
     fs::{File, Metadata, OpenOptions},
-    io,
+    io::{self, Cursor, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::{AccessView, Verdict, symlinks::ResolvedPath};
+use super::{
+    AccessView, Content, Denial, Verdict, secrets::content::MAX_BYTES, symlinks::ResolvedPath,
+};
 use crate::{
     error::Error,
     fs::dir::{Access, Dir, FileType, is_absent},
@@ -24,20 +26,26 @@ const ATTEMPTS: usize = 64;
 /// An open file that may be read.
 #[derive(Debug)]
 pub struct OpenedFile {
-    file: File,
+    source: Source,
     metadata: Metadata,
     real: PathBuf,
 }
 
-impl OpenedFile {
-    /// Returns the file, open for reading at its start.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
+/// Where the bytes of an opened file come from.
+#[derive(Debug)]
+enum Source {
+    File(File),
+    /// The content that was checked. The file may change.
+    Checked(Cursor<Vec<u8>>),
+}
 
-    /// Returns the owned file.
-    pub fn into_file(self) -> File {
-        self.file
+impl OpenedFile {
+    /// Returns the file, unless its content decided that it may be read.
+    pub(super) fn into_file(self) -> Option<File> {
+        match self.source {
+            Source::File(file) => Some(file),
+            Source::Checked(_) => None,
+        }
     }
 
     /// Returns the metadata of the open file.
@@ -48,6 +56,39 @@ impl OpenedFile {
     /// Returns the path of the file without symlinks.
     pub fn real(&self) -> &Path {
         &self.real
+    }
+
+    /// Reads the content and checks it. Later reads return the content that was checked.
+    fn with_content(mut self, denial: Denial) -> Result<Self, Denial> {
+        let mut content = Vec::new();
+        let read = self
+            .by_ref()
+            .take(MAX_BYTES as u64 + 1)
+            .read_to_end(&mut content);
+        let denial = match read {
+            Ok(_) => denial.of_content(&content),
+            Err(error) => Some(denial.unreadable(&error)),
+        };
+        let source = Source::Checked(Cursor::new(content));
+        denial.map_or(Ok(Self { source, ..self }), Err)
+    }
+}
+
+impl Read for OpenedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.source {
+            Source::File(file) => file.read(buffer),
+            Source::Checked(content) => content.read(buffer),
+        }
+    }
+}
+
+impl Seek for OpenedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.source {
+            Source::File(file) => file.seek(to),
+            Source::Checked(content) => content.seek(to),
+        }
     }
 }
 
@@ -60,6 +101,60 @@ pub enum PathKind {
     Folder,
     /// A file, or anything else that is not a directory.
     File,
+}
+
+/// What a path resolves to that may be read, unless its content is secret.
+#[derive(Debug)]
+pub(super) struct CheckedPath {
+    pub(super) place: ResolvedPath,
+    /// Whether it leads into a root.
+    pub(super) is_inside: bool,
+    /// The denial if the content is secret.
+    pub(super) by_content: Option<Denial>,
+}
+
+impl CheckedPath {
+    /// Returns the verdict for a version of the file.
+    pub(super) fn verdict(self, content: Content<'_>) -> Verdict {
+        let outcome = match content {
+            Content::OnDisk => self
+                .by_content_on_disk()
+                .and_then(|denial| self.open_checked(denial).err()),
+            Content::Text(text) => self
+                .by_content
+                .clone()
+                .and_then(|denial| denial.of_text(text)),
+        };
+        match outcome {
+            Some(denial) => Verdict::Denied(denial),
+            None if self.is_inside => Verdict::Allowed,
+            None => Verdict::Outside,
+        }
+    }
+
+    /// Returns the denial if the content on the disk is secret. A file that does not exist has none.
+    fn by_content_on_disk(&self) -> Option<Denial> {
+        let is_missing = self.place.kind.is_none() && !self.place.has_links();
+        self.by_content.clone().filter(|_| !is_missing)
+    }
+
+    /// Opens a regular file. Returns `None` if it is no longer the file that was checked.
+    fn open(&self) -> io::Result<Option<OpenedFile>> {
+        match (self.place.kind, &self.place.dir, &self.place.name) {
+            (Some(FileType::File), Some(dir), Some(name)) => open_in(dir, name, &self.place),
+            (Some(_), ..) => Err(io::Error::other("it is not a regular file")),
+            (None, ..) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// [`Self::open`] if the content decides.
+    fn open_checked(&self, denial: Denial) -> Result<OpenedFile, Denial> {
+        let replaced = || io::Error::other("it is being replaced");
+        match self.open().and_then(|opened| opened.ok_or_else(replaced)) {
+            Ok(opened) => opened.with_content(denial),
+            Err(error) => Err(denial.unreadable(&error)),
+        }
+    }
 }
 
 /// An open directory that may be listed.
@@ -97,16 +192,19 @@ impl AccessView {
         outside_allowed: bool,
     ) -> Result<OpenedFile, Error> {
         for _ in 0..ATTEMPTS {
-            let place = self.require_resolved(location, outside_allowed)?;
-            let opened = match (place.kind, &place.dir, &place.name) {
-                (Some(FileType::File), Some(dir), Some(name)) => open_in(dir, name, &place),
-                (Some(FileType::Directory), ..) => {
+            let checked = self.require_resolved(location, outside_allowed)?;
+            if let Some(denial) = checked.by_content_on_disk() {
+                let opened = checked.open_checked(denial);
+                return opened.map_err(|denial| self.denied(location, denial));
+            }
+            match checked.place.kind {
+                Some(FileType::File) | None => {}
+                Some(FileType::Directory) => {
                     return Err(self.not_a_file(location, "a directory"));
                 }
-                (Some(_), ..) => return Err(self.not_a_file(location, "not a regular file")),
-                (None, ..) => Err(io::ErrorKind::NotFound.into()),
-            };
-            match opened {
+                Some(_) => return Err(self.not_a_file(location, "not a regular file")),
+            }
+            match checked.open() {
                 Ok(Some(opened)) => return Ok(opened),
                 // It was replaced after the check.
                 Ok(None) => {}
@@ -134,7 +232,7 @@ impl AccessView {
         outside_allowed: bool,
     ) -> Result<Option<OpenedFolder>, Error> {
         for _ in 0..ATTEMPTS {
-            let place = self.require_resolved(location, outside_allowed)?;
+            let place = self.require_resolved(location, outside_allowed)?.place;
             let dir = match (place.kind, place.dir, &place.name) {
                 (Some(FileType::Directory), Some(dir), None) => dir,
                 (Some(FileType::Directory), Some(dir), Some(name)) => match dir.traverse(name) {
@@ -154,15 +252,19 @@ impl AccessView {
         Err(self.replaced(location))
     }
 
-    /// Checks a location and returns the kind of what exists there, unless it is denied.
-    pub fn check_kind(&self, location: &Location) -> (Verdict, PathKind) {
-        let (verdict, place) = self.check_resolved(location);
-        let there = match place.and_then(|place| place.kind) {
-            None => PathKind::Missing,
-            Some(FileType::Directory) => PathKind::Folder,
-            Some(_) => PathKind::File,
-        };
-        (verdict, there)
+    /// Checks a version of a location, and returns the kind of what exists there unless its name is denied.
+    pub fn check_kind(&self, location: &Location, content: Content<'_>) -> (Verdict, PathKind) {
+        match self.check_resolved(location) {
+            Ok(checked) => {
+                let kind = match checked.place.kind {
+                    None => PathKind::Missing,
+                    Some(FileType::Directory) => PathKind::Folder,
+                    Some(_) => PathKind::File,
+                };
+                (checked.verdict(content), kind)
+            }
+            Err(denial) => (Verdict::Denied(denial), PathKind::Missing),
+        }
     }
 
     /// Resolves a location that may be read.
@@ -170,10 +272,12 @@ impl AccessView {
         &self,
         location: &Location,
         outside_allowed: bool,
-    ) -> Result<ResolvedPath, Error> {
-        let (verdict, place) = self.check_resolved(location);
-        self.require_verdict(verdict, location, outside_allowed)?;
-        place.ok_or_else(|| self.replaced(location))
+    ) -> Result<CheckedPath, Error> {
+        match self.check_resolved(location) {
+            Ok(checked) if checked.is_inside || outside_allowed => Ok(checked),
+            Ok(_) => Err(Error::Outside(self.roots().result_path(location).0)),
+            Err(denial) => Err(self.denied(location, denial)),
+        }
     }
 
     fn not_a_file(&self, location: &Location, kind: &str) -> Error {
@@ -201,29 +305,40 @@ impl AccessView {
         self.require_verdict(self.check(location), location, outside_allowed)
     }
 
+    /// [`Self::require`] for a version of the file.
+    ///
+    /// # Errors
+    /// As [`Self::require`].
+    pub fn require_content(
+        &self,
+        location: &Location,
+        content: Content<'_>,
+        outside_allowed: bool,
+    ) -> Result<(), Error> {
+        let (verdict, _) = self.check_kind(location, content);
+        self.require_verdict(verdict, location, outside_allowed)
+    }
+
     pub(super) fn require_verdict(
         &self,
         verdict: Verdict,
         location: &Location,
         outside_allowed: bool,
     ) -> Result<(), Error> {
-        let is_allowed = match verdict {
-            Verdict::Allowed => true,
-            Verdict::Outside => outside_allowed,
-            Verdict::Denied(_) => false,
-        };
-        if is_allowed {
-            return Ok(());
-        }
-        let path = self.roots().result_path(location).0;
         match verdict {
-            Verdict::Allowed => Ok(()),
-            Verdict::Outside => Err(Error::Outside(path)),
-            Verdict::Denied(denial) => Err(Error::AccessDenied {
-                path,
-                reason: denial.reason,
-                rule: denial.rule,
-            }),
+            Verdict::Denied(denial) => Err(self.denied(location, denial)),
+            Verdict::Outside if !outside_allowed => {
+                Err(Error::Outside(self.roots().result_path(location).0))
+            }
+            Verdict::Outside | Verdict::Allowed => Ok(()),
+        }
+    }
+
+    fn denied(&self, location: &Location, denial: Denial) -> Error {
+        Error::AccessDenied {
+            path: self.roots().result_path(location).0,
+            reason: denial.reason,
+            rule: denial.rule,
         }
     }
 }
@@ -242,7 +357,7 @@ fn open_in(
     let metadata = file.metadata()?;
     let is_same = metadata.is_file() && dir.is_same_file(name, &place.real);
     Ok(is_same.then(|| OpenedFile {
-        file,
+        source: Source::File(file),
         metadata,
         real: place.real.clone(),
     }))

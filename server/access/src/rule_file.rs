@@ -335,9 +335,10 @@ pub fn read_project_file(folder: &AbsPath) -> Result<Option<Arc<[u8]>>, String> 
             .0;
         let target = AbsPath::new(&real).map(|real| view.roots().place(real));
         match target.map(|target| view.open_for_read(&target, false)) {
-            Some(Ok(opened)) => Ok(Some(opened.into_file())),
-            _ => Err(io::Error::other("agents may not see its target")),
+            Some(Ok(opened)) => opened.into_file().map(Some),
+            _ => None,
         }
+        .ok_or_else(|| io::Error::other("agents may not see its target"))
     };
     read_rule_file(&path, &mut 0, open).into_text()
 }

@@ -13,7 +13,7 @@ use super::{
     Denial,
     gitignore::{Decision, Rule, bytes_of},
     rules::{Rules, ScopeKind},
-    symlinks,
+    strictest, symlinks,
 };
 use crate::{
     fs::dir::Dir,
@@ -93,16 +93,13 @@ impl Rules {
         let versions = match self {
             Rules::None => return None,
             Rules::Broken(why) => {
-                return Some(Denial {
-                    reason: why.to_string(),
-                    rule: None,
-                });
+                return Some(Denial::new(why.to_string()));
             }
             Rules::Patterns(versions) => versions,
         };
         let path = bytes_of(rel.as_path());
         let is_dir = LazyCell::new(is_dir);
-        let rule = versions.iter().find_map(|version| {
+        let denials = versions.iter().filter_map(|version| {
             let Decision { as_file, as_dir } = version.patterns.deciding(&path);
             let depends_on_kind = as_file.is_ignore() != as_dir.is_ignore();
             match if depends_on_kind && *is_dir {
@@ -110,18 +107,19 @@ impl Rules {
             } else {
                 as_file
             } {
-                Match::Ignore(rule) => Some(rule),
+                Match::Ignore(rule) => Some(Denial {
+                    reason: if rule.line == 0 {
+                        "rule files are hidden".to_owned()
+                    } else {
+                        format!("{} line {} denies it", rule.source, rule.line)
+                    },
+                    rule: Some(rule.to_wire()),
+                    by_content: rule.is_by_content(),
+                }),
                 Match::Whitelist(_) | Match::None => None,
             }
-        })?;
-        Some(Denial {
-            reason: if rule.line == 0 {
-                "rule files are hidden".to_owned()
-            } else {
-                format!("{} line {} denies it", rule.source, rule.line)
-            },
-            rule: Some(rule.to_wire()),
-        })
+        });
+        strictest(denials)
     }
 
     /// Returns the lines that lift built-in rules for secrets.

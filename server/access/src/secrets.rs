@@ -2,6 +2,8 @@
 //!
 //! A line of the `.clineignore` of a workspace folder lifts them if it names a secret, see [`lifts`].
 
+pub(super) mod content;
+
 use std::{
     path::Path,
     sync::{Arc, LazyLock},
@@ -16,6 +18,8 @@ use crate::path::RelPath;
 /// The source of the rules, as reported.
 const SOURCE: &str = "built-in secrets";
 const TEXT: &[u8] = include_bytes!("built_in_secrets.gitignore");
+/// The lines that deny a file only if its content is secret, because their names say little.
+const BY_CONTENT: [&[u8]; 4] = [b"*.pem", b"*.key", b".npmrc", b".pypirc"];
 
 /// Returns the lines of the rules.
 pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
@@ -24,7 +28,11 @@ pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
         source: source.clone(),
         number,
         text,
-        origin: Origin::Secret,
+        origin: if BY_CONTENT.contains(&text) {
+            Origin::SecretContent
+        } else {
+            Origin::Secret
+        },
     })
 }
 
@@ -120,9 +128,10 @@ pub(super) fn lifts(line: &[u8]) -> bool {
         }
         // A wildcard alone matches any name.
         let is_name = !name.is_empty() && !name.ends_with('/');
+        let denies = |path: &RelPath, is_dir| rules().denial(path, || is_dir).is_some();
         is_name
             && RelPath::new(Path::new(&name))
-                .is_some_and(|path| rules().denial(&path, || true).is_some())
+                .is_some_and(|path| denies(&path, true) || denies(&path, false))
     })
 }
 

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use super::{
     AccessView, Denial, RuleScope,
     non_links::{NonLinks, non_links_in},
-    through_link,
+    strictest, through_link,
 };
 use crate::{
     fs::dir::{Dir, FileType, is_absent},
@@ -79,6 +79,10 @@ pub(super) struct ResolvedPath {
 impl ResolvedPath {
     pub(super) fn is_folder(&self) -> bool {
         self.kind == Some(FileType::Directory)
+    }
+
+    pub(super) fn has_links(&self) -> bool {
+        !self.link_paths.is_empty()
     }
 
     /// Returns the path for each symlink on the way, then the path without symlinks.
@@ -260,12 +264,12 @@ impl AccessView {
 
     /// Checks the paths of all symlinks on the way.
     pub(super) fn denial_of_links(&self, place: &ResolvedPath) -> Option<Denial> {
-        let mut link_paths = place
+        let link_paths = place
             .link_paths
             .iter()
             .filter_map(|path| AbsPath::new(path));
-        let denial = link_paths.find_map(|path| self.denial_of(&path, || place.is_folder()));
-        denial.map(through_link)
+        let denials = link_paths.filter_map(|path| self.denial_of(&path, || place.is_folder()));
+        strictest(denials).map(through_link)
     }
 
     /// Opens a directory inside a scope.
@@ -548,10 +552,7 @@ fn components(path: &Path) -> impl Iterator<Item = OsString> {
 }
 
 fn unresolvable(why: &str) -> Denial {
-    Denial {
-        reason: format!("its symlinks cannot be resolved: {why}"),
-        rule: None,
-    }
+    Denial::new(format!("its symlinks cannot be resolved: {why}"))
 }
 
 /// Returns the device and inode number of a path.

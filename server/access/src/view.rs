@@ -11,11 +11,14 @@ use rayon::prelude::*;
 use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
 use super::{
-    Denial, Verdict,
+    Content, Denial, Verdict,
     nested::NestedRules,
+    open::CheckedPath,
+    or_stricter,
     rule_file::{PROJECT_FILE, included_paths},
     rule_scope::RuleScope,
     rules::{RULE_FILE, Rules, ScopeKind},
+    strictest,
     symlinks::{KnownLinks, ParentCache, ResolvedPath},
     through_link,
 };
@@ -73,7 +76,8 @@ impl AccessView {
         &self.roots
     }
 
-    /// Checks a location: its written path and everything it resolves to.
+    /// Checks a location: its written path and everything it resolves to, and the content of the file there if it
+    /// decides.
     pub fn check(&self, location: &Location) -> Verdict {
         self.check_next(location, &mut ParentCache::default(), 1)
     }
@@ -86,37 +90,36 @@ impl AccessView {
             let followed = followed.get_or_init(|| self.resolve(&path));
             followed.as_ref().is_ok_and(ResolvedPath::is_folder)
         };
-        if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
-            return Verdict::Denied(denial);
-        }
+        let denial = match self.denial_of_name(location, &path, is_dir) {
+            Some(denial) if !denial.by_content => return Verdict::Denied(denial),
+            denial => denial,
+        };
         let inside = matches!(location, Location::Inside { .. }) || self.is_inside(&path);
-        if inside && followed.get().is_none() {
+        if inside && denial.is_none() && followed.get().is_none() {
             match self.has_no_links(&path, last, remaining) {
                 Ok(true) => return Verdict::Allowed,
                 Ok(false) => {}
                 Err(denial) => return Verdict::Denied(denial),
             }
         }
-        match followed.into_inner().unwrap_or_else(|| self.resolve(&path)) {
-            Ok(place) => self.check_target(&path, &place),
+        let followed = followed.into_inner().unwrap_or_else(|| self.resolve(&path));
+        match followed.and_then(|place| self.check_target(&path, place, denial)) {
+            Ok(checked) => checked.verdict(Content::OnDisk),
             Err(denial) => Verdict::Denied(denial),
         }
     }
 
-    /// Checks a location and returns its resolved path unless it is denied.
-    pub(super) fn check_resolved(&self, location: &Location) -> (Verdict, Option<ResolvedPath>) {
+    /// Checks a location, except its content, and returns what it resolves to.
+    ///
+    /// # Errors
+    /// The denial.
+    pub(super) fn check_resolved(&self, location: &Location) -> Result<CheckedPath, Denial> {
         let path = self.roots.absolute(location);
         let followed = self.resolve(&path);
         let is_dir = || followed.as_ref().is_ok_and(ResolvedPath::is_folder);
-        if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
-            return (Verdict::Denied(denial), None);
-        }
-        match followed {
-            Err(denial) => (Verdict::Denied(denial), None),
-            Ok(place) => match self.check_target(&path, &place) {
-                Verdict::Denied(denial) => (Verdict::Denied(denial), None),
-                verdict => (verdict, Some(place)),
-            },
+        match self.denial_of_name(location, &path, is_dir) {
+            Some(denial) if !denial.by_content => Err(denial),
+            denial => self.check_target(&path, followed?, denial),
         }
     }
 
@@ -143,13 +146,7 @@ impl AccessView {
                 }
                 (Some(location), verdict)
             }
-            Err(error) => {
-                let denial = Denial {
-                    reason: error.to_string(),
-                    rule: None,
-                };
-                (None, Verdict::Denied(denial))
-            }
+            Err(error) => (None, Verdict::Denied(Denial::new(error.to_string()))),
         };
         let mut answer = PathAccess {
             path: written,
@@ -161,10 +158,11 @@ impl AccessView {
                 answer.allowed_by = location.as_ref().and_then(|at| self.lifting_rule(at));
             }
             Verdict::Outside => answer.access = AccessKind::Outside,
-            Verdict::Denied(Denial { reason, rule }) => {
+            Verdict::Denied(denial) => {
                 answer.access = AccessKind::Denied;
-                answer.reason = rule.is_none().then_some(reason);
-                answer.rule = rule;
+                let is_explained = denial.rule.is_some() && !denial.by_content;
+                answer.reason = (!is_explained).then_some(denial.reason);
+                answer.rule = denial.rule;
             }
         }
         (location, answer)
@@ -223,22 +221,37 @@ impl AccessView {
         self.scopes.get(*root)?.rules.lifted_by(rel)
     }
 
-    /// Checks an entry found by a walk below `root`, by name only. The caller knows its kind and did not follow
-    /// symlinks.
+    /// Checks an entry found by a walk below `root`. Reads it if its content decides.
+    pub fn judge_entry(&self, root: usize, rel: &RelPath, is_dir: bool) -> Option<Denial> {
+        let denial = self.check_entry(root, rel, is_dir)?;
+        if !denial.by_content {
+            return Some(denial);
+        }
+        let rel = rel.clone();
+        match self.check(&Location::Inside { root, rel }) {
+            Verdict::Denied(denial) => Some(denial),
+            Verdict::Allowed | Verdict::Outside => None,
+        }
+    }
+
+    /// Checks an entry found by a walk below `root`, by name only: a content that could decide counts as secret. The
+    /// caller knows its kind and did not follow symlinks.
     pub fn check_entry(&self, root: usize, rel: &RelPath, is_dir: bool) -> Option<Denial> {
         let Some(scope) = self.scopes.get(root) else {
-            return Some(Denial {
-                reason: format!("no workspace folder has the number {root}"),
-                rule: None,
-            });
+            let reason = format!("no workspace folder has the number {root}");
+            return Some(Denial::new(reason));
         };
         if !scope.overlaps {
             let denial = scope.denial(rel, || is_dir);
-            return denial.or_else(|| self.nested.as_ref()?.denial_in(root, rel, || is_dir));
+            return or_stricter(denial, || {
+                self.nested.as_ref()?.denial_in(root, rel, || is_dir)
+            });
         }
         // Other roots may contain it by its written path or by its path without symlinks.
         let denial = self.denial_of(&scope.path().join(rel), || is_dir);
-        denial.or_else(|| self.denial_of(&scope.real().join(rel), || is_dir))
+        or_stricter(denial, || {
+            self.denial_of(&scope.real().join(rel), || is_dir)
+        })
     }
 
     /// Returns why everything in `root` is denied: rules that cannot be used, of the root itself or of a directory
@@ -400,16 +413,18 @@ impl AccessView {
             Location::Inside { root, rel } => match self.scopes.get(*root) {
                 Some(scope) if !scope.overlaps => {
                     let denial = scope.denial(rel, &is_dir);
-                    denial.or_else(|| self.nested.as_ref()?.denial_in(*root, rel, &is_dir))
+                    or_stricter(denial, || {
+                        self.nested.as_ref()?.denial_in(*root, rel, &is_dir)
+                    })
                 }
                 _ => self.denial_of(path, &is_dir),
             },
             Location::Outside(_) => self.denial_of(path, &is_dir),
         };
-        denial.or_else(|| {
+        or_stricter(denial, || {
             let other = alternative_reading(path)?;
             let denial = self.denial_of(&other, || false);
-            denial.or_else(|| self.denial_of(&other, || true))
+            or_stricter(denial, || self.denial_of(&other, || true))
         })
     }
 
@@ -429,31 +444,37 @@ impl AccessView {
         }
     }
 
-    /// Checks what a path resolves to. Its written name was checked before.
-    fn check_target(&self, path: &AbsPath, place: &ResolvedPath) -> Verdict {
-        if let Some(denial) = self.denial_of_links(place) {
-            return Verdict::Denied(denial);
+    /// Checks what a path resolves to, except its content. `denial` is the result for its written name, if the content
+    /// decides.
+    fn check_target(
+        &self,
+        path: &AbsPath,
+        place: ResolvedPath,
+        denial: Option<Denial>,
+    ) -> Result<CheckedPath, Denial> {
+        let real = AbsPath::new(&place.real).filter(|_| place.linked);
+        let denial = or_stricter(denial, || self.denial_of_links(&place));
+        let denial = or_stricter(denial, || {
+            let denial = self.denial_of(real.as_ref()?, || place.is_folder());
+            denial.map(through_link)
+        });
+        match denial {
+            Some(denial) if !denial.by_content => Err(denial),
+            by_content => Ok(CheckedPath {
+                is_inside: self.leads_inside(path, &place, real.as_ref()),
+                place,
+                by_content,
+            }),
         }
-        let allowed_if = |is_inside: bool| {
-            if is_inside {
-                Verdict::Allowed
-            } else {
-                Verdict::Outside
-            }
-        };
-        if !place.linked {
-            return allowed_if(self.is_inside(path) || self.open_files.contains(path));
+    }
+
+    /// Returns whether a path leads into a root. `real` is its path without symlinks, if that differs.
+    fn leads_inside(&self, path: &AbsPath, place: &ResolvedPath, real: Option<&AbsPath>) -> bool {
+        let is_open = |path: &AbsPath| self.open_files.contains(path);
+        match real {
+            Some(real) => is_open(path) || is_open(real) || self.is_inside(real),
+            None => !place.linked && (self.is_inside(path) || is_open(path)),
         }
-        let Some(real) = AbsPath::new(&place.real) else {
-            return Verdict::Outside;
-        };
-        if let Some(denial) = self.denial_of(&real, || place.is_folder()) {
-            return Verdict::Denied(through_link(denial));
-        }
-        let is_open = [path, &real]
-            .iter()
-            .any(|path| self.open_files.contains(path));
-        allowed_if(is_open || self.is_inside(&real))
     }
 
     pub(super) fn is_inside(&self, path: &AbsPath) -> bool {
@@ -465,17 +486,16 @@ impl AccessView {
     /// Checks the name of a path against all rules.
     pub(super) fn denial_of(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {
         let mut is_outside = true;
-        let denial = self.scopes.iter().find_map(|scope| {
+        let denial = strictest(self.scopes.iter().filter_map(|scope| {
             let rel = scope.relative(path)?;
             is_outside &= scope.kind == ScopeKind::Above;
             scope.denial(&rel, &is_dir)
+        }));
+        let denial = or_stricter(denial, || {
+            let rel = is_outside.then(|| path.below_file_system_root())??;
+            self.outside.denial(&rel, &is_dir)
         });
-        denial
-            .or_else(|| {
-                let rel = is_outside.then(|| path.below_file_system_root())??;
-                self.outside.denial(&rel, &is_dir)
-            })
-            .or_else(|| self.nested_denial(path, is_dir))
+        or_stricter(denial, || self.nested_denial(path, &is_dir))
     }
 
     fn nested_denial(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {

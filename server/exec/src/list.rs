@@ -113,7 +113,7 @@ impl Walk<'_> {
             let kind = kind.map_err(|error| cannot_read(&entry.path(), &error))?;
             let rel = folder.child(&name);
             let is_denied = || {
-                let denial = self.view.check_entry(self.index, &rel, kind.is_dir());
+                let denial = self.view.judge_entry(self.index, &rel, kind.is_dir());
                 denial.is_some()
             };
             if name == OsStr::new(".git") {

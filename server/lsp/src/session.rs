@@ -99,9 +99,9 @@ impl Snapshot {
         outside: bool,
     ) -> Option<Location> {
         let location = view.roots().locate(uri).ok()?;
-        view.require(&location, outside).ok()?;
-        if let Some(open) = self.editor.document(uri) {
-            view.require_origin(&open.origin, &location, outside).ok()?;
+        match self.editor.document(uri) {
+            Some(open) => open.require(view, &location, outside).ok()?,
+            None => view.require(&location, outside).ok()?,
         }
         Some(location)
     }

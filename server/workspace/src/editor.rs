@@ -15,8 +15,9 @@ use sightline_protocol::editor::{Diagnostic, Range, Tab, Terminal, VisibleEditor
 use crate::{
     access::{AccessView, Origin},
     document::{Change, Document, PositionEncoding},
+    error::Error,
     limits,
-    path::{AbsPath, uri_to_path},
+    path::{AbsPath, Location, uri_to_path},
     read,
 };
 
@@ -120,6 +121,24 @@ pub struct OpenDocument {
 }
 
 impl OpenDocument {
+    /// Requires that agents may see this document at `location`.
+    ///
+    /// # Errors
+    /// As [`AccessView::require`].
+    pub fn require(
+        &self,
+        view: &AccessView,
+        location: &Location,
+        outside_allowed: bool,
+    ) -> Result<(), Error> {
+        view.require_document(
+            location,
+            &self.origin,
+            self.document.text(),
+            outside_allowed,
+        )
+    }
+
     /// Returns whether the editor's text differs from the file at `path`. An editor may open a
     /// document with restored unsaved changes, or reload a changed file without a save
     /// notification. Reads the file, so it must not be called on the main loop.

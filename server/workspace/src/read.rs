@@ -6,7 +6,7 @@
 //! decode it.
 
 use std::{
-    fs::{File, Metadata},
+    fs::Metadata,
     io::{self, Read, Seek},
     path::Path,
     time::{Duration, SystemTime},
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::{error::ErrorKind, files::TextSource};
 
 use crate::{
-    access::{AccessView, OpenedFile},
+    access::{AccessView, Content, OpenedFile},
     cancel::Cancel,
     error::Error,
     limits,
@@ -83,7 +83,7 @@ pub fn differs_from_disk(
     if modified.is_ok_and(|modified| modified > opened) {
         return false;
     }
-    let Some(disk) = text_of(&file) else {
+    let Some(disk) = text_of(file) else {
         return false;
     };
     let plain = |text: &str| normalize_newlines(text).trim_end_matches('\n').to_owned();
@@ -97,7 +97,7 @@ pub fn changed_since(view: &AccessView, saved: &Rope, path: &AbsPath, opened: Sy
         return false;
     };
     let is_newer = last_change(file.metadata()).is_none_or(|changed| changed > opened);
-    is_newer && text_of(&file).is_some_and(|disk| !is_same_text(&disk, saved))
+    is_newer && text_of(file).is_some_and(|disk| !is_same_text(&disk, saved))
 }
 
 /// Returns when the content or the times of a file last changed.
@@ -127,7 +127,7 @@ fn may_have_existed_at(path: &Path, then: SystemTime) -> bool {
 /// endings and whether the last line has one. Returns false when the file cannot be read.
 pub fn is_on_disk(view: &AccessView, text: &Rope, path: &AbsPath) -> bool {
     let opened = view.open_anywhere(path).ok();
-    let disk = opened.and_then(|opened| text_of(&opened));
+    let disk = opened.and_then(text_of);
     disk.is_some_and(|disk| is_same_text(&disk, text))
 }
 
@@ -140,13 +140,12 @@ fn is_same_text(disk: &str, text: &Rope) -> bool {
 }
 
 /// Returns the text of a UTF-8 file within the size limit.
-fn text_of(opened: &OpenedFile) -> Option<String> {
+fn text_of(opened: OpenedFile) -> Option<String> {
     if opened.metadata().len() > limits::MAX_READ_BYTES {
         return None;
     }
     let mut bytes = Vec::new();
     opened
-        .file()
         .take(limits::MAX_READ_BYTES)
         .read_to_end(&mut bytes)
         .ok()?;
@@ -171,7 +170,8 @@ pub fn read_file(
     options: &ReadOptions,
     cancel: &Cancel,
 ) -> Result<FileText, Error> {
-    view.require(location, options.allow_outside)?;
+    let content = buffer.map_or(Content::OnDisk, Content::Text);
+    view.require_content(location, content, options.allow_outside)?;
     let window = LineWindow::new(options)?;
     if let Some(buffer) = buffer {
         return read_buffer(buffer, window, cancel);
@@ -180,7 +180,7 @@ pub fn read_file(
     let size = opened.metadata().len();
     let name = view.roots().result_path(location).0;
     let source = DiskReader {
-        file: opened.into_file(),
+        file: opened,
         name,
         cancel,
     };
@@ -228,7 +228,7 @@ fn read_disk(mut source: DiskReader<'_>, window: LineWindow) -> Result<FileText,
 }
 
 struct DiskReader<'a> {
-    file: File,
+    file: OpenedFile,
     /// Name of the file in messages.
     name: String,
     cancel: &'a Cancel,
@@ -237,7 +237,7 @@ struct DiskReader<'a> {
 impl DiskReader<'_> {
     fn head(&mut self) -> Result<Vec<u8>, Error> {
         let mut head = Vec::with_capacity(BINARY_CHECK_BYTES);
-        let read = (&self.file)
+        let read = (&mut self.file)
             .take(BINARY_CHECK_BYTES as u64)
             .read_to_end(&mut head);
         read.map_err(|error| self.unreadable(error))?;

@@ -237,7 +237,17 @@ impl Checker<'_> {
         let program = format!("git {}", git.subcommand);
         let mut all_dirs = dirs.clone();
         all_dirs.extend(git.top(&dirs));
+        let versions = git.versions(&self.judge, &dirs);
+        for (path, denial) in &versions {
+            if let Some(denial) = denial {
+                self.judge
+                    .deny(path, &format!("{how} would print"), denial.clone());
+            }
+        }
         for (field, kind) in git.uses() {
+            if versions.iter().any(|(path, _)| *path == field.text()) {
+                continue;
+            }
             self.use_field_in(&field, kind, &program, &all_dirs, state);
         }
         if self.judge.readers == RecursiveReaders::Allow {

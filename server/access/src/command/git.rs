@@ -8,6 +8,7 @@ mod changes;
 mod options;
 mod printed;
 mod repository;
+mod versions;
 
 use std::path::{Component, Path, PathBuf};
 

@@ -211,6 +211,7 @@ impl<'a> Judge<'a> {
     pub(super) fn deny(&mut self, path: &str, how: &str, denial: Denial) {
         let path = &*path.replace(DECODED, "");
         let why = match &denial.rule {
+            Some(_) if denial.by_content => format!("which is hidden because {}", denial.reason),
             Some(rule) if rule.line > 0 => {
                 format!(
                     "which {} line {} hides ({})",

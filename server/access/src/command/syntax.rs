@@ -125,10 +125,7 @@ impl DeniedName {
             path: path.to_owned(),
             place,
             is_dir: false,
-            denial: Denial {
-                reason: reason.to_owned(),
-                rule: None,
-            },
+            denial: Denial::new(reason.to_owned()),
             fix: None,
         }
     }
@@ -140,8 +137,8 @@ impl DeniedName {
             place,
             is_dir: false,
             denial: Denial {
-                reason: String::new(),
                 rule: Some(AccessRule::default()),
+                ..Denial::new(String::new())
             },
             fix: None,
         }

@@ -244,6 +244,10 @@ impl Walk<'_, '_> {
                     AbsPath::new(&place)
                         .and_then(|place| self.judge.view.denial_of(&place, || is_dir))
                 };
+                let denial = match denial {
+                    Some(denial) if denial.by_content => self.judge.denial(&place),
+                    denial => denial,
+                };
                 // Rule files contain no secrets.
                 let counts =
                     |denial: &Denial| denial.rule.as_ref().is_none_or(|rule| rule.line > 0);

@@ -19,9 +19,9 @@ fn only_allowed_files_are_opened() {
     let view = view(&root);
     let open = |path: &str, outside: bool| {
         view.open_for_read(&view.roots().locate(path).unwrap(), outside)
-            .map(|opened| {
+            .map(|mut opened| {
                 let mut text = String::new();
-                opened.file().read_to_string(&mut text).unwrap();
+                opened.read_to_string(&mut text).unwrap();
                 assert_eq!(opened.metadata().len(), text.len() as u64);
                 text
             })
@@ -124,11 +124,12 @@ fn swapping_a_file_for_a_link_reads_no_denied_file() {
         for turn in 0..4_000 {
             let path = if turn % 2 == 0 { "swapped" } else { "folder/f" };
             let view = access.view().0;
-            let Ok(opened) = view.open_for_read(&view.roots().locate(path).unwrap(), false) else {
+            let Ok(mut opened) = view.open_for_read(&view.roots().locate(path).unwrap(), false)
+            else {
                 continue;
             };
             let mut text = String::new();
-            opened.file().read_to_string(&mut text).unwrap();
+            opened.read_to_string(&mut text).unwrap();
             assert_eq!(text, "public");
             read += 1;
         }

@@ -498,10 +498,10 @@ proptest! {
                 }
             }
             if let Some(location) = location
-                && let Ok(opened) = view.open_for_read(&location, true)
+                && let Ok(mut opened) = view.open_for_read(&location, true)
             {
                 let mut text = String::new();
-                opened.file().read_to_string(&mut text).unwrap();
+                opened.read_to_string(&mut text).unwrap();
                 prop_assert_ne!(text, "denied", "{:?}", &written);
             }
             // A shell may resolve spellings that cannot be folded.

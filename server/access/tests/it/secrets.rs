@@ -1,5 +1,7 @@
 //! The built-in rules for secrets.
 
+mod contents;
+
 use std::{path::Path, sync::Arc};
 
 use sightline_access::{Access, AccessView};
@@ -22,6 +24,19 @@ fn view(root: &Path) -> AccessView {
     access(root, Secrets::Deny).view().0
 }
 
+/// Files that are denied only with a secret in them.
+const BY_CONTENT: [(&str, &str); 8] = [
+    ("server.pem", KEY),
+    ("server.key", KEY),
+    ("server.key~", KEY),
+    (".npmrc", "_authToken=a"),
+    (".npmrc.tmp", "_authToken=a"),
+    (".pypirc", "password=a"),
+    ("x.pem", KEY),
+    ("x.key", KEY),
+];
+const KEY: &str = "-----BEGIN PRIVATE KEY-----";
+
 /// Returns the rule of a denied path.
 fn rule(verdict: PathAccess) -> AccessRule {
     assert_eq!(verdict.access, AccessKind::Denied, "{verdict:?}");
@@ -30,13 +45,13 @@ fn rule(verdict: PathAccess) -> AccessRule {
 
 #[test]
 fn secrets_are_denied_without_a_rule_file() {
-    let (_dir, root) = workspace(&[]);
+    let (_dir, root) = workspace(&BY_CONTENT);
     let view = view(&root);
     let secrets = ".env .ENV .env.local .env.production .env.keys .env.test.local app/.env app/.env.staging prod.env config/docker.env .dev.vars .dev.vars.production \
-        server.pem tls/server.key AuthKey.p8 id.p12 id.pfx putty.ppk app.jks app.keystore passwords.kdbx \
+        server.pem server.key AuthKey.p8 id.p12 id.pfx putty.ppk app.jks app.keystore passwords.kdbx \
         id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk keys/id_rsa \
         .ssh/ .ssh/config .ssh/known_hosts home/.ssh/id_rsa.pub .gnupg/pubring.kbx .password-store/a.gpg \
-        .netrc _netrc .git-credentials .npmrc pkg/.npmrc .pypirc .cargo/credentials .cargo/credentials.toml \
+        .netrc _netrc .git-credentials .npmrc .pypirc .cargo/credentials .cargo/credentials.toml \
         home/.cargo/credentials.toml .gem/credentials .docker/config.json .dockercfg .aws/credentials home/.aws/credentials \
         .azure/accessTokens.json .azure/msal_token_cache.json .config/gcloud/credentials.db .config/gh/hosts.yml \
         .kube/config home/.kube/config .vault-token .terraformrc credentials.tfrc.json \
@@ -81,7 +96,7 @@ fn every_line_denies_or_allows_something() {
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "));
     assert!(patterns.clone().count() > 50);
-    let (_dir, root) = workspace(&[]);
+    let (_dir, root) = workspace(&BY_CONTENT);
     let view = view(&root);
     for pattern in patterns {
         let Some(allowed) = pattern.strip_prefix('!') else {
@@ -97,7 +112,11 @@ fn every_line_denies_or_allows_something() {
 
 #[test]
 fn lines_of_the_user_come_later() {
-    let (_dir, root) = workspace(&[(".clineignore", "!.env\n!*.pem\nca.pem\n.env.test\n")]);
+    let (_dir, root) = workspace(&BY_CONTENT);
+    write(
+        &root,
+        &[(".clineignore", "!.env\n!*.pem\nca.pem\n.env.test\n")],
+    );
     let view = view(&root);
     for path in [".env", "app/.env", "server.pem"] {
         assert_eq!(kind(&view, path), AccessKind::Allowed, "{path}");
@@ -154,7 +173,13 @@ fn only_lines_that_name_a_secret_allow_it() {
         ("!secrets.json", "tools/secrets.json"),
         ("*\n!tools/\n!.env", "tools/.env"),
     ] {
-        let (_dir, root) = workspace(&[(".clineignore", lines), ("other", "!/tools/**\n!.env\n")]);
+        let (_dir, root) = workspace(&[
+            (".clineignore", lines),
+            ("other", "!/tools/**\n!.env\n"),
+            ("tools/server.key", KEY),
+            ("tools/ca.pem", KEY),
+            ("tools/.npmrc", "_authToken=a"),
+        ]);
         let view = view(&root);
         let asked = SECRETS.into_iter();
         let found: Vec<&str> = asked
@@ -184,7 +209,8 @@ fn only_lines_that_name_a_secret_allow_it() {
 #[test]
 fn copies_of_denied_files_are_denied() {
     let lines = "notes.md\n*.bak\nbuild/\nlogs/*.txt\n!logs/open.txt\n!notes.md.orig\n";
-    let (_dir, root) = workspace(&[(".clineignore", lines)]);
+    let (_dir, root) = workspace(&BY_CONTENT);
+    write(&root, &[(".clineignore", lines)]);
     let view = view(&root);
     for path in [
         ".env~",

@@ -54,7 +54,7 @@ pub(crate) fn run(context: &RequestContext<'_>, arg: SendArg) -> Result<CommandR
     view.require(&location, false)?;
     let uri = view.roots().absolute(&location).to_uri();
     if let Some(open) = snapshot.editor.document(&uri) {
-        view.require_origin(&open.origin, &location, false)?;
+        open.require(&view, &location, false)?;
     }
     let bridges = &context.services.bridges;
     if bridges.is_paused() {

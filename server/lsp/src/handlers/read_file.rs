@@ -38,8 +38,7 @@ pub(crate) fn run(
             let place = document.map(|path| view.roots().place(path));
             let place = place.as_ref().unwrap_or(&location);
             let outside = snapshot.outside_allowed();
-            view.require(place, outside)?;
-            view.require_origin(&open.origin, place, outside)?;
+            open.require(&view, place, outside)?;
             Some(open)
         }
         None => None,

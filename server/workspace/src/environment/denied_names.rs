@@ -244,7 +244,7 @@ impl<'a> Redactor<'a> {
                         left = left.checked_sub(1)?;
                         let rel = folder.child(&name);
                         let is_denied =
-                            is_denied || self.view.check_entry(root, &rel, is_dir).is_some();
+                            is_denied || self.view.judge_entry(root, &rel, is_dir).is_some();
                         if is_dir {
                             folders.push((rel, is_denied));
                         } else if is_denied {
@@ -377,7 +377,7 @@ impl<'a> Redactor<'a> {
                 return NameVerdict::Denied;
             }
         }
-        match self.view.check_entry(root, rel, false) {
+        match self.view.judge_entry(root, rel, false) {
             Some(denial) if denies_everything(&denial) => NameVerdict::PossiblyDenied,
             Some(_) => NameVerdict::Denied,
             None if self.view.check_entry(root, rel, true).is_some() => NameVerdict::PossiblyDenied,

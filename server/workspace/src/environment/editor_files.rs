@@ -12,8 +12,9 @@ use super::{
     render::{DeliveredItem, Delivery, SectionDraft},
 };
 use crate::{
-    access::{PathKind, Verdict},
+    access::{Content, PathKind, Verdict},
     cancel::Cancel,
+    editor::OpenDocument,
     error::Error,
     escape, limits,
     path::{Location, Roots},
@@ -160,10 +161,16 @@ pub(super) fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, PathKind)
     };
     let uri = inputs.access.roots().absolute(location).to_uri();
     let open = inputs.editor.document(&uri);
-    let (verdict, there) = inputs.access.check_kind(location);
-    let may_show = is_shown(verdict)
-        && open.is_none_or(|open| is_shown(inputs.access.check_origin(&open.origin)));
-    (may_show, there)
+    let content = open.map_or(Content::OnDisk, |open| Content::Text(open.document.text()));
+    let (verdict, there) = inputs.access.check_kind(location, content);
+    let is_origin_shown = |open: &OpenDocument| {
+        is_shown(
+            inputs
+                .access
+                .check_origin(&open.origin, open.document.text()),
+        )
+    };
+    (is_shown(verdict) && open.is_none_or(is_origin_shown), there)
 }
 
 pub(super) fn line_for(roots: &Roots, location: &Location) -> String {

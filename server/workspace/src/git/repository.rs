@@ -5,7 +5,7 @@
 //! files cannot be read.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{BufRead, BufReader, Read},
     path::Path,
 };
@@ -14,7 +14,7 @@ use sightline_protocol::error::ErrorKind;
 
 use super::config;
 use crate::{
-    access::{AccessView, Verdict},
+    access::{AccessView, OpenedFile, Verdict},
     limits::{MAX_GIT_FILE_BYTES, MAX_PACKED_REFS_BYTES},
     path::AbsPath,
 };
@@ -190,9 +190,9 @@ fn is_denied(view: &AccessView, path: &AbsPath) -> bool {
 
 /// Opens a regular file if the rules allow it; `None` if it does not exist. A repository may lie
 /// outside every root: it may contain a root, or belong to a linked work tree.
-fn open(view: &AccessView, path: &AbsPath) -> Result<Option<File>, Unreadable> {
+fn open(view: &AccessView, path: &AbsPath) -> Result<Option<OpenedFile>, Unreadable> {
     match view.open_for_read(&view.roots().place(path.clone()), true) {
-        Ok(opened) => Ok(Some(opened.into_file())),
+        Ok(opened) => Ok(Some(opened)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(_) => Err(Unreadable),
     }

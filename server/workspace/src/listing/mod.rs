@@ -393,7 +393,7 @@ impl Walk<'_> {
     /// Checks an entry: its name, and the target of a symlink.
     fn check(&self, rel: &RelPath, alias: Option<&RelPath>, kind: FileKind) -> AccessKind {
         let is_dir = kind == FileKind::Directory;
-        let is_denied = |root, rel| self.view.check_entry(root, rel, is_dir).is_some();
+        let is_denied = |root, rel| self.view.judge_entry(root, rel, is_dir).is_some();
         let mut names = self
             .alias_root
             .zip(alias)

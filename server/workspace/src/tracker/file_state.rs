@@ -214,7 +214,7 @@ impl Observation {
                 let FileStamp { size, mtime_ns, .. } = stamp;
                 return Ok(Some(observation(FileContent::Large { size, mtime_ns })));
             }
-            let Some(hash) = hash_file(&file, cancel)? else {
+            let Some(hash) = hash_file(file, cancel)? else {
                 return Ok(None);
             };
             if stamp_of(view, path) == Ok(Some(stamp)) {
@@ -287,9 +287,9 @@ fn stamp_of(view: &AccessView, path: &AbsPath) -> Result<Option<FileStamp>, ()> 
 }
 
 /// Returns `None` if the file cannot be read.
-fn hash_file(file: &OpenedFile, cancel: &Cancel) -> Result<Option<ContentHash>, Error> {
+fn hash_file(file: OpenedFile, cancel: &Cancel) -> Result<Option<ContentHash>, Error> {
     // Bounds the read of a growing file.
-    let mut file = file.file().take(limits::MAX_HASHED_FILE_BYTES + 1);
+    let mut file = file.take(limits::MAX_HASHED_FILE_BYTES + 1);
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; 64 * 1024];
     loop {

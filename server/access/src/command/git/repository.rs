@@ -4,7 +4,7 @@
 //! text conversion, hook, driver and file system monitor. Git is given little time.
 
 use std::{
-    io::Read,
+    io::{Read, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::mpsc,
@@ -29,7 +29,7 @@ const MAX_OUTPUT: u64 = 32 << 20;
 /// A repository, and how git runs in it.
 pub(super) struct Repository {
     pub(super) dir: PathBuf,
-    top: PathBuf,
+    pub(super) top: PathBuf,
     /// Whether there is no work tree.
     is_bare: bool,
     /// Settings that disable the filters of the repository.
@@ -88,6 +88,20 @@ impl Repository {
         options: &[String],
         words: &[String],
     ) -> Option<Vec<String>> {
+        let mut command = self.command();
+        command.arg(subcommand).args(options).args(words);
+        let bytes = output(command)?;
+        let fields = bytes.split(|byte| *byte == 0);
+        let texts = fields.map(|field| {
+            String::from_utf8_lossy(field)
+                .trim_start_matches('\n')
+                .to_owned()
+        });
+        Some(texts.filter(|text| !text.is_empty()).collect())
+    }
+
+    /// Returns git in this repository, without a subcommand.
+    pub(super) fn command(&self) -> Command {
         let mut command = git();
         command.env("GIT_CONFIG_NOSYSTEM", "1").env(
             "GIT_CONFIG_GLOBAL",
@@ -113,18 +127,8 @@ impl Repository {
         command
             .current_dir(&self.dir)
             .arg("--no-pager")
-            .args(&self.selection)
-            .arg(subcommand)
-            .args(options)
-            .args(words);
-        let bytes = output(command)?;
-        let fields = bytes.split(|byte| *byte == 0);
-        let texts = fields.map(|field| {
-            String::from_utf8_lossy(field)
-                .trim_start_matches('\n')
-                .to_owned()
-        });
-        Some(texts.filter(|text| !text.is_empty()).collect())
+            .args(&self.selection);
+        command
     }
 
     /// Returns the tracked files that pathspecs match; all of them without any. `others`: also the
@@ -219,7 +223,7 @@ impl Repository {
                 });
             }
         }
-        names
+        self.without_public(judge, names)
     }
 }
 
@@ -252,14 +256,22 @@ pub(super) fn git() -> Command {
 }
 
 /// Runs a process and returns its output. `None` if it fails or takes too long.
-pub(super) fn output(mut command: Command) -> Option<Vec<u8>> {
+pub(super) fn output(command: Command) -> Option<Vec<u8>> {
+    output_of(command, Vec::new())
+}
+
+/// [`output`] of a process that reads `input`.
+pub(super) fn output_of(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
     command
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let stdout = child.stdout.take()?;
+    let stdin = child.stdin.take()?;
     let (sender, receiver) = mpsc::channel();
+    // It may write output before it has read everything.
+    thread::spawn(move || { stdin }.write_all(&input));
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let result = stdout.take(MAX_OUTPUT).read_to_end(&mut bytes);

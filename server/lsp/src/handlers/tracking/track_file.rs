@@ -7,7 +7,7 @@ use sightline_protocol::{
     tracker::{TrackFileParams, TrackFileResult},
 };
 use sightline_workspace::{
-    access::PathKind,
+    access::{Content, PathKind},
     clock::now_millis,
     tracker::{ContentHash, FileEvent},
 };
@@ -27,18 +27,18 @@ pub(crate) fn run(
     };
     let view = context.view();
     let location = view.roots().locate(&params.path)?;
-    // Denied files are not recorded, because records are listed by name.
-    view.require(&location, snapshot.outside_allowed())?;
     let abs = view.roots().absolute(&location);
-    if view.check_kind(&location).1 == PathKind::Folder {
+    let open = open_document(snapshot, &abs).map(|(_, open)| open);
+    // Denied files are not recorded, because records are listed by name.
+    match open {
+        Some(open) => open.require(&view, &location, snapshot.outside_allowed())?,
+        None => view.require(&location, snapshot.outside_allowed())?,
+    }
+    if view.check_kind(&location, Content::OnDisk).1 == PathKind::Folder {
         let message = format!("cannot track {:?}: it is a folder", params.path);
         return Err(Error::new(ErrorKind::Unsupported, message).with_path(params.path));
     }
     let (path, _) = view.roots().result_path(&location);
-    let open = open_document(snapshot, &abs).map(|(_, open)| open);
-    if let Some(open) = open {
-        view.require_origin(&open.origin, &location, snapshot.outside_allowed())?;
-    }
     let unsaved = open.filter(|open| open.is_unsaved(&view, Some(&abs)));
     let event = FileEvent {
         path: &path,
