@@ -129,7 +129,8 @@ impl Checkpoints {
             difference.left = difference.left.filter(|leaf| !is_folder(leaf));
             difference.right = difference.right.filter(|leaf| !is_folder(leaf));
             let is_empty = difference.left.is_none() && difference.right.is_none();
-            if !is_empty && !denied.denies(&difference.path, false) {
+            let versions = [difference.left, difference.right];
+            if !is_empty && !denied.denies_versions(&reader, &difference.path, false, versions) {
                 differences.push(difference);
             }
         }

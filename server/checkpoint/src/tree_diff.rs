@@ -15,7 +15,7 @@ use std::{
 };
 
 use sightline_workspace::{
-    access::Verdict,
+    access::{Denial, Verdict},
     cancel::Cancel,
     path::{AbsPath, Location, RelPath, os_name},
 };
@@ -363,8 +363,13 @@ impl<'a> DeniedPaths<'a> {
         }
     }
 
-    /// Returns whether the path, or a folder above it, is denied.
+    /// Returns whether the path, or a folder above it, is denied with any content.
     pub(super) fn denies(&mut self, path: &RelPath, is_dir: bool) -> bool {
+        self.denial(path, is_dir).is_some()
+    }
+
+    /// Returns the denial of the path, or `Some(None)` if a folder above it is denied.
+    fn denial(&mut self, path: &RelPath, is_dir: bool) -> Option<Option<Denial>> {
         let mut above = Vec::new();
         let mut parent = path.parent();
         while let Some(folder) = parent.filter(|folder| !folder.is_root()) {
@@ -382,12 +387,43 @@ impl<'a> DeniedPaths<'a> {
                 }
             }
         });
-        is_inside
-            || self
-                .job
-                .view
-                .check_entry(self.job.root, path, is_dir)
-                .is_some()
+        if is_inside {
+            return Some(None);
+        }
+        let view = self.job.view;
+        view.check_entry(self.job.root, path, is_dir).map(Some)
+    }
+
+    /// [`Self::denies`] for two versions of a path. If its content decides, it is denied if one of them is secret, or the
+    /// file on the disk.
+    pub(super) fn denies_versions(
+        &mut self,
+        reader: &Odb,
+        path: &RelPath,
+        is_dir: bool,
+        versions: [Option<Leaf>; 2],
+    ) -> bool {
+        let denial = match self.denial(path, is_dir) {
+            None => return false,
+            Some(Some(denial)) if denial.by_content => denial,
+            Some(_) => return true,
+        };
+        let (view, root) = (self.job.view, self.job.root);
+        let is_secret = |version: Option<Leaf>| match version {
+            // Only the current scan has seen it, which leaves out secret contents.
+            Some(leaf) if leaf.seen.is_some() && matches!(reader.contains(leaf.oid), Ok(false)) => {
+                false
+            }
+            Some(leaf) if leaf.is_file() => {
+                let content = reader.blob(leaf.oid);
+                content.map_or(true, |content| {
+                    denial.clone().of_content(&content).is_some()
+                })
+            }
+            Some(_) => true,
+            None => view.judge_entry(root, path, false).is_some(),
+        };
+        versions.into_iter().any(is_secret)
     }
 
     /// Returns whether a file contains access rules for the folder it is in.

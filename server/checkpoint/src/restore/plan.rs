@@ -246,11 +246,12 @@ fn same_on_disk(
             .leaves
             .binary_search_by(|difference| difference.path.cmp(path))
             .is_ok();
-        if !is_wanted || differs || denied.denies(path, false) {
+        if !is_wanted || differs {
             continue;
         }
-        let leaf = find(reader, target.tree, path)?;
-        same.extend(leaf.filter(Leaf::is_file).map(|leaf| (path.clone(), leaf)));
+        let leaf = find(reader, target.tree, path)?.filter(Leaf::is_file);
+        let is_shown = !denied.denies_versions(reader, path, false, [None, leaf]);
+        same.extend(leaf.filter(|_| is_shown).map(|leaf| (path.clone(), leaf)));
     }
     same.sort_by(|(a, _), (b, _)| a.cmp(b));
     same.dedup_by(|(a, _), (b, _)| a == b);
@@ -380,6 +381,7 @@ impl Planner<'_> {
     ) -> Result<Decisions, Error> {
         let mut decisions = Decisions::default();
         let mut protected = ProtectedPaths {
+            reader: self.reader,
             denied: DeniedPaths::new(self.job),
             own_data: self.own_data,
             rule_files: self.rule_files,
@@ -395,18 +397,13 @@ impl Planner<'_> {
             self.job.cancel.check()?;
             let Difference { path, left, right } = difference;
             let is_dir = involves_empty_folder(difference);
-            match protected.check(path, is_dir) {
-                Some(Protection::Denied) => {
-                    decisions.left_alone.insert(path.clone());
-                    denied_count += 1;
-                    continue;
+            if let Some(protection) = protected.check(path, is_dir, [*left, *right]) {
+                decisions.left_alone.insert(path.clone());
+                match protection {
+                    Protection::Denied => denied_count += 1,
+                    Protection::Reported(conflict) => decisions.conflicts.push(conflict),
                 }
-                Some(Protection::Reported(conflict)) => {
-                    decisions.left_alone.insert(path.clone());
-                    decisions.conflicts.push(conflict);
-                    continue;
-                }
-                None => {}
+                continue;
             }
             if let Some((why, cause)) = kept.get(path) {
                 decisions.left_alone.insert(path.clone());

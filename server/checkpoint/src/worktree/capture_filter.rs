@@ -11,7 +11,7 @@ use std::{
 };
 
 use sightline_workspace::{
-    access::{AccessView, RuleBase, gitignore::bytes_of},
+    access::{AccessView, Denial, RuleBase, gitignore::bytes_of},
     gitignore_stack::{self, IgnoreFile},
     path::{RelPath, os_name},
 };
@@ -40,7 +40,8 @@ pub(crate) struct CaptureFilter<'a> {
 /// What happens to an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    Capture,
+    /// With the denial if its content is secret.
+    Capture(Option<Denial>),
     /// `.git`, which no checkpoint holds.
     Omit,
     /// Denied by access rules, so its name must not be stored.
@@ -78,6 +79,7 @@ impl<'a> CaptureFilter<'a> {
             hash.write(&(bytes.len() as u64).to_le_bytes());
             hash.write(bytes);
         };
+        add(b"secrets by content");
         add(&self.settings.max_file_size.to_le_bytes());
         for name in &self.settings.exclude {
             add(name.as_bytes());
@@ -121,26 +123,34 @@ impl<'a> CaptureFilter<'a> {
         let Some(path) = rel_path(folder, name) else {
             return Decision::Exclude(ExclusionReason::InvalidName);
         };
-        if self.view.check_entry(self.root, &path, is_dir).is_some() {
+        let by_content = self.view.check_entry(self.root, &path, is_dir);
+        if by_content
+            .as_ref()
+            .is_some_and(|denial| is_link || !denial.by_content)
+        {
             return Decision::Deny;
         }
-        if ignores() {
-            return Decision::Exclude(ExclusionReason::Ignored);
+        let excluded = if ignores() {
+            Some(ExclusionReason::Ignored)
+        } else if reserved_names::is_refused_by_git(name, is_link) {
+            Some(ExclusionReason::InvalidName)
+        } else if is_dir && self.is_excluded_by_settings(name) {
+            Some(ExclusionReason::BySettings)
+        } else if is_dir && self.own_data.as_ref() == Some(&path) {
+            Some(ExclusionReason::OwnData)
+        } else if self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len()
+            > sightline_workspace::limits::MAX_ABSOLUTE_PATH_BYTES
+        {
+            Some(ExclusionReason::TooLong)
+        } else {
+            None
+        };
+        match excluded {
+            None => Decision::Capture(by_content),
+            // Its content is not read, so it may be secret.
+            Some(_) if by_content.is_some() => Decision::Deny,
+            Some(reason) => Decision::Exclude(reason),
         }
-        if reserved_names::is_refused_by_git(name, is_link) {
-            return Decision::Exclude(ExclusionReason::InvalidName);
-        }
-        if is_dir && self.is_excluded_by_settings(name) {
-            return Decision::Exclude(ExclusionReason::BySettings);
-        }
-        if is_dir && self.own_data.as_ref() == Some(&path) {
-            return Decision::Exclude(ExclusionReason::OwnData);
-        }
-        let length = self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len();
-        if length > sightline_workspace::limits::MAX_ABSOLUTE_PATH_BYTES {
-            return Decision::Exclude(ExclusionReason::TooLong);
-        }
-        Decision::Capture
     }
 
     /// Returns a hash of the access rules that begin in a folder, or `None` if there are none.
@@ -187,10 +197,16 @@ impl<'a> CaptureFilter<'a> {
         path
     }
 
-    /// Returns whether access rules deny an entry of an allowed folder.
+    /// Returns whether access rules deny an entry of an allowed folder, with any content.
     pub(crate) fn denies(&self, folder: &[u8], name: &[u8], is_dir: bool) -> bool {
         rel_path(folder, name)
             .is_none_or(|path| self.view.check_entry(self.root, &path, is_dir).is_some())
+    }
+
+    /// Returns the denial of a captured file if its content is secret.
+    pub(crate) fn by_content(&self, folder: &[u8], name: &[u8]) -> Option<Denial> {
+        self.view
+            .check_entry(self.root, &rel_path(folder, name)?, false)
     }
 }
 

@@ -260,7 +260,7 @@ fn secrets_are_not_stored_and_kept_by_restores() {
     let mut ground = Ground::new(&[
         (".env", "KEY=BUILT-IN-1"),
         ("a", "1"),
-        ("keys/b.pem", "PEM-1"),
+        ("keys/b.pem", "-----BEGIN PRIVATE KEY-----PEM-1"),
     ]);
     ground.secrets = Secrets::Deny;
     let id = ground.create();
@@ -326,4 +326,60 @@ fn restores_follow_the_access_rules_of_folders() {
     assert_eq!(read, ["1", "1", "2", "none\n"]);
     assert_eq!(ground.read("pkg/.clineignore"), rules);
     assert!(!objects(&ground).contains("pkg/.clineignore"));
+}
+
+/// A rule may deny a file only with a secret in it.
+#[test]
+fn each_version_is_checked_by_its_content() {
+    const PLAIN: &str = "save-exact=true\n";
+    const TOKEN: &str = "//host/:_authToken=TOKEN-1\n";
+    let mut ground = Ground::new(&[(".npmrc", PLAIN), ("a", "1"), ("keys/a.pem", TOKEN)]);
+    ground.secrets = Secrets::Deny;
+    let plain = ground.create();
+    ground.write(&[(".npmrc", TOKEN), ("a", "2"), ("keys/a.pem", "x y\n")]);
+    let secret = ground.create();
+    let names = |ground: &Ground, to: &Side| {
+        let diff = ground.diff(&Side::Checkpoint(plain), to);
+        let names = diff.iter().map(|file| file.path.to_string());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    // What is secret now is in no diff, and the checkpoint of now does not contain it.
+    assert_eq!(names(&ground, &Side::WorkTree), "a keys/a.pem");
+    assert_eq!(names(&ground, &Side::Checkpoint(secret)), "a keys/a.pem");
+    let stored = objects(&ground);
+    assert!(stored.contains("save-exact") && !stored.contains("TOKEN-1"));
+    // It is not replaced either.
+    ground.restore(plain);
+    assert_eq!(ground.read(".npmrc"), TOKEN);
+    assert_eq!(ground.read("a"), "1");
+    // A file that is no longer secret is captured, although the folder did not change.
+    ground.write(&[(".npmrc", "save-exact=false\n")]);
+    assert!(names(&ground, &Side::WorkTree).contains(".npmrc"));
+    let later = ground.create();
+    assert!(names(&ground, &Side::Checkpoint(later)).contains(".npmrc"));
+    ground.restore(plain);
+    assert_eq!(ground.read(".npmrc"), PLAIN);
+    // A version that was captured while rules allowed it.
+    ground.secrets = Secrets::Allow;
+    ground.write(&[(".npmrc", TOKEN)]);
+    let lifted = ground.create();
+    ground.write(&[(".npmrc", PLAIN), ("a", "3")]);
+    ground.secrets = Secrets::Deny;
+    let diff = ground.diff(&Side::Checkpoint(lifted), &Side::WorkTree);
+    assert_eq!(diff.len(), 1, "{diff:?}");
+    ground.restore(lifted);
+    assert_eq!(
+        (ground.read("a"), ground.read(".npmrc")),
+        ("1".to_owned(), PLAIN.to_owned())
+    );
+    ground.remove(".npmrc");
+    ground.restore(lifted);
+    assert!(!ground.path(".npmrc").exists());
+    ground.restore(plain);
+    assert_eq!(ground.read(".npmrc"), PLAIN);
+    // It is captured no longer.
+    ground.write(&[(".npmrc", TOKEN)]);
+    let last = ground.create();
+    let diff = ground.diff(&Side::Checkpoint(plain), &Side::Checkpoint(last));
+    assert!(diff.iter().all(|file| file.path.to_string() != ".npmrc"));
 }

@@ -15,6 +15,7 @@ use sightline_workspace::path::RelPath;
 
 /// Checks paths by the current access rules.
 pub(in crate::restore) struct ProtectedPaths<'a> {
+    pub(in crate::restore) reader: &'a Odb,
     pub(in crate::restore) denied: DeniedPaths<'a>,
     /// Data directory of the server, if it is below the root.
     pub(in crate::restore) own_data: Option<&'a RelPath>,
@@ -42,8 +43,17 @@ pub(in crate::restore) enum Protection {
 }
 
 impl ProtectedPaths<'_> {
-    pub(in crate::restore) fn check(&mut self, path: &RelPath, is_dir: bool) -> Option<Protection> {
-        if self.denied.denies(path, is_dir) {
+    /// `versions`: those that the step replaces and writes.
+    pub(in crate::restore) fn check(
+        &mut self,
+        path: &RelPath,
+        is_dir: bool,
+        versions: [Option<Leaf>; 2],
+    ) -> Option<Protection> {
+        if self
+            .denied
+            .denies_versions(self.reader, path, is_dir, versions)
+        {
             return Some(Protection::Denied);
         }
         let reported = |path: &RelPath, reason: &str| {

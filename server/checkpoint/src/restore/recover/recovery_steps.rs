@@ -45,6 +45,7 @@ pub(super) fn recovery_steps(
     let (left, right) = (Tree::Stored(from), Tree::Stored(to));
     let found = compare(reader, &left, &right, wanted, job.cancel)?;
     let mut protected = ProtectedPaths {
+        reader,
         denied: DeniedPaths::new(job),
         own_data,
         rule_files: &rule_files(job, reader, to),
@@ -56,14 +57,19 @@ pub(super) fn recovery_steps(
     };
     recovery
         .folders
-        .retain(|folder| protected.check(folder, true).is_none());
+        .retain(|folder| protected.check(folder, true, [None; 2]).is_none());
     let mut denied_count = 0_u64;
     for difference in found.leaves {
         job.cancel.check()?;
         if left_alone.contains(&difference.path) {
             continue;
         }
-        match protected.check(&difference.path, involves_empty_folder(&difference)) {
+        let versions = [difference.left, difference.right];
+        match protected.check(
+            &difference.path,
+            involves_empty_folder(&difference),
+            versions,
+        ) {
             Some(Protection::Denied) => denied_count += 1,
             Some(Protection::Reported(conflict)) => recovery.protected.push(conflict),
             None => recovery.steps.push(Step {

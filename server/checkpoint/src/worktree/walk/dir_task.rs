@@ -89,6 +89,8 @@ pub(crate) enum EntryResult {
     Node(Node),
     Excluded(ExclusionReason),
     Denied,
+    /// Denied now. Its content may change, which the stamp of the folder does not tell.
+    DeniedByContent,
     /// It does not exist, or is `.git`.
     Gone,
 }
@@ -176,6 +178,10 @@ pub(crate) fn assemble(task: &DirTask<'_>, salt: PathSalt) -> EntryResult {
             EntryResult::Node(node) => parts.entries.push((name, node)),
             EntryResult::Excluded(reason) => parts.excluded.push(ExcludedEntry { name, reason }),
             EntryResult::Denied => parts.denied.push(salt.hash_in(&task.path(), &name)),
+            EntryResult::DeniedByContent => {
+                parts.denied.push(salt.hash_in(&task.path(), &name));
+                parts.settled = false;
+            }
             EntryResult::Gone => {}
         }
     }

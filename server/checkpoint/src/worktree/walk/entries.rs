@@ -7,7 +7,7 @@ use std::{
 };
 
 use rayon::Scope;
-use sightline_workspace::{fs::dir::FileType, gitignore_stack, path::os_name};
+use sightline_workspace::{access::Denial, fs::dir::FileType, gitignore_stack, path::os_name};
 
 use super::{
     dir_task::{DirTask, EntryResult, PathTree},
@@ -124,7 +124,9 @@ impl<'s, 'j> Entries<'s, 'j> {
             Mode::Link => FileType::Symlink,
             _ => FileType::File,
         };
-        match walk.read_content(context, entry.name, kind, Some(file)) {
+        let filter = walk.options.filter;
+        let denial = filter.by_content(&context.task.path(), entry.name);
+        match walk.read_content(context, entry.name, kind, Some(file), denial) {
             Some(change) => context.task.note(entry.name, change),
             None => self.process(scope, entry.name, None, None),
         }
@@ -189,22 +191,24 @@ impl<'s, 'j> Entries<'s, 'j> {
             (Decision::Omit, _) => EntryResult::Gone,
             (Decision::Deny, _) => EntryResult::Denied,
             (Decision::Exclude(reason), _) => EntryResult::Excluded(reason),
-            (Decision::Capture, FileType::Special(special)) => {
+            (Decision::Capture(Some(_)), FileType::Special(_)) => EntryResult::Denied,
+            (Decision::Capture(None), FileType::Special(special)) => {
                 EntryResult::Excluded(ExclusionReason::Special(special))
             }
-            (Decision::Capture, FileType::Directory) => {
+            (Decision::Capture(_), FileType::Directory) => {
                 let last = last.and_then(|last| last.folder());
                 let is_ignored = OnceLock::from(is_ignored);
                 walk.descend(scope, context, name, last, paths, is_ignored);
                 return ControlFlow::Break(None);
             }
-            (Decision::Capture, FileType::File | FileType::Symlink) => {
+            (Decision::Capture(denial), FileType::File | FileType::Symlink) => {
                 walk.count_entry();
                 let last = last.and_then(|last| last.file());
                 let is_wanted = paths.is_some_and(|paths| paths.whole);
-                match last.filter(|last| !is_wanted && self.is_unchanged(name, last)) {
+                let may_keep = !is_wanted && denial.is_none();
+                match last.filter(|last| may_keep && self.is_unchanged(name, last)) {
                     Some(known) => EntryResult::Node(Node::File(known.clone())),
-                    None => match walk.read_content(context, name, found, last) {
+                    None => match walk.read_content(context, name, found, last, denial) {
                         Some(change) => change,
                         None => return ControlFlow::Continue(()),
                     },
@@ -301,13 +305,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a file or link. Returns `None` if its type has changed.
+    /// Reads a file or link. `denial` is the denial if its content is secret. Returns `None` if its type has changed.
     fn read_content(
         &self,
         context: &DirContext<'_>,
         name: &[u8],
         kind: FileType,
         last: Option<&File>,
+        denial: Option<Denial>,
     ) -> Option<EntryResult> {
         let WalkOptions { started_at, .. } = self.options;
         if kind == FileType::File && is_fossil_file(&context.dir, name) {
@@ -341,7 +346,13 @@ impl Walk<'_> {
                 self.stop(Err(resource_error(number)));
                 EntryResult::Gone
             }
+            ReadOutcome::Skipped(_) if denial.is_some() => EntryResult::DeniedByContent,
             ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+            ReadOutcome::File(_)
+                if denial.is_some_and(|denial| denial.of_content(&buffer).is_some()) =>
+            {
+                EntryResult::DeniedByContent
+            }
             ReadOutcome::File(file) => {
                 if let Some(sink) = sink
                     && last.is_none_or(|last| last.oid != file.oid)
