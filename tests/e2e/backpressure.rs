@@ -15,7 +15,10 @@ use serde_json::{Value, json};
 use sightline::connection::frame::{FrameReader, write_frame};
 use sightline_workspace::limits::MAX_UNSENT_BYTES;
 
-use crate::harness::{Workspace, program, wait};
+use crate::{
+    harness::{Workspace, program, wait},
+    ipc::run,
+};
 
 const MIB: usize = 1024 * 1024;
 /// Far more responses of 1 MiB than the output queue holds.
@@ -226,4 +229,36 @@ fn the_end_of_its_input_and_of_its_output_ends_the_server() {
             drop(input);
         }
     }
+}
+
+/// Hooks ask over the socket. Jobs of the editor that wait for room also occupy no thread that hooks
+/// need.
+#[test]
+fn a_socket_is_answered_while_the_editor_reads_nothing() {
+    let workspace = Workspace::new(&[]);
+    let Session {
+        mut child,
+        mut input,
+        mut output,
+    } = session(&workspace);
+    let pid = child.id();
+    let before = peak(pid);
+    // The sockets are open after that.
+    let list = request(FIRST + 1, "sightline/listTasks", json!({}));
+    send(&mut input, &list).unwrap();
+    while answered(&next(&mut output).unwrap()) != Some(FIRST + 1) {}
+    for id in 1..=FIRST {
+        let params = json!({ "path": "large.txt" });
+        send(&mut input, &request(id, "sightline/readFile", params)).unwrap();
+    }
+    wait_until_full(pid, before);
+    for arguments in [
+        ["access", "large.txt"].as_slice(),
+        &["checkpoint", "create"],
+    ] {
+        let (code, text, complaint) = run(&workspace, arguments);
+        assert_eq!((code, complaint.as_str()), (0, ""), "{text}");
+    }
+    drop((input, output));
+    wait(&mut child, "closed input and output");
 }

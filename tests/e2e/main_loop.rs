@@ -1,15 +1,23 @@
 //! The main loop: order, cancellation, panics, malformed frames, stray responses.
 
-use std::sync::{
-    Condvar, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    path::Path,
+    process::Command,
+    sync::{
+        Condvar, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use serde_json::{Value, json};
 use sightline::main_loop::Options;
 use sightline_protocol::method::{Direction, METHODS};
 
-use crate::harness::{Server, Workspace};
+use crate::{
+    faults::{has_strace, skipped},
+    harness::{Server, Workspace, open_in, program, spawn_with, wait},
+    ipc,
+};
 
 /// T1. A request sees exactly what was sent before it.
 #[test]
@@ -499,4 +507,67 @@ fn a_request_is_cancelled_by_the_token_of_its_progress() {
     let is_answer = |id: i64| server.set_aside().iter().any(|message| message["id"] == id);
     assert!(!is_answer(own) && !is_answer(command), "answered twice");
     assert_eq!(server.end(), 0);
+}
+
+/// The files of rules and settings are read by other threads, also when they have changed.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_main_loop_opens_no_file() {
+    const FILES: [&str; 3] = [".clineignore", "sub/.clineignore", ".sightline.toml"];
+    if !has_strace() {
+        return skipped("strace is not installed, or may not trace");
+    }
+    let workspace = Workspace::new(&[("sub/a.txt", ""), ("b.txt", "")]);
+    let log = workspace.data().with_file_name("strace.log");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e", "trace=open,openat,openat2", "-o"]);
+    strace.arg(&log);
+    strace.arg(program().get_program());
+    let (mut child, mut editor) = spawn_with(&mut strace);
+    open_in(&mut editor, &workspace);
+    // `initialize` reads the files, because what follows depends on them.
+    let opened_before = opened(&log, &FILES);
+    for round in 0..3 {
+        for file in &FILES[..2] {
+            workspace.write(file, &format!("denied{round}\n"));
+        }
+        workspace.write(
+            FILES[2],
+            &format!("checkpoints.maxFiles = {}\n", 10 - round),
+        );
+        let paths = json!({ "paths": [workspace.path("sub/a.txt"), workspace.path("b.txt")] });
+        for _ in 0..2 {
+            let checked = editor.request("sightline/checkAccess", paths.clone());
+            checked.unwrap().unwrap();
+        }
+        let (code, text, complaint) = ipc::run(&workspace, &["access", "b.txt"]);
+        assert_eq!((code, complaint.as_str()), (0, ""), "{text}");
+        let saved = json!({ "textDocument": { "uri": workspace.uri(FILES[2]) } });
+        editor.notify("textDocument/didSave", saved).unwrap();
+        editor
+            .request("sightline/checkAccess", paths)
+            .unwrap()
+            .unwrap();
+    }
+    editor.request("shutdown", Value::Null).unwrap().unwrap();
+    editor.notify("exit", Value::Null).unwrap();
+    wait(&mut child, "exit");
+    let all = opened(&log, &FILES);
+    assert!(all.1 > 0, "no thread reads the files");
+    assert_eq!(all.0, opened_before.0, "opened by the main loop");
+}
+
+/// Returns how often the first thread opened one of the files, and how often the others did.
+#[cfg(target_os = "linux")]
+fn opened(log: &Path, files: &[&str]) -> (usize, usize) {
+    let log = std::fs::read_to_string(log).unwrap();
+    let first = log.split_whitespace().next().unwrap_or_default();
+    let (by_first, by_others): (Vec<&str>, Vec<&str>) = log
+        .lines()
+        .filter(|line| {
+            let mut names = files.iter().filter_map(|file| file.rsplit('/').next());
+            names.any(|name| line.contains(name))
+        })
+        .partition(|line| line.split_whitespace().next() == Some(first));
+    (by_first.len(), by_others.len())
 }

@@ -227,15 +227,6 @@ impl Access {
         (view, changed)
     }
 
-    /// Returns whether [`Self::view`] would read no file: the rule files seem unchanged. Returns false while another
-    /// thread reads them.
-    pub fn is_current(&self) -> bool {
-        match self.files.try_lock() {
-            Some(files) => files.iter().all(RuleFiles::is_current),
-            None => false,
-        }
-    }
-
     /// Returns the files to watch for changes of the rules. Some may not exist yet.
     pub fn watched_files(&self) -> Vec<PathBuf> {
         let files = self.files();

@@ -142,7 +142,7 @@ macro_rules! other {
 #[rustfmt::skip]
 requests! {
     EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id);
-    CheckAccess, check_access::run, |p, scope| if check_access::is_small(p, scope.snapshot) { Inline } else { Pool };
+    CheckAccess, check_access::run, |_, _| Pool;
     ListFiles, list_files::run, |_, _| Pool, with_token;
     ReadFile, read_file::run, |p, _| any_task(&p.task_id);
     Diagnostics, diagnostics::run, |_, _| Pool;

@@ -4,8 +4,9 @@
 //! the session and returns without awaiting, so changes take effect in arrival order. The
 //! session is in a mutex only because the service requires it; nothing waits for it.
 
-use std::sync::Arc;
+use std::{sync::Arc, thread};
 
+use crossbeam_channel::{Receiver, bounded};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use sightline_protocol::{
@@ -63,6 +64,7 @@ impl StandardMethods {
         let (service, _socket) = LspService::new(|_| LspHandlers {
             session: Mutex::new(session),
             initialize: Mutex::default(),
+            config_read: Mutex::default(),
             services: services.clone(),
             sockets: sockets.clone(),
         });
@@ -74,20 +76,26 @@ impl StandardMethods {
         self.service.inner().session()
     }
 
-    /// Applies changed configuration files.
-    pub fn set_config_files(&self, files: Arc<ConfigFiles>) {
-        let handlers = self.service.inner();
-        handlers.set_config_files(&mut handlers.session(), files);
-    }
-
-    /// Reads the configuration files, and applies them if they have changed.
-    pub fn read_config_files_again(&self) {
+    /// Applies configuration files. Returns false if they were read for other workspace folders.
+    pub fn set_config_files(&self, files: Arc<ConfigFiles>) -> bool {
         let handlers = self.service.inner();
         let session = &mut handlers.session();
-        let files = session
-            .config_files()
-            .read_again(session.roots().as_slice());
-        handlers.set_config_files(session, Arc::new(files));
+        let is_current = files.are_for(session.roots().as_slice());
+        if is_current {
+            handlers.set_config_files(session, files);
+        }
+        is_current
+    }
+
+    /// Returns a function that reads the configuration files again, for another thread.
+    pub fn config_reader(&self) -> impl FnOnce() -> ConfigFiles + Send + 'static {
+        let session = self.service.inner().session();
+        config_reader(&session)
+    }
+
+    /// Returns the channel of the configuration files, if a message made a thread read them.
+    pub fn take_config_read(&self) -> Option<Receiver<Arc<ConfigFiles>>> {
+        self.service.inner().config_read.lock().take()
     }
 
     /// Resolves the links of the workspace folders again. Returns whether a folder is another one
@@ -183,8 +191,15 @@ fn body(method: &str, id: Option<&Value>, response: &jsonrpc::Response) -> Vec<u
     protocol_error(id.unwrap_or(&Value::Null), code, kind, &message)
 }
 
+fn config_reader(session: &Session) -> impl FnOnce() -> ConfigFiles + Send + 'static + use<> {
+    let (files, roots) = (session.config_files().clone(), session.roots().clone());
+    move || files.read_again(roots.as_slice())
+}
+
 struct LspHandlers {
     session: Mutex<Session>,
+    /// Gets the configuration files that a thread is reading.
+    config_read: Mutex<Option<Receiver<Arc<ConfigFiles>>>>,
     /// The params of `initialize`, which tower-lsp does not pass on.
     initialize: Mutex<Value>,
     services: Arc<Services>,
@@ -210,6 +225,20 @@ impl LspHandlers {
                 settings_changed(&services, &sockets, session, &problems);
             },
         );
+    }
+
+    /// Lets a thread read the configuration files. The main loop handles later messages of the client
+    /// after that.
+    fn read_config_files(&self, session: &Session) {
+        let (sender, files) = bounded(1);
+        let read = config_reader(session);
+        let started = thread::Builder::new()
+            .name("configuration".to_owned())
+            .spawn(move || sender.send(Arc::new(read())));
+        match started {
+            Ok(_) => *self.config_read.lock() = Some(files),
+            Err(error) => tracing::warn!(%error, "cannot read the configuration files"),
+        }
     }
 
     fn set_config_files(&self, session: &mut Session, files: Arc<ConfigFiles>) {
@@ -382,8 +411,7 @@ impl LanguageServer for LspHandlers {
         if let Some(path) = uri_to_path(&uri).ok().flatten()
             && session.config_files().contains(path.as_path())
         {
-            let files = session.read_config_files();
-            self.set_config_files(&mut session, files);
+            self.read_config_files(&session);
         }
         self.changed(&uri);
         self.services.jobs.refresh_diagnostics();

@@ -51,7 +51,7 @@ use crate::{
     },
     execute_command::Origin,
     handlers::notifications,
-    ipc::{IpcServer, SocketRequest},
+    ipc::{ConnectionWork, IpcServer, SocketRequest},
     process::parent_watch,
     scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
     services::{FaultHook, Services},
@@ -60,7 +60,7 @@ use crate::{
 };
 
 use events::{End, Event, Events, TaskDone};
-use run_call::{Answer, ReplyTo, run_call};
+use run_call::{Answer, run_call};
 
 /// Time for running jobs to finish after `exit` or the end of input.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(300);
@@ -103,7 +103,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let mut services = Services::new(client, JobSender::new(job_sender), runtime.handle().clone());
     services.fault = options.fault;
     let services = Arc::new(services);
-    let ipc_server = Arc::new(IpcServer::new(socket_sender));
+    let ipc_server = Arc::new(IpcServer::new(socket_sender.clone()));
     let writer = start_writer(output.clone(), ends.clone());
     if options.watch_parent {
         let of_parent = ends.clone();
@@ -125,11 +125,13 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
         queue: KeyedQueue::default(),
         idle_work: HashMap::new(),
         done: done_sender,
+        socket_requests: socket_sender,
         events: Events {
             input: reader::start(input, output.clone()),
             done,
             jobs,
             sockets,
+            config_files: None,
             end,
         },
     };
@@ -161,8 +163,21 @@ fn start_writer(output: Arc<FrameWriter>, ends: Sender<End>) -> Receiver<()> {
     finished
 }
 
-/// Work to run on any thread. Returns the response if it is a request.
-type Work = Box<dyn FnOnce() -> Option<(ReplyTo, Answer)> + Send>;
+/// Where a job runs, and its work.
+enum Work {
+    /// In the thread pool. Returns the id and the response if it is a request of the client.
+    Pool(Box<dyn FnOnce() -> Option<(Value, Answer)> + Send>),
+    /// In the thread of a connection.
+    Connection(mpsc::Sender<ConnectionWork>, ConnectionWork),
+}
+
+/// Receiver of a response.
+enum ReplyTo {
+    /// The client; the id of the request.
+    Client(Value),
+    /// A connection of the command line; the id of the request.
+    Socket(Value, mpsc::Sender<ConnectionWork>),
+}
 
 struct MainLoop {
     services: Arc<Services>,
@@ -175,6 +190,8 @@ struct MainLoop {
     /// Work that is cancelled when another job needs its keys.
     idle_work: HashMap<JobId, (Keys, Cancel)>,
     done: Sender<TaskDone>,
+    /// Sends a request of a socket again once the configuration files have been read.
+    socket_requests: Sender<SocketRequest>,
     events: Events,
 }
 
@@ -202,7 +219,13 @@ impl MainLoop {
             Event::Job(JobMessage::RefreshDiagnostics) => {
                 self.diagnostics.schedule(&self.services);
             }
-            Event::Job(JobMessage::ConfigFiles(files)) => self.standard.set_config_files(files),
+            Event::Job(JobMessage::ConfigFiles(files)) => {
+                self.standard.set_config_files(files);
+            }
+            Event::ConfigFiles(files) => {
+                self.events.config_files = None;
+                files.map(|files| self.standard.set_config_files(files));
+            }
             Event::Socket(request) => self.handle_socket_request(request),
             Event::End(end) => return Some(end),
         }
@@ -288,18 +311,30 @@ impl MainLoop {
         self.start_call(call, origin, cancel, ReplyTo::Client(id));
     }
 
-    fn handle_socket_request(&mut self, request: SocketRequest) {
+    fn handle_socket_request(&mut self, mut request: SocketRequest) {
         if self.phase() != Phase::Running {
             let why = format!("{}: the server is not running", request.call.method);
             let error = Error::new(ErrorKind::NotInitialized, why);
-            let _ = request.reply.send(error_body(&request.id, &error));
+            let body = error_body(&request.id, &error);
+            let _ = request.connection.send(Box::new(|| Some(body)));
             return;
         }
         // Agents ask over the socket. Not every editor's server watches the files.
-        self.standard.read_config_files_again();
-        let SocketRequest { id, call, reply } = request;
-        let reply = ReplyTo::Socket(id, reply);
-        self.start_call(call, Origin::Request, Cancel::default(), reply);
+        let files = request.config_files.take();
+        if !files.is_some_and(|files| self.standard.set_config_files(files)) {
+            let read = self.standard.config_reader();
+            let requests = self.socket_requests.clone();
+            let read_first = move |mut request: SocketRequest| {
+                request.config_files = Some(Arc::new(read()));
+                let _ = requests.send(request);
+                None
+            };
+            let connection = request.connection.clone();
+            let _ = connection.send(Box::new(move || read_first(request)));
+            return;
+        }
+        let reply = ReplyTo::Socket(request.id, request.connection);
+        self.start_call(request.call, Origin::Request, Cancel::default(), reply);
     }
 
     fn place(&self, call: &Call, snapshot: &Snapshot) -> Place {
@@ -319,26 +354,29 @@ impl MainLoop {
             place = self.place(&call, &snapshot);
         }
         let services = self.services.clone();
-        let run = move || {
-            let answer = run_call(&services, call, origin, snapshot, cancel, &reply);
-            Some((reply, answer))
+        let run = move |id: &Value| run_call(&services, call, origin, snapshot, cancel, id);
+        let work = match (reply, &place) {
+            (ReplyTo::Client(id), Place::Inline) => {
+                let answer = run(&id);
+                return self.answer(&id, answer);
+            }
+            (ReplyTo::Client(id), _) => {
+                let client = self.services.client.clone();
+                Work::Pool(Box::new(move || {
+                    client.wait_for_room();
+                    let answer = run(&id);
+                    Some((id, answer))
+                }))
+            }
+            (ReplyTo::Socket(id, connection), _) => {
+                Work::Connection(connection, Box::new(move || Some(run(&id).body)))
+            }
         };
         let keys = match place {
-            Place::Inline => {
-                if let Some((reply, answer)) = run() {
-                    self.answer(reply, answer);
-                }
-                return;
-            }
-            Place::Pool => Keys::new(),
+            Place::Inline | Place::Pool => Keys::new(),
             Place::Queue(keys) => keys,
         };
-        let services = self.services.clone();
-        let work = move || {
-            services.client.wait_for_room();
-            run()
-        };
-        self.push(keys, None, Box::new(work));
+        self.push(keys, None, work);
     }
 
     /// Starts work without a request.
@@ -362,7 +400,8 @@ impl MainLoop {
             });
             None
         };
-        self.push(keys, is_idle_work.then_some(raised), Box::new(work));
+        let work = Work::Pool(Box::new(work));
+        self.push(keys, is_idle_work.then_some(raised), work);
     }
 
     fn push(&mut self, keys: Keys, idle_cancel: Option<Cancel>, work: Work) {
@@ -382,9 +421,25 @@ impl MainLoop {
         }
     }
 
-    /// Runs a job in the pool.
+    /// Runs a job.
     fn spawn(&self, job: JobId, work: Work) {
         let done = self.done.clone();
+        let work = match work {
+            Work::Pool(work) => work,
+            Work::Connection(connection, work) => {
+                let ended = TaskDone { job, answer: None };
+                let sent = connection.send(Box::new(move || {
+                    let body = work();
+                    let _ = done.send(ended);
+                    body
+                }));
+                if sent.is_err() {
+                    // The thread of the connection has ended.
+                    let _ = self.done.send(TaskDone { job, answer: None });
+                }
+                return;
+            }
+        };
         let run = move || {
             let answer = work();
             let _ = done.send(TaskDone { job, answer });
@@ -405,8 +460,8 @@ impl MainLoop {
 
     fn handle_done(&mut self, done: TaskDone) {
         self.idle_work.remove(&done.job);
-        if let Some((reply, answer)) = done.answer {
-            self.answer(reply, answer);
+        if let Some((id, answer)) = done.answer {
+            self.answer(&id, answer);
         }
         for (job, work) in self.queue.done(done.job) {
             self.spawn(job, work);
@@ -414,22 +469,14 @@ impl MainLoop {
     }
 
     /// Sends a response, unless the request has been cancelled.
-    fn answer(&mut self, reply: ReplyTo, answer: Answer) {
-        match reply {
-            ReplyTo::Client(id) => {
-                if !self.in_flight.remove(&id) {
-                    return;
-                }
-                if let Some(on_delivered) = answer.on_delivered {
-                    on_delivered(&mut self.standard.session());
-                }
-                self.services.client.send(answer.body);
-            }
-            ReplyTo::Socket(_, sender) => {
-                // The connection may have been closed.
-                let _ = sender.send(answer.body);
-            }
+    fn answer(&mut self, id: &Value, answer: Answer) {
+        if !self.in_flight.remove(id) {
+            return;
         }
+        if let Some(on_delivered) = answer.on_delivered {
+            on_delivered(&mut self.standard.session());
+        }
+        self.services.client.send(answer.body);
     }
 
     /// Handles a notification. Returns the reason if the session ends.
@@ -477,6 +524,7 @@ impl MainLoop {
         if let Some(body) = self.standard.call(method, id.as_ref(), params) {
             self.services.client.send(body);
         }
+        self.events.config_files = self.standard.take_config_read();
     }
 
     /// Waits for all jobs to end, then cancels the rest and waits a little longer for

@@ -129,11 +129,6 @@ impl LazyAccess {
         &self.roots
     }
 
-    /// Returns whether the rules have been read and their files have not changed since.
-    pub fn is_current(&self) -> bool {
-        self.access.get().is_some_and(Access::is_current)
-    }
-
     /// Returns the rules, reading them on first use.
     pub fn get(&self) -> &Access {
         self.access.get_or_init(|| {

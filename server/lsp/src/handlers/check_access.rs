@@ -7,19 +7,7 @@ use sightline_protocol::{
 };
 use sightline_workspace::limits;
 
-use crate::{error::Error, request_context::RequestContext, session::Snapshot};
-
-/// Maximum number of paths that are checked on the main loop. Starting a job takes longer
-/// than checking a few paths (benchmark row "checkAccess of a path against an echo").
-const MAX_INLINE_PATHS: usize = 16;
-
-/// Returns whether a request takes less time than starting a job: few paths, and rules
-/// that need not be read.
-pub(crate) fn is_small(params: &CheckAccessParams, snapshot: &Snapshot) -> bool {
-    params.paths.len() <= MAX_INLINE_PATHS
-        && params.command.is_none()
-        && snapshot.access.is_current()
-}
+use crate::{error::Error, request_context::RequestContext};
 
 /// Checks paths, in order, and a command line.
 pub(crate) fn run(
@@ -107,25 +95,5 @@ mod tests {
                 }));
             }
         }
-    }
-
-    #[test]
-    fn a_request_is_small_while_its_rules_are_current() {
-        let folder = tempfile::tempdir().unwrap();
-        let rules = folder.path().join(".clineignore");
-        let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
-        let snapshot = Session::offline(root).snapshot();
-        let params = |count, command: Option<&str>| CheckAccessParams {
-            paths: vec!["a".to_owned(); count],
-            command: command.map(str::to_owned),
-            mentioned: false,
-        };
-        assert!(!is_small(&params(1, None), &snapshot), "not read");
-        snapshot.access.get();
-        assert!(is_small(&params(MAX_INLINE_PATHS, None), &snapshot));
-        assert!(!is_small(&params(MAX_INLINE_PATHS + 1, None), &snapshot));
-        assert!(!is_small(&params(1, Some("cat a")), &snapshot));
-        std::fs::write(rules, "a\n").unwrap();
-        assert!(!is_small(&params(1, None), &snapshot), "changed");
     }
 }

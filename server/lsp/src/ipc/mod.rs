@@ -26,7 +26,10 @@ use crossbeam_channel::Sender;
 use serde_json::Value;
 use sightline_workspace::storage::Storage;
 
-use crate::{dispatch::Call, scheduler::all_task_keys, services::Services};
+use crate::{
+    dispatch::Call, scheduler::all_task_keys, services::Services,
+    settings::config_file::ConfigFiles,
+};
 
 pub use server::METHODS;
 
@@ -43,14 +46,21 @@ pub struct IpcServer {
     requests: Sender<SocketRequest>,
 }
 
-/// A request of a connection, to be run by the main loop.
+/// Work for the thread of a connection. Returns the response to its request, or nothing if more work
+/// follows.
+pub type ConnectionWork = Box<dyn FnOnce() -> Option<Vec<u8>> + Send>;
+
+/// A request of a connection. The main loop says when it runs, and the thread of the connection runs
+/// it: requests do not wait for the jobs of the editor.
 pub struct SocketRequest {
     /// The id of the request.
     pub id: Value,
     /// The request.
     pub call: Call,
-    /// Gets the response.
-    pub reply: mpsc::Sender<Vec<u8>>,
+    /// The configuration files, read when the request arrived.
+    pub config_files: Option<Arc<ConfigFiles>>,
+    /// Runs work in the thread of the connection.
+    pub connection: mpsc::Sender<ConnectionWork>,
 }
 
 impl IpcServer {

@@ -226,7 +226,7 @@ fn serve_connection(requests: &Sender<SocketRequest>, stream: &ServerStream) -> 
     Ok(())
 }
 
-/// Returns the response to a request, which the main loop runs.
+/// Returns the response to a request. The main loop sends the work for it.
 fn reply(requests: &Sender<SocketRequest>, id: &Value, method: &str, params: &Value) -> Vec<u8> {
     let route = dispatch::request(method).filter(|_| METHODS.contains(&method));
     let Some(route) = route else {
@@ -240,14 +240,15 @@ fn reply(requests: &Sender<SocketRequest>, id: &Value, method: &str, params: &Va
         Ok(params) => params,
         Err(error) => return error_body(id, &error),
     };
-    let (reply, response) = mpsc::channel();
+    let (connection, work) = mpsc::channel();
     // The main loop has ended if this fails, and the request is dropped.
     let _ = requests.send(SocketRequest {
         id: id.clone(),
         call: (route.parse)(&params.to_string()),
-        reply,
+        config_files: None,
+        connection,
     });
-    response.recv().unwrap_or_else(|_| {
+    work.iter().find_map(|work| work()).unwrap_or_else(|| {
         let why = format!("{method}: the server is exiting");
         error_body(id, &Error::new(ErrorKind::NotInitialized, why))
     })

@@ -1,14 +1,16 @@
 //! The events of the main loop, and their sources.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use crossbeam_channel::{Receiver, select_biased};
+use crossbeam_channel::{Receiver, never, select_biased};
+use serde_json::Value;
 
-use super::run_call::{Answer, ReplyTo};
+use super::run_call::Answer;
 use crate::{
     connection::reader::Input,
     ipc::SocketRequest,
     scheduler::{JobId, JobMessage},
+    settings::config_file::ConfigFiles,
 };
 
 /// What the main loop reacts to.
@@ -21,6 +23,8 @@ pub(super) enum Event {
     Job(JobMessage),
     /// A request of the command line.
     Socket(SocketRequest),
+    /// The configuration files have been read. `None` if that failed.
+    ConfigFiles(Option<Arc<ConfigFiles>>),
     /// The session ends.
     End(End),
 }
@@ -31,6 +35,8 @@ pub(super) struct Events {
     pub(super) done: Receiver<TaskDone>,
     pub(super) jobs: Receiver<JobMessage>,
     pub(super) sockets: Receiver<SocketRequest>,
+    /// Gets the configuration files while they are being read. No input is handled until then.
+    pub(super) config_files: Option<Receiver<Arc<ConfigFiles>>>,
     pub(super) end: Receiver<End>,
 }
 
@@ -38,11 +44,17 @@ impl Events {
     /// Returns the next event. Jobs come first, because they belong to messages that were
     /// handled before.
     pub(super) fn next(&self) -> Event {
+        let (no_input, no_files) = (never(), never());
+        let (input, files) = match &self.config_files {
+            Some(files) => (&no_input, files),
+            None => (&self.input, &no_files),
+        };
         let event = select_biased! {
             recv(self.jobs) -> job => job.map(Event::Job),
             recv(self.end) -> end => end.map(Event::End),
             recv(self.done) -> done => done.map(Event::TaskDone),
-            recv(self.input) -> input => input.map(Event::Input),
+            recv(files) -> files => Ok(Event::ConfigFiles(files.ok())),
+            recv(input) -> input => input.map(Event::Input),
             recv(self.sockets) -> request => request.map(Event::Socket),
         };
         event.unwrap_or(Event::End(End::InputClosed))
@@ -62,8 +74,8 @@ impl Events {
 /// A job that has ended.
 pub(super) struct TaskDone {
     pub(super) job: JobId,
-    /// The response, if it was a request.
-    pub(super) answer: Option<(ReplyTo, Answer)>,
+    /// The id and the response, if it was a request of the client.
+    pub(super) answer: Option<(Value, Answer)>,
 }
 
 /// Why the session ended.

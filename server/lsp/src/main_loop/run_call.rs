@@ -1,9 +1,6 @@
 //! Runs a request, and serializes its response.
 
-use std::{
-    sync::{Arc, mpsc},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use serde_json::Value;
 use sightline_workspace::cancel::Cancel;
@@ -18,14 +15,6 @@ use crate::{
     session::Snapshot,
 };
 
-/// Receiver of a response.
-pub(super) enum ReplyTo {
-    /// The client; the id of the request.
-    Client(Value),
-    /// A connection of the command line; the id of the request.
-    Socket(Value, mpsc::Sender<Vec<u8>>),
-}
-
 /// A response, ready to be sent.
 pub(super) struct Answer {
     pub(super) body: Vec<u8>,
@@ -39,12 +28,9 @@ pub(super) fn run_call(
     origin: Origin,
     snapshot: Snapshot,
     cancel: Cancel,
-    reply: &ReplyTo,
+    id: &Value,
 ) -> Answer {
     let method = call.method;
-    let id = match reply {
-        ReplyTo::Client(id) | ReplyTo::Socket(id, _) => id,
-    };
     let started = Instant::now();
     let outcome = catch_panic(method, || {
         cancel.check()?;

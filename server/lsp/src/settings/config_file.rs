@@ -35,6 +35,8 @@ pub struct ConfigFiles {
     pub user: Option<ConfigFile>,
     /// Those in the workspace folders and the existing ones above, outermost first.
     pub projects: Vec<ConfigFile>,
+    /// The workspace folders they were read for.
+    roots: Vec<AbsPath>,
 }
 
 /// A configuration file as read.
@@ -82,6 +84,7 @@ impl ConfigFiles {
                 .filter(|(is_root, file)| file.exists || *is_root)
                 .map(|(_, file)| file)
                 .collect(),
+            roots: roots.iter().map(|root| root.canonical.clone()).collect(),
         }
     }
 
@@ -89,6 +92,13 @@ impl ConfigFiles {
     pub fn read_again(&self, roots: &[Root]) -> Self {
         let user = self.user.as_ref().map(|file| file.path.clone());
         Self::read(user, roots)
+    }
+
+    /// Returns whether the files were read for these workspace folders.
+    pub fn are_for(&self, roots: &[Root]) -> bool {
+        self.roots
+            .iter()
+            .eq(roots.iter().map(|root| &root.canonical))
     }
 
     /// Returns whether a path is that of a configuration file.
