@@ -71,12 +71,14 @@
 --- Params of `sightline/checkAccess`.
 ---@class sightline.CheckAccessParams
 ---@field command? string Shell command line to check. The answer is advice, not a sandbox.
+---@field commands? string[] More command lines to check, independently of each other. Default: `[]`.
 ---@field mentioned? boolean The user mentions the paths in a prompt. Setting `access.mentions` can allow them. Default: `false`.
 ---@field paths? string[] Paths to check: `file:` URIs, absolute paths, or paths relative to a workspace root. Default: `[]`.
 
 --- Result of `sightline/checkAccess`.
 ---@class sightline.CheckAccessResult
 ---@field command? sightline.CommandAccess Result for the command, if the request has one.
+---@field commands? sightline.CommandAccess[] One result per command of `commands`, in the same order. Default: `[]`.
 ---@field paths sightline.PathAccess[] One result per requested path, in the same order.
 
 --- A checkpoint: the saved state of a workspace folder.

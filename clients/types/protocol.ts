@@ -282,6 +282,11 @@ export interface CheckAccessParams {
   /** Shell command line to check. The answer is advice, not a sandbox. */
   command?: string;
   /**
+   * More command lines to check, independently of each other.
+   * Default: `[]`.
+   */
+  commands?: string[];
+  /**
    * The user mentions the paths in a prompt. Setting `access.mentions` can allow them.
    * Default: `false`.
    */
@@ -298,6 +303,11 @@ export interface CheckAccessParams {
 export interface CheckAccessResult {
   /** Result for the command, if the request has one. */
   command?: CommandAccess;
+  /**
+   * One result per command of `commands`, in the same order.
+   * Default: `[]`.
+   */
+  commands?: CommandAccess[];
   /** One result per requested path, in the same order. */
   paths: PathAccess[];
 }

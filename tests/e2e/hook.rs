@@ -4,10 +4,23 @@ use std::{
     io::Write,
     process::{Output, Stdio},
 };
+#[cfg(unix)]
+use std::{
+    os::unix::net::{UnixListener, UnixStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use serde_json::{Value, json};
+#[cfg(unix)]
+use sightline::connection::frame::{FrameReader, write_frame};
 
 use crate::harness::{Server, Workspace, program};
+#[cfg(unix)]
+use crate::ipc::{listening, sockets};
 
 /// Runs a hook. Returns what it prints. The exit code must be 0.
 pub(crate) fn hook(workspace: &Workspace, event: &str, agent: &str, input: &str) -> String {
@@ -351,5 +364,65 @@ fn malformed_input_refuses_a_tool_in_every_folder() {
                 assert_eq!(hook(&workspace, names.prompt, names.agent, input), "");
             }
         }
+    }
+}
+
+/// Forwards the connections of a workspace to its server. Returns the number of connections and of
+/// requests.
+#[cfg(unix)]
+fn counted(workspace: &Workspace) -> (Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let server = sockets(workspace).pop().unwrap();
+    let name = server.file_name().unwrap().to_string_lossy();
+    // It is newer than the socket of the server, so it is used first.
+    let listener = UnixListener::bind(server.with_file_name(name.replace(".sock", "x.sock")));
+    let listener = listener.unwrap();
+    let counts = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+    let (connections, requests) = counts.clone();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            connections.fetch_add(1, Ordering::SeqCst);
+            let mut server = UnixStream::connect(&server).unwrap();
+            let mut asked = FrameReader::new(client.try_clone().unwrap());
+            let mut answered = FrameReader::new(server.try_clone().unwrap());
+            while let Ok(Some(Ok(request))) = asked.next_frame() {
+                requests.fetch_add(1, Ordering::SeqCst);
+                write_frame(&mut server, &request).unwrap();
+                let answer = answered.next_frame().unwrap().unwrap().unwrap();
+                write_frame(&mut client, &answer).unwrap();
+            }
+        }
+    });
+    counts
+}
+
+#[cfg(unix)]
+#[test]
+fn a_tool_call_is_one_connection_and_one_request() {
+    let workspace = Workspace::new(&[(".clineignore", "*.key\n"), ("a.key", "K"), ("b.txt", "")]);
+    let _server = listening(&workspace);
+    let (connections, requests) = counted(&workspace);
+    for (tool, arguments, is_denied) in [
+        ("Bash", json!({ "command": "cat b.txt" }), false),
+        ("Bash", json!({ "command": "cat a.key" }), true),
+        ("Read", json!({ "file_path": "a.key" }), true),
+        (
+            "shell",
+            json!({ "commands": ["cat b.txt", "ls", "cat a.key"], "path": "b.txt" }),
+            true,
+        ),
+        (
+            "Grep",
+            json!({ "pattern": "K", "output_mode": "content", "path": "." }),
+            true,
+        ),
+    ] {
+        let reason = CLAUDE.tool(&workspace, tool, &arguments);
+        assert_eq!(reason.is_some(), is_denied, "{arguments}: {reason:?}");
+        let counted = (
+            connections.swap(0, Ordering::SeqCst),
+            requests.swap(0, Ordering::SeqCst),
+        );
+        assert_eq!(counted, (1, 1), "connections and requests for {arguments}");
     }
 }

@@ -37,6 +37,8 @@ pub const MAX_PATH_BYTES: usize = 16 * 1024;
 pub const MAX_ABSOLUTE_PATH_BYTES: usize = 4096;
 /// Maximum paths in one `checkAccess` request.
 pub const MAX_CHECKED_PATHS: usize = 1_000_000;
+/// Maximum commands in one `checkAccess` request.
+pub const MAX_CHECKED_COMMANDS: usize = 1_000;
 /// Maximum paths in one diff, preview or restore request.
 pub const MAX_NAMED_PATHS: usize = 100_000;
 

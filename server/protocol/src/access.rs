@@ -13,6 +13,10 @@ pub struct CheckAccessParams {
     /// Shell command line to check. The answer is advice, not a sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// More command lines to check, independently of each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub commands: Vec<String>,
     /// The user mentions the paths in a prompt. Setting `access.mentions` can allow them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
@@ -28,6 +32,10 @@ pub struct CheckAccessResult {
     /// Result for the command, if the request has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandAccess>,
+    /// One result per command of `commands`, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub commands: Vec<CommandAccess>,
 }
 
 /// Access of an agent to a path.

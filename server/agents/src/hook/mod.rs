@@ -9,7 +9,6 @@ mod formats;
 mod mentions;
 mod mutation;
 mod patches;
-mod refusal;
 mod search;
 mod tool_call;
 mod written_path;
@@ -21,10 +20,9 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::environment::Mode;
 
 pub use block::{KnownSections, context_block, told_sections};
-pub use refusal::{denied_mention, denied_search, denied_tool, unchecked, without_folder};
 pub use search::Search;
 pub use tool_call::ToolCall;
-pub use written_path::{glob_command, quote, readings, shortened};
+pub(crate) use written_path::{glob_command, quote, readings, shortened};
 
 use crate::Agent;
 use formats::format;

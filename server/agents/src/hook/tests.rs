@@ -1,7 +1,6 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sightline_protocol::access::{AccessKind, AccessRule, CheckAccessResult, PathAccess};
 
 use super::*;
 
@@ -172,27 +171,4 @@ fn answers_have_the_shape_of_the_agent() {
         rendered(Agent::Cline, EventKind::ToolCall, &deny),
         json!({"cancel": true, "errorMessage": "R"})
     );
-}
-
-#[test]
-fn a_refusal_names_the_file_and_the_rule() {
-    let mut result = CheckAccessResult {
-        paths: vec![PathAccess {
-            path: "a.key".to_owned(),
-            access: AccessKind::Denied,
-            rule: Some(AccessRule {
-                source: ".clineignore".to_owned(),
-                line: 3,
-                pattern: "*.key".to_owned(),
-            }),
-            reason: None,
-            ..PathAccess::default()
-        }],
-        command: None,
-    };
-    let expected = "a.key is hidden by the user (.clineignore:3: *.key); continue without it.";
-    assert_eq!(denied_tool(&result).as_deref(), Some(expected));
-    assert!(denied_mention(&result).unwrap().contains(".clineignore:3"));
-    result.paths[0].access = AccessKind::Outside;
-    assert_eq!(denied_tool(&result), None);
 }

@@ -19,7 +19,7 @@ const MAX_SCHEMES: usize = 4;
 
 /// Returns a path that is too long to be opened without `.`, `..` and empty names: tools shorten
 /// paths themselves. Links on the way do not matter, because only the short path can be opened.
-pub fn shortened(text: &str) -> Cow<'_, str> {
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= MAX_PATH {
         return Cow::Borrowed(text);
     }
@@ -39,7 +39,7 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the readings of a text other than the text.
-pub fn readings(text: &str) -> Vec<String> {
+pub(crate) fn readings(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if text.len() <= MAX_TEXT {
         let mut encoded = text.to_owned();
@@ -112,7 +112,7 @@ fn add_strings(value: &Value, found: &mut Vec<String>) {
 }
 
 /// Returns a command that is given the files of a glob pattern. `None` if the text is none.
-pub fn glob_command(text: &str) -> Option<String> {
+pub(crate) fn glob_command(text: &str) -> Option<String> {
     const SPECIAL: &[char] = &['*', '?', '[', ']', '{', '}', ',', '!'];
     if !text.contains(['*', '?', '[', '{']) || text.contains(['\n', '\0']) {
         return None;
@@ -129,7 +129,7 @@ pub fn glob_command(text: &str) -> Option<String> {
 }
 
 /// Quotes a word for a shell.
-pub fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

@@ -1,6 +1,6 @@
 //! `sightline access`.
 
-use sightline_agents::hook::without_folder;
+use sightline_agents::judge::{in_folder, without_folder};
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessParams},
     method::CheckAccess,
@@ -29,7 +29,7 @@ pub(super) fn run(
     // Without `--root`, a command runs in the current folder, like paths.
     let command = match command {
         Some(command) if workspace.root.is_none() => {
-            Some(offline::in_folder(offline::current()?.as_path(), &command))
+            Some(in_folder(offline::current()?.as_path(), &command))
         }
         command => command,
     };

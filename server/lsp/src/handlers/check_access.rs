@@ -9,7 +9,7 @@ use sightline_workspace::limits;
 
 use crate::{error::Error, request_context::RequestContext};
 
-/// Checks paths, in order, and a command line.
+/// Checks paths and command lines, in order.
 pub(crate) fn run(
     context: &RequestContext<'_>,
     params: CheckAccessParams,
@@ -17,17 +17,17 @@ pub(crate) fn run(
     let CheckAccessParams {
         paths,
         command,
+        commands,
         mentioned,
     } = params;
-    if paths.len() > limits::MAX_CHECKED_PATHS {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "{} paths exceed the limit of {}; split the request",
-                paths.len(),
-                limits::MAX_CHECKED_PATHS
-            ),
-        ));
+    for (what, count, limit) in [
+        ("paths", paths.len(), limits::MAX_CHECKED_PATHS),
+        ("commands", commands.len(), limits::MAX_CHECKED_COMMANDS),
+    ] {
+        if count > limit {
+            let why = format!("{count} {what} exceed the limit of {limit}; split the request");
+            return Err(Error::new(ErrorKind::TooLarge, why));
+        }
     }
     let view = context.view();
     let settings = &context.snapshot.settings;
@@ -40,9 +40,14 @@ pub(crate) fn run(
             path.reason = None;
         }
     }
+    let checked = commands.iter().map(|command| {
+        context.cancel.check()?;
+        Ok(view.check_command_with(command, readers))
+    });
     Ok(CheckAccessResult {
         paths,
         command: command.map(|command| view.check_command_with(&command, readers)),
+        commands: checked.collect::<Result<_, Error>>()?,
     })
 }
 

@@ -14,8 +14,8 @@ use sightline_protocol::{
     error::{ErrorData, ErrorKind},
     files::{ReadFileParams, ReadFileResult, TextSource},
     method::{
-        CreateCheckpoint, DiffCheckpoints, EnvironmentDetails, LabelCheckpoint, PreviewRestore,
-        ReadFile, Request, RestoreCheckpoint, UndoRestore, UnsavedFiles,
+        CheckAccess, CreateCheckpoint, DiffCheckpoints, EnvironmentDetails, LabelCheckpoint,
+        PreviewRestore, ReadFile, Request, RestoreCheckpoint, UndoRestore, UnsavedFiles,
     },
 };
 use sightline_workspace::{path::Root, storage::Storage};
@@ -34,6 +34,8 @@ use crate::{
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The same for servers that are asked for unsaved text only.
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time to check access. After it, the rules on disk decide.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time to answer other requests.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for requests that read or write the whole workspace.
@@ -47,6 +49,7 @@ fn effort(method: &str) -> (Duration, bool) {
         | UndoRestore::NAME
         | LabelCheckpoint::NAME => (WORKSPACE_TIMEOUT, true),
         DiffCheckpoints::NAME | PreviewRestore::NAME => (WORKSPACE_TIMEOUT, false),
+        CheckAccess::NAME => (CHECK_TIMEOUT, false),
         UnsavedFiles::NAME => (OTHERS_TIMEOUT, false),
         _ => (RESPONSE_TIMEOUT, false),
     }
@@ -135,13 +138,16 @@ fn request_first<M: Request>(
     params: &M::Params,
 ) -> Reply<M::Result> {
     let mut reply = Reply::NoServer;
+    let mut patience = PROBE_TIMEOUT;
     for socket in sockets {
-        match ask::<M>(socket, PROBE_TIMEOUT, params) {
+        match ask::<M>(socket, patience, params) {
             Ok(answer) => return Reply::Answered(answer),
             Err(error) => {
                 tracing::info!(%error, "cannot reach a server");
                 if is_timeout(&error) {
                     reply = Reply::Silent;
+                    // A hook has time for one silent server.
+                    patience = OTHERS_TIMEOUT;
                 }
             }
         }
@@ -155,7 +161,11 @@ fn ask<M: Request>(
     patience: Duration,
     params: &M::Params,
 ) -> io::Result<Result<M::Result, Error>> {
-    probe(socket, patience)?;
+    // A request without changes that takes no longer is its own probe.
+    let (timeout, changes) = effort(M::NAME);
+    if changes || timeout > patience {
+        probe(socket, patience)?;
+    }
     let stream = transport::connect(socket).ok_or(io::ErrorKind::NotConnected)?;
     exchange::<M>(stream, params)
 }

@@ -28,6 +28,7 @@ use serde_json::Value;
 use sightline_agents::{
     Agent,
     hook::{self, EventKind, HookAnswer, HookEvent},
+    judge,
 };
 use sightline_workspace::json_repair;
 
@@ -210,7 +211,7 @@ impl Call {
             EventKind::SessionStart | EventKind::ToolEnd => false,
         };
         if can_read {
-            HookAnswer::Deny(hook::unchecked(why))
+            HookAnswer::Deny(judge::unchecked(why))
         } else {
             HookAnswer::Nothing
         }

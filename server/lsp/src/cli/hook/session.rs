@@ -10,6 +10,7 @@ use std::{
 use sightline_agents::{
     Agent,
     hook::{self, HookAnswer, HookInput, KnownSections, ToolCall},
+    judge::Judge,
 };
 use sightline_checkpoint::Checkpoints;
 use sightline_protocol::{
@@ -29,7 +30,7 @@ use super::{
         requests::{Attached, Requests},
     },
     Call,
-    access_check::{AccessCheck, absolute},
+    access_check::AccessCheck,
     seen_files::{RunningTool, SeenFiles},
     session_file::SessionFile,
     turns::SessionTurns,
@@ -47,7 +48,7 @@ const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The session of an event.
 pub(super) struct Session {
     agent: Agent,
-    pub(super) cwd: PathBuf,
+    judge: Judge,
     workspace: Workspace,
     task_id: Option<String>,
     mode: Option<Mode>,
@@ -72,7 +73,10 @@ impl Session {
         };
         Ok(Self {
             agent: call.agent,
-            cwd: cwd.as_path().to_owned(),
+            judge: Judge {
+                folder: cwd.as_path().to_owned(),
+                home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+            },
             workspace: Workspace {
                 root: Some(root),
                 storage: call.storage.clone(),
@@ -96,7 +100,7 @@ impl Session {
     /// Returns what checks access for the session.
     pub(super) fn access(&self) -> AccessCheck {
         AccessCheck {
-            cwd: self.cwd.clone(),
+            judge: self.judge.clone(),
             workspace: self.workspace.clone(),
         }
     }
@@ -273,7 +277,7 @@ impl Session {
     fn files_of(&self, paths: &[String]) -> Vec<AbsPath> {
         let root = self.workspace.root.as_deref();
         let paths = paths.iter().filter_map(|path| {
-            let full = absolute(&self.cwd, path);
+            let full = self.judge.absolute(&self.judge.folder, path);
             let path = match uri_to_path(&full) {
                 Ok(Some(path)) => path,
                 _ => AbsPath::new(Path::new(&full))?,

@@ -9,7 +9,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_agents::hook::quote;
 use sightline_workspace::{
     access::RULE_FILE,
     escape,
@@ -151,11 +150,6 @@ fn project_of(folder: &Path) -> Option<&Path> {
         .take_while(|folder| !home.starts_with(folder))
         .last();
     Some(topmost.unwrap_or(nearest))
-}
-
-/// Returns a command as run in a folder. Commands are checked as run in the root.
-pub(in crate::cli) fn in_folder(folder: &Path, command: &str) -> String {
-    format!("cd {}\n{command}", quote(&folder.to_string_lossy()))
 }
 
 /// Returns the settings of the argument `--storage`.

@@ -1,26 +1,29 @@
 //! Why a tool or a prompt is refused, as text for the model and the user.
 
-use sightline_protocol::access::{AccessKind, AccessRule, CheckAccessResult, PathAccess};
+use sightline_protocol::access::{AccessKind, AccessRule, CommandAccess, PathAccess};
 
-use super::Search;
+use crate::hook::Search;
 
 /// Returns the refusal of what could not be checked.
 pub fn unchecked(why: &str) -> String {
     format!("Sightline could not check this: {why}. Try a smaller or simpler call.")
 }
 
-/// Returns why a tool may not run. `None` if access is allowed. Paths outside the workspace are
-/// left to the agent.
-pub fn denied_tool(result: &CheckAccessResult) -> Option<String> {
-    let path = result.paths.iter().find(|path| is_denied(path));
-    if let Some(path) = path {
-        return Some(hidden(
-            &path.path,
-            path.rule.as_ref(),
-            path.reason.as_deref(),
-        ));
+/// Returns why a tool that uses paths may not run. Paths outside the workspace are left to the agent.
+pub(super) fn denied_path(paths: &[PathAccess]) -> Option<String> {
+    let path = paths.iter().find(|path| is_denied(path))?;
+    Some(hidden(
+        &path.path,
+        path.rule.as_ref(),
+        path.reason.as_deref(),
+    ))
+}
+
+/// Returns why a command may not run.
+pub(super) fn denied_command(command: &CommandAccess) -> Option<String> {
+    if command.allowed {
+        return None;
     }
-    let command = result.command.as_ref().filter(|command| !command.allowed)?;
     let reason = match command.denied.first() {
         Some(denied) if denied.path.is_empty() => unchecked(&denied.reason),
         Some(denied) => hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason)),
@@ -33,9 +36,8 @@ pub fn denied_tool(result: &CheckAccessResult) -> Option<String> {
 }
 
 /// Returns why a search in the content of files may not run, given the check of its command line.
-pub fn denied_search(search: &Search, result: &CheckAccessResult) -> Option<String> {
-    let command = result.command.as_ref().filter(|command| !command.allowed)?;
-    let denied = command.denied.first()?;
+pub(super) fn denied_search(search: &Search, command: &CommandAccess) -> Option<String> {
+    let denied = command.denied.first().filter(|_| !command.allowed)?;
     if denied.path.is_empty() {
         return Some(unchecked(&denied.reason));
     }
@@ -53,8 +55,8 @@ pub fn without_folder(command: &str) -> &str {
 }
 
 /// Returns why a prompt that mentions files may not be sent. `None` if it may.
-pub fn denied_mention(result: &CheckAccessResult) -> Option<String> {
-    let path = result.paths.iter().find(|path| is_denied(path))?;
+pub(super) fn denied_mention(paths: &[PathAccess]) -> Option<String> {
+    let path = paths.iter().find(|path| is_denied(path))?;
     let why = cause(path.rule.as_ref(), path.reason.as_deref());
     Some(format!(
         "{0} is hidden from agents{why}, and the agent would add its content to the prompt. \
@@ -93,5 +95,29 @@ fn cause(rule: Option<&AccessRule>, reason: Option<&str>) -> String {
         (Some(rule), _) => format!(" by a {} rule", rule.source),
         (None, Some(reason)) => format!(": {reason}"),
         (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_file_and_the_rule() {
+        let mut paths = vec![PathAccess {
+            path: "a.key".to_owned(),
+            access: AccessKind::Denied,
+            rule: Some(AccessRule {
+                source: ".clineignore".to_owned(),
+                line: 3,
+                pattern: "*.key".to_owned(),
+            }),
+            ..PathAccess::default()
+        }];
+        let expected = "a.key is hidden by the user (.clineignore:3: *.key); continue without it.";
+        assert_eq!(denied_path(&paths).as_deref(), Some(expected));
+        assert!(denied_mention(&paths).unwrap().contains(".clineignore:3"));
+        paths[0].access = AccessKind::Outside;
+        assert_eq!(denied_path(&paths), None);
     }
 }
