@@ -312,15 +312,16 @@ fn every_door_decides_by_content() {
             server.send_notification("textDocument/didClose", closed);
         }
         let (code, text, _) = run(&workspace, &["access", ".npmrc"]);
-        let expected = if on_disk {
+        let (expected, start) = if on_disk {
             (0, "allowed\t.npmrc\n")
         } else {
-            (
-                1,
-                "denied\t.npmrc\tit contains a credential\tbuilt-in secrets:66: .npmrc\n",
-            )
+            let why = "denied\t.npmrc\tit contains a credential\tbuilt-in secrets:";
+            (1, why)
         };
-        assert_eq!((code, text.as_str()), expected, "{case}");
+        assert!(
+            code == expected && text.starts_with(start),
+            "{case}: {text}"
+        );
         let input = json!({
             "session_id": "s",
             "cwd": workspace.root(),
