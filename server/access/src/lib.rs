@@ -11,6 +11,17 @@
 //! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules, and secret contents), `copies` (names of copies), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
 //! `document_origin` (documents opened in an editor), `lint` (diagnostics for rule files), `command` (shell commands,
 //! advice only).
+//!
+//! Modules:
+//!
+//! - `rules`, `rule_file`, `rule_scope`, `nested`, `secrets`, `copies`: the rules of a folder; rule
+//!   files; those below a root; built-in rules for secrets; names of copies
+//! - `gitignore`, `git_glob`, `casefold`: patterns as git matches them, without regard to case
+//! - `gitignore_stack`: ignore files that apply in a directory, inside and outside repositories
+//! - `view`, `symlinks`, `non_links`, `open`, `document_origin`: checks of paths; links; opening
+//!   what was checked; documents opened in an editor
+//! - `lint`: analysis of rule files
+//! - `command`: shell commands: what they read, and which of our files they change
 
 mod casefold;
 mod command;

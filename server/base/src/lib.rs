@@ -7,6 +7,19 @@
 //! Invariants:
 //! - Untrusted paths become a [`path::Location`] before use.
 //! - No input causes a panic.
+//!
+//! Modules:
+//!
+//! - `path`: paths: URIs, absolute and relative paths, and the root they belong to
+//! - `storage`: data directory: private, atomic, durable, locked; append-only logs
+//! - `fs`: files and directories by handle, without following links; stat changes; leases; programs
+//!   on the search path
+//! - `escape`: escapes untrusted text: line breaks, invisible characters, tags
+//! - `thread_pool`: threads for parallel work: rayon pools for requests and for a restore, separate
+//!   from checkpoints; the calling thread where the system starts none; a thread for a flush
+//! - `cancel`, `error`, `limits`: cancellation flag, error type, limits on input
+//! - `clock`, `plural`, `json_repair`: current time in milliseconds; the singular or plural of a
+//!   noun; unpaired surrogates in JSON written by JavaScript
 
 pub mod cancel;
 pub mod clock;

@@ -20,6 +20,20 @@
 //! - `create`, `list`, `prune` and `verify`: creating, finding and labelling, removing and verifying checkpoints.
 //! - `tree_diff` and [`diff`]: comparing checkpoints and the work tree.
 //! - [`restore`], [`restore::group`] (restores of several roots), `remote` and `adopt`.
+//!
+//! Modules:
+//!
+//! - `store`: the bare git repository: objects, packs, refs, lock, fsck and repair
+//! - `worktree`: scans of the work tree, and the rules that select the captured files
+//! - `checkpoints`, `job`, `error`: the checkpoints of a workspace root; the context of an
+//!   operation; error type
+//! - `adopt`: takes over the store of a folder that was moved
+//! - `create`, `list`, `prune`, `verify`: creates, lists, labels, removes and verifies checkpoints
+//! - `metadata`, `named_path`: metadata of a checkpoint, and its cache; paths as stored
+//! - `testing`: test utilities
+//! - `tree_diff`, `diff`: compares checkpoints and the work tree
+//! - `restore`, `remote`: restore of one root or a group (`restore/group`); synchronization with a
+//!   git remote
 
 mod adopt;
 mod checkpoints;

@@ -11,6 +11,12 @@
 //! command.
 //!
 //! Read next: `list`, `namespace` (Linux), `profile` (a profile for `sandbox-exec` of macOS).
+//!
+//! Modules:
+//!
+//! - `list`: lists denied entries that git does not track
+//! - `namespace`: covers them in a user and a mount namespace (Linux)
+//! - `profile`: a profile for `sandbox-exec` (macOS, never tried)
 
 mod list;
 #[cfg(target_os = "linux")]

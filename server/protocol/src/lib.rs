@@ -9,6 +9,12 @@
 //!
 //! Params use `#[serde(default)]`, so that absent fields, `null` and `[]` are
 //! equivalent. Results omit absent fields and never contain `null`.
+//!
+//! Modules:
+//!
+//! - `method`: the table of methods: names, params, results, errors
+//! - `environment`, `access`, `files`, `tracker`, `conversation`, `tokens`, `task`, `compaction`,
+//!   `checkpoint`, `editor`, `settings`, `error`: wire types by subject
 
 pub mod access;
 pub mod checkpoint;

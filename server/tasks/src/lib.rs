@@ -11,6 +11,17 @@
 //! `resume`, `import`, `export` and `retention` work on stored conversations.
 //!
 //! Any number of stores, threads and processes may use a task at the same time.
+//!
+//! Modules:
+//!
+//! - `error`: error type
+//! - `log`, `entry`: the log of a task: an append-only file of entries, one per line
+//! - `conversation`, `log_cache`: the current conversation, derived from the entries, and what is
+//!   kept in memory
+//! - `edits`: compaction, rewind and rollback, each with its undo
+//! - `index`, `title`, `retention`: lists tasks; limits their number, age and size
+//! - `resume`, `import`, `export`: continues, imports and exports a task
+//! - `calibration`: the token calibration of a task
 
 mod calibration;
 mod conversation;

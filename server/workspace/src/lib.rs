@@ -13,6 +13,18 @@
 //!   leaves this crate without a verdict of [`access`].
 //! - Every loop over files or lines checks its [`cancel::Cancel`].
 //! - No input causes a panic.
+//!
+//! Modules:
+//!
+//! - `listing`: breadth-first file lists under git ignore rules; their order and format
+//! - `read`: reads files under the access rules, from the editor or the disk: ranges, limits,
+//!   encodings
+//! - `document`: text of open documents, edited in any position encoding
+//! - `editor`: editor state; missing state is derived and marked
+//! - `environment`: the `<environment_details>` block and its changes since a revision
+//! - `tracker`: files a task has seen, compared by content hash; Cline's `task_metadata.json`
+//! - `git`: information about the user's repository under the access rules, and its index; isolates
+//!   libgit2 from git settings
 
 pub use sightline_access::{self as access, gitignore_stack};
 pub use sightline_base::{

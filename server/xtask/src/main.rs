@@ -5,6 +5,17 @@
 //!
 //! `dist` builds the release packages in `target/dist`. `release-notes` prints the section of a release
 //! in `CHANGELOG.md`. `tidy` checks the structure and the words of the source text.
+//!
+//! Modules:
+//!
+//! - `dist`: release packages: one file per format, archives with fixed times, the table of
+//!   platforms
+//! - `generate`: generators of JSON Schema, TypeScript, Lua and Markdown; the code included in
+//!   documents
+//! - `release_notes`: the section of a release in `CHANGELOG.md`
+//! - `tidy`: `cargo xtask tidy`: structure, sizes, words and dependencies; `tidy.toml` has the
+//!   recorded figures and the floors of the crates
+//! - `tests`: tests of the repository: generated files, documents, licenses
 
 #![allow(
     clippy::print_stdout,

@@ -1,5 +1,20 @@
 --- Sightline for Neovim: sends the editor state to the server, and provides its
 --- features to users and other plugins.
+---
+--- Modules:
+--- - `init`, `config`: `setup`, options and autocommands
+--- - `server`: one server per project: start, attach, request, stop
+--- - `buffers`: which buffers are shared, and their project
+--- - `state`, `terminals`: editor state notifications
+--- - `api`, `events`: API for other plugins: request functions and `User` autocommands
+--- - `commands`, `checkpoints`, `diff`, `tasks`, `pickers`, `preview_pickers`, `show`:
+---   `:Sightline`
+--- - `agents`, `proposals`: agents that are connected by their IDE protocol; their proposed
+---   changes as diffs
+--- - `diagnostics`: sends the diagnostics of the editor
+--- - `protocol`: constants and types, generated
+--- - `statusline`, `health`, `compat`: statusline, `:checkhealth`, differences between Neovim
+---   versions
 
 local agents = require('sightline.agents')
 local buffers = require('sightline.buffers')
