@@ -43,6 +43,14 @@ fn reads_of_folders_outside_of_the_project_are_checked() {
         ("Grep", grep("home/.aws")),
         ("Grep", grep("other")),
         ("Grep", grep("shared")),
+        (
+            "read_many_files",
+            json!({ "include": ["src/*", "../other/**"] }),
+        ),
+        (
+            "read_many_files",
+            json!({ "include": [workspace.path("home/.aws/*")] }),
+        ),
         ("x", json!({ "path": "../home/.aws/cred*" })),
         ("x", json!({ "path": workspace.path("shared/p*") })),
         ("Bash", bash("cat ../home/.aws/*")),
@@ -56,6 +64,14 @@ fn reads_of_folders_outside_of_the_project_are_checked() {
         assert!(is_refused, "{arguments}");
     }
     let allowed = [
+        (
+            "read_many_files",
+            json!({ "include": ["src/*", "../other/src/**"] }),
+        ),
+        (
+            "read_many_files",
+            json!({ "include": ["../other/**/*.ts"] }),
+        ),
         ("Grep", grep("other/src")),
         ("Grep", grep("shared/open.md")),
         (

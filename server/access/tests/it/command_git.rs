@@ -502,3 +502,32 @@ fn git_is_judged_in_bare_repositories_and_submodules() {
         ],
     );
 }
+
+/// The id of a content does not say of which file it is.
+#[test]
+fn contents_named_by_their_id_are_refused() {
+    let workspace = tracked();
+    let root = Path::new(&workspace.root);
+    let id = |name: &str| git::run(root, &["rev-parse", name]).trim().to_owned();
+    let (blob, commit, tree) = (id("HEAD:.env"), id("HEAD"), id("HEAD:src"));
+    assert_refused(
+        &workspace,
+        &[
+            &format!("git show {blob}"),
+            &format!("git show {}", &blob[..8]),
+            &format!("git show {blob}^{{blob}}"),
+            &format!("git diff {} {blob}", id("HEAD:src/main.rs")),
+        ],
+    );
+    write(root, &[("added", "x")]);
+    assert_all_allowed(
+        &workspace,
+        &[
+            &format!("git show {tree}"),
+            &format!("git show --stat {commit}"),
+            &format!("git diff {commit}"),
+            &format!("git diff {}~0 -- src", &commit[..7]),
+            "git diff added",
+        ],
+    );
+}

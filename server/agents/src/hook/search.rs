@@ -153,8 +153,20 @@ impl Search {
     /// that match these patterns. Without any, in the folder where the commands run.
     pub fn commands(&self, starts: &BTreeSet<String>, patterns: &[String]) -> Vec<String> {
         let mut commands = Vec::new();
-        if !starts.is_empty() || patterns.is_empty() {
-            commands.push(self.command(&self.globs, starts));
+        let (outside, globs): (Vec<_>, Vec<_>) =
+            self.globs.iter().cloned().partition(|glob| leads_out(glob));
+        for (folder, name) in outside.iter().map(|glob| split_at_pattern(glob)) {
+            let none = BTreeSet::from([String::new()]);
+            let starts = if starts.is_empty() { &none } else { starts };
+            let folders = starts.iter().map(|start| match start.as_str() {
+                start if folder.starts_with('/') || start.is_empty() => folder.to_owned(),
+                start => format!("{start}/{folder}"),
+            });
+            commands.push(self.command(&[name.to_owned()], &folders.collect()));
+        }
+        let reads_here = outside.is_empty() || globs.iter().any(|glob| !glob.starts_with('!'));
+        if reads_here && (!starts.is_empty() || patterns.is_empty()) {
+            commands.push(self.command(&globs, starts));
         }
         if !patterns.is_empty() {
             commands.push(self.command(patterns, &BTreeSet::new()));
@@ -210,6 +222,27 @@ impl Search {
             command.push_str(&format!(" {}", quote(start)));
         }
         command
+    }
+}
+
+/// Returns whether a pattern may match files that are not below the folder of the search.
+fn leads_out(glob: &str) -> bool {
+    let mut names = glob.split(['/', '{', ',', '}']);
+    !glob.starts_with('!') && (glob.starts_with('/') || names.any(|name| name == ".."))
+}
+
+/// Splits a pattern into a folder that contains all of its files, and the pattern of their names.
+fn split_at_pattern(glob: &str) -> (&str, &str) {
+    let (before, name) = glob.rsplit_once('/').unwrap_or((".", glob));
+    let special = before.find(['*', '?', '[', '{']).unwrap_or(before.len());
+    let end = if special < before.len() {
+        before[..special].rfind('/').unwrap_or(0)
+    } else {
+        before.len()
+    };
+    match &before[..end] {
+        "" => ("/", name),
+        folder => (folder, name),
     }
 }
 
@@ -355,6 +388,17 @@ mod tests {
                 "read_many_files",
                 json!({ "include": ["**/*.md"], "exclude": ["b"] }),
                 "rg -. -e x --iglob '**/*.md' --glob '!b' --",
+            ),
+            (
+                "read_many_files",
+                json!({ "include": ["../a/**", "/b/c/*/d.md", "src/*", "x/../../.env"] }),
+                "rg -. -e x --iglob '**' -- '../a'; rg -. -e x --iglob 'd.md' -- '/b/c'; \
+                 rg -. -e x --iglob '.env' -- 'x/../..'; rg -. -e x --iglob 'src/*' --",
+            ),
+            (
+                "Grep",
+                json!({ "pattern": "x", "path": "a", "glob": "../*.rs", "output_mode": "content" }),
+                "rg -. -e x --iglob '*.rs' -- 'a/..'",
             ),
         ] {
             let found = command(Agent::Claude, tool, arguments);

@@ -134,6 +134,9 @@ impl Git {
             _ if has_unknown => {
                 return self.tracked(judge, repository, &self.pathspecs(), printed);
             }
+            Kind::NameOnly(_) if self.names_content(repository) => {
+                return self.tracked(judge, repository, &[], printed);
+            }
             Kind::Lines => return self.lines(judge, repository, printed),
             Kind::Grep => return self.grep(judge, repository, printed),
             Kind::Tree => (vec!["ls-tree"], "-r -z --name-only --full-tree".to_owned()),
@@ -161,6 +164,23 @@ impl Git {
             Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
             None => self.tracked(judge, repository, &self.pathspecs(), printed),
         }
+    }
+
+    /// Returns whether an operand is the id of the content of a file, which could be that of any file.
+    fn names_content(&self, repository: &Repository) -> bool {
+        let words = self.words.iter().map(Field::text);
+        let mut operands = words.take_while(|word| word != "--");
+        operands.any(|word| {
+            let id = word.split(['^', '~']).next().unwrap_or_default();
+            let is_id = id.len() >= 4 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let options = ["--verify", "--quiet"].map(str::to_owned);
+            let is_commit_or_tree = || {
+                let tree = [format!("{word}^{{tree}}")];
+                let found = repository.run("rev-parse", &options, &tree);
+                found.is_some_and(|ids| !ids.is_empty())
+            };
+            is_id && !repository.has_file(&word) && !is_commit_or_tree()
+        })
     }
 
     /// Adds the tracked files of submodules, if the command enters them.
