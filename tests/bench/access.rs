@@ -7,14 +7,14 @@
 use std::{fs, path::Path, sync::Arc};
 
 use serde_json::json;
+use sightline_access::Access;
+use sightline_base::{
+    cancel::Cancel,
+    path::{AbsPath, Root, Roots},
+};
 use sightline_protocol::{
     access::{AccessKind, PathAccess},
     settings::Secrets,
-};
-use sightline_workspace::{
-    access::Access,
-    cancel::Cancel,
-    path::{AbsPath, Root, Roots},
 };
 
 use crate::{

@@ -9,15 +9,15 @@
 use std::{fs, sync::Arc, thread, time::Duration};
 
 use serde_json::json;
-use sightline_checkpoint::{Checkpoints, Job, Request};
-use sightline_protocol::settings::CheckpointSettings;
-use sightline_protocol::settings::Secrets;
-use sightline_workspace::{
-    access::Access,
+use sightline_access::Access;
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
+use sightline_checkpoint::{Checkpoints, Job, Request};
+use sightline_protocol::settings::CheckpointSettings;
+use sightline_protocol::settings::Secrets;
 
 use crate::{
     Run, growth, progress,

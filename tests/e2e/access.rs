@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sightline_workspace::path::AbsPath;
+use sightline_base::path::AbsPath;
 
 use crate::{
     harness::{Server, Workspace, uri},

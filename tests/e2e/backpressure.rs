@@ -13,7 +13,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 use sightline::connection::frame::{FrameReader, write_frame};
-use sightline_workspace::limits::MAX_UNSENT_BYTES;
+use sightline_base::limits::MAX_UNSENT_BYTES;
 
 use crate::{
     harness::{Workspace, program, wait},

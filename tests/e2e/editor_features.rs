@@ -80,7 +80,7 @@ fn refuse(server: &mut Server, request: &Value) {
 }
 
 fn document(result: &Value) -> String {
-    let path = sightline_workspace::path::uri_to_path(result["uri"].as_str().unwrap());
+    let path = sightline_base::path::uri_to_path(result["uri"].as_str().unwrap());
     fs::read_to_string(path.unwrap().unwrap().as_path()).unwrap()
 }
 

@@ -13,8 +13,8 @@ use sightline::{
     connection::lsp_client::LspClient,
     main_loop::{self, Options},
 };
+use sightline_base::path::AbsPath;
 use sightline_protocol::method::{ANY_REQUEST, METHODS};
-use sightline_workspace::path::AbsPath;
 use tempfile::TempDir;
 
 /// A temporary workspace folder with files, and a data directory.

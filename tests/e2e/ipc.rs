@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 #[cfg(unix)]
 use sightline::connection::frame::FrameReader;
 use sightline::ipc::socket_dir;
-use sightline_workspace::{
+use sightline_base::{
     path::{AbsPath, Root},
     storage::Storage,
 };

@@ -2,7 +2,7 @@
 //! running.
 
 use serde_json::{Value, json};
-use sightline_workspace::limits;
+use sightline_base::limits;
 
 use crate::harness::{Server, Workspace};
 

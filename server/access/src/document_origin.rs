@@ -13,7 +13,7 @@ use super::{
     rules::{Rules, ScopeKind},
     strictest, through_link,
 };
-use crate::{
+use sightline_base::{
     error::Error,
     path::{AbsPath, Location, Roots},
 };

@@ -17,7 +17,7 @@ use super::{
     copies,
     git_glob::{NoGlob, Subject, Syntax},
 };
-use crate::limits::MAX_PATTERNS;
+use sightline_base::limits::MAX_PATTERNS;
 
 /// Number of directories whose verdict a set remembers.
 const MAX_REMEMBERED: usize = 16 * 1024;

@@ -23,9 +23,9 @@ use std::{
 
 use ignore::Match;
 
-use crate::{
+use crate::gitignore::{self, PatternSet, bytes_of};
+use sightline_base::{
     fs::dir::{Access, Dir},
-    gitignore::{self, PatternSet, bytes_of},
     limits,
 };
 
@@ -274,7 +274,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     options
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    crate::fs::retry_while_leased(|| options.open(path))
+    sightline_base::fs::retry_while_leased(|| options.open(path))
 }
 
 /// Opens a file of git.

@@ -68,7 +68,6 @@ use self::{
     rules::{RuleFiles, Rules, ScopeKind},
 };
 use sightline_base::path::{AbsPath, Roots};
-pub(crate) use sightline_base::{cancel, error, escape, fs, limits, path, thread_pool};
 
 /// The reason of a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]

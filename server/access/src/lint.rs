@@ -21,7 +21,7 @@ use super::{
     },
     secrets,
 };
-use crate::{
+use sightline_base::{
     cancel::Cancel,
     error::Error,
     path::{AbsPath, RelPath},

@@ -24,7 +24,7 @@ use super::{
     rules::{RuleFiles, Rules, ScopeKind},
     strictest,
 };
-use crate::{
+use sightline_base::{
     fs::dir::is_absent,
     path::{AbsPath, RelPath, os_name},
 };

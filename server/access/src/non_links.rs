@@ -3,9 +3,9 @@
 
 use std::{ffi::OsStr, ops::Range};
 
-use crate::fs::dir::Dir;
+use sightline_base::fs::dir::Dir;
 #[cfg(not(target_os = "linux"))]
-use crate::fs::dir::FileType;
+use sightline_base::fs::dir::FileType;
 
 /// Size of the buffer for directory entries, in bytes.
 #[cfg(target_os = "linux")]

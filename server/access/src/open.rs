@@ -14,7 +14,7 @@ use std::{
 use super::{
     AccessView, Content, Denial, Verdict, secrets::content::MAX_BYTES, symlinks::ResolvedPath,
 };
-use crate::{
+use sightline_base::{
     error::Error,
     fs::dir::{Access, Dir, FileType, is_absent},
     path::{AbsPath, Location},
@@ -386,5 +386,5 @@ pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
-    crate::fs::retry_while_leased(|| options.open(path))
+    sightline_base::fs::retry_while_leased(|| options.open(path))
 }

@@ -14,7 +14,7 @@ use std::{
 use sightline_protocol::settings::Secrets;
 
 use super::{gitignore, open};
-use crate::{
+use sightline_base::{
     fs::dir::{Access, Dir},
     limits::{self, MAX_INCLUDES, MAX_RULE_BYTES},
     path::{AbsPath, Root, Roots},

@@ -15,7 +15,7 @@ use super::{
     rules::{Rules, ScopeKind},
     strictest, symlinks,
 };
-use crate::{
+use sightline_base::{
     fs::dir::Dir,
     path::{AbsPath, RelPath, Root},
 };

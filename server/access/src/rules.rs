@@ -19,7 +19,7 @@ use super::{
     rule_file::{Content, FileState, RulePart, Source, read_rule_files, rule_parts},
     secrets,
 };
-use crate::{
+use sightline_base::{
     limits::{MAX_INCLUDES, MAX_PATTERNS},
     path::{AbsPath, RelPath},
 };

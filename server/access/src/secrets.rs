@@ -13,7 +13,7 @@ use super::{
     gitignore::{self, Origin, RuleLine},
     rules::{Rules, compile_lines},
 };
-use crate::path::RelPath;
+use sightline_base::path::RelPath;
 
 /// The source of the rules, as reported.
 const SOURCE: &str = "built-in secrets";

@@ -23,7 +23,7 @@ use super::{
     non_links::{NonLinks, non_links_in},
     strictest, through_link,
 };
-use crate::{
+use sightline_base::{
     fs::dir::{Dir, FileType, is_absent},
     path::AbsPath,
 };

@@ -22,7 +22,7 @@ use super::{
     symlinks::{KnownLinks, ParentCache, ResolvedPath},
     through_link,
 };
-use crate::{
+use sightline_base::{
     cancel::Cancel,
     error::Error,
     path::{AbsPath, Location, RelPath, Roots},

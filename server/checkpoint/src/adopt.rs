@@ -9,12 +9,12 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
-    git,
     path::{AbsPath, uri_to_path},
     storage::atomic_file::{self, failed, sync_dir},
 };
+use sightline_context::git;
 
 use super::{
     checkpoints::Checkpoints,

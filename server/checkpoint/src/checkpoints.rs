@@ -6,12 +6,12 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     path::{RelPath, Root},
     storage::Storage,
 };
+use sightline_protocol::error::ErrorKind;
 
 use super::{
     job::Job,

@@ -19,7 +19,7 @@ use std::{
 };
 
 use rayon::prelude::*;
-use sightline_workspace::{clock::now_millis, fs::dir::DirWalker, path::RelPath, thread_pool};
+use sightline_base::{clock::now_millis, fs::dir::DirWalker, path::RelPath, thread_pool};
 
 use super::{
     checkpoints::Checkpoints,

@@ -19,8 +19,8 @@ use std::{
 };
 
 use rayon::prelude::*;
+use sightline_base::{fs::dir::DirWalker, path::RelPath, thread_pool};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{fs::dir::DirWalker, path::RelPath, thread_pool};
 
 pub use file_diff::{DiffOptions, FileDiff, Status};
 pub use patch::patch;

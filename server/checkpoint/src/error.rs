@@ -6,11 +6,11 @@ use std::{
     process::ExitStatus,
 };
 
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
+use sightline_base::{
     error::Error as WorkspaceError,
     path::{RelPath, Roots},
 };
+use sightline_protocol::error::ErrorKind;
 
 /// A failed operation on checkpoints.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,8 @@
 //! The context of an operation: access rules, settings, cancellation and progress.
 
+use sightline_access::AccessView;
+use sightline_base::cancel::Cancel;
 use sightline_protocol::settings::CheckpointSettings;
-use sightline_workspace::{access::AccessView, cancel::Cancel};
 
 use crate::error::Error;
 

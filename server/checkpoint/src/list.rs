@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sightline_workspace::{cancel::Cancel, storage::TaskId};
+use sightline_base::{cancel::Cancel, storage::TaskId};
 
 use super::{
     checkpoints::Checkpoints,

@@ -4,8 +4,9 @@ pub(crate) mod cache;
 pub(crate) mod excluded;
 
 use serde::{Deserialize, Serialize};
+use sightline_access::AccessView;
+use sightline_base::{escape::one_line, storage::TaskId};
 use sightline_protocol::checkpoint::AgentTurn;
-use sightline_workspace::{access::AccessView, escape::one_line, storage::TaskId};
 use uuid::Uuid;
 
 use super::{

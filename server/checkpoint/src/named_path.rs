@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 /// A path as stored in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ mod tests;
 
 use std::{collections::HashSet, sync::Arc};
 
-use sightline_workspace::{cancel::Cancel, storage::TaskId};
+use sightline_base::{cancel::Cancel, storage::TaskId};
 
 use super::{
     checkpoints::Checkpoints,

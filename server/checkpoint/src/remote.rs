@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     clock::now_millis,
     storage::atomic_file::{failed, not_a_regular_file},

@@ -14,8 +14,8 @@ use std::{
     sync::Arc,
 };
 
-use sightline_workspace::{
-    access::{Denial, Verdict},
+use sightline_access::{Denial, Verdict};
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, Location, RelPath, os_name},
 };

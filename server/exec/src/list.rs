@@ -8,10 +8,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use sightline_workspace::{
-    access::{AccessView, PROJECT_FILE, RULE_FILE},
-    path::{RelPath, Root, os_name},
-};
+use sightline_access::{AccessView, PROJECT_FILE, RULE_FILE};
+use sightline_base::path::{RelPath, Root, os_name};
 
 use crate::CannotHide;
 

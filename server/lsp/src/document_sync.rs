@@ -9,14 +9,12 @@ use std::{sync::Arc, thread};
 use crossbeam_channel::{Receiver, bounded};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
+use sightline_access::{Origin, RULE_FILE};
+use sightline_base::path::{Root, uri_to_path};
+use sightline_context::document::{Change, PositionEncoding};
 use sightline_protocol::{
     editor::{Position, Range},
     error::ErrorKind,
-};
-use sightline_workspace::{
-    access::{Origin, RULE_FILE},
-    document::{Change, PositionEncoding},
-    path::{Root, uri_to_path},
 };
 use tokio::runtime::Handle;
 use tower_lsp::{

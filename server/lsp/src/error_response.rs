@@ -6,11 +6,11 @@ use std::{
 };
 
 use serde_json::Value;
+use sightline_base::{error::Error as WorkspaceError, escape, limits};
 use sightline_checkpoint::error::Error as CheckpointError;
 use sightline_conversation::error::Error as ConversationError;
 use sightline_protocol::error::{ErrorData, ErrorKind};
 use sightline_tasks::error::Error as TaskError;
-use sightline_workspace::{error::Error as WorkspaceError, escape, limits};
 
 use crate::error::Error;
 
@@ -130,8 +130,8 @@ mod tests {
     use std::{io, path::PathBuf};
 
     use ErrorKind as Kind;
+    use sightline_base::{path::RelPath, storage::TaskId};
     use sightline_protocol::access::AccessRule;
-    use sightline_workspace::{path::RelPath, storage::TaskId};
 
     use super::*;
 

@@ -27,11 +27,11 @@ use std::{
 use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
+use sightline_base::{cancel::Cancel, limits};
 use sightline_protocol::{
     error::ErrorKind,
     method::{DidFocus, Notification},
 };
-use sightline_workspace::{cancel::Cancel, limits};
 
 use crate::{
     connection::{

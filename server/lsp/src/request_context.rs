@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use sightline_protocol::files::ProgressToken;
-use sightline_tasks::TaskStore;
-use sightline_workspace::{
-    access::AccessView,
+use sightline_access::AccessView;
+use sightline_base::{
     cancel::Cancel,
     path::Root,
     storage::{Storage, TaskId},
-    tracker::Tracker,
 };
+use sightline_context::tracker::Tracker;
+use sightline_protocol::files::ProgressToken;
+use sightline_tasks::TaskStore;
 
 use crate::{
     connection::progress::Progress,

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use sightline_base::{clock::now_millis, escape, storage::atomic_file};
 use sightline_checkpoint::{Checkpoint, Checkpoints, Purpose};
 use sightline_protocol::checkpoint::short_id;
-use sightline_workspace::{clock::now_millis, escape, storage::atomic_file};
 
 use crate::{error::Error, plural::plural};
 

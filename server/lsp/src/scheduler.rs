@@ -13,7 +13,7 @@ use std::{
 };
 
 use crossbeam_channel::{Sender, unbounded};
-use sightline_workspace::{cancel::Cancel, path::Root};
+use sightline_base::{cancel::Cancel, path::Root};
 
 use crate::{session::Snapshot, settings::config_file::ConfigFiles};
 

@@ -18,12 +18,13 @@ use std::{
 };
 
 use serde_json::json;
+use sightline_access::AccessView;
+use sightline_base::escape;
 use sightline_conversation::tokens::Counter;
 use sightline_protocol::{
     editor::{DidChangeAccessRulesParams, DidChangeContextParams},
     method::{DidChangeAccessRules, DidChangeContext, Notification},
 };
-use sightline_workspace::{access::AccessView, escape};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{

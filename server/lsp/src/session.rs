@@ -14,13 +14,13 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use sightline_protocol::settings::{OutsideWorkspace, Secrets};
-use sightline_workspace::{
-    access::{Access, AccessView},
+use sightline_access::{Access, AccessView};
+use sightline_base::path::{AbsPath, Location, Root, Roots, uri_to_path};
+use sightline_context::{
     editor::EditorState,
     environment::{CliTools, Revisions},
-    path::{AbsPath, Location, Root, Roots, uri_to_path},
 };
+use sightline_protocol::settings::{OutsideWorkspace, Secrets};
 
 use crate::{
     error::Error,

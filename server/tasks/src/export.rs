@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 use sightline_base::{cancel::Cancel, storage::TaskId};
 
 use crate::error::Error;
-use sightline_workspace::tracker::{METADATA_FILE, is_metadata};
+use sightline_context::tracker::{METADATA_FILE, is_metadata};
 
 use super::{
     TaskStore,

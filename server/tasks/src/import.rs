@@ -16,8 +16,8 @@ use sightline_base::{
     limits::{MAX_ENTRY_BYTES, MAX_IMPORT_BYTES},
     storage::{TaskId, read_foreign},
 };
+use sightline_context::tracker::{METADATA_FILE, is_metadata};
 use sightline_protocol::task::Recovered;
-use sightline_workspace::tracker::{METADATA_FILE, is_metadata};
 use uuid::Uuid;
 
 use super::{

@@ -165,7 +165,7 @@ fn a_command_works_on_its_own_folder_of_a_server_with_several() {
 #[test]
 fn changes_are_not_repeated_when_a_server_does_not_answer() {
     use sightline::connection::frame::FrameReader;
-    use sightline_workspace::{
+    use sightline_base::{
         path::{AbsPath, Root},
         storage::Storage,
     };

@@ -3,12 +3,12 @@
 
 use std::{cell::OnceCell, fs};
 
-use sightline_protocol::settings::Secrets;
-use sightline_workspace::{
-    access::Access,
+use sightline_access::Access;
+use sightline_base::{
     limits::MAX_COMMAND_BYTES,
     path::{AbsPath, Root, Roots},
 };
+use sightline_protocol::settings::Secrets;
 use tempfile::TempDir;
 
 use crate::draw::Draw;

@@ -2,12 +2,12 @@
 //! returned unchanged, and truncation is idempotent.
 
 use serde_json::{Number, Value, json, value::RawValue};
+use sightline_base::cancel::Cancel;
 use sightline_conversation::{
     ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
     classify_error, truncate,
 };
 use sightline_protocol::{conversation::Keep, error::ErrorKind, settings::ConversationProfile};
-use sightline_workspace::cancel::Cancel;
 
 use crate::draw::Draw;
 

@@ -4,12 +4,12 @@
 use std::{fs, sync::OnceLock};
 
 use serde_json::value::RawValue;
-use sightline_protocol::error::ErrorKind;
-use sightline_tasks::{EntryMeta, TaskStore};
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     storage::{Storage, TaskId},
 };
+use sightline_protocol::error::ErrorKind;
+use sightline_tasks::{EntryMeta, TaskStore};
 
 use crate::draw::Draw;
 

@@ -8,8 +8,8 @@ use sightline::{
     connection::lsp_client::LspClient,
     main_loop::{self, Options},
 };
+use sightline_base::{limits::MAX_ERROR_MESSAGE_BYTES, path::AbsPath};
 use sightline_protocol::method::{Direction, METHODS, Method};
-use sightline_workspace::{limits::MAX_ERROR_MESSAGE_BYTES, path::AbsPath};
 use tempfile::TempDir;
 
 use crate::draw::Draw;

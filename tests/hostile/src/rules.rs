@@ -3,12 +3,10 @@
 
 use std::{cell::OnceCell, fs, path::Path};
 
+use sightline_access::{Access, RULE_FILE};
+use sightline_base::path::{AbsPath, RelPath, Root, Roots};
 use sightline_protocol::settings::Secrets;
 use sightline_testing::git;
-use sightline_workspace::{
-    access::{Access, RULE_FILE},
-    path::{AbsPath, RelPath, Root, Roots},
-};
 use tempfile::TempDir;
 
 use crate::draw::Draw;

@@ -9,6 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sightline_access::Access;
+use sightline_base::{
+    cancel::Cancel,
+    path::{AbsPath, Root, Roots},
+    storage::Storage,
+};
 use sightline_checkpoint::{
     Checkpoints, Filter, Job, Oid, Request,
     error::Error,
@@ -16,12 +22,6 @@ use sightline_checkpoint::{
 };
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_testing::files::{Files, read, write};
-use sightline_workspace::{
-    access::Access,
-    cancel::Cancel,
-    path::{AbsPath, Root, Roots},
-    storage::Storage,
-};
 use tempfile::TempDir;
 
 use crate::draw::Draw;

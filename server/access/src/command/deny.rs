@@ -11,7 +11,7 @@ use super::{
     programs::{self, Use},
     syntax::{DeniedName, Fix},
 };
-use crate::path::AbsPath;
+use sightline_base::path::AbsPath;
 
 /// Maximum paths in one word: `a=b:c,d`.
 const MAX_PIECES: usize = 64;

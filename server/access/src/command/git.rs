@@ -20,7 +20,8 @@ use super::{
 };
 use repository::{Repository, git, output};
 
-use crate::{gitignore_stack, path::AbsPath};
+use crate::gitignore_stack;
+use sightline_base::path::AbsPath;
 
 /// Maximum folders in which git is asked about one command.
 const MAX_DIRS: usize = 4;

@@ -14,9 +14,9 @@ use crate::{
     AccessView, Denial, Verdict,
     casefold::fold,
     git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
-    path::AbsPath,
     through_link,
 };
+use sightline_base::path::AbsPath;
 
 /// Maximum paths checked per command.
 const MAX_PATHS: usize = 20_000;

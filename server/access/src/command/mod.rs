@@ -36,7 +36,7 @@ use self::{
     syntax::{Assignment, Command, Fix, Redirect, RedirectKind, Simple, Word},
 };
 use super::AccessView;
-use crate::{limits::MAX_COMMAND_BYTES, path::AbsPath};
+use sightline_base::{limits::MAX_COMMAND_BYTES, path::AbsPath};
 
 /// Maximum scripts in a command: `sh -c`, `eval`, interpreters.
 const MAX_SCRIPTS: usize = 200;

@@ -12,7 +12,7 @@ use super::{
     syntax::{DeniedName, Fix},
     tree,
 };
-use crate::{fs::find_program, path::AbsPath};
+use sightline_base::{fs::find_program, path::AbsPath};
 
 /// A program that reads folders.
 #[derive(Clone, Copy)]

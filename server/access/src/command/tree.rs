@@ -22,11 +22,10 @@ use super::{
 };
 use crate::{
     Denial,
-    fs::dir::Dir,
     git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
     gitignore_stack::{self, IgnoreRules},
-    path::AbsPath,
 };
+use sightline_base::{fs::dir::Dir, path::AbsPath};
 
 /// Maximum directory entries visited for one folder.
 const MAX_ENTRIES: usize = 1_000_000;

@@ -7,8 +7,8 @@ use sightline_testing::git;
 use crate::scratch::*;
 use sightline_access::{AccessView, ClockReading};
 use sightline_base::{cancel::Cancel, path::RelPath};
+use sightline_context::listing::{self, ListOptions};
 use sightline_protocol::access::AccessKind::{self, Allowed, Denied, Outside};
-use sightline_workspace::listing::{self, ListOptions};
 
 fn rel(path: &str) -> RelPath {
     RelPath::new(Path::new(path)).unwrap()

@@ -16,11 +16,11 @@ use sightline_base::{
     cancel::Cancel,
     path::{Location, RelPath},
 };
-use sightline_protocol::access::{AccessKind, PathAccess};
-use sightline_workspace::{
+use sightline_context::{
     listing::{self, ListOptions},
     read::{self, ReadOptions},
 };
+use sightline_protocol::access::{AccessKind, PathAccess};
 
 /// Number of attempts per case. Use `TRIES` for a long run.
 const TRIES: usize = 1_500;
@@ -125,7 +125,7 @@ impl Fixture {
     }
 }
 
-/// Long run: `TRIES=1000000 cargo test -p sightline-workspace --test it access::races`.
+/// Long run: `TRIES=1000000 cargo test -p sightline-context --test it access::races`.
 fn tries() -> usize {
     let given = std::env::var("TRIES").ok();
     given.map_or(TRIES, |given| given.parse().unwrap())

@@ -8,8 +8,8 @@ use sightline_base::{
     cancel::Cancel,
     path::{RelPath, Roots},
 };
+use sightline_context::listing::{self, ListOptions};
 use sightline_protocol::{access::AccessKind, settings::Secrets};
-use sightline_workspace::listing::{self, ListOptions};
 
 /// Creates a root with two directories above it that have rules.
 fn nested() -> (tempfile::TempDir, std::path::PathBuf) {

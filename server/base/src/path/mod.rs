@@ -3,7 +3,7 @@
 //! A path from a client (a URI, an absolute path, a path relative to a root) is turned into a
 //! [`Location`] here and nowhere else: it is percent-decoded, made absolute, normalized lexically,
 //! and placed below a [`Root`] by whole components. The disk is only accessed to find the root that
-//! contains a relative path. [`crate::access`] resolves symbolic links.
+//! contains a relative path. The crate `sightline-access` resolves symbolic links.
 
 mod normalized;
 

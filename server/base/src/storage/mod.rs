@@ -11,7 +11,7 @@
 //! (`append_log`).
 //!
 //! A writer below a task holds its [`TaskLock`], which excludes other threads and processes.
-//! Readers need no lock. [`crate::tracker`] and the task store define what the files contain.
+//! Readers need no lock. The tracker and the task store define what the files contain.
 //! `atomic_file` reads and replaces a file, `tasks` lists and deletes tasks.
 
 mod append_log;

@@ -3,7 +3,7 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     path::{RelPath, os_name},
 };

@@ -6,12 +6,12 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use sightline_protocol::{error::ErrorKind, settings::CheckpointSettings};
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, Root},
     storage::Storage,
 };
+use sightline_protocol::{error::ErrorKind, settings::CheckpointSettings};
 
 use super::MAX_SKIPPED;
 use crate::{

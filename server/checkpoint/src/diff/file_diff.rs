@@ -1,6 +1,6 @@
 //! Options and results of a comparison.
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 /// Options of a diff.
 #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 
 use std::{borrow::Cow, io::Write};
 
-use sightline_workspace::{access::gitignore::bytes_of, escape::one_line, path::RelPath};
+use sightline_access::gitignore::bytes_of;
+use sightline_base::{escape::one_line, path::RelPath};
 use similar::{DiffTag, group_diff_ops, udiff::UnifiedHunkHeader};
 
 use super::{

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::{DirWalker, FileInfo, FileType},
     path::RelPath,
 };

@@ -7,7 +7,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
-use sightline_workspace::thread_pool;
+use sightline_base::thread_pool;
 
 use super::{Checkpoint, CheckpointMetadata, message, metadata_of};
 use crate::{

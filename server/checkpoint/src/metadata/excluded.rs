@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 use super::CheckpointMetadata;
 use crate::{

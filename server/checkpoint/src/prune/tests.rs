@@ -8,8 +8,8 @@ use std::{
 };
 
 use proptest::prelude::*;
+use sightline_base::{cancel::Cancel, storage::TaskId};
 use sightline_protocol::{checkpoint::AgentTurn, error::ErrorKind};
-use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use crate::{
     metadata::{CheckpointMetadata, Purpose},

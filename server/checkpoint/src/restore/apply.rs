@@ -23,7 +23,7 @@ use std::{
 };
 
 use rayon::prelude::*;
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::{Access, Dir, DirWalker, FileInfo, FileType, stat_file},
     path::RelPath,
     thread_pool,

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use sightline_protocol::checkpoint::short_id;
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     path::{RelPath, Roots},
 };
+use sightline_protocol::checkpoint::short_id;
 
 use super::{Conflict, Options, Preview, RestoreTarget, Restored};
 use crate::{

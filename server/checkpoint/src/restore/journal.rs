@@ -7,7 +7,7 @@
 use std::{collections::HashSet, fs, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::{
+use sightline_base::{
     clock::now_millis,
     path::RelPath,
     storage::atomic_file::{self, PreparedFile, aside, failed},

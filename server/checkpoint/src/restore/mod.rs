@@ -28,7 +28,7 @@ mod record;
 mod recover;
 pub(crate) mod types;
 
-use sightline_workspace::{fs::dir::DirWalker, path::RelPath, thread_pool};
+use sightline_base::{fs::dir::DirWalker, path::RelPath, thread_pool};
 
 use super::{
     checkpoints::Checkpoints,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::DirWalker, path::RelPath, storage::atomic_file::PreparedFile, thread_pool,
 };
 

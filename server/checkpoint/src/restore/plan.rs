@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::{Dir, DirWalker, FileType, is_absent},
     path::RelPath,
 };

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
-use sightline_workspace::{cancel::Cancel, escape::one_line, path::RelPath, thread_pool};
+use sightline_base::{cancel::Cancel, escape::one_line, path::RelPath, thread_pool};
 
 use super::{
     super::{

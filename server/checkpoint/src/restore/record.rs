@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::{
+use sightline_base::{
     limits::MAX_STATE_FILE_BYTES,
     path::RelPath,
     storage::atomic_file::{self, cannot_open, failed},

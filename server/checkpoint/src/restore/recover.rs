@@ -16,7 +16,7 @@ use std::{
     ffi::{OsStr, OsString},
 };
 
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::{Dir, DirWalker, is_absent},
     path::RelPath,
 };

@@ -1,6 +1,6 @@
 //! Parameters and results of restores.
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 use super::super::{metadata::Request, store::object::Oid};
 

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
-use sightline_workspace::storage::atomic_file::{read, write};
+use sightline_base::storage::atomic_file::{read, write};
 
 use super::{object::Oid, refs};
 use crate::error::Error;

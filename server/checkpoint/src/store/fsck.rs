@@ -10,7 +10,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
-use sightline_workspace::{cancel::Cancel, escape::one_line, limits::MAX_PATH_BYTES, thread_pool};
+use sightline_base::{cancel::Cancel, escape::one_line, limits::MAX_PATH_BYTES, thread_pool};
 
 use super::{
     object::{Commit, Kind, Mode, Oid, RawEntry, Unreadable, name_order, raw_entries},

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     storage::atomic_file::{failed, sync_dir, write},
 };

@@ -14,7 +14,7 @@ use super::{
     object::{Kind, Oid, Unreadable, name_of},
     pack::MAX_RATIO,
 };
-use sightline_workspace::{
+use sightline_base::{
     error::Error as WorkspaceError,
     storage::atomic_file::{cannot_open, is_dir, open_regular},
 };

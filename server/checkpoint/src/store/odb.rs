@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sightline_workspace::storage::atomic_file::{failed, is_dir};
+use sightline_base::storage::atomic_file::{failed, is_dir};
 
 use super::{
     loose,

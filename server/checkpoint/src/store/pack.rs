@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::{
+use sightline_base::{
     error::Error as WorkspaceError,
     storage::atomic_file::{failed, not_a_regular_file, read_foreign},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sightline_workspace::cancel::Cancel;
+use sightline_base::cancel::Cancel;
 
 use super::{
     object::{Kind, Mode, Oid, Unreadable, raw_entries},

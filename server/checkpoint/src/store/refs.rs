@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_workspace::{
+use sightline_base::{
     limits::MAX_STATE_FILE_BYTES,
     storage::atomic_file::{failed, is_dir, read_foreign, read_text, sync_dir},
     thread_pool::join,

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     clock::now_millis,
     storage::{

@@ -10,14 +10,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::{
+use sightline_base::{
     clock::now_millis,
     error::Error as WorkspaceError,
     escape::one_line,
-    git::config::Config,
     limits::MAX_STATE_FILE_BYTES,
     storage::atomic_file::{failed, is_dir, make_dir, read, read_foreign, read_text, write},
 };
+use sightline_context::git::config::Config;
 
 use super::{
     object::{Commit, Oid},

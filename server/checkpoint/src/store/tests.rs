@@ -2,8 +2,8 @@
 
 use std::{fs, path::PathBuf};
 
+use sightline_base::{cancel::Cancel, storage::TaskId};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use super::{
     object::{Kind, Mode, name_of},

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, io};
 
-use sightline_workspace::fs::dir::{Dir, FileInfo, FileType};
+use sightline_base::fs::dir::{Dir, FileInfo, FileType};
 
 use super::Leaf;
 use crate::store::object::{Kind as Object, Mode, Oid, name_of};

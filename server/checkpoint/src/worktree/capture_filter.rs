@@ -10,11 +10,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use sightline_workspace::{
-    access::{AccessView, Denial, RuleBase, gitignore::bytes_of},
+use sightline_access::{
+    AccessView, Denial, RuleBase,
+    gitignore::bytes_of,
     gitignore_stack::{self, IgnoreFile},
-    path::{RelPath, os_name},
 };
+use sightline_base::path::{RelPath, os_name};
 
 use twox_hash::XxHash3_128;
 
@@ -139,7 +140,7 @@ impl<'a> CaptureFilter<'a> {
         } else if is_dir && self.own_data.as_ref() == Some(&path) {
             Some(ExclusionReason::OwnData)
         } else if self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len()
-            > sightline_workspace::limits::MAX_ABSOLUTE_PATH_BYTES
+            > sightline_base::limits::MAX_ABSOLUTE_PATH_BYTES
         {
             Some(ExclusionReason::TooLong)
         } else {

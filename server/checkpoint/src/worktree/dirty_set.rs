@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, ops::Bound};
 
 use parking_lot::{Mutex, MutexGuard};
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 /// Number of paths above which a full scan is not slower.
 const MAX_PATHS: usize = 10_000;

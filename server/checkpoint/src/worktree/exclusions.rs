@@ -9,7 +9,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
-use sightline_workspace::{access::gitignore::bytes_of, path::RelPath};
+use sightline_access::gitignore::bytes_of;
+use sightline_base::path::RelPath;
 use uuid::Uuid;
 
 use crate::named_path::NamedPath;

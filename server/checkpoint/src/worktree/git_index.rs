@@ -10,9 +10,9 @@ mod repository;
 use std::{collections::BTreeMap, iter, sync::Arc};
 
 use parking_lot::Mutex;
-use sightline_workspace::{
-    access::gitignore::bytes_of, cancel::Cancel, git::index::GitIndex, path::RelPath,
-};
+use sightline_access::gitignore::bytes_of;
+use sightline_base::{cancel::Cancel, path::RelPath};
+use sightline_context::git::index::GitIndex;
 use twox_hash::XxHash3_128;
 
 use super::{

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::{fs::Stamp, path::RelPath};
+use sightline_base::{fs::Stamp, path::RelPath};
 
 use crate::{named_path::NamedPath, store::object::Mode};
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fs, io, io::Read};
 
-use sightline_workspace::fs::dir::{Access, Dir, FileInfo, FileType, stat_file};
+use sightline_base::fs::dir::{Access, Dir, FileInfo, FileType, stat_file};
 
 use super::snapshot::{ExclusionReason, File, Stamp};
 use crate::{

@@ -1,6 +1,6 @@
 //! The paths that a checkpoint saves in its metadata: skipped, ignored, denied and restricted ones.
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 use super::{
     exclusions::{ENTRY_BYTES, MAX_BYTES, PathSalt, SavedExclusions},

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use sightline_workspace::{
-    access::RULE_FILE, clock::now_nanos, fs::dir::Dir, gitignore_stack, path::RelPath,
-};
+use sightline_access::{RULE_FILE, gitignore_stack};
+use sightline_base::{clock::now_nanos, fs::dir::Dir, path::RelPath};
 
 use super::{
     capture_filter::CaptureFilter,

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::store::object::{Kind, Mode, Oid, encode_tree, name_of, name_order};
 #[cfg(test)]
-use sightline_workspace::access::gitignore::bytes_of;
-pub(crate) use sightline_workspace::fs::{Stamp, dir::SpecialFile};
-use sightline_workspace::path::{RelPath, os_name};
+use sightline_access::gitignore::bytes_of;
+pub(crate) use sightline_base::fs::{Stamp, dir::SpecialFile};
+use sightline_base::path::{RelPath, os_name};
 
 /// Joins a folder and a name; an empty name means the folder.
 pub(crate) fn below(folder: &[u8], name: &[u8]) -> RelPath {

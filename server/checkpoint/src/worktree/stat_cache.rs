@@ -5,7 +5,7 @@ mod encoding;
 
 use std::{path::Path, sync::Arc};
 
-use sightline_workspace::storage::{Storage, atomic_file, read_foreign};
+use sightline_base::storage::{Storage, atomic_file, read_foreign};
 
 use super::{scan::Scan, snapshot::Folder};
 use crate::error::Error;

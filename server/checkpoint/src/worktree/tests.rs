@@ -8,12 +8,12 @@ use std::{
 };
 
 use proptest::prelude::*;
-use sightline_protocol::settings::{CheckpointSettings, Secrets};
-use sightline_workspace::{
-    access::Access,
+use sightline_access::Access;
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, RelPath, Root, Roots},
 };
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use tempfile::TempDir;
 
 use super::{

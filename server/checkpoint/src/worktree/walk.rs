@@ -22,9 +22,9 @@ use std::{
 
 use parking_lot::Mutex;
 use rayon::Scope;
-use sightline_workspace::{
+use sightline_access::gitignore_stack;
+use sightline_base::{
     fs::dir::{Dir, FileType},
-    gitignore_stack,
     path::os_name,
     thread_pool,
 };

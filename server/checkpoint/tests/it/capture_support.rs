@@ -10,14 +10,14 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use sightline_checkpoint::{ChangeSource, Checkpoint, Checkpoints, Job, Request, error::Error};
-use sightline_protocol::settings::{CheckpointSettings, Secrets};
-use sightline_workspace::{
-    access::{Access, AccessView, ClockReading, REMOVAL_DELAY},
+use sightline_access::{Access, AccessView, ClockReading, REMOVAL_DELAY};
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
+use sightline_checkpoint::{ChangeSource, Checkpoint, Checkpoints, Job, Request, error::Error};
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use tempfile::TempDir;
 
 /// A workspace `ws` and a data directory `data`, side by side.

@@ -4,9 +4,9 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::capture_support::{Bench, exclusions, git_in};
 use proptest::prelude::*;
+use sightline_base::{cancel::Cancel, path::RelPath};
 use sightline_checkpoint::{ChangeSource, Changes, DirtySet, Keep, Request};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{cancel::Cancel, path::RelPath};
 
 fn rel(path: &str) -> RelPath {
     RelPath::new(Path::new(path)).unwrap()

@@ -7,11 +7,11 @@ use std::{
 };
 
 use crate::restore_support::{Ground, all, counted, with_contents};
+use sightline_base::cancel::Cancel;
 use sightline_checkpoint::{
     Filter, Job, Keep, Oid, Progress, Request, Side, error::Error, restore::Options,
 };
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::cancel::Cancel;
 
 /// Enough files for a scan to report progress.
 const FILES: usize = 300;

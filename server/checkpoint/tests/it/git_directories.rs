@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use crate::capture_support::{Bench, git_in};
 use crate::restore_support::{Ground, all};
+use sightline_base::path::RelPath;
 use sightline_checkpoint::{ChangeSource, Checkpoint, DirtySet, Request};
-use sightline_workspace::path::RelPath;
 
 fn skipped(checkpoint: &Checkpoint) -> Vec<(&str, &str)> {
     let skipped = checkpoint.metadata.skipped.iter();

@@ -8,6 +8,12 @@ use std::{
     process::Command,
 };
 
+use sightline_access::Access;
+use sightline_base::{
+    cancel::Cancel,
+    path::{AbsPath, RelPath, Root, Roots},
+    storage::Storage,
+};
 use sightline_checkpoint::{
     Checkpoints, Filter, Job, Oid, Request, Side,
     diff::{DiffOptions, FileDiff},
@@ -15,12 +21,6 @@ use sightline_checkpoint::{
     restore::{Action, Conflict, Options, Outcome, Preview, RestoreTarget, Restored},
 };
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
-use sightline_workspace::{
-    access::Access,
-    cancel::Cancel,
-    path::{AbsPath, RelPath, Root, Roots},
-    storage::Storage,
-};
 use tempfile::TempDir;
 
 pub(crate) struct Ground {

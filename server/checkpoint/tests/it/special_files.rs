@@ -8,9 +8,9 @@ use std::{
 };
 
 use crate::restore_support::{Ground, all, git, with_contents};
+use sightline_base::{cancel::Cancel, storage::Storage};
 use sightline_checkpoint::{Filter, Keep, Oid, Request, Side, restore::Options};
 use sightline_testing::special_files::{SpecialFile, copy, files, replace_each, scratch};
-use sightline_workspace::{cancel::Cancel, storage::Storage};
 
 /// Files that do not always exist.
 const SOMETIMES: &[&str] = &[

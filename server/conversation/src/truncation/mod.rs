@@ -93,7 +93,7 @@ pub enum TruncateAction {
     Auto {
         /// Tokens the last request used; `None` before the first request.
         used: Option<f64>,
-        /// Token count from which the window is full: [`ContextWindow::limit`].
+        /// Token count from which the window is full: [`crate::ContextWindow::limit`].
         limit: f64,
     },
     /// Replaces duplicate file reads, whether or not the window is full.

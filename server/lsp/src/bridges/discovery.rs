@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 use sightline_agents::{Agent, install::Locations};
-use sightline_workspace::storage::atomic_file;
+use sightline_base::storage::atomic_file;
 
 use crate::error::Error;
 

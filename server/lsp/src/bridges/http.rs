@@ -111,7 +111,7 @@ pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error>
         &context.ide_name,
         token.as_str(),
         std::process::id(),
-        sightline_workspace::clock::now_millis(),
+        sightline_base::clock::now_millis(),
     );
     let files = vec![
         DiscoveryFile::write(socket.with_extension("lock"), &content)?,

@@ -34,11 +34,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use sightline_access::AccessView;
 use sightline_agents::ide::view::EditorView;
 #[cfg(not(unix))]
 use sightline_protocol::error::ErrorKind;
 use sightline_protocol::{editor::Range, settings::BridgeSettings};
-use sightline_workspace::access::AccessView;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::{broadcast, oneshot, watch},

@@ -2,11 +2,12 @@
 
 use std::{collections::HashMap, path::PathBuf};
 
+use sightline_access::AccessView;
 use sightline_agents::ide::view::{
     EditorView, FileDiagnostics, Focus, OpenFile, Position, Selection,
 };
+use sightline_base::{clock::now_millis, limits};
 use sightline_protocol::editor::{self as wire, Diagnostic};
-use sightline_workspace::{access::AccessView, clock::now_millis, limits};
 
 use crate::session::Snapshot;
 

@@ -1,11 +1,11 @@
 //! `sightline access`.
 
 use sightline_agents::judge::{in_folder, without_folder};
+use sightline_base::escape::one_line;
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessParams},
     method::CheckAccess,
 };
-use sightline_workspace::escape::one_line;
 
 use super::{DONE, NEGATIVE, Workspace, offline, print, print_sorted_json, requests::Attached};
 use crate::error::Error;

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 use serde_json::Value;
-use sightline_workspace::{escape, storage::Storage};
+use sightline_base::{escape, storage::Storage};
 
 use super::{DONE, NEGATIVE, Workspace, offline, print, print_json, print_message};
 use crate::{

@@ -14,6 +14,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
+use sightline_base::path::{AbsPath, RelPath};
 use sightline_protocol::{
     access::CheckAccessParams,
     checkpoint::{
@@ -27,7 +28,6 @@ use sightline_protocol::{
         ReadFile, Request, RestoreCheckpoint, TruncateHistory, UndoRestore,
     },
 };
-use sightline_workspace::path::{AbsPath, RelPath};
 
 use super::{DONE, FAILURE, checkpoints::colored_difference, print_to};
 use crate::{connection::lsp_client::LspClient, error::Error, plural::plural};

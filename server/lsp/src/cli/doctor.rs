@@ -3,15 +3,15 @@
 use std::{ffi::OsStr, fs, path::Path, process::Command, sync::Arc};
 
 use serde::Serialize;
-use sightline_protocol::settings::Secrets;
-use sightline_workspace::{
-    access::{Access, RULE_FILE},
+use sightline_access::{Access, RULE_FILE};
+use sightline_base::{
     escape,
     fs::find_program,
     path::{Root, Roots},
     plural::plural,
     storage::Storage,
 };
+use sightline_protocol::settings::Secrets;
 
 use super::{
     DONE, NEGATIVE, Workspace,

@@ -9,8 +9,8 @@ use std::{
 
 use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
 
+use sightline_base::escape::one_line;
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::escape::one_line;
 
 use super::{Workspace, offline, print_message};
 use crate::{error::Error, session::Snapshot};

@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::{
-    access::{
-        RULE_FILE,
-        lint::{self, Line},
-    },
+use sightline_access::{
+    RULE_FILE,
+    lint::{self, Line},
+};
+use sightline_base::{
     escape::one_line,
     limits::{MAX_PATTERNS, MAX_RULE_FILE_BYTES},
     path::AbsPath,

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_workspace::storage::Storage;
+use sightline_base::storage::Storage;
 
 use super::{
     DONE, NEGATIVE,

@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use sightline_workspace::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
+use sightline_base::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
 
 /// Size of the read buffer, in bytes: the capacity of a pipe.
 const READ_BUFFER: usize = 64 * 1024;

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use serde_json::Value;
+use sightline_base::{cancel::Cancel, limits};
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
-use sightline_workspace::{cancel::Cancel, limits};
 
 use crate::{
     error::Error,

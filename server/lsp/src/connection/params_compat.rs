@@ -6,8 +6,8 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use sightline_base::{json_repair, limits, path::uri_to_path};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{json_repair, limits, path::uri_to_path};
 
 use crate::error::Error;
 

@@ -19,7 +19,7 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use sightline_workspace::limits::MAX_UNSENT_BYTES;
+use sightline_base::limits::MAX_UNSENT_BYTES;
 
 use crate::connection::frame::write_frame;
 

@@ -5,8 +5,9 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sightline_access::Verdict;
+use sightline_base::path::Location;
 use sightline_protocol::editor::Range;
-use sightline_workspace::{access::Verdict, path::Location};
 
 use crate::{
     connection::params_compat, error::Error, request_context::RequestContext,
@@ -126,7 +127,7 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
     }
     offer("create checkpoint", "sightline.checkpointNow", None);
     // An unsaved document is in no folder, which is not an error.
-    let place = sightline_workspace::path::uri_to_path(uri).ok().flatten();
+    let place = sightline_base::path::uri_to_path(uri).ok().flatten();
     let place = place.map(|path| view.roots().place(path));
     let verdict = place.as_ref().map(|place| view.check(place));
     let about = Some(json!({ "uri": uri }));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::json;
-use sightline_workspace::{escape, path::uri_to_path};
+use sightline_base::{escape, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{error::Error, handlers::result_documents, request_context::RequestContext};

@@ -6,8 +6,8 @@
 use std::{borrow::Cow, fs};
 
 use serde_json::{Value, json};
-use sightline_workspace::{
-    access::RULE_FILE,
+use sightline_access::RULE_FILE;
+use sightline_base::{
     escape::one_line,
     path::{AbsPath, RelPath},
 };

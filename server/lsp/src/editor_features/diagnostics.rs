@@ -16,15 +16,15 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use sightline_access::lint::{self, IncludeProblem, Line};
+use sightline_base::{
+    escape::one_line,
+    path::{Location, Root, uri_to_path},
+};
 use sightline_protocol::{
     checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference},
     error::ErrorKind,
     settings::Secrets,
-};
-use sightline_workspace::{
-    access::lint::{self, IncludeProblem, Line},
-    escape::one_line,
-    path::{Location, Root, uri_to_path},
 };
 
 use super::{

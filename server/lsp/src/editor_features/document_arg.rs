@@ -3,10 +3,8 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use sightline_workspace::{
-    access::AccessView,
-    path::{Location, Root, uri_to_path},
-};
+use sightline_access::AccessView;
+use sightline_base::path::{Location, Root, uri_to_path};
 
 use crate::{connection::params_compat, error::Error, request_context::RequestContext};
 

@@ -1,7 +1,8 @@
 //! `sightline.explainAccess`.
 
+use sightline_access::AccessView;
+use sightline_base::escape::one_line;
 use sightline_protocol::access::AccessKind;
-use sightline_workspace::{access::AccessView, escape::one_line};
 
 use super::{
     command_result::{self, CommandResult},

@@ -4,10 +4,8 @@
 //! because they are for the user, not for agents.
 
 use serde_json::{Value, json};
-use sightline_workspace::{
-    access::lint::{self, Effect, Line},
-    escape::one_line,
-};
+use sightline_access::lint::{self, Effect, Line};
+use sightline_base::escape::one_line;
 
 use super::rule_file::{At, RuleFile};
 use crate::{error::Error, request_context::RequestContext};

@@ -1,13 +1,13 @@
 //! Open `.clineignore` files, and positions in their text.
 
 use serde::Deserialize;
-use sightline_protocol::editor::Position;
-use sightline_workspace::{
-    access::RULE_FILE,
-    document::PositionEncoding,
+use sightline_access::RULE_FILE;
+use sightline_base::{
     limits,
     path::{AbsPath, uri_to_path},
 };
+use sightline_context::document::PositionEncoding;
+use sightline_protocol::editor::Position;
 
 use crate::{
     connection::params_compat,

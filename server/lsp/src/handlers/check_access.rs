@@ -1,11 +1,11 @@
 //! `sightline/checkAccess`.
 
+use sightline_base::limits;
 use sightline_protocol::{
     access::{AccessKind, CheckAccessParams, CheckAccessResult},
     error::ErrorKind,
     settings::Mentions,
 };
-use sightline_workspace::limits;
 
 use crate::{error::Error, request_context::RequestContext};
 
@@ -56,8 +56,8 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::{Value, json};
+    use sightline_base::path::{AbsPath, Root};
     use sightline_protocol::method::{CheckAccess, Request};
-    use sightline_workspace::path::{AbsPath, Root};
 
     use super::*;
     use crate::{

@@ -2,18 +2,15 @@
 
 use std::time::SystemTime;
 
+use sightline_access::AccessView;
+use sightline_base::{cancel::Cancel, clock::now_millis, limits, path::RelPath};
+use sightline_context::{
+    environment::{self, CliTools, FileList, Inputs},
+    listing::{self, ListOptions},
+    tracker,
+};
 use sightline_protocol::environment::{
     EnvironmentDetailsParams, EnvironmentDetailsResult, ModelRef,
-};
-use sightline_workspace::{
-    access::AccessView,
-    cancel::Cancel,
-    clock::now_millis,
-    environment::{self, CliTools, FileList, Inputs},
-    limits,
-    listing::{self, ListOptions},
-    path::RelPath,
-    tracker,
 };
 
 use super::tracking::shared::unsaved;
@@ -63,7 +60,7 @@ pub(crate) fn run(
         ignored: snapshot.settings.environment.ignored_files,
         ..ListOptions::default()
     };
-    let files = |cancel: &Cancel| -> Result<FileList, sightline_workspace::error::Error> {
+    let files = |cancel: &Cancel| -> Result<FileList, sightline_base::error::Error> {
         let top = RelPath::default();
         let listing = listing::list(&view, 0, &top, &options, cancel)?;
         Ok(FileList {

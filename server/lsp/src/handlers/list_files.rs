@@ -1,12 +1,10 @@
 //! `sightline/listFiles`.
 
+use sightline_base::path::{Location, RelPath};
+use sightline_context::listing::{self, ListOptions};
 use sightline_protocol::{
     error::ErrorKind,
     files::{ListFilesParams, ListFilesResult},
-};
-use sightline_workspace::{
-    listing::{self, ListOptions},
-    path::{Location, RelPath},
 };
 
 use crate::{error::Error, request_context::RequestContext};

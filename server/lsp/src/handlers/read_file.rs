@@ -2,17 +2,19 @@
 
 use std::{path::Path, time::SystemTime};
 
+use sightline_base::{
+    clock::now_millis,
+    path::{AbsPath, uri_to_path},
+};
+use sightline_context::{
+    editor::OpenDocument,
+    read::{self, ReadOptions},
+    tracker::FileEvent,
+};
 use sightline_conversation::tokens;
 use sightline_protocol::{
     files::{ReadFileParams, ReadFileResult},
     tracker::FileOperation,
-};
-use sightline_workspace::{
-    clock::now_millis,
-    editor::OpenDocument,
-    path::{AbsPath, uri_to_path},
-    read::{self, ReadOptions},
-    tracker::FileEvent,
 };
 
 use crate::{error::Error, request_context::RequestContext, session::Snapshot};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sightline_workspace::path::AbsPath;
+use sightline_base::path::AbsPath;
 
 use crate::{error::Error, request_context::RequestContext};
 

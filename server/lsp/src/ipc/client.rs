@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use sightline_base::{path::Root, storage::Storage};
 use sightline_protocol::{
     editor::{UnsavedFilesParams, UnsavedFilesResult},
     environment::{EnvironmentDetailsParams, EnvironmentDetailsResult},
@@ -18,7 +19,6 @@ use sightline_protocol::{
         PreviewRestore, ReadFile, Request, RestoreCheckpoint, UndoRestore, UnsavedFiles,
     },
 };
-use sightline_workspace::{path::Root, storage::Storage};
 
 use super::{
     socket_dir,

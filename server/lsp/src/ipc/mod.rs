@@ -24,7 +24,7 @@ use std::{
 
 use crossbeam_channel::Sender;
 use serde_json::Value;
-use sightline_workspace::storage::Storage;
+use sightline_base::storage::Storage;
 
 use crate::{
     dispatch::Call, scheduler::all_task_keys, services::Services,

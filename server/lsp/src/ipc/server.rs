@@ -15,8 +15,8 @@ use std::{
 
 use crossbeam_channel::Sender;
 use serde_json::{Value, json};
+use sightline_base::{limits, path::Root, storage::Storage};
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{limits, path::Root, storage::Storage};
 
 use super::{
     SocketRequest,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use serde_json::Value;
-use sightline_workspace::cancel::Cancel;
+use sightline_base::cancel::Cancel;
 
 use crate::{
     dispatch::Call,

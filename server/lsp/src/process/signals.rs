@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::{io, thread};
 
-use sightline_workspace::cancel::Cancel;
+use sightline_base::cancel::Cancel;
 use tokio::runtime::{Builder, Handle};
 
 /// Makes writes beyond the file size limit (`ulimit -f`) fail with an error. By default,

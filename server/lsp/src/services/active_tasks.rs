@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use parking_lot::Mutex;
+use sightline_base::storage::TaskId;
 use sightline_protocol::environment::ModelRef;
-use sightline_workspace::storage::TaskId;
 
 /// The tasks used in this session, which are not pruned, and their planned compactions.
 #[derive(Default)]

@@ -13,12 +13,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sightline_checkpoint::{Checkpoints, Oid};
-use sightline_workspace::{
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
+use sightline_checkpoint::{Checkpoints, Oid};
 
 use crate::watch::dirty_tracker::DirtyTracker;
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use sightline_base::storage::Storage;
 use sightline_tasks::TaskStore;
-use sightline_workspace::storage::Storage;
 
 use crate::{error::Error, settings::Settings};
 

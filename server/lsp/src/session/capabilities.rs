@@ -1,8 +1,8 @@
 //! The capabilities this server announces.
 
 use serde_json::{Value, json};
+use sightline_context::document::PositionEncoding;
 use sightline_protocol::{PROTOCOL_VERSION, method::METHODS};
-use sightline_workspace::document::PositionEncoding;
 
 use super::client_info::ClientInfo;
 use crate::{dispatch, editor_features::code_actions::CODE_ACTION_KIND, process::version};

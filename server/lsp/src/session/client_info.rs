@@ -4,11 +4,8 @@
 //! any shape, and none of them prevents the server from starting.
 
 use serde_json::Value;
-use sightline_workspace::{
-    document::PositionEncoding,
-    environment,
-    path::{AbsPath, Root, Roots, uri_to_path},
-};
+use sightline_base::path::{AbsPath, Root, Roots, uri_to_path};
+use sightline_context::{document::PositionEncoding, environment};
 
 /// Properties of the client, from the params of `initialize`.
 #[derive(Clone, Debug, Default)]

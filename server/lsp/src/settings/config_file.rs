@@ -12,10 +12,8 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use sightline_workspace::{
-    access::{PROJECT_FILE, read_project_file, read_small_file},
-    path::{AbsPath, Root},
-};
+use sightline_access::{PROJECT_FILE, read_project_file, read_small_file};
+use sightline_base::path::{AbsPath, Root};
 use toml_edit::{Document, Item, Key, TableLike};
 
 use super::{

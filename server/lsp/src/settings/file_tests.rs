@@ -3,13 +3,11 @@
 use std::{fs, sync::Arc};
 
 use serde_json::json;
+use sightline_access::PROJECT_FILE;
+use sightline_base::path::{AbsPath, Root};
 use sightline_protocol::{
     environment::SectionId,
     settings::{IgnoredFiles, Mentions, OutsideWorkspace, Secrets},
-};
-use sightline_workspace::{
-    access::PROJECT_FILE,
-    path::{AbsPath, Root},
 };
 use tempfile::TempDir;
 

@@ -18,13 +18,11 @@ use std::{
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
 use parking_lot::Mutex;
 
+use sightline_access::{REMOVAL_DELAY, RULE_FILE};
+use sightline_base::path::{AbsPath, Location, uri_to_path};
 use sightline_protocol::{
     editor::DidChangeFilesParams,
     method::{DidChangeFiles, Notification},
-};
-use sightline_workspace::{
-    access::{REMOVAL_DELAY, RULE_FILE},
-    path::{AbsPath, Location, uri_to_path},
 };
 
 use crate::{scheduler::Keys, services::Services, session::Snapshot};

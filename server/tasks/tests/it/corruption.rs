@@ -3,8 +3,8 @@
 use std::{fs, io::Write};
 
 use crate::support::{Scratch, append, at, at_time, compact, says, texts, turn};
+use sightline_base::cancel::Cancel;
 use sightline_tasks::{CommitResult, RewindPoint, TaskStore};
-use sightline_workspace::cancel::Cancel;
 
 fn loaded(store: &TaskStore) -> (Vec<String>, u64, u64) {
     let now = store.load(&at("t"), &Cancel::default()).unwrap();
@@ -143,7 +143,7 @@ fn a_line_being_written_does_not_count_as_torn() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let whole = fs::read(scratch.log_path("t")).unwrap();
-    let lock = sightline_workspace::storage::Storage::open(&scratch.data())
+    let lock = sightline_base::storage::Storage::open(&scratch.data())
         .unwrap()
         .task(&at("t"))
         .lock()

@@ -4,13 +4,13 @@ use std::{fs, sync::Arc};
 
 use crate::support::{Scratch, at, at_time, compact, raw, says, texts, turn};
 use serde_json::{Value, json};
+use sightline_base::{cancel::Cancel, storage::TaskId};
 use sightline_conversation::{ContextHistory, DeletedRange};
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use sightline_tasks::{
     CommitResult, CompactedMessage, Compaction, Conversation, RewindPoint, TaskStore,
     TruncationState,
 };
-use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 fn load(store: &TaskStore) -> Arc<Conversation> {
     store.load(&at("t"), &Cancel::default()).unwrap()

@@ -4,11 +4,11 @@ use std::{fs, path::PathBuf};
 
 use crate::support::{Scratch, at, raw, says, texts, turn};
 use serde_json::{Value, json};
+use sightline_base::cancel::Cancel;
 use sightline_conversation::DeletedRange;
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use sightline_tasks::error::Error;
 use sightline_tasks::{CommitResult, CompactedMessage, Compaction, EntryMeta, ImportedTask};
-use sightline_workspace::cancel::Cancel;
 
 const CLINE: &str = "1700000000000";
 const METADATA: &str = r#"{

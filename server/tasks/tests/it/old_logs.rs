@@ -4,10 +4,10 @@
 use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json, value::RawValue};
+use sightline_base::cancel::Cancel;
 use sightline_conversation::Notices;
 use sightline_protocol::settings::ConversationProfile;
 use sightline_tasks::{Conversation, ResumeOptions, RewindPoint, TaskStore};
-use sightline_workspace::cancel::Cancel;
 
 use crate::support::{Scratch, at, at_time, says, texts, turn};
 

@@ -12,9 +12,9 @@ use std::{
 };
 
 use crate::support::{Scratch, append, at, open, raw, says};
+use sightline_base::cancel::Cancel;
 use sightline_tasks::{Conversation, EntryMeta, TaskStore};
 use sightline_testing::process::test_name;
-use sightline_workspace::cancel::Cancel;
 
 const DATA: &str = "SIGHTLINE_TEST_DATA";
 const NAME: &str = "SIGHTLINE_TEST_NAME";

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use crate::support::{Scratch, at, raw, says, texts};
 use proptest::{collection::vec, prelude::*};
 use serde_json::{json, value::RawValue};
+use sightline_base::cancel::Cancel;
 use sightline_conversation::{ContextHistory, DeletedRange};
 use sightline_protocol::compaction::CompactionTrigger;
 use sightline_tasks::{
     CommitResult, CompactedMessage, Compaction, Conversation, EntryMeta, RewindId, RewindPoint,
     TaskStore, TruncationState,
 };
-use sightline_workspace::cancel::Cancel;
 
 #[derive(Clone, Debug)]
 enum Step {

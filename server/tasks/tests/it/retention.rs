@@ -9,13 +9,13 @@ use std::{
 
 use crate::support::{Scratch, at, raw, says, turn};
 use serde_json::{Value, json};
+use sightline_base::{cancel::Cancel, storage::Storage};
 use sightline_conversation::{ContextHistory, DeletedRange, Notices};
 use sightline_protocol::{error::ErrorKind, settings::ConversationProfile};
 use sightline_tasks::{
     CommitResult, EntryMeta, EntryOrigin, ResumeOptions, ResumedTask, RetentionLimits,
     TruncationState,
 };
-use sightline_workspace::{cancel::Cancel, storage::Storage};
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;

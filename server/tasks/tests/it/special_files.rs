@@ -11,17 +11,17 @@ use std::{
 };
 
 use crate::support::{append, at, turn};
+use sightline_access::Access;
+use sightline_base::{
+    cancel::Cancel,
+    path::Roots,
+    storage::{Storage, TaskId},
+};
+use sightline_context::tracker::Tracker;
 use sightline_conversation::tokens::Calibration;
 use sightline_protocol::{environment::Mode, settings::Secrets};
 use sightline_tasks::{RetentionLimits, TaskStore, load_calibration, store_calibration};
 use sightline_testing::special_files::{SpecialFile, files, replace_each, scratch};
-use sightline_workspace::{
-    access::Access,
-    cancel::Cancel,
-    path::Roots,
-    storage::{Storage, TaskId},
-    tracker::Tracker,
-};
 
 /// Creates a complete data directory at `made` below `base`. Returns its files of tasks.
 fn filled(base: &Path) -> BTreeSet<PathBuf> {

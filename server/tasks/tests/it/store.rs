@@ -4,16 +4,16 @@ use std::fs;
 
 use crate::support::{Scratch, at, raw, says, texts};
 use serde_json::json;
+use sightline_base::{
+    cancel::Cancel,
+    path::AbsPath,
+    storage::{Storage, TaskId},
+};
 use sightline_conversation::{ContextHistory, DeletedRange};
 use sightline_protocol::error::ErrorKind;
 use sightline_tasks::error::Error;
 use sightline_tasks::{
     CommitResult, EntryMeta, EntryOrigin, RewindPoint, TaskStore, TruncationState,
-};
-use sightline_workspace::{
-    cancel::Cancel,
-    path::AbsPath,
-    storage::{Storage, TaskId},
 };
 use std::path::Path;
 

@@ -6,14 +6,14 @@ use std::{
 };
 
 use serde_json::{json, value::RawValue};
+use sightline_base::{
+    cancel::Cancel,
+    storage::{Storage, TaskId},
+};
 use sightline_protocol::compaction::CompactionTrigger;
 use sightline_tasks::error::Error;
 use sightline_tasks::{
     CommitResult, Compacted, CompactedMessage, Compaction, Conversation, EntryMeta, TaskStore,
-};
-use sightline_workspace::{
-    cancel::Cancel,
-    storage::{Storage, TaskId},
 };
 
 pub(crate) struct Scratch {

@@ -19,7 +19,7 @@ use super::{
     },
     excludes,
 };
-use crate::path::AbsPath;
+use sightline_base::path::AbsPath;
 
 /// Time for one git process.
 const MAX_TIME: Duration = Duration::from_secs(1);

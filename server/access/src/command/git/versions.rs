@@ -8,7 +8,8 @@ use super::{
     repository::Repository,
     top_of,
 };
-use crate::{Denial, Verdict, path::AbsPath};
+use crate::{Denial, Verdict};
+use sightline_base::path::AbsPath;
 
 /// Subcommands that use earlier versions of their operands.
 const EARLIER: &str = "annotate blame checkout restore";

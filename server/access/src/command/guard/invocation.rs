@@ -6,10 +6,8 @@ use super::{
     Change, Checker, State,
     effects::{Effect, Reach},
 };
-use crate::{
-    command::{expand::Field, find::Find, programs::program_name, syntax::DeniedName},
-    path::AbsPath,
-};
+use crate::command::{expand::Field, find::Find, programs::program_name, syntax::DeniedName};
+use sightline_base::path::AbsPath;
 
 /// The words of a simple command.
 pub(super) struct Invocation {

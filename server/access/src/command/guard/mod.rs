@@ -22,9 +22,10 @@ use super::{
     scripts::names_in_code,
     syntax::DeniedName,
 };
-use crate::{AccessView, path::AbsPath};
+use crate::AccessView;
 use effects::{Effect, Reach};
 use invocation::Invocation;
+use sightline_base::path::AbsPath;
 
 /// Words of code that run another program.
 const RUNS_PROGRAMS: &[&str] = &[

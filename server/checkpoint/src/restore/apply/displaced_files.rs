@@ -17,7 +17,7 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::{Dir, FileInfo},
     path::RelPath,
 };

@@ -3,7 +3,7 @@
 use std::{fs::File, io};
 
 #[cfg(unix)]
-use sightline_workspace::fs::dir::stat_file;
+use sightline_base::fs::dir::stat_file;
 
 /// Copies owner, group, access control list, other extended attributes and permission bits from
 /// `old` to `new`, and sets or clears the executable bits.

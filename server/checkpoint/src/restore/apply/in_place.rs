@@ -23,7 +23,7 @@ use crate::{
     tree_diff::Leaf,
     worktree::read_file,
 };
-use sightline_workspace::fs::{
+use sightline_base::fs::{
     dir::{Access, FileInfo, stat_file},
     lease::Lease,
 };

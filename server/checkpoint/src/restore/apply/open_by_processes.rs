@@ -36,7 +36,7 @@ mod linux {
 
     use memchr::memmem::Finder;
     use rayon::prelude::*;
-    use sightline_workspace::thread_pool;
+    use sightline_base::thread_pool;
 
     pub(super) fn open_for_writing(ending: &str, names: &HashSet<OsString>) -> HashSet<OsString> {
         let finder = Finder::new(ending);

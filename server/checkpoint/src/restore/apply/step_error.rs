@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sightline_workspace::fs::dir::is_absent;
+use sightline_base::fs::dir::is_absent;
 
 /// Why a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

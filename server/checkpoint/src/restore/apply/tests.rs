@@ -25,7 +25,7 @@ use crate::{
     store::object::{Kind as Object, Mode, name_of},
     tree_diff::Leaf,
 };
-use sightline_workspace::fs::{
+use sightline_base::fs::{
     dir::{Dir, FileInfo},
     lease::IS_REVOKED,
 };

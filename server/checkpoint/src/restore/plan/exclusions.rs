@@ -1,6 +1,6 @@
 //! Paths that the checkpoint does not hold.
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 use crate::{
     error::Error,

@@ -11,7 +11,7 @@ use crate::{
     tree_diff::{DeniedPaths, Leaf, find, is_within},
     worktree::capture_filter::reserved_names,
 };
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 /// Checks paths by the current access rules.
 pub(in crate::restore) struct ProtectedPaths<'a> {

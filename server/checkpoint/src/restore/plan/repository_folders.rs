@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::{DirWalker, FileType},
     path::RelPath,
 };

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 use crate::{
     checkpoints::Checkpoints,

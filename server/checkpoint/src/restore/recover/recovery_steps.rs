@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sightline_workspace::{fs::dir::DirWalker, path::RelPath};
+use sightline_base::{fs::dir::DirWalker, path::RelPath};
 
 use crate::{
     error::Error,

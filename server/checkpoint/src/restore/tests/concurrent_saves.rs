@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 use super::races::Fixture;
 use crate::{

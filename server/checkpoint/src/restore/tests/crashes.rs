@@ -15,13 +15,13 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use sightline_protocol::settings::{CheckpointSettings, Secrets};
-use sightline_workspace::{
-    access::Access,
+use sightline_access::Access;
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, RelPath, Root, Roots},
     storage::Storage,
 };
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use tempfile::TempDir;
 
 use crate::restore::types::{Options, Recovered, RestoreTarget};

@@ -3,13 +3,13 @@
 
 use std::{fs, path::PathBuf, sync::Once};
 
-use sightline_protocol::settings::{CheckpointSettings, Secrets};
-use sightline_workspace::{
-    access::Access,
+use sightline_access::Access;
+use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
+use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use tempfile::TempDir;
 
 use crate::{

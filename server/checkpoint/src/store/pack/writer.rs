@@ -16,7 +16,7 @@ use gix_pack::data::entry::Header;
 use libdeflater::{CompressionLvl, Compressor};
 use parking_lot::Mutex;
 use sha1::{Digest, Sha1};
-use sightline_workspace::{
+use sightline_base::{
     storage::atomic_file::{failed, read_text, sync_dir},
     thread_pool::join,
 };

@@ -13,11 +13,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::{
+use sightline_base::{
     fs::dir::{Access, Dir, FileType},
-    git::index::GitIndex,
     path::os_name,
 };
+use sightline_context::git::index::GitIndex;
 
 /// A version control system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

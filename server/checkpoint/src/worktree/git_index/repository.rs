@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use sightline_workspace::{
+use sightline_base::{
     clock::now_nanos,
     fs::dir::{FileType, stat_file},
-    git::index::{GitIndex, TrackedKind, TrackedPath},
 };
+use sightline_context::git::index::{GitIndex, TrackedKind, TrackedPath};
 
 use super::{TrackedPaths, is_below};
 use crate::worktree::snapshot::Stamp;

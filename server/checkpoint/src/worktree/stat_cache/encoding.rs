@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::fs::Stamp;
+use sightline_base::fs::Stamp;
 use twox_hash::XxHash3_128;
 
 use crate::{

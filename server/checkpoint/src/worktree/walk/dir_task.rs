@@ -7,8 +7,8 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use sightline_workspace::{
-    access::gitignore::bytes_of,
+use sightline_access::gitignore::bytes_of;
+use sightline_base::{
     fs::dir::Dir,
     path::{RelPath, os_name},
 };

@@ -7,7 +7,8 @@ use std::{
 };
 
 use rayon::Scope;
-use sightline_workspace::{access::Denial, fs::dir::FileType, gitignore_stack, path::os_name};
+use sightline_access::{Denial, gitignore_stack};
+use sightline_base::{fs::dir::FileType, path::os_name};
 
 use super::{
     dir_task::{DirTask, EntryResult, PathTree},

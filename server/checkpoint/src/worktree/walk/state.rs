@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use sightline_workspace::fs::dir::{Dir, FileType};
+use sightline_base::fs::dir::{Dir, FileType};
 
 use super::dir_task::DirTask;
 use crate::{

@@ -8,13 +8,13 @@ use std::{
 };
 
 use crate::restore_support::{Ground, all, counted};
+use sightline_base::cancel::Cancel;
 use sightline_checkpoint::{
     Filter, Job,
     restore::{Options, Outcome},
 };
 use sightline_protocol::error::ErrorKind;
 use sightline_testing::process::test_name;
-use sightline_workspace::cancel::Cancel;
 
 /// Restores, and calls `act` after the first path is restored.
 fn restore_with(

@@ -3,6 +3,12 @@
 use std::{fs, path::PathBuf, sync::Arc};
 
 use crate::restore_support::all;
+use sightline_access::Access;
+use sightline_base::{
+    cancel::Cancel,
+    path::{AbsPath, Root, Roots},
+    storage::Storage,
+};
 use sightline_checkpoint::{
     Checkpoints, Job, Request,
     error::Error,
@@ -10,12 +16,6 @@ use sightline_checkpoint::{
     restore::{Options, RestoreTarget, Restored},
 };
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
-use sightline_workspace::{
-    access::Access,
-    cancel::Cancel,
-    path::{AbsPath, Root, Roots},
-    storage::Storage,
-};
 
 struct Two {
     folder: tempfile::TempDir,

@@ -252,7 +252,7 @@ fn files_with_unusual_names_are_restored() {
         id,
         paths: vec![
             rel("-rf"),
-            sightline_workspace::path::RelPath::new(std::path::Path::new(odd)).unwrap(),
+            sightline_base::path::RelPath::new(std::path::Path::new(odd)).unwrap(),
         ],
         is_undo: false,
     };

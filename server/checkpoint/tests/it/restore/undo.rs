@@ -3,11 +3,11 @@
 use std::fs;
 
 use crate::restore_support::{Ground, all, done, named, some, undo_of};
+use sightline_base::cancel::Cancel;
 use sightline_checkpoint::{
     Keep, Oid,
     restore::{Action, ConflictCause, Options, Restored},
 };
-use sightline_workspace::cancel::Cancel;
 
 fn undo(ground: &Ground, id: Oid, paths: &[&str], force: bool) -> Restored {
     let options = Options {

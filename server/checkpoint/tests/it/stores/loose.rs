@@ -10,9 +10,9 @@ use std::{
 
 use crate::restore_support::{Ground, all, counted, git, with_contents};
 use libdeflater::{CompressionLvl, Compressor};
+use sightline_base::cancel::Cancel;
 use sightline_checkpoint::{Filter, Keep, Oid, Side, restore::Options};
 use sightline_testing::watchdog::ends;
-use sightline_workspace::cancel::Cancel;
 
 fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut compressor = Compressor::new(CompressionLvl::default());

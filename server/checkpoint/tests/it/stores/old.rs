@@ -14,8 +14,8 @@ use std::{
 };
 
 use crate::restore_support::{Ground, git};
+use sightline_base::cancel::Cancel;
 use sightline_checkpoint::{Filter, Keep, Oid, Purpose, Side, diff::Status};
-use sightline_workspace::cancel::Cancel;
 
 const FIRST: &str = "a1d50b39dddc572a7e55ef38b22fe75747ce085d";
 const SECOND: &str = "7a22fa244241b3a8db00dbbcf873c5fd99bb5a42";

@@ -12,6 +12,7 @@ use std::{
 };
 
 use serde::Serialize;
+use sightline_access::RULE_FILE;
 use sightline_agents::{
     Agent,
     install::{
@@ -19,7 +20,7 @@ use sightline_agents::{
         probe::{self, ToolHook},
     },
 };
-use sightline_workspace::{access::RULE_FILE, fs::find_program};
+use sightline_base::fs::find_program;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message},

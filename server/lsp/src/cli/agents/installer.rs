@@ -13,7 +13,7 @@ use sightline_agents::{
         record::Record,
     },
 };
-use sightline_workspace::{
+use sightline_base::{
     fs::find_program,
     storage::{Storage, atomic_file, read_foreign},
 };

@@ -17,7 +17,7 @@ use sightline_agents::{
     Agent,
     install::{self, Locations, Part, Program, Scope, Target},
 };
-use sightline_workspace::fs::find_programs;
+use sightline_base::fs::find_programs;
 pub(super) use status::AgentState;
 
 use super::{

@@ -15,8 +15,8 @@ use sightline_agents::{
         switches::{Switch, switches},
     },
 };
+use sightline_base::fs::find_program;
 use sightline_protocol::error::ErrorKind;
-use sightline_workspace::fs::find_program;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, config_file::File, offline, print},

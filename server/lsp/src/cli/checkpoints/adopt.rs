@@ -1,8 +1,8 @@
 //! `sightline checkpoint adopt`, and the hint to it.
 
 use serde::Serialize;
+use sightline_base::escape::one_line;
 use sightline_checkpoint::MovedStore;
-use sightline_workspace::escape::one_line;
 
 use super::{
     OFFLINE,

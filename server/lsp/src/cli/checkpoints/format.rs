@@ -1,10 +1,10 @@
 //! Formats checkpoints for the terminal.
 
 use anstyle::{AnsiColor, Style};
+use sightline_base::{clock::now_millis, escape::one_line};
 use sightline_protocol::checkpoint::{
     Checkpoint, DifferenceStatus, FileDifference, RestoreConflict, short_id as abbreviated,
 };
-use sightline_workspace::{clock::now_millis, escape::one_line};
 
 use crate::{cli::print_to, error::Error};
 

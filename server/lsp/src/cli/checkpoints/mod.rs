@@ -12,6 +12,7 @@ use std::{io, path::Path};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
+use sightline_base::{escape::one_line, path::RelPath};
 use sightline_protocol::{
     checkpoint::{
         AgentTurn, Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams,
@@ -24,7 +25,6 @@ use sightline_protocol::{
         VerifyCheckpoints,
     },
 };
-use sightline_workspace::{escape::one_line, path::RelPath};
 
 use super::{
     DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,

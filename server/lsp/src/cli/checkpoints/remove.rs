@@ -1,10 +1,10 @@
 //! `sightline checkpoint prune` and `delete`.
 
+use sightline_base::clock::now_millis;
 use sightline_protocol::{
     checkpoint::{Checkpoint as Listed, PruneCheckpointsParams, PruneCheckpointsResult},
     method::PruneCheckpoints,
 };
-use sightline_workspace::clock::now_millis;
 
 use super::{
     OFFLINE,

@@ -1,5 +1,6 @@
 //! `sightline checkpoint preview`, `restore` and `undo`.
 
+use sightline_base::escape::one_line;
 use sightline_protocol::{
     checkpoint::{
         PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
@@ -7,7 +8,6 @@ use sightline_protocol::{
     },
     method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
-use sightline_workspace::escape::one_line;
 
 use super::{
     arguments::{Length, ModeArgument, Restore, Undo},

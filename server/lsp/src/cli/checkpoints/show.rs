@@ -1,11 +1,11 @@
 //! `sightline checkpoint show`.
 
 use serde::Serialize;
+use sightline_base::escape::one_line;
 use sightline_protocol::{
     checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams},
     method::{DiffCheckpoints, ListCheckpoints},
 };
-use sightline_workspace::escape::one_line;
 
 use super::{
     format::{BOLD, DIM, counts, difference, relative_time},

@@ -12,6 +12,7 @@ use std::{
 };
 
 use clap::Subcommand;
+use sightline_base::{escape::one_line, limits::MAX_IMPORT_BYTES};
 use sightline_conversation::compaction::readable;
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, CompactionTrigger, PlanCompactionParams},
@@ -29,7 +30,6 @@ use sightline_protocol::{
     },
     tokens::CountTokensParams,
 };
-use sightline_workspace::{escape::one_line, limits::MAX_IMPORT_BYTES};
 
 use crate::{connection::params_compat, error::Error, plural::plural};
 

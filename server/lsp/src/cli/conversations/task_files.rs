@@ -4,10 +4,9 @@ use std::{cell::Cell, path::Path};
 
 use serde::Serialize;
 use serde_json::Value;
-use sightline_workspace::{
-    access::AccessView, cancel::Cancel, clock::now_millis, environment::names_denied_file,
-    storage::TaskId,
-};
+use sightline_access::AccessView;
+use sightline_base::{cancel::Cancel, clock::now_millis, storage::TaskId};
+use sightline_context::environment::names_denied_file;
 
 use super::super::{Workspace, offline::OfflineServer, print_message};
 use crate::error::Error;

@@ -12,7 +12,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use sightline_workspace::fs::find_program;
+use sightline_base::fs::find_program;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{DONE, config_file, print};

@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sightline_access::{Change, CommandGuard};
 use sightline_agents::wiring::{Wiring, commands};
-use sightline_workspace::access::{Change, CommandGuard};
 
 use super::super::{Workspace, agents, offline};
 use crate::{error::Error, settings::config_file};

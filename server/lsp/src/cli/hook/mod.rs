@@ -30,7 +30,7 @@ use sightline_agents::{
     hook::{self, EventKind, HookAnswer, HookEvent},
     judge,
 };
-use sightline_workspace::json_repair;
+use sightline_base::json_repair;
 
 use super::{DONE, print};
 use crate::process::logging;

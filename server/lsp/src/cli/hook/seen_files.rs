@@ -5,10 +5,8 @@
 //! compared, not times.
 
 use serde::{Deserialize, Serialize};
-use sightline_workspace::{
-    path::{AbsPath, uri_to_path},
-    tracker::SeenContent,
-};
+use sightline_base::path::{AbsPath, uri_to_path};
+use sightline_context::tracker::SeenContent;
 
 /// Maximum number of files. The one that was used longest ago is forgotten.
 const MAX_FILES: usize = 500;

@@ -12,16 +12,16 @@ use sightline_agents::{
     hook::{self, HookAnswer, HookInput, KnownSections, ToolCall},
     judge::Judge,
 };
+use sightline_base::{
+    clock::now_millis,
+    path::{AbsPath, uri_to_path},
+    storage::{Storage, atomic_file},
+};
 use sightline_checkpoint::Checkpoints;
 use sightline_protocol::{
     checkpoint::CreateCheckpointParams,
     environment::{EnvironmentDetailsParams, Mode},
     method::CreateCheckpoint,
-};
-use sightline_workspace::{
-    clock::now_millis,
-    path::{AbsPath, uri_to_path},
-    storage::{Storage, atomic_file},
 };
 
 use super::{

@@ -11,6 +11,7 @@ use sightline_agents::mcp::{
     page::{PageArguments, cut},
     text,
 };
+use sightline_base::{path::Root, storage::Storage};
 use sightline_protocol::{
     access::CheckAccessParams,
     checkpoint::{
@@ -28,7 +29,6 @@ use sightline_protocol::{
     },
     tokens::CountTokensParams,
 };
-use sightline_workspace::{path::Root, storage::Storage};
 
 use crate::{
     cli::{

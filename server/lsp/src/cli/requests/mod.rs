@@ -4,12 +4,12 @@ pub(super) mod offline;
 
 use std::{cell::OnceCell, mem::ManuallyDrop};
 
+use sightline_base::{path::Root, storage::Storage};
 use sightline_protocol::{
     environment::{EnvironmentDetailsParams, EnvironmentDetailsResult},
     files::{ReadFileParams, ReadFileResult},
     method::{EnvironmentDetails, ReadFile, Request},
 };
-use sightline_workspace::{path::Root, storage::Storage};
 
 use offline::OfflineServer;
 

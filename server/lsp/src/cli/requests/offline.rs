@@ -9,8 +9,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_workspace::{
-    access::RULE_FILE,
+use sightline_access::RULE_FILE;
+use sightline_base::{
     escape,
     path::{AbsPath, Root},
 };

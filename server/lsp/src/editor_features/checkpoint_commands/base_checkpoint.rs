@@ -1,10 +1,10 @@
 //! The checkpoint that a command compares with.
 
+use sightline_base::{escape::one_line, path::Root};
 use sightline_protocol::{
     checkpoint::{Checkpoint, CheckpointPurpose, FileDifference, ListCheckpointsParams, short_id},
     error::ErrorKind,
 };
-use sightline_workspace::{escape::one_line, path::Root};
 
 use crate::{
     error::Error, handlers::checkpoint::list_checkpoints, request_context::RequestContext,

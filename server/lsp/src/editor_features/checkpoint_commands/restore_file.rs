@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sightline_protocol::checkpoint::{
-    DiffCheckpointsParams, DifferenceStatus, PreviewRestoreParams, RestoreCheckpointParams,
-};
-use sightline_workspace::{
+use sightline_base::{
     escape::one_line,
     path::{Location, Root},
+};
+use sightline_protocol::checkpoint::{
+    DiffCheckpointsParams, DifferenceStatus, PreviewRestoreParams, RestoreCheckpointParams,
 };
 use tower_lsp::lsp_types::MessageType;
 

@@ -1,7 +1,7 @@
 //! `sightline.showChanges`.
 
+use sightline_base::escape::one_line;
 use sightline_protocol::checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference};
-use sightline_workspace::escape::one_line;
 
 use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
 use crate::{

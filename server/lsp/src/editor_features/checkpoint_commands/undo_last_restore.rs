@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use sightline_base::escape::one_line;
 use sightline_protocol::{
     checkpoint::{PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams},
     error::ErrorKind,
 };
-use sightline_workspace::escape::one_line;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{

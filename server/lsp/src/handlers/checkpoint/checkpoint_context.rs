@@ -3,17 +3,17 @@
 
 use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
 
+use sightline_access::AccessView;
+use sightline_base::{
+    cancel::Cancel,
+    limits,
+    path::{Location, RelPath, Root, Roots, uri_to_path},
+};
 use sightline_checkpoint::{
     Checkpoint, Filter, Job, Progress as Stage,
     group::{Found, OpenRoots},
 };
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
-use sightline_workspace::{
-    access::AccessView,
-    cancel::Cancel,
-    limits,
-    path::{Location, RelPath, Root, Roots, uri_to_path},
-};
 
 use super::{
     recovery::{report_recovered, try_recover},

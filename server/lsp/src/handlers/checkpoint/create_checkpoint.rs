@@ -9,6 +9,7 @@ use crate::{
     error::Error,
     request_context::{RequestContext, Response},
 };
+use sightline_base::{cancel::Cancel, limits, storage::TaskId};
 use sightline_checkpoint::{
     Checkpoint as StoredCheckpoint, Keep, Purpose, Request, group::group_root_uris,
 };
@@ -16,7 +17,6 @@ use sightline_protocol::{
     checkpoint::{Checkpoint, CreateCheckpointParams, short_id},
     error::ErrorKind,
 };
-use sightline_workspace::{cancel::Cancel, limits, storage::TaskId};
 use std::sync::Arc;
 
 /// `sightline/createCheckpoint`.

@@ -2,6 +2,7 @@
 
 use super::checkpoint_context::CheckpointContext;
 use crate::{error::Error, request_context::RequestContext};
+use sightline_base::limits;
 use sightline_checkpoint::{
     Side,
     diff::{self, DiffOptions, FileDiff, Status},
@@ -9,7 +10,6 @@ use sightline_checkpoint::{
 use sightline_protocol::checkpoint::{
     DiffCheckpointsParams, DiffCheckpointsResult, DifferenceStatus, FileDifference,
 };
-use sightline_workspace::limits;
 
 /// `sightline/diffCheckpoints`.
 pub(crate) fn run(

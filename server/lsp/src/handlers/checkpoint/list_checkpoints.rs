@@ -5,9 +5,9 @@ use super::{
     shared::{groups, to_wire},
 };
 use crate::{error::Error, request_context::RequestContext};
+use sightline_base::storage::TaskId;
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Filter};
 use sightline_protocol::checkpoint::{Checkpoint, ListCheckpointsParams, ListCheckpointsResult};
-use sightline_workspace::storage::TaskId;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// `sightline/listCheckpoints`.

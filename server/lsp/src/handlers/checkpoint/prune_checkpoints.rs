@@ -13,9 +13,9 @@ use crate::{
     services::Services,
     session::Snapshot,
 };
+use sightline_base::storage::TaskId;
 use sightline_checkpoint::{Keep, Oid};
 use sightline_protocol::checkpoint::{PruneCheckpointsParams, PruneCheckpointsResult};
-use sightline_workspace::storage::TaskId;
 use std::sync::Arc;
 
 /// `sightline/pruneCheckpoints`.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use sightline_checkpoint::{Job, restore::Recovered};
-use sightline_protocol::error::ErrorKind;
-use sightline_workspace::{
-    access::AccessView,
+use sightline_access::AccessView;
+use sightline_base::{
     cancel::Cancel,
     path::{Location, Root},
 };
+use sightline_checkpoint::{Job, restore::Recovered};
+use sightline_protocol::error::ErrorKind;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{

@@ -3,6 +3,8 @@
 
 use super::checkpoint_context::CheckpointContext;
 use crate::{error::Error, plural::plural, request_context::RequestContext};
+use sightline_access::AccessView;
+use sightline_base::{limits, path::Roots, storage::TaskId};
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Skipped};
 use sightline_protocol::{
     checkpoint::{
@@ -11,7 +13,6 @@ use sightline_protocol::{
     error::ErrorKind,
     method::{DidCreateCheckpoint, Notification},
 };
-use sightline_workspace::{access::AccessView, limits, path::Roots, storage::TaskId};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Fails if a label is too long.

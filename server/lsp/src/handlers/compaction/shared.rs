@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use serde_json::value::RawValue;
+use sightline_base::{path::Location, storage::TaskId};
 use sightline_conversation::{
     ContextWindow,
     compaction::{CompactionInput, IndexedMessage, KeyFileText, TrackedFile, WorkspaceAccess},
@@ -13,7 +14,6 @@ use sightline_protocol::{
     environment::ModelRef, files::ReadFileParams, tracker::FileMetadataEntry,
 };
 use sightline_tasks::{Conversation, load_calibration};
-use sightline_workspace::{path::Location, storage::TaskId};
 
 use crate::{
     error::Error,

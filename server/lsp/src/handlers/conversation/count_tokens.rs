@@ -1,12 +1,12 @@
 //! `sightline/countTokens`.
 
+use sightline_base::storage::TaskId;
 use sightline_conversation::tokens::{self, Calibration};
 use sightline_protocol::{
     environment::Usage,
     tokens::{CountTokensParams, CountTokensResult},
 };
 use sightline_tasks::{load_calibration, store_calibration};
-use sightline_workspace::storage::TaskId;
 
 use super::shared::{messages_to_send, raw};
 use crate::{error::Error, request_context::RequestContext};

@@ -1,11 +1,11 @@
 //! `sightline/rollbackHistory`.
 
+use sightline_base::storage::TaskId;
 use sightline_conversation::ContextHistory;
 use sightline_protocol::{
     conversation::{RollbackHistoryParams, RollbackHistoryResult},
     task::MessageMeta,
 };
-use sightline_workspace::storage::TaskId;
 
 use super::shared::entry_meta;
 use crate::{error::Error, request_context::RequestContext};

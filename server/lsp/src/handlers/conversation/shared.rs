@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Number, value::RawValue};
+use sightline_base::clock::now_millis;
+use sightline_context::git::Repository;
 use sightline_conversation::{self as conversation, Notices, TruncateAction, TruncateOutcome};
 use sightline_protocol::{conversation::Message, task::MessageMeta};
 use sightline_tasks::{Conversation, EntryMeta, EntryOrigin};
-use sightline_workspace::{clock::now_millis, git::Repository};
 
 use crate::{error::Error, request_context::RequestContext};
 

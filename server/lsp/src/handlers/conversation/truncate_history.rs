@@ -1,6 +1,7 @@
 //! `sightline/truncateHistory`: which part of a conversation is sent.
 
 use serde_json::{Number, value::RawValue};
+use sightline_base::{clock::now_millis, storage::TaskId};
 use sightline_conversation::{
     self as conversation, ContextHistory, DeletedRange, Notices, Outline, TruncateAction,
     TruncateOutcome, TruncateRequest, tokens::Family,
@@ -12,7 +13,6 @@ use sightline_protocol::{
     task::MessageMeta,
 };
 use sightline_tasks::{CommitResult, TruncationState};
-use sightline_workspace::{clock::now_millis, storage::TaskId};
 
 use super::shared::{entry_meta, owned, raw};
 use crate::{error::Error, request_context::RequestContext, settings::models::context_window};

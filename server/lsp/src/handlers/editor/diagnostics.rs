@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sightline_context::environment::diagnostic_line;
 use sightline_protocol::editor::{DiagnosticsParams, DiagnosticsResult, FileDiagnostics};
-use sightline_workspace::environment::diagnostic_line;
 
 use crate::{error::Error, request_context::RequestContext};
 

@@ -12,15 +12,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use sightline_base::{
+    escape::one_line,
+    path::{Location, Root},
+};
 use sightline_protocol::{
     checkpoint::CreateCheckpointParams,
     editor::{CloseDiffParams, OpenDiffParams, OpenDiffResult},
     error::ErrorKind,
     method::{CloseDiff, Notification, OpenDiff, Request},
-};
-use sightline_workspace::{
-    escape::one_line,
-    path::{Location, Root},
 };
 use tokio::sync::oneshot;
 use tower_lsp::lsp_types::MessageType;

@@ -1,7 +1,7 @@
 //! `sightline/selection`.
 
+use sightline_base::limits;
 use sightline_protocol::editor::{Selection, SelectionParams, SelectionResult};
-use sightline_workspace::limits;
 
 use crate::{error::Error, request_context::RequestContext};
 

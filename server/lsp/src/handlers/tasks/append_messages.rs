@@ -1,11 +1,11 @@
 //! `sightline/appendMessages`.
 
+use sightline_base::storage::TaskId;
 use sightline_protocol::{
     error::ErrorKind,
     task::{AppendMessagesParams, AppendMessagesResult},
 };
 use sightline_tasks::TaskStore;
-use sightline_workspace::storage::TaskId;
 
 use super::prune;
 use crate::{

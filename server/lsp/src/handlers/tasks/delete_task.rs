@@ -1,10 +1,10 @@
 //! `sightline/deleteTask`.
 
+use sightline_base::storage::TaskId;
 use sightline_protocol::{
     error::ErrorKind,
     task::{DeleteTaskParams, DeleteTaskResult},
 };
-use sightline_workspace::storage::TaskId;
 
 use crate::{
     error::Error, handlers::checkpoint::prune_checkpoints::remove_task_checkpoints,

@@ -1,9 +1,9 @@
 //! `sightline/loadTask`.
 
+use sightline_base::storage::TaskId;
 use sightline_conversation::DeletedRange;
 use sightline_protocol::task::{LoadTaskParams, LoadTaskResult, TaskMetadata};
 use sightline_tasks::Conversation;
-use sightline_workspace::storage::TaskId;
 
 use crate::{
     error::Error,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use sightline_base::{cancel::Cancel, clock::now_millis, storage::TaskId};
 use sightline_tasks::RetentionLimits;
-use sightline_workspace::{cancel::Cancel, clock::now_millis, storage::TaskId};
 
 use crate::{
     handlers::checkpoint::prune_checkpoints::forget_tasks, scheduler::all_task_keys,

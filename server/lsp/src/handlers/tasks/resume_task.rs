@@ -1,5 +1,6 @@
 //! `sightline/resumeTask`.
 
+use sightline_base::{clock::now_millis, path::AbsPath, storage::TaskId};
 use sightline_conversation::Notices;
 use sightline_protocol::{
     conversation::Message,
@@ -7,7 +8,6 @@ use sightline_protocol::{
     task::{ResumeTaskParams, ResumeTaskResult},
 };
 use sightline_tasks::{ResumeOptions, TaskStore};
-use sightline_workspace::{clock::now_millis, path::AbsPath, storage::TaskId};
 
 use crate::{error::Error, handlers::tracking::shared::stale, request_context::RequestContext};
 

@@ -1,7 +1,8 @@
 //! `sightline/recordEnvironment`.
 
+use sightline_base::clock::now_millis;
+use sightline_context::tracker::environment_entry;
 use sightline_protocol::tracker::{RecordEnvironmentParams, RecordedResult};
-use sightline_workspace::{clock::now_millis, tracker::environment_entry};
 
 use crate::{error::Error, request_context::RequestContext};
 

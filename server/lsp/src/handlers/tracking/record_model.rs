@@ -1,7 +1,7 @@
 //! `sightline/recordModel`.
 
+use sightline_base::clock::now_millis;
 use sightline_protocol::tracker::{RecordModelParams, RecordedResult};
-use sightline_workspace::clock::now_millis;
 
 use crate::{error::Error, request_context::RequestContext};
 

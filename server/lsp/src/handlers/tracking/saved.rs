@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use sightline_workspace::{cancel::Cancel, path::uri_to_path, tracker::ContentHash};
+use sightline_base::{cancel::Cancel, path::uri_to_path};
+use sightline_context::tracker::ContentHash;
 
 use crate::{
     request_context::RequestContext, scheduler::all_task_keys, services::Services,

@@ -2,13 +2,13 @@
 
 use std::{collections::HashMap, time::SystemTime};
 
-use sightline_protocol::tracker::TaskContextResult;
-use sightline_workspace::{
-    access::AccessView,
+use sightline_access::AccessView;
+use sightline_base::{
     clock::now_millis,
     path::{AbsPath, uri_to_path},
-    tracker::{ContentHash, FileRef, Tracker},
 };
+use sightline_context::tracker::{ContentHash, FileRef, Tracker};
+use sightline_protocol::tracker::TaskContextResult;
 
 use crate::{error::Error, request_context::RequestContext, session::Snapshot};
 

@@ -2,14 +2,12 @@
 
 use std::time::SystemTime;
 
+use sightline_access::{Content, PathKind};
+use sightline_base::clock::now_millis;
+use sightline_context::tracker::{ContentHash, FileEvent};
 use sightline_protocol::{
     error::ErrorKind,
     tracker::{TrackFileParams, TrackFileResult},
-};
-use sightline_workspace::{
-    access::{Content, PathKind},
-    clock::now_millis,
-    tracker::{ContentHash, FileEvent},
 };
 
 use crate::{error::Error, handlers::read_file::open_document, request_context::RequestContext};

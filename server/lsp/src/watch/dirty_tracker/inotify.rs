@@ -41,8 +41,8 @@ use rustix::{
     fs::inotify::{ReadFlags, Reader},
     io::Errno,
 };
+use sightline_base::path::{AbsPath, RelPath};
 use sightline_checkpoint::{Changes, Checkpoints};
-use sightline_workspace::path::{AbsPath, RelPath};
 
 use mounts::Mounts;
 use watches::{FileId, file_id, update_watches};

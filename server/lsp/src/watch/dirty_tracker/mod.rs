@@ -11,8 +11,8 @@ mod inotify;
 
 use std::sync::Arc;
 
+use sightline_base::path::{AbsPath, RelPath};
 use sightline_checkpoint::{ChangeSource, Changes, Checkpoints};
-use sightline_workspace::path::{AbsPath, RelPath};
 
 /// Tracks the changes of one root.
 pub struct DirtyTracker {

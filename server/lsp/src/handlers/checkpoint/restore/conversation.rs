@@ -1,9 +1,9 @@
 //! Rewinds a task's conversation to a checkpoint, and reverts that.
 
+use sightline_base::{cancel::Cancel, storage::TaskId};
 use sightline_checkpoint::{Checkpoint, ConversationMark, Request, restore::Options};
 use sightline_protocol::task::MessageMeta;
 use sightline_tasks::{RewindId, RewindPoint};
-use sightline_workspace::{cancel::Cancel, storage::TaskId};
 
 use super::super::shared::conversation_mark;
 use crate::{

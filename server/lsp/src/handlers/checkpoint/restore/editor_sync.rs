@@ -1,12 +1,12 @@
 //! Updates the editor after a restore.
 
 use serde_json::{Value, json};
-use sightline_checkpoint::restore::EditorText;
-use sightline_workspace::{
-    editor::OpenDocument,
+use sightline_base::{
     escape::one_line,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
+use sightline_checkpoint::restore::EditorText;
+use sightline_context::editor::OpenDocument;
 use tower_lsp::lsp_types::MessageType;
 
 use super::super::checkpoint_context::CheckpointContext;

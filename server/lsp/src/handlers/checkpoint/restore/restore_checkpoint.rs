@@ -10,10 +10,10 @@ use crate::{
     error::Error,
     request_context::{RequestContext, Response},
 };
+use sightline_base::storage::TaskId;
 use sightline_protocol::checkpoint::{
     RestoreCheckpointParams, RestoreCheckpointResult, RestoreMode, RestoredTask,
 };
-use sightline_workspace::storage::TaskId;
 
 /// `sightline/restoreCheckpoint`.
 pub(crate) fn run(

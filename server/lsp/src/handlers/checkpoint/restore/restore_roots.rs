@@ -11,6 +11,7 @@ use super::{
     editor_sync::{OpenFiles, replace_texts, report_changed},
 };
 use crate::{error::Error, plural::plural, request_context::Response, restore_log};
+use sightline_base::path::RelPath;
 use sightline_checkpoint::{
     group::{Found, GroupRestore, RootRestore},
     restore::{
@@ -20,7 +21,6 @@ use sightline_checkpoint::{
 use sightline_protocol::checkpoint::{
     RestoreAction, RestoreCheckpointResult, RestoreConflict, RestoreOutcome,
 };
-use sightline_workspace::path::RelPath;
 
 /// The restore, or the undo, of each root in which the paths of a request select something.
 pub(super) struct Restores<'a> {

@@ -9,9 +9,9 @@ use crate::{
     error::Error,
     request_context::{RequestContext, Response},
 };
+use sightline_base::storage::TaskId;
 use sightline_checkpoint::{Oid, group::Found};
 use sightline_protocol::checkpoint::{RestoreCheckpointResult, RestoredTask, UndoRestoreParams};
-use sightline_workspace::storage::TaskId;
 
 /// `sightline/undoRestore`.
 pub(crate) fn run(

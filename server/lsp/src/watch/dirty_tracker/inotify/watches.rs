@@ -7,7 +7,7 @@ use rustix::{
     fs::inotify::{self, CreateFlags, WatchFlags},
     io::Errno,
 };
-use sightline_workspace::path::RelPath;
+use sightline_base::path::RelPath;
 
 use super::{State, mounts::Mounts};
 
