@@ -193,7 +193,7 @@ fn invalid_params_are_rejected() {
         ("restoreCheckpoint", json!({ "id": unknown }), "notFound"),
         (
             "restoreCheckpoint",
-            json!({ "id": id(&taken), "paths": [] }),
+            json!({ "id": id(&taken), "paths": [""] }),
             "invalidParams",
         ),
         (

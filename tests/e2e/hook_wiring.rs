@@ -146,6 +146,9 @@ fn files_that_keep_hooks_in_force_cannot_be_written() {
         }
     }
     for line in [
+        "git apply <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -1 +1 @@\n-{}\n+[]\nE",
+        "patch -p1 <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -1 +1 @@\n-{}\n+[]\nE",
+        "HOME/bin/sight* uninstall --yes",
         "rm -rf HOME/.claude",
         "rm -rf .claude",
         "mv .claude old",

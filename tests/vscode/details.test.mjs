@@ -95,7 +95,7 @@ scenario("an error of the server is shown without its kind and code", () => edit
   await editor.answer("last draft");
 
   const message = editor.toast("Sightline: no checkpoint").locator(".notification-list-item-message");
-  assert.match(await message.textContent(), /^Sightline: no checkpoint [0-9a-f]{40}; list the checkpoints to see their ids$/);
+  assert.match(await message.textContent(), /^Sightline: no checkpoint matches "[0-9a-f]{40}"; list the checkpoints to see their ids$/);
 });
 
 scenario("a missing server is reported with the path in the settings", () => editor, async ({ home }) => {

@@ -87,6 +87,10 @@ fn add_originals(name: &[u8], found: &mut Vec<Vec<u8>>) {
             add(original, b"");
         }
     }
+    // A merge moves a file out of the way: `name~HEAD`.
+    if let Some(at) = memrchr(b'~', name) {
+        add(&name[..at], b"");
+    }
     for suffix in SUFFIXES {
         if let Some(original) = name.strip_suffix(*suffix) {
             add(original, b"");

@@ -226,7 +226,10 @@ impl WorkTree {
         };
         match fs::symlink_metadata(git.join("HEAD")) {
             Ok(_) => {}
-            Err(error) if !is_pointer && error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) if !is_pointer && error.kind() == io::ErrorKind::NotFound => {
+                let has_index = fs::symlink_metadata(git.join("index")).is_ok();
+                return has_index.then(|| Err("its repository has no HEAD".to_owned()));
+            }
             Err(error) => return Some(Err(failed(error))),
         }
         let common = match read_pointer(&git.join("commondir"), "") {

@@ -237,6 +237,9 @@ impl Checker<'_> {
         let program = format!("git {}", git.subcommand);
         let mut all_dirs = dirs.clone();
         all_dirs.extend(git.top(&dirs));
+        if has("apply am", &git.subcommand) {
+            self.patch(&program, &all_dirs, state);
+        }
         let versions = git.versions(&self.judge, &dirs);
         for (path, denial) in &versions {
             if let Some(denial) = denial {

@@ -14,6 +14,11 @@ use super::{
 };
 use sightline_base::{fs::find_program, path::AbsPath};
 
+/// Maximum programs that one pattern means.
+const MAX_PROGRAMS: usize = 16;
+/// Maximum folders that `patch -p` removes from a path.
+const MAX_REMOVED: usize = 8;
+
 /// A program that reads folders.
 #[derive(Clone, Copy)]
 pub(super) struct FolderSearch<'s> {
@@ -52,6 +57,14 @@ impl Checker<'_> {
         let name = program_name(&text);
         if text.contains(DECODED) {
             self.refuse_decoded();
+        }
+        if first.has_glob() {
+            let matches = self.judge.matches(first, &state.dirs, state.dotglob);
+            for (path, _) in matches.into_iter().take(MAX_PROGRAMS) {
+                let program = [Field::quoted(&path)];
+                let command = [program.as_slice(), &words[1..]].concat();
+                self.run(&command, &mut state.clone());
+            }
         }
         if first.has_unknown() || first.has_glob() {
             for word in words {
@@ -182,6 +195,26 @@ impl Checker<'_> {
         self.run(&words[at..], &mut inner)
     }
 
+    /// Checks the files that a patch on standard input changes.
+    pub(super) fn patch(&mut self, name: &str, dirs: &[PathBuf], state: &State) {
+        let text = state.stdin.text.clone().unwrap_or_default();
+        let marks = ["+++ ", "--- ", "rename to ", "copy to "];
+        for line in text.lines() {
+            let Some(path) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else {
+                continue;
+            };
+            let (path, _) = path.split_once('\t').unwrap_or((path, ""));
+            let path = path.trim_matches([' ', '"']);
+            // `-p` removes folders.
+            let starts = path.match_indices('/').map(|(at, _)| at + 1);
+            for start in std::iter::once(0).chain(starts).take(MAX_REMOVED) {
+                let field = Field::quoted(&path[start..]);
+                self.use_field_in(&field, Use::Write, name, dirs, state);
+                self.guard_redirection(&field, state);
+            }
+        }
+    }
+
     /// Runs a program of the table, or one that reads its operands.
     pub(super) fn program(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
         // `fd -x` runs the words after it.
@@ -227,6 +260,9 @@ impl Checker<'_> {
             if is_interpreter {
                 self.run_written(name, field, state);
             }
+        }
+        if name == "patch" {
+            self.patch(name, &dirs, state);
         }
         self.reads_folders = true;
         let mut output = Output::default();

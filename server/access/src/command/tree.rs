@@ -420,14 +420,13 @@ impl Filter {
 fn types(program: &Program, arguments: &Arguments) -> Option<Types> {
     let wanted: Vec<&str> = arguments.values(program.get("types")).collect();
     let unwanted: Vec<&str> = arguments.values(program.get("types_not")).collect();
-    if wanted.is_empty() && unwanted.is_empty() {
+    // Types of the command line may contain hidden files.
+    let are_changed = arguments.values("--type-add --type-clear").next().is_some();
+    if wanted.is_empty() && unwanted.is_empty() || are_changed {
         return None;
     }
     let mut types = TypesBuilder::new();
     types.add_defaults();
-    for definition in arguments.values("--type-add") {
-        types.add_def(definition).ok()?;
-    }
     wanted.iter().for_each(|name| {
         types.select(name);
     });

@@ -198,7 +198,8 @@ fn has_setting(text: &str) -> bool {
 
 /// Returns whether a value follows the name of a setting: `= value`, `: value`, or as the last word of the line.
 fn is_value_set(after: &str, before: &str, next_line: Option<&str>) -> bool {
-    let unquoted = after.trim_start_matches(['"', '\'', ']']);
+    // npm: `_authToken[]=value`
+    let unquoted = after.trim_start_matches(['"', '\'', '[', ']']);
     let rest = unquoted.trim_start();
     let Some(value) = rest.strip_prefix(['=', ':']) else {
         let is_spaced = rest.len() < unquoted.len();
@@ -273,6 +274,7 @@ mod tests {
             "npmAuthToken: '${TOKEN-abc}'",
             "\"//host/:_authToken\" \"abc\"",
             "_authToken abc",
+            "//r/:_authToken[]=abc",
             "[pypi]\nusername = __token__\npassword = pypi-abc\n",
             "[pypi]\npassword:\n\tabc\n",
             "[global]\nindex-url = https://user:pass@host/simple\n",

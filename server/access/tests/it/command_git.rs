@@ -516,6 +516,12 @@ fn contents_named_by_their_id_are_refused() {
             &format!("git show {blob}"),
             &format!("git show {}", &blob[..8]),
             &format!("git show {blob}^{{blob}}"),
+            &format!("git show -s {blob}"),
+            &format!("git cat-file -p {blob}"),
+            &format!("X={}; git cat-file blob $X | head", &blob[..8]),
+            &format!("git grep KEY {blob}"),
+            "git tag secret HEAD:.env && git show secret",
+            "git show :/first",
             &format!("git diff {} {blob}", id("HEAD:src/main.rs")),
         ],
     );
@@ -524,6 +530,10 @@ fn contents_named_by_their_id_are_refused() {
         &workspace,
         &[
             &format!("git show {tree}"),
+            &format!("git cat-file -p {commit}"),
+            &format!("git cat-file -t {blob}"),
+            "git cat-file -p HEAD:src/main.rs",
+            "git grep dead src",
             &format!("git show --stat {commit}"),
             &format!("git diff {commit}"),
             &format!("git diff {}~0 -- src", &commit[..7]),

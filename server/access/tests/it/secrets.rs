@@ -214,6 +214,8 @@ fn copies_of_denied_files_are_denied() {
     let view = view(&root);
     for path in [
         ".env~",
+        ".env~HEAD",
+        "notes.md~feature_x",
         ".env.bak",
         "#.env#",
         ".#.env",

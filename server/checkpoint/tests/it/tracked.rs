@@ -387,6 +387,19 @@ fn a_missing_repository_is_reported() {
 }
 
 #[test]
+fn tracked_files_are_kept_without_a_head() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(".gitignore", "*.log\n");
+    bench.write("keep.log", "");
+    git_in(&bench.ws, &["add", "-f", ".gitignore", "keep.log"]);
+    let files = [".gitignore", "keep.log"];
+    assert_eq!(bench.files(&bench.create()), files);
+    fs::remove_file(bench.ws.join(".git/HEAD")).unwrap();
+    assert_eq!(bench.files(&bench.create()), files);
+}
+
+#[test]
 fn a_saved_stat_cache_includes_tracked_paths() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);

@@ -11,7 +11,7 @@ use super::{
     },
     Changes, Git, MAX_DIRS, excludes, object_path,
     options::{ARCHIVE, DIFF, GREP, LIST, Question},
-    repository::Repository,
+    repository::{Repository, output_of},
     top_of,
 };
 
@@ -70,7 +70,8 @@ impl Git {
     ) -> Printed {
         let mut printed = Printed::default();
         let lists = lists && has("ls-files ls-tree", &self.subcommand);
-        if !lists && !self.prints() {
+        let may_print = self.prints() || has("cat-file show", &self.subcommand);
+        if !lists && !may_print {
             return printed;
         }
         let mut dirs = self.dirs(dirs);
@@ -88,9 +89,11 @@ impl Git {
                     repository.fix = self.fix(&repository, fix);
                     self.printed_in(judge, &repository, lists, &mut printed);
                     self.printed_of_submodules(judge, &repository, lists, &mut printed);
-                    if self
-                        .printed_after(judge, &repository, changes, lists, &mut printed)
-                        .is_none()
+                    let changes_it = lists || self.prints();
+                    if changes_it
+                        && self
+                            .printed_after(judge, &repository, changes, lists, &mut printed)
+                            .is_none()
                     {
                         printed.is_unknown = true;
                     }
@@ -128,14 +131,14 @@ impl Git {
         let has_unknown = self.words.iter().any(Field::has_unknown);
         let kind = self.kind();
         let (command, options) = match &kind {
+            Kind::NameOnly(_) | Kind::Grep | Kind::Nothing if self.names_content(repository) => {
+                return self.tracked(judge, repository, &[], printed);
+            }
             Kind::Nothing => return,
             Kind::All => return self.tracked(judge, repository, &[], printed),
             Kind::Tracked => return self.tracked(judge, repository, &self.pathspecs(), printed),
             _ if has_unknown => {
                 return self.tracked(judge, repository, &self.pathspecs(), printed);
-            }
-            Kind::NameOnly(_) if self.names_content(repository) => {
-                return self.tracked(judge, repository, &[], printed);
             }
             Kind::Lines => return self.lines(judge, repository, printed),
             Kind::Grep => return self.grep(judge, repository, printed),
@@ -166,21 +169,30 @@ impl Git {
         }
     }
 
-    /// Returns whether an operand is the id of the content of a file, which could be that of any file.
+    /// Returns whether an operand means the content of a file, but does not say of which: an id, a tag.
     fn names_content(&self, repository: &Repository) -> bool {
-        let words = self.words.iter().map(Field::text);
-        let mut operands = words.take_while(|word| word != "--");
-        operands.any(|word| {
-            let id = word.split(['^', '~']).next().unwrap_or_default();
-            let is_id = id.len() >= 4 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let options = ["--verify", "--quiet"].map(str::to_owned);
-            let is_commit_or_tree = || {
-                let tree = [format!("{word}^{{tree}}")];
-                let found = repository.run("rev-parse", &options, &tree);
-                found.is_some_and(|ids| !ids.is_empty())
-            };
-            is_id && !repository.has_file(&word) && !is_commit_or_tree()
-        })
+        let words = || self.words.iter().map(Field::text);
+        if self.subcommand == "cat-file" && words().any(|word| has("-e -t -s", &word)) {
+            return false;
+        }
+        let operands: String = words()
+            .take_while(|word| word != "--")
+            .filter(|word| !word.starts_with('-') && !word.contains([':', '\n']))
+            .flat_map(|word| [format!("{word}\n"), format!("{word}^{{}}\n")])
+            .collect();
+        if operands.is_empty() {
+            return false;
+        }
+        let mut command = repository.command();
+        command.args(["cat-file", "--batch-check=%(objecttype)"]);
+        let types = output_of(command, operands.into_bytes());
+        match types {
+            Some(types) => types
+                .split(|byte| *byte == b'\n')
+                .any(|line| line == b"blob"),
+            // The questions after this one fail as well.
+            None => self.subcommand == "cat-file",
+        }
     }
 
     /// Adds the tracked files of submodules, if the command enters them.
@@ -296,7 +308,8 @@ impl Git {
             // An object is checked by its path.
             question.words.retain(|word| {
                 let is_operand = at.next() < dashes.or(Some(usize::MAX));
-                !is_operand || object_path(word).is_none()
+                // `:/TEXT` is the newest commit with this text.
+                !is_operand || word.starts_with(":/") || object_path(word).is_none()
             });
         }
         Some(question)
@@ -359,8 +372,8 @@ impl Git {
                     .iter()
                     .filter(|text| !text.starts_with('-'))
                     .peekable();
-                let is_object =
-                    operands.peek().is_some() && operands.all(|text| object_path(text).is_some());
+                let is_object = operands.peek().is_some()
+                    && operands.all(|text| object_path(text).is_some() && !text.starts_with(":/"));
                 if is_object {
                     Kind::Nothing
                 } else {

@@ -233,6 +233,11 @@ impl<'a> CheckpointContext<'a> {
                 "`paths` is empty; omit it to select all paths",
             ));
         }
+        if written.iter().any(String::is_empty) {
+            return Err(Error::invalid(
+                "`paths` contains an empty path; `.` selects a whole folder",
+            ));
+        }
         if written.len() > limits::MAX_NAMED_PATHS {
             let (count, limit) = (written.len(), limits::MAX_NAMED_PATHS);
             let why = format!(
