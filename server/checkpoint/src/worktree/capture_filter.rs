@@ -80,7 +80,7 @@ impl<'a> CaptureFilter<'a> {
             hash.write(&(bytes.len() as u64).to_le_bytes());
             hash.write(bytes);
         };
-        add(b"secrets by content");
+        add(b"secrets and repository data by content");
         add(&self.settings.max_file_size.to_le_bytes());
         for name in &self.settings.exclude {
             add(name.as_bytes());

@@ -32,7 +32,7 @@ use sightline_base::{
 use super::{
     capture_filter::{
         IgnoreStack,
-        repository_data::{VersionControl, is_marker, system_of, system_of_dir},
+        repository_data::{VersionControl, is_known_name, is_marker, system_of, system_of_dir},
     },
     read_file::{self, ReadOutcome, is_resource_error, resource_error},
     snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
@@ -113,7 +113,7 @@ impl Walk<'_> {
             Err(error) => return failed_to_open(&error),
         };
         if self.may_become_repository_data(task)
-            && let Some(system) = system_of_dir(&self.name(task), &dir)
+            && let Some(system) = self.unless_root(task, system_of_dir(&self.name(task), &dir))
         {
             return Ok(Opened::of_system(system));
         }
@@ -239,8 +239,22 @@ impl Walk<'_> {
                     .own_repository
                     .has_worktree(&filter.place(&task.path()))
         };
-        system_of(&self.name(task), |name| Some(find(names, name)?.kind))
+        let system = system_of(&self.name(task), |name| Some(find(names, name)?.kind));
+        self.unless_root(task, system)
             .or_else(|| is_worktree().then_some(VersionControl::GitWorktree))
+    }
+
+    /// Ignores what is recognized only by its content, if it is the root: a project is more probable.
+    fn unless_root(
+        &self,
+        task: &DirTask<'_>,
+        system: Option<VersionControl>,
+    ) -> Option<VersionControl> {
+        system.filter(|system| {
+            task.parent.is_some()
+                || *system == VersionControl::Git
+                || is_known_name(&self.name(task))
+        })
     }
 
     /// Reads the other rules of a folder.

@@ -152,34 +152,75 @@ fn a_folder_of_the_user_with_such_a_name_is_captured() {
     }
 }
 
-/// Copies a checkpoint and renames an entry of its tree, as if an earlier version had captured it.
-fn renamed(ground: &Ground, id: Oid, from: &str, to: &str) -> Oid {
-    let store = ground.checkpoints.git_dir();
-    let in_store = |args: &[&str], input: &str| {
-        let script = "printf %s \"$INPUT\" | git --git-dir \"$STORE\" \"$@\"";
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", script, "sh"]).args(args);
-        for (name, value) in git(&store).get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
+/// The data may be in a folder with another name, to which a link leads.
+#[cfg(unix)]
+#[test]
+fn links_to_repository_data_are_skipped_with_their_targets() {
+    for (system, folder, files) in [
+        ("Mercurial", ".hg", &["requires", "store/private.i"][..]),
+        ("Subversion", ".svn", &["wc.db", "pristine/private"]),
+        ("Jujutsu", ".jj", &["working_copy/x", "repo/private"]),
+        ("Bazaar", ".bzr", &["branch-format", "repository/private"]),
+        ("Darcs", "_darcs", &["format", "hashed_inventory"]),
+        ("CVS", "CVS", &["Entries", "Root", "Repository"]),
+    ] {
+        let ground = Ground::new(&[("a", "1"), ("sub/b", "1")]);
+        for file in files {
+            ground.write(&[(&format!("meta/{file}"), "old")]);
         }
-        run(shell.env("INPUT", input).env("STORE", &store))
-            .trim_end()
-            .to_owned()
+        let link = |to: &str| {
+            let _ = fs::remove_file(ground.path("sub").join(folder));
+            std::os::unix::fs::symlink(to, ground.path("sub").join(folder)).unwrap();
+        };
+        link("../meta");
+        let id = ground.create();
+        let checkpoint = ground.checkpoints.get(id).unwrap();
+        let why = format!("a {system} repository's own data");
+        let expected = [
+            ("meta".to_owned(), why.clone()),
+            (format!("sub/{folder}"), why),
+        ];
+        assert_eq!(skipped(&checkpoint), expected);
+        // A commit, and a link to another place.
+        for file in files {
+            ground.write(&[(&format!("meta/{file}"), "new")]);
+        }
+        fs::rename(ground.path("meta"), ground.path("moved")).unwrap();
+        link("../moved");
+        ground.write(&[("a", "2")]);
+        ground.restore(id);
+        assert_eq!(ground.read("a"), "1");
+        for file in files {
+            assert_eq!(ground.read(&format!("moved/{file}")), "new");
+        }
+        assert!(!ground.exists("meta"));
+        assert_eq!(
+            fs::read_link(ground.path("sub").join(folder)).unwrap(),
+            Path::new("../moved")
+        );
+    }
+}
+
+/// Copies a checkpoint and adds a file with the content of another one, as if an earlier version had
+/// captured it.
+fn with_file(ground: &Ground, id: Oid, path: &str, other: &str) -> Oid {
+    let store = ground.checkpoints.git_dir();
+    let index = store.join("test-index");
+    let in_store = |args: &[&str]| {
+        let mut git = git(&store);
+        git.env("GIT_INDEX_FILE", &index);
+        let text = run(git.arg("--git-dir").arg(&store).args(args));
+        text.trim_end().to_owned()
     };
-    let entries = in_store(&["ls-tree", &format!("{id}^{{tree}}")], "");
-    let entries = entries.replace(&format!("\t{from}\n"), &format!("\t{to}\n"));
-    let mut entries: Vec<&str> = entries.lines().collect();
-    entries.sort_by_key(|line| line.split('\t').nth(1).map(str::to_owned));
-    let tree = in_store(&["mktree"], &(entries.join("\n") + "\n"));
-    let message = in_store(&["log", "-1", "--format=%B", &id.to_string()], "");
-    let copy = in_store(&["commit-tree", &tree], &message);
-    in_store(
-        &["update-ref", &format!("refs/checkpoints/{copy}"), &copy],
-        "",
-    );
+    let blob = in_store(&["rev-parse", &format!("{id}:{other}")]);
+    in_store(&["read-tree", &id.to_string()]);
+    let entry = format!("100644,{blob},{path}");
+    in_store(&["update-index", "--add", "--cacheinfo", &entry]);
+    let tree = in_store(&["write-tree"]);
+    fs::remove_file(&index).unwrap();
+    let message = in_store(&["log", "-1", "--format=%B", &id.to_string()]);
+    let copy = in_store(&["commit-tree", &tree, "-m", &message]);
+    in_store(&["update-ref", &format!("refs/checkpoints/{copy}"), &copy]);
     copy.parse().unwrap()
 }
 
@@ -187,12 +228,12 @@ fn renamed(ground: &Ground, id: Oid, from: &str, to: &str) -> Oid {
 #[test]
 fn restores_leave_repository_data_alone() {
     for (system, folder, files, _) in SYSTEMS {
-        let plain: Vec<String> = files.iter().map(|file| format!("plain/{file}")).collect();
-        let mut contents: Vec<(&str, &str)> = plain.iter().map(|path| (&**path, "old")).collect();
-        contents.extend([("plain/gone", "old"), ("a", "1"), ("z", "1")]);
-        let ground = Ground::new(&contents);
-        let id = renamed(&ground, ground.create(), "plain", folder);
-        fs::rename(ground.path("plain"), ground.path(folder)).unwrap();
+        let ground = Ground::new(&[("old", "old"), ("a", "1"), ("z", "1")]);
+        let mut id = ground.create();
+        for file in files.iter().chain(&["gone"]) {
+            ground.write(&[(&format!("{folder}/{file}"), "old")]);
+            id = with_file(&ground, id, &format!("{folder}/{file}"), "old");
+        }
         ground.remove(&format!("{folder}/gone"));
         for file in files {
             ground.write(&[(&format!("{folder}/{file}"), "new")]);
@@ -276,7 +317,8 @@ fn databases_of_fossil_are_skipped() {
 
     let ground = Ground::new(&[("plain", ""), ("a", "1")]);
     fs::write(ground.path("plain"), database(1)).unwrap();
-    let id = renamed(&ground, ground.create(), "plain", "_FOSSIL_");
+    let id = ground.create();
+    let id = with_file(&ground, id, "_FOSSIL_", "plain");
     fs::remove_file(ground.path("plain")).unwrap();
     ground.write(&[("a", "2")]);
     for is_present in [true, false] {

@@ -14,7 +14,7 @@ use crate::{
     tree_diff::{Leaf, find, has_folder},
     worktree::capture_filter::repository_data::{
         OwnRepository, VersionControl, is_fossil_database, is_fossil_file, is_fossil_name,
-        is_known_name, system_of, system_of_dir,
+        is_known_name, system_of, system_of_dir, system_of_link,
     },
 };
 
@@ -50,13 +50,19 @@ impl<'a> RepositoryFolders<'a> {
         }
     }
 
-    /// Returns the folder above `path`, or the file itself, that contains the data of a system.
+    /// Returns the folder above `path`, or the file or link itself, that contains the data of a system.
     pub(super) fn find(&mut self, path: &RelPath) -> Option<RepositoryPath> {
         let parent = path.parent()?;
-        self.find_folder(&parent).or_else(|| {
-            self.is_fossil(&parent, path)
-                .then(|| (path.clone(), VersionControl::Fossil))
-        })
+        if let Some(found) = self.find_folder(&parent) {
+            return Some(found);
+        }
+        if self.is_fossil(&parent, path) {
+            return Some((path.clone(), VersionControl::Fossil));
+        }
+        let name = path.name()?.as_encoded_bytes();
+        let (_, root) = self.own.as_ref()?;
+        let system = system_of_link(name, || root.join(path.as_path()))?;
+        Some((path.clone(), system))
     }
 
     fn find_folder(&mut self, folder: &RelPath) -> Option<RepositoryPath> {

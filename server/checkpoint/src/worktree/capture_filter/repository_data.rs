@@ -105,13 +105,21 @@ const fn layout(system: VersionControl, name: &'static str, entries: &'static [M
     }
 }
 
-/// The known folders. One row must match.
-const LAYOUTS: &[Layout] = &[
+const fn unnamed(system: VersionControl, entries: &'static [Marker]) -> Layout {
     Layout {
-        system: VersionControl::Git,
+        system,
         name: None,
-        entries: &[File("HEAD"), Folder("objects"), Folder("refs")],
-    },
+        entries,
+    }
+}
+
+/// The known folders. One row must match. Rows without a name also find the folder that a link with
+/// the name leads to, and copies.
+const LAYOUTS: &[Layout] = &[
+    unnamed(
+        VersionControl::Git,
+        &[File("HEAD"), Folder("objects"), Folder("refs")],
+    ),
     layout(VersionControl::Mercurial, ".hg", &[File("requires")]),
     layout(VersionControl::Mercurial, ".hg", &[Folder("store")]),
     layout(VersionControl::Mercurial, ".hg", &[File("00changelog.i")]),
@@ -136,6 +144,54 @@ const LAYOUTS: &[Layout] = &[
     layout(VersionControl::Cvs, "CVS", &[File("Entries")]),
     layout(VersionControl::Monotone, "_MTN", &[File("revision")]),
     layout(VersionControl::Got, ".got", &[File("file-index")]),
+    unnamed(
+        VersionControl::Mercurial,
+        &[File("requires"), Folder("store")],
+    ),
+    unnamed(
+        VersionControl::Mercurial,
+        &[File("00changelog.i"), Folder("store")],
+    ),
+    unnamed(
+        VersionControl::Subversion,
+        &[File("wc.db"), Folder("pristine")],
+    ),
+    unnamed(
+        VersionControl::Bazaar,
+        &[File("branch-format"), Folder("branch")],
+    ),
+    unnamed(
+        VersionControl::Bazaar,
+        &[File("branch-format"), Folder("repository")],
+    ),
+    unnamed(
+        VersionControl::Jujutsu,
+        &[Either("repo"), Folder("working_copy")],
+    ),
+    unnamed(
+        VersionControl::Darcs,
+        &[File("format"), File("hashed_inventory")],
+    ),
+    unnamed(
+        VersionControl::Darcs,
+        &[File("inventory"), Folder("patches")],
+    ),
+    unnamed(
+        VersionControl::Pijul,
+        &[File("config"), Folder("changes"), Folder("pristine")],
+    ),
+    unnamed(
+        VersionControl::Cvs,
+        &[File("Entries"), File("Repository"), File("Root")],
+    ),
+    unnamed(
+        VersionControl::Monotone,
+        &[File("format"), File("options"), File("revision")],
+    ),
+    unnamed(
+        VersionControl::Got,
+        &[File("base-commit"), File("file-index")],
+    ),
 ];
 
 /// Names of the database of a Fossil check-out.
@@ -172,6 +228,22 @@ pub(crate) fn system_of_dir(name: &[u8], dir: &Dir) -> Option<VersionControl> {
     system_of(name, |entry| {
         let found = dir.stat(OsStr::new(entry)).ok()??;
         Some(Some(found.kind))
+    })
+}
+
+/// Same as [`system_of`], for the folder that the link `name` at a path leads to.
+pub(crate) fn system_of_link(
+    name: &[u8],
+    link: impl FnOnce() -> PathBuf,
+) -> Option<VersionControl> {
+    if !is_known_name(name) {
+        return None;
+    }
+    let link = link();
+    system_of(name, |entry| {
+        let found = link.join(entry).symlink_metadata().ok()?.file_type();
+        let kind = found.is_dir().then_some(FileType::Directory);
+        Some(kind.or_else(|| found.is_file().then_some(FileType::File)))
     })
 }
 
@@ -286,11 +358,24 @@ mod tests {
             ("CVS", &["ada.pdf", "Entries/"], None),
             (".jj", &["repo"], Some(VersionControl::Jujutsu)),
             (".jj", &["repo/"], Some(VersionControl::Jujutsu)),
+            // Where a link leads to.
+            (
+                "x",
+                &["requires", "store/"],
+                Some(VersionControl::Mercurial),
+            ),
+            (
+                "x",
+                &["wc.db", "pristine/"],
+                Some(VersionControl::Subversion),
+            ),
+            ("x", &["wc.db"], None),
+            ("x", &["requires/", "store/"], None),
         ] {
             assert_eq!(system(name, entries), wanted, "{name} {entries:?}");
         }
         assert!(is_marker(b".hg", b"store") && is_marker(b"x", b"refs"));
-        assert!(!is_marker(b"x", b"store"));
+        assert!(!is_marker(b"x", b"checkout"));
         assert!(is_known_name(b"CVS") && !is_known_name(b"src"));
     }
 

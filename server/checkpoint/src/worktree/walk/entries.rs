@@ -19,7 +19,7 @@ use crate::{
     worktree::{
         capture_filter::{
             Decision,
-            repository_data::{VersionControl, is_fossil_file},
+            repository_data::{VersionControl, is_fossil_file, system_of_link},
         },
         git_index::{Repository, joined},
         read_file::{self, ReadOutcome, is_resource_error, resource_error},
@@ -204,6 +204,17 @@ impl<'s, 'j> Entries<'s, 'j> {
             }
             (Decision::Capture(denial), FileType::File | FileType::Symlink) => {
                 walk.count_entry();
+                let path = || {
+                    walk.options
+                        .filter
+                        .place(&joined(&context.task.path(), name))
+                };
+                if found == FileType::Symlink
+                    && let Some(system) = system_of_link(name, path)
+                {
+                    let reason = ExclusionReason::RepositoryData(system);
+                    return ControlFlow::Break(Some(EntryResult::Excluded(reason)));
+                }
                 let last = last.and_then(|last| last.file());
                 let is_wanted = paths.is_some_and(|paths| paths.whole);
                 let may_keep = !is_wanted && denial.is_none();
