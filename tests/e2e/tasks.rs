@@ -403,9 +403,17 @@ fn the_command_line_works_on_stored_tasks() {
     let (code, shown) = run(&["task", "delete", "--dry-run", "copy"], "");
     assert!(code == 0 && shown.starts_with("copy\t"), "{shown}");
     assert_eq!(run(&["task", "delete", "--dry-run", "copy", "no"], "").0, 3);
+    for asks in [&["--yes"][..], &[]] {
+        let arguments = [&["task", "delete", "t", "no"], asks].concat();
+        assert_eq!(run(&arguments, ""), (3, String::new()));
+    }
     assert_eq!(run(&["task", "list"], ""), listed);
-    let (code, said) = run(&["task", "delete", "--yes", "no", "t", "copy"], "");
-    assert!(code == 3 && said.ends_with(" bytes freed\n"), "{said}");
+    // A task that has only checkpoints.
+    let created = run(&["checkpoint", "create", "--task", "other"], "");
+    assert_eq!(created.0, 0);
+    let (code, said) = run(&["task", "delete", "--yes", "t", "copy", "other"], "");
+    assert!(code == 0 && said.starts_with("3 tasks deleted, "), "{said}");
+    assert!(said.ends_with(" bytes freed\n"), "{said}");
     assert_eq!(run(&["task", "list"], "").0, 0);
     assert_eq!(run(&["task", "show", "t"], "").0, 3);
     assert_eq!(run(&["task", "show", "../t"], "").0, 2);

@@ -27,6 +27,21 @@ fn a_path_that_matches_nothing_is_a_negative_result() {
         assert_eq!((code, &*text), (1, ""), "{arguments:?}: {error}");
         assert!(error.contains(message), "{arguments:?}: {error}");
     }
+    // A file is no folder, and an empty path is not the current folder.
+    for arguments in [
+        &["restore", "last", "--yes"][..],
+        &["preview", "last"],
+        &["diff", "last", "--"],
+    ] {
+        for (path, expected, message) in [
+            ("a.txt/", 1, "path \"a.txt/\" did not match any file"),
+            ("", 2, "a path is empty; `.` is the current folder"),
+        ] {
+            let (code, text, error) = run(&workspace, &[arguments, &[path]].concat());
+            assert_eq!((code, &*text), (expected, ""), "{arguments:?}: {error}");
+            assert!(error.contains(message), "{arguments:?}: {error}");
+        }
+    }
     let json = ["restore", "last", "--json", "--yes", "nosuch/path"];
     let (code, _, error) = run(&workspace, &json);
     let error: Value = serde_json::from_str(&error).unwrap();
@@ -185,6 +200,12 @@ fn without_a_terminal_nothing_to_do_needs_no_confirmation() {
     is(&["undo"], 1, "no restore to undo");
     workspace.write("a.txt", "two\n");
     is(&["restore", "last"], 2, "cannot ask for confirmation");
+    // `last` is never an undo point.
+    is(&["restore", "last", "--yes"], 0, "1 path restored");
+    let listed = json_of(&workspace, &["list"]);
+    let first = id(&listed["checkpoints"][1]);
+    is(&["delete", "--yes", first], 0, "1 checkpoint removed");
+    is(&["restore", "last"], 1, "all checkpoints are undo points");
     // An id that matches nothing is the same failure in each command.
     let digits = "0123456789".repeat(4);
     for unknown in ["bogus", "9", "abcdef", "#7", &digits] {

@@ -335,6 +335,15 @@ impl Decisions {
         self.conflicts.push(Conflict::new(path.clone(), reason));
     }
 
+    /// Leaves a path that is changed only if forced.
+    fn keep(&mut self, path: &RelPath, (why, cause): (&str, ConflictCause)) {
+        self.left_alone.insert(path.clone());
+        self.conflicts.push(Conflict {
+            cause,
+            ..Conflict::new(path.clone(), why)
+        });
+    }
+
     /// Reports documents whose files do not differ, and whose unsaved text is left as it is.
     fn report_unsaved(&mut self, same: Vec<(RelPath, Leaf)>) {
         self.conflicts
@@ -405,12 +414,10 @@ impl Planner<'_> {
                 }
                 continue;
             }
-            if let Some((why, cause)) = kept.get(path) {
-                decisions.left_alone.insert(path.clone());
-                decisions.conflicts.push(Conflict {
-                    cause: *cause,
-                    ..Conflict::new(path.clone(), *why)
-                });
+            // A file that is ignored or skipped now is missing in the scan, but not deleted.
+            let may_be_hidden = left.is_none() && right.is_some();
+            if let Some(kept) = kept.get(path).filter(|_| !may_be_hidden) {
+                decisions.keep(path, *kept);
             } else if right.is_some() {
                 writes.push(difference);
             } else if let Some(why) = exclusions.reason(path) {
@@ -436,9 +443,10 @@ impl Planner<'_> {
         for difference in writes {
             self.job.cancel.check()?;
             let Difference { path, left, .. } = difference;
-            match self.obstacle(path, left.as_ref()) {
-                Some(why) => decisions.leave(path, why),
-                None => steps.push(difference),
+            match (self.obstacle(path, left.as_ref()), kept.get(path)) {
+                (Some(why), _) => decisions.leave(path, why),
+                (None, Some(kept)) => decisions.keep(path, *kept),
+                (None, None) => steps.push(difference),
             }
         }
         steps.extend(deletes);

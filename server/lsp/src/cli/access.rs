@@ -17,15 +17,8 @@ pub(super) fn run(
     paths: &[String],
     command: Option<String>,
 ) -> Result<i32, Error> {
-    let mut absolute_paths = Vec::new();
-    for path in paths {
-        let mut full = offline::absolute(path)?;
-        // A trailing slash marks a path as a folder, even if it does not exist.
-        if path.ends_with('/') && !full.ends_with('/') {
-            full.push('/');
-        }
-        absolute_paths.push(full);
-    }
+    let absolute_paths = paths.iter().map(|path| offline::absolute(path));
+    let absolute_paths = absolute_paths.collect::<Result<_, _>>()?;
     // Without `--root`, a command runs in the current folder, like paths.
     let command = match command {
         Some(command) if workspace.root.is_none() => {

@@ -155,6 +155,21 @@ fn later_changes_of_restored_paths_are_conflicts() {
 }
 
 #[test]
+fn a_file_that_is_ignored_since_is_not_reported_as_deleted() {
+    let (ground, id) = restored_ground(true);
+    ground.write(&[(".gitignore", "/a\n")]);
+    for force in [false, true] {
+        let undone = undo(&ground, id, &["a"], force);
+        let [conflict] = &undone.conflicts[..] else {
+            panic!("{:?}", undone.conflicts);
+        };
+        assert!(conflict.reason.contains("ignored"), "{conflict:?}");
+        assert_ne!(conflict.cause, ConflictCause::ChangedSince);
+        assert_eq!(ground.read("a"), "1");
+    }
+}
+
+#[test]
 fn an_undo_can_be_limited_to_paths() {
     let (ground, id) = restored_ground(true);
     ground.write(&[("mine", "later")]);

@@ -35,7 +35,7 @@ use crate::{
     handlers::checkpoint::{
         checkpoint_context::{NO_RESTORE, unknown_path},
         diff_checkpoints::patch,
-        reference::NONE_YET,
+        reference::{NONE_YET, ONLY_UNDO_POINTS},
         transfer::{Direction, transfer},
     },
     plural::plural,
@@ -56,7 +56,8 @@ const OFFLINE: Attached = Attached { offline: true };
 /// `last` means. An unknown id is a failure.
 pub(super) fn is_negative(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound
-        && (error.path.is_some() || [NONE_YET, NO_RESTORE].contains(&&*error.message))
+        && (error.path.is_some()
+            || [NONE_YET, ONLY_UNDO_POINTS, NO_RESTORE].contains(&&*error.message))
 }
 
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
@@ -85,7 +86,12 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             print(&format!("{} {}\n", short_id(&created), counts(&created)))?;
             for skipped in &created.skipped {
                 let (path, reason) = (one_line(&skipped.path), one_line(&skipped.reason));
-                print_message(&format!("skipped {path}: {reason}"));
+                // Denied paths are only counted.
+                print_message(&if path.is_empty() {
+                    reason.into_owned()
+                } else {
+                    format!("skipped {path}: {reason}")
+                });
             }
             let is_first = created.added == created.files;
             if let Some(hint) = is_first.then(|| adopt::hint(&requests)).flatten() {
@@ -219,8 +225,8 @@ fn with_paths<R>(
         else {
             return Err(error);
         };
-        let from_root = RelPath::new(Path::new(&written[at])).map(|path| root.join(&path));
-        let from_root = from_root.map(|path| path.as_path().to_string_lossy().into_owned());
+        let from_root = RelPath::new(Path::new(&written[at]))
+            .map(|path| offline::text_of(&root.join(&path), &written[at]));
         match (from_root, &failed[at]) {
             (Some(path), None) if path != paths[at] => {
                 paths[at] = path;

@@ -15,14 +15,15 @@ use clap::Subcommand;
 use sightline_base::{escape::one_line, limits::MAX_IMPORT_BYTES};
 use sightline_conversation::compaction::readable;
 use sightline_protocol::{
+    checkpoint::ListCheckpointsParams,
     compaction::{ApplyCompactionParams, CompactionTrigger, PlanCompactionParams},
     conversation::RollbackHistoryParams,
     environment::ModelRef,
     error::ErrorKind,
     files::ReadFileParams,
     method::{
-        ApplyCompaction, CountTokens, DeleteTask, ListTasks, LoadTask, PlanCompaction, ReadFile,
-        Request, ResumeTask, RollbackHistory, TruncateHistory,
+        ApplyCompaction, CountTokens, DeleteTask, ListCheckpoints, ListTasks, LoadTask,
+        PlanCompaction, ReadFile, Request, ResumeTask, RollbackHistory, TruncateHistory,
     },
     task::{
         DeleteTaskParams, DeleteTaskResult, ListTasksParams, ListTasksResult, LoadTaskParams,
@@ -36,7 +37,8 @@ use crate::{connection::params_compat, error::Error, plural::plural};
 use super::{
     DONE, NEGATIVE, Workspace,
     checkpoints::{ConfirmArgs, Proceed, ask},
-    offline, print, print_json, print_message,
+    offline::{self, OfflineServer},
+    print, print_json, print_message,
 };
 
 #[derive(Subcommand)]
@@ -321,14 +323,15 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             confirm,
             ids,
         } => {
+            let tasks = find_tasks(&workspace, &ids)?;
             match confirm.proceed()? {
                 Proceed::Yes => {}
                 Proceed::DryRun => {
-                    show_tasks(&workspace, &ids)?;
+                    show_tasks(&workspace, tasks)?;
                     return Ok(DONE);
                 }
                 Proceed::Ask => {
-                    show_tasks(&workspace, &ids)?;
+                    show_tasks(&workspace, tasks)?;
                     if !ask(
                         "These tasks and their checkpoints are deleted. This cannot be undone. ",
                     )? {
@@ -337,39 +340,63 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 }
             }
             let mut deleted = DeleteTaskResult::default();
-            let mut failed = None;
+            let (mut count, mut failed) = (0, None);
             for task_id in ids {
                 let params = DeleteTaskParams { task_id };
                 match offline::call::<DeleteTask>(&workspace, params) {
-                    Ok(result) => deleted.freed_bytes += result.freed_bytes,
+                    Ok(result) => {
+                        deleted.freed_bytes += result.freed_bytes;
+                        count += 1;
+                    }
                     Err(error) => failed = failed.or(Some(error)),
                 }
             }
             // Also if one of them failed, since the others are gone.
-            if workspace.json {
+            if count > 0 && workspace.json {
                 print_json(&deleted)?;
-            } else {
-                print(&format!("{} freed\n", plural(deleted.freed_bytes, "byte")))?;
+            } else if count > 0 {
+                let freed = plural(deleted.freed_bytes, "byte");
+                print(&format!(
+                    "{} deleted, {freed} freed\n",
+                    plural(count, "task")
+                ))?;
             }
             failed.map_or(Ok(DONE), Err)
         }
     }
 }
 
-/// Shows the tasks to delete.
+/// Returns the tasks with these ids. A task may have nothing but checkpoints left.
 ///
 /// # Errors
 /// `notFound` if one does not exist.
-fn show_tasks(workspace: &Workspace, ids: &[String]) -> Result<(), Error> {
-    let listed = offline::call::<ListTasks>(workspace, ListTasksParams::default())?;
-    let mut tasks = Vec::new();
-    for id in ids {
-        let Some(task) = listed.tasks.iter().find(|task| task.task_id == *id) else {
-            let why = format!("no task {}; nothing was deleted", one_line(id));
-            return Err(Error::new(ErrorKind::NotFound, why));
+fn find_tasks(workspace: &Workspace, ids: &[String]) -> Result<Vec<TaskSummary>, Error> {
+    let server = OfflineServer::start(workspace)?;
+    let listed = server.call::<ListTasks>(ListTasksParams::default())?.tasks;
+    let find = |id: &String| {
+        if let Some(task) = listed.iter().find(|task| task.task_id == *id) {
+            return Ok(task.clone());
+        }
+        let params = ListCheckpointsParams {
+            task_id: Some(id.clone()),
+            ..ListCheckpointsParams::default()
         };
-        tasks.push(task.clone());
-    }
+        let checkpoints = server.call::<ListCheckpoints>(params)?.checkpoints;
+        let newest = checkpoints.first().map(|newest| TaskSummary {
+            task_id: id.clone(),
+            updated_at: newest.created_at,
+            title: "checkpoints only".to_owned(),
+            ..TaskSummary::default()
+        });
+        newest.ok_or_else(|| {
+            let why = format!("no task {}; nothing was deleted", one_line(id));
+            Error::new(ErrorKind::NotFound, why)
+        })
+    };
+    ids.iter().map(find).collect()
+}
+
+fn show_tasks(workspace: &Workspace, tasks: Vec<TaskSummary>) -> Result<(), Error> {
     if workspace.json {
         return print_json(&ListTasksResult { tasks });
     }

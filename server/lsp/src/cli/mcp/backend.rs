@@ -411,9 +411,11 @@ impl Backend {
         Some(self.root.canonical.to_uri())
     }
 
-    /// Makes a path absolute, relative to the workspace folder. URIs are unchanged.
+    /// Makes a path absolute, relative to the workspace folder. URIs are unchanged, and so is an empty
+    /// path, which is refused.
     fn absolute(&self, path: &str) -> String {
-        if path.to_ascii_lowercase().starts_with("file:") || Path::new(path).is_absolute() {
+        let is_uri = path.to_ascii_lowercase().starts_with("file:");
+        if path.is_empty() || is_uri || Path::new(path).is_absolute() {
             return path.to_owned();
         }
         self.root

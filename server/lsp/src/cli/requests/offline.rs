@@ -170,13 +170,28 @@ pub(in crate::cli) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error
         .map_or_else(default_storage_dir, Ok)
 }
 
-/// Makes a path argument absolute. URIs are unchanged.
+/// Makes a path argument absolute. URIs are unchanged. A trailing slash, which marks a path as a
+/// folder, is kept.
+///
+/// # Errors
+/// `invalidParams` for an empty path, which would be the current folder.
 pub(in crate::cli) fn absolute(path: &str) -> Result<String, Error> {
+    if path.is_empty() {
+        return Err(Error::invalid("a path is empty; `.` is the current folder"));
+    }
     if path.to_ascii_lowercase().starts_with("file:") {
         return Ok(path.to_owned());
     }
-    let full = absolute_path(Path::new(path))?;
-    Ok(full.as_path().to_string_lossy().into_owned())
+    Ok(text_of(&absolute_path(Path::new(path))?, path))
+}
+
+/// Returns the text of a path, with the trailing slash that it was written with.
+pub(in crate::cli) fn text_of(full: &AbsPath, written: &str) -> String {
+    let mut text = full.as_path().to_string_lossy().into_owned();
+    if written.ends_with('/') && !text.ends_with('/') {
+        text.push('/');
+    }
+    text
 }
 
 pub(in crate::cli) fn absolute_path(path: &Path) -> Result<AbsPath, Error> {

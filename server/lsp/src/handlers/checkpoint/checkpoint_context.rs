@@ -299,7 +299,7 @@ impl<'a> CheckpointContext<'a> {
                         Paths::All => true,
                         Paths::Some(rels) => rels
                             .iter()
-                            .map(|rel| self.is_known(found, rel))
+                            .map(|rel| self.is_known(found, rel, path.ends_with('/')))
                             .try_fold(false, |known, is_known| Ok::<_, Error>(known | is_known?))?,
                         Paths::None => false,
                     };
@@ -330,17 +330,26 @@ impl<'a> CheckpointContext<'a> {
         Ok(())
     }
 
-    fn is_known(&self, found: &Found, rel: &RelPath) -> Result<bool, Error> {
+    /// `is_folder`: the path is written with a trailing slash, so that it names no file.
+    fn is_known(&self, found: &Found, rel: &RelPath, is_folder: bool) -> Result<bool, Error> {
         let place = self.roots().absolute(&Location::Inside {
             root: found.root,
             rel: rel.clone(),
         });
-        if std::fs::symlink_metadata(place.as_path()).is_ok()
-            || self.view.check_entry(found.root, rel, false).is_some()
-        {
+        let is_there = if is_folder {
+            place.as_path().is_dir()
+        } else {
+            place.as_path().symlink_metadata().is_ok()
+        };
+        if is_there || self.view.check_entry(found.root, rel, is_folder).is_some() {
             return Ok(true);
         }
-        Ok(found.store.holds_path(found.checkpoint.id, rel)?)
+        let (store, id) = (&found.store, found.checkpoint.id);
+        Ok(if is_folder {
+            store.holds_folder(id, rel)?
+        } else {
+            store.holds_path(id, rel)?
+        })
     }
 }
 

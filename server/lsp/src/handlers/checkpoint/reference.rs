@@ -7,6 +7,8 @@ use crate::error::Error;
 
 /// Message without any checkpoint.
 pub(crate) const NONE_YET: &str = "no checkpoints yet; create one first";
+/// Message of `last` with undo points, but no other checkpoint.
+pub(crate) const ONLY_UNDO_POINTS: &str = "all checkpoints are undo points, which `last` never means; undo the last restore, or name one by its id";
 /// Digits of the shortest beginning of an id.
 const MIN_DIGITS: usize = 4;
 
@@ -48,16 +50,21 @@ impl Reference {
     pub(super) fn select<'c>(
         &self,
         written: &str,
-        mut listed: impl DoubleEndedIterator<Item = &'c Checkpoint>,
+        listed: impl DoubleEndedIterator<Item = &'c Checkpoint>,
     ) -> Result<Oid, Error> {
         let found = match self {
             Self::Id(id) => Some(*id),
             Self::Last => {
                 let is_undo =
                     |one: &Checkpoint| matches!(one.metadata.purpose, Purpose::Undo { .. });
+                let mut listed = listed.peekable();
+                let why = listed.peek().map_or(NONE_YET, |_| ONLY_UNDO_POINTS);
                 let newest = listed.find(|one| !is_undo(one));
-                let none = || Error::new(ErrorKind::NotFound, NONE_YET);
-                Some(newest.ok_or_else(none)?.id)
+                Some(
+                    newest
+                        .ok_or_else(|| Error::new(ErrorKind::NotFound, why))?
+                        .id,
+                )
             }
             Self::Step(step) => {
                 let turns: Vec<_> = listed
