@@ -69,6 +69,7 @@ enum Marker {
 }
 
 use Marker::{Either, File, Folder};
+use VersionControl as Vcs;
 
 impl Marker {
     fn name(self) -> &'static str {
@@ -116,82 +117,52 @@ const fn unnamed(system: VersionControl, entries: &'static [Marker]) -> Layout {
 /// The known folders. One row must match. Rows without a name also find the folder that a link with
 /// the name leads to, and copies.
 const LAYOUTS: &[Layout] = &[
-    unnamed(
-        VersionControl::Git,
-        &[File("HEAD"), Folder("objects"), Folder("refs")],
-    ),
-    layout(VersionControl::Mercurial, ".hg", &[File("requires")]),
-    layout(VersionControl::Mercurial, ".hg", &[Folder("store")]),
-    layout(VersionControl::Mercurial, ".hg", &[File("00changelog.i")]),
-    layout(VersionControl::Sapling, ".sl", &[File("requires")]),
-    layout(VersionControl::Sapling, ".sl", &[Folder("store")]),
-    layout(VersionControl::Subversion, ".svn", &[File("wc.db")]),
-    layout(VersionControl::Subversion, ".svn", &[File("entries")]),
+    unnamed(Vcs::Git, &[File("HEAD"), Folder("objects"), Folder("refs")]),
+    layout(Vcs::Mercurial, ".hg", &[File("requires")]),
+    layout(Vcs::Mercurial, ".hg", &[Folder("store")]),
+    layout(Vcs::Mercurial, ".hg", &[File("00changelog.i")]),
+    layout(Vcs::Sapling, ".sl", &[File("requires")]),
+    layout(Vcs::Sapling, ".sl", &[Folder("store")]),
+    layout(Vcs::Subversion, ".svn", &[File("wc.db")]),
+    layout(Vcs::Subversion, ".svn", &[File("entries")]),
     // With SVN_ASP_DOT_NET_HACK, on Windows.
-    layout(VersionControl::Subversion, "_svn", &[File("wc.db")]),
-    layout(VersionControl::Subversion, "_svn", &[File("entries")]),
-    layout(VersionControl::Bazaar, ".bzr", &[File("branch-format")]),
-    layout(VersionControl::Bazaar, ".bzr", &[Folder("repository")]),
-    layout(VersionControl::Bazaar, ".bzr", &[Folder("checkout")]),
-    layout(VersionControl::Jujutsu, ".jj", &[Folder("working_copy")]),
+    layout(Vcs::Subversion, "_svn", &[File("wc.db")]),
+    layout(Vcs::Subversion, "_svn", &[File("entries")]),
+    layout(Vcs::Bazaar, ".bzr", &[File("branch-format")]),
+    layout(Vcs::Bazaar, ".bzr", &[Folder("repository")]),
+    layout(Vcs::Bazaar, ".bzr", &[Folder("checkout")]),
+    layout(Vcs::Jujutsu, ".jj", &[Folder("working_copy")]),
     // A file in additional workspaces.
-    layout(VersionControl::Jujutsu, ".jj", &[Either("repo")]),
-    layout(VersionControl::Darcs, "_darcs", &[File("format")]),
-    layout(VersionControl::Darcs, "_darcs", &[File("hashed_inventory")]),
-    layout(VersionControl::Darcs, "_darcs", &[File("inventory")]),
-    layout(VersionControl::Pijul, ".pijul", &[Folder("pristine")]),
-    layout(VersionControl::Pijul, ".pijul", &[Folder("changes")]),
-    layout(VersionControl::Cvs, "CVS", &[File("Entries")]),
-    layout(VersionControl::Monotone, "_MTN", &[File("revision")]),
-    layout(VersionControl::Got, ".got", &[File("file-index")]),
+    layout(Vcs::Jujutsu, ".jj", &[Either("repo")]),
+    layout(Vcs::Darcs, "_darcs", &[File("format")]),
+    layout(Vcs::Darcs, "_darcs", &[File("hashed_inventory")]),
+    layout(Vcs::Darcs, "_darcs", &[File("inventory")]),
+    layout(Vcs::Pijul, ".pijul", &[Folder("pristine")]),
+    layout(Vcs::Pijul, ".pijul", &[Folder("changes")]),
+    layout(Vcs::Cvs, "CVS", &[File("Entries")]),
+    layout(Vcs::Monotone, "_MTN", &[File("revision")]),
+    layout(Vcs::Got, ".got", &[File("file-index")]),
+    unnamed(Vcs::Mercurial, &[File("requires"), Folder("store")]),
+    unnamed(Vcs::Mercurial, &[File("00changelog.i"), Folder("store")]),
+    unnamed(Vcs::Subversion, &[File("wc.db"), Folder("pristine")]),
+    unnamed(Vcs::Bazaar, &[File("branch-format"), Folder("branch")]),
+    unnamed(Vcs::Bazaar, &[File("branch-format"), Folder("repository")]),
+    unnamed(Vcs::Jujutsu, &[Either("repo"), Folder("working_copy")]),
+    unnamed(Vcs::Darcs, &[File("format"), File("hashed_inventory")]),
+    unnamed(Vcs::Darcs, &[File("inventory"), Folder("patches")]),
     unnamed(
-        VersionControl::Mercurial,
-        &[File("requires"), Folder("store")],
-    ),
-    unnamed(
-        VersionControl::Mercurial,
-        &[File("00changelog.i"), Folder("store")],
-    ),
-    unnamed(
-        VersionControl::Subversion,
-        &[File("wc.db"), Folder("pristine")],
-    ),
-    unnamed(
-        VersionControl::Bazaar,
-        &[File("branch-format"), Folder("branch")],
-    ),
-    unnamed(
-        VersionControl::Bazaar,
-        &[File("branch-format"), Folder("repository")],
-    ),
-    unnamed(
-        VersionControl::Jujutsu,
-        &[Either("repo"), Folder("working_copy")],
-    ),
-    unnamed(
-        VersionControl::Darcs,
-        &[File("format"), File("hashed_inventory")],
-    ),
-    unnamed(
-        VersionControl::Darcs,
-        &[File("inventory"), Folder("patches")],
-    ),
-    unnamed(
-        VersionControl::Pijul,
+        Vcs::Pijul,
         &[File("config"), Folder("changes"), Folder("pristine")],
     ),
     unnamed(
-        VersionControl::Cvs,
+        Vcs::Cvs,
         &[File("Entries"), File("Repository"), File("Root")],
     ),
     unnamed(
-        VersionControl::Monotone,
+        Vcs::Monotone,
         &[File("format"), File("options"), File("revision")],
     ),
-    unnamed(
-        VersionControl::Got,
-        &[File("base-commit"), File("file-index")],
-    ),
+    unnamed(Vcs::Got, &[File("base-commit"), File("file-index")]),
 ];
 
 /// Names of the database of a Fossil check-out.
