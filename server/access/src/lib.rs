@@ -22,6 +22,7 @@
 //!   what was checked; documents opened in an editor
 //! - `lint`: analysis of rule files
 //! - `command`: shell commands: what they read, and which of our files they change
+//! - `redact`: takes the contents of denied files out of texts
 
 mod casefold;
 mod command;
@@ -34,6 +35,7 @@ pub mod lint;
 mod nested;
 mod non_links;
 mod open;
+pub mod redact;
 mod rule_file;
 mod rule_scope;
 mod rules;

@@ -6,6 +6,7 @@
 pub mod active_tasks;
 pub mod checkpoint_registry;
 pub mod confirmations;
+pub mod hidden_contents;
 pub mod stores;
 pub mod tracked_files;
 
@@ -33,7 +34,8 @@ use crate::{
     scheduler::JobSender,
     services::{
         active_tasks::ActiveTasks, checkpoint_registry::CheckpointRegistry,
-        confirmations::Confirmations, stores::Stores, tracked_files::TrackedFiles,
+        confirmations::Confirmations, hidden_contents::KeptContents, stores::Stores,
+        tracked_files::TrackedFiles,
     },
     session::Snapshot,
 };
@@ -60,6 +62,8 @@ pub struct Services {
     pub active_tasks: ActiveTasks,
     /// The files that tasks track.
     pub tracked_files: TrackedFiles,
+    /// The contents of denied files.
+    pub hidden_contents: KeptContents,
     /// The open question to the user.
     pub confirmations: Confirmations,
     /// The IDE protocols of agents.
@@ -87,6 +91,7 @@ impl Services {
             active_tasks: ActiveTasks::default(),
             tracked_files: TrackedFiles::default(),
             confirmations: Confirmations::default(),
+            hidden_contents: KeptContents::default(),
             bridges: Bridges::new(client.clone()),
             session_id: uuid::Uuid::new_v4().to_string(),
             progress_listener: None,

@@ -18,7 +18,8 @@ use super::{
     expand::Field,
     programs::{GLOBAL_VALUES, Use, has},
 };
-use repository::{Repository, git, output};
+use repository::{Repository, output};
+pub(crate) use repository::{git, output_of};
 
 use crate::gitignore_stack;
 use sightline_base::path::AbsPath;

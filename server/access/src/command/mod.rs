@@ -26,6 +26,7 @@ use std::{collections::HashMap, path::PathBuf};
 
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
+pub(crate) use self::git::{git, output_of};
 pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
 use self::{
     expand::{DECODED, Environment, Field, Output, expand, expand_whole},

@@ -24,7 +24,7 @@ const PRIVATE_KEYS: &[&str] = &[
     "secret key",
 ];
 /// Ends of the names of settings whose values are credentials.
-const CREDENTIALS: &[&str] = &[
+pub(crate) const CREDENTIALS: &[&str] = &[
     "authtoken",
     "auth_token",
     "auth-token",

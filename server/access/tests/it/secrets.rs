@@ -1,6 +1,7 @@
 //! The built-in rules for secrets.
 
 mod contents;
+mod redact;
 
 use std::{path::Path, sync::Arc};
 

@@ -10,8 +10,6 @@
 
 mod cli_tools;
 mod context_usage;
-mod denied_names;
-mod denied_output;
 mod diagnostics;
 mod editor_files;
 mod file_list;
@@ -24,13 +22,14 @@ mod terminals;
 mod time;
 mod workspace;
 
+use std::sync::Arc;
+
 use sightline_protocol::{
     environment::{EnvironmentDetailsParams, EnvironmentDetailsResult, SectionId},
     settings::EnvironmentSettings,
 };
 
 pub use cli_tools::CliTools;
-pub use denied_names::names_denied_file;
 pub use diagnostics::diagnostic_line;
 pub use editor_files::ModifiedFile;
 pub use file_list::FileList;
@@ -40,7 +39,7 @@ pub use revisions::Revisions;
 use crate::editor::EditorState;
 use render::{DeliveredItem, SectionDraft};
 use revisions::SectionFingerprint;
-use sightline_access::AccessView;
+use sightline_access::{AccessView, redact::HiddenContents};
 use sightline_base::{cancel::Cancel, error::Error, escape};
 
 /// Inputs of a block.
@@ -55,6 +54,8 @@ pub struct Inputs<'a> {
     pub editor: &'a EditorState,
     /// Access rules and workspace roots.
     pub access: &'a AccessView,
+    /// Returns the contents of denied files. Called only if a terminal has output.
+    pub hidden_contents: &'a dyn Fn() -> Arc<HiddenContents>,
     /// Changes by the user since the agent last read or wrote the files.
     pub recently_modified: &'a [ModifiedFile],
     /// Lists the primary root. Called only if the list is requested.

@@ -3,15 +3,14 @@
 //! They never wait for output. The terminal of the agent that asks is left out, and so are those of other known
 //! agents: what they show is their own screen. The same holds for the alternate screen and for programs that use it.
 //! A terminal is left out if its command, or a command that its unread
-//! output may come from, names a denied file. Otherwise only the lines that name a denied file are
-//! left out.
+//! output may come from, names a denied file. Otherwise the lines that name a denied file are left out, and the contents
+//! of denied files are replaced.
 
+use sightline_access::redact::{HiddenContents, Redactor};
 use sightline_protocol::editor::Terminal;
 
 use super::{
     Inputs,
-    denied_names::Redactor,
-    denied_output::DeniedOutput,
     render::{DeliveredItem, Delivery, SectionDraft},
 };
 use crate::editor::{TerminalState, screen_switches};
@@ -65,7 +64,7 @@ pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDra
     };
     for state in of_kind(inputs, true) {
         cancel.check()?;
-        let Some((label, mut names)) = label_and_redactor(inputs, state, &mut draft) else {
+        let Some(label) = label_to_show(inputs, state, &mut draft) else {
             continue;
         };
         let heading = format!("## Original command: `{label}`");
@@ -74,7 +73,7 @@ pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDra
             .get_or_insert_default()
             .push(heading.clone());
         draft.lines.push(heading);
-        if let Some(output) = output(state, &mut names, cancel)? {
+        if let Some(output) = output(inputs, state, cancel)? {
             add_output(&mut draft, state, output);
         }
     }
@@ -89,10 +88,10 @@ pub(super) fn inactive(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDr
     };
     for state in of_kind(inputs, false) {
         cancel.check()?;
-        let Some((label, mut names)) = label_and_redactor(inputs, state, &mut draft) else {
+        let Some(label) = label_to_show(inputs, state, &mut draft) else {
             continue;
         };
-        if let Some(output) = output(state, &mut names, cancel)? {
+        if let Some(output) = output(inputs, state, cancel)? {
             draft.lines.push(format!("## {label}"));
             add_output(&mut draft, state, output);
         }
@@ -105,13 +104,12 @@ fn of_kind<'a>(inputs: &Inputs<'a>, busy: bool) -> impl Iterator<Item = &'a Term
     terminals.filter(move |state| state.terminal.is_busy == busy)
 }
 
-/// Returns the label of a terminal and a redactor for its output, or `None` if the terminal must
-/// not be shown.
-fn label_and_redactor<'a>(
-    inputs: &Inputs<'a>,
+/// Returns the label of a terminal, or `None` if the terminal must not be shown.
+fn label_to_show(
+    inputs: &Inputs<'_>,
     state: &TerminalState,
     draft: &mut SectionDraft,
-) -> Option<(String, Redactor<'a>)> {
+) -> Option<String> {
     let terminal = &state.terminal;
     let is_own = terminal
         .pid
@@ -124,15 +122,15 @@ fn label_and_redactor<'a>(
         return None;
     }
     let label = label(terminal);
-    let mut names = Redactor::new(inputs.access, terminal.cwd.as_deref());
+    let contents = HiddenContents::default();
+    let mut names = Redactor::new(inputs.access, &contents, terminal.cwd.as_deref());
     // Checks the label as shown, and each possible command as sent: neither an escape sequence nor
     // a later command may hide a name.
     let commands = state.sources.iter().chain(&terminal.command);
     let mut allowed =
-        |command: &str| inputs.access.may_show_command(command) && !names.in_line(command);
+        |command: &str| inputs.access.may_show_command(command) && !names.names_denied(command);
     if allowed(&label) && commands.into_iter().all(|command| allowed(command)) {
-        let label = cut_line(&escape::one_line(&label));
-        return Some((label, names));
+        return Some(cut_line(&escape::one_line(&label)));
     }
     // An idle terminal without output is not shown in any case.
     if terminal.is_busy || !state.unread.is_empty() {
@@ -186,17 +184,15 @@ fn label(terminal: &Terminal) -> String {
 }
 
 /// Unread output, ready to show.
-#[derive(Default)]
 struct TerminalOutput {
     lines: Vec<String>,
     /// Number of lines left out.
     denied: u32,
-    content: DeniedOutput,
 }
 
 fn output(
+    inputs: &Inputs<'_>,
     state: &TerminalState,
-    names: &mut Redactor<'_>,
     cancel: &Cancel,
 ) -> Result<Option<TerminalOutput>, Error> {
     let terminal = &state.terminal;
@@ -225,56 +221,26 @@ fn output(
     if lines.is_empty() {
         return Ok(None);
     }
+    cancel.check()?;
+    let contents = (inputs.hidden_contents)();
+    let mut redactor = Redactor::new(inputs.access, &contents, terminal.cwd.as_deref());
+    let text = lines.join("\n");
+    let redacted = redactor.redact_after(&plain(&state.earlier), &text, true);
+    let mut shown = TerminalOutput {
+        lines: Vec::new(),
+        denied: redacted.left_out,
+    };
+    let lines: Vec<&str> = redacted.text.lines().collect();
     let (head, tail) = shorten(&lines);
     let skipped = lines.len() - head.len() - tail.len();
-    let commands: Vec<&str> = (state.sources.iter().chain(&state.terminal.command))
-        .map(|command| command.trim())
-        .filter(|command| !command.is_empty())
-        .collect();
-    let mut shown = TerminalOutput::default();
-    for line in plain(&state.earlier).lines() {
-        cancel.check()?;
-        shown.follow(line.trim_end(), names, &commands);
-    }
-    for line in head {
-        cancel.check()?;
-        shown.add(line, names, &commands);
-    }
+    shown.lines.extend(head.iter().map(|line| cut_line(line)));
     if skipped > 0 {
-        // A line that is not shown may still start the content of a file.
-        for line in &lines[head.len()..head.len() + skipped] {
-            cancel.check()?;
-            shown.follow(line, names, &commands);
-        }
         shown
             .lines
             .push(format!("[... {skipped} lines not shown ...]"));
     }
-    for line in tail {
-        cancel.check()?;
-        shown.add(line, names, &commands);
-    }
+    shown.lines.extend(tail.iter().map(|line| cut_line(line)));
     Ok(Some(shown))
-}
-
-impl TerminalOutput {
-    fn add(&mut self, line: &str, names: &mut Redactor<'_>, commands: &[&str]) {
-        if self.follow(line, names, commands) {
-            self.denied = self.denied.saturating_add(1);
-        } else {
-            self.lines.push(cut_line(line));
-        }
-    }
-
-    /// Returns whether the line must be left out, because it names a denied file or is part of a
-    /// denied file's content.
-    fn follow(&mut self, line: &str, names: &mut Redactor<'_>, commands: &[&str]) -> bool {
-        let denied = names.in_line(line);
-        if is_prompt(line, commands) {
-            self.content.end();
-        }
-        self.content.is_hidden(line, denied) || denied
-    }
 }
 
 /// Returns the text that a program printed outside of the alternate screen.
@@ -292,20 +258,6 @@ fn without_alternate_screen(raw: &str, mut is_inside: bool) -> String {
         kept.push_str(&raw[start..]);
     }
     kept
-}
-
-/// Returns whether `line` is a prompt followed by a known command. The prompt character alone is
-/// not sufficient, because files contain lines like `# make`.
-fn is_prompt(line: &str, commands: &[&str]) -> bool {
-    commands.iter().any(|command| {
-        let prompt = line.strip_suffix(command).map(str::trim_end);
-        let place = prompt.and_then(|prompt| {
-            prompt.strip_suffix(['$', '%', '#', '>', '\u{276f}', '\u{279c}', '\u{3bb}'])
-        });
-        place.is_some_and(|place| {
-            place.contains(['@', '~', '/', '\\']) && !place.starts_with(char::is_whitespace)
-        })
-    })
 }
 
 fn add_output(draft: &mut SectionDraft, state: &TerminalState, output: TerminalOutput) {

@@ -77,6 +77,7 @@ pub(crate) fn run(
         host: &snapshot.client_info.host,
         editor: &snapshot.editor,
         access: &view,
+        hidden_contents: &|| context.services.hidden_contents.get(snapshot, &view),
         recently_modified: &shown,
         files: &files,
         cli_tools: tools,

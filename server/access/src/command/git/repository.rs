@@ -228,7 +228,7 @@ impl Repository {
 }
 
 /// Returns `git` without variables of the environment that could start a program or write a file.
-pub(super) fn git() -> Command {
+pub(crate) fn git() -> Command {
     let mut command = Command::new("git");
     command.env_clear();
     for name in [
@@ -261,7 +261,7 @@ pub(super) fn output(command: Command) -> Option<Vec<u8>> {
 }
 
 /// [`output`] of a process that reads `input`.
-pub(super) fn output_of(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
+pub(crate) fn output_of(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -10,7 +10,7 @@ mod terminals;
 
 use std::{fs, io, path::Path, sync::Arc};
 
-use sightline_access::{Access, AccessView, Origin};
+use sightline_access::{Access, AccessView, Origin, redact::HiddenContents};
 use sightline_base::{
     cancel::Cancel,
     error::Error,
@@ -169,6 +169,7 @@ impl Fixture {
             host: &self.host,
             editor: &self.editor,
             access: &view,
+            hidden_contents: &|| Arc::new(HiddenContents::read(&view)),
             recently_modified: &modified,
             files: &|_| (self.files)(),
             cli_tools: &self.tools,
@@ -535,6 +536,7 @@ fn a_cancelled_build_stops() {
         host: &fixture.host,
         editor: &fixture.editor,
         access: &view,
+        hidden_contents: &|| Arc::new(HiddenContents::read(&view)),
         recently_modified: &[],
         files: &|_| (fixture.files)(),
         cli_tools: &fixture.tools,

@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use proptest::{collection::vec, prelude::*, sample::select};
-use sightline_access::{Access, AccessView, Origin};
+use sightline_access::{Access, AccessView, Origin, redact::HiddenContents};
 use sightline_base::{
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
@@ -140,6 +140,7 @@ fn shown(
         host: &display_name(host),
         editor: &editor,
         access: view,
+        hidden_contents: &|| Arc::new(HiddenContents::read(view)),
         recently_modified: &modified,
         files: &|_| {
             Ok(FileList {

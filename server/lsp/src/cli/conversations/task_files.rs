@@ -5,8 +5,8 @@ use std::{cell::Cell, path::Path};
 use serde::Serialize;
 use serde_json::Value;
 use sightline_access::AccessView;
+use sightline_access::redact::names_denied_file;
 use sightline_base::{cancel::Cancel, clock::now_millis, storage::TaskId};
-use sightline_context::environment::names_denied_file;
 
 use super::super::{Workspace, offline::OfflineServer, print_message};
 use crate::error::Error;

@@ -7,11 +7,12 @@
 use std::{
     cell::OnceCell,
     collections::HashMap,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     path::{Component, Path},
 };
 
-use sightline_access::{AccessView, Denial};
+use super::files;
+use crate::{AccessView, Denial};
 use sightline_base::{
     escape::is_invisible,
     limits,
@@ -36,7 +37,8 @@ const MAX_HYPHENS: usize = 16;
 const MAX_SEARCHED: usize = 20_000;
 
 /// Checks lines of one terminal. Caches the verdict of each word.
-pub(super) struct Redactor<'a> {
+#[derive(Debug)]
+pub(super) struct Names<'a> {
     view: &'a AccessView,
     /// Directories that relative paths may start from, each below a root.
     bases: Vec<(usize, RelPath)>,
@@ -141,12 +143,12 @@ enum NameVerdict {
 
 /// Returns whether a line of `text` names a file that the rules of `view` deny.
 pub fn names_denied_file(view: &AccessView, text: &str) -> bool {
-    let mut names = Redactor::new(view, None);
+    let mut names = Names::new(view, None);
     text.lines().any(|line| names.in_line(line))
 }
 
-impl<'a> Redactor<'a> {
-    /// Creates a redactor for the output of a terminal with working directory `cwd`.
+impl<'a> Names<'a> {
+    /// Creates the check for the output of a terminal with working directory `cwd`.
     pub(super) fn new(view: &'a AccessView, cwd: Option<&str>) -> Self {
         let roots = view.roots();
         let mut bases: Vec<_> = (0..roots.as_slice().len())
@@ -236,44 +238,12 @@ impl<'a> Redactor<'a> {
     /// Returns the denied files below the roots, or `None` if not all were found.
     fn denied_files(&self) -> Option<&Vec<String>> {
         let found = self.denied_files.get_or_init(|| {
-            let (mut files, mut left) = (Vec::new(), MAX_SEARCHED);
-            for root in 0..self.view.roots().as_slice().len() {
-                let mut folders = vec![(RelPath::default(), false)];
-                while let Some((folder, is_denied)) = folders.pop() {
-                    for (name, is_dir) in self.entries(root, &folder) {
-                        left = left.checked_sub(1)?;
-                        let rel = folder.child(&name);
-                        let is_denied =
-                            is_denied || self.view.judge_entry(root, &rel, is_dir).is_some();
-                        if is_dir {
-                            folders.push((rel, is_denied));
-                        } else if is_denied {
-                            files.push(rel.as_path().to_string_lossy().into_owned());
-                        }
-                    }
-                }
-            }
-            Some(files)
+            let (files, complete) = files::denied_files(self.view, MAX_SEARCHED);
+            let paths = files.into_iter().map(|file| file.rel);
+            let names = paths.map(|rel| rel.as_path().to_string_lossy().into_owned());
+            complete.then(|| names.collect())
         });
         found.as_ref()
-    }
-
-    /// Returns the names in a folder of a root, and which are folders. An unreadable one has none.
-    fn entries(&self, root: usize, folder: &RelPath) -> Vec<(OsString, bool)> {
-        let Some(root) = self.view.roots().get(root) else {
-            return Vec::new();
-        };
-        let entries = std::fs::read_dir(root.path.join(folder).as_path());
-        entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| {
-                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                (entry.file_name(), is_dir)
-            })
-            .filter(|(name, _)| name != ".git")
-            .collect()
     }
 
     fn is_denied_marked(&mut self, word: &str) -> bool {
@@ -423,7 +393,7 @@ mod tests {
     use std::{fs, sync::Arc};
 
     use super::*;
-    use sightline_access::Access;
+    use crate::Access;
     use sightline_base::path::{Root, Roots};
     use sightline_protocol::settings::Secrets;
 
@@ -443,7 +413,7 @@ mod tests {
             "*.secret\n/config/keys.env\nprivate/\nmy notes.txt\n",
         );
         let root = folder.path().display().to_string();
-        let mut names = Redactor::new(&view, None);
+        let mut names = Names::new(&view, None);
         for line in [
             "x.secret",
             "-rw-r--r-- 1 me me 0 Jan  1 00:00 x.secret",
@@ -488,9 +458,9 @@ mod tests {
     fn a_word_matching_a_directory_rule_counts_if_it_exists() {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "build/\n");
-        assert!(!Redactor::new(&view, None).in_line("build finished"));
+        assert!(!Names::new(&view, None).in_line("build finished"));
         fs::create_dir(folder.path().join("build")).unwrap();
-        assert!(Redactor::new(&view, None).in_line("build src"));
+        assert!(Names::new(&view, None).in_line("build src"));
     }
 
     #[test]
@@ -498,7 +468,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "*\n!/src/\n!/src/**\n");
         fs::write(folder.path().join("id_rsa"), "").unwrap();
-        let mut names = Redactor::new(&view, None);
+        let mut names = Names::new(&view, None);
         assert!(!names.in_line("compiling, please wait..."));
         assert!(!names.in_line("src/main.rs is fine"));
         assert!(names.in_line("id_rsa"));
@@ -515,7 +485,7 @@ mod tests {
             .map(|path| Root::new(AbsPath::new(path).unwrap(), None));
         let roots = Arc::new(Roots::new(roots.into()));
         let view = Access::new(roots, Vec::new(), Secrets::Allow).view().0;
-        assert!(Redactor::new(&view, None).in_line("edited inner/keys.env"));
+        assert!(Names::new(&view, None).in_line("edited inner/keys.env"));
     }
 
     #[test]
@@ -523,7 +493,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "/config/keys.env\n");
         let cwd = folder.path().join("config").display().to_string();
-        assert!(Redactor::new(&view, Some(&cwd)).in_line("keys.env"));
-        assert!(!Redactor::new(&view, Some("/")).in_line("keys.env"));
+        assert!(Names::new(&view, Some(&cwd)).in_line("keys.env"));
+        assert!(!Names::new(&view, Some("/")).in_line("keys.env"));
     }
 }

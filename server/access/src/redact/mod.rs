@@ -1,0 +1,454 @@
+//! Takes the contents of denied files out of any text.
+//!
+//! [`HiddenContents`] knows the secret values and the lines of the denied files of all roots. A [`Redactor`]
+//! replaces them in a text, and the sections of denied files in diffs. Values are compared exactly, also as
+//! written in addresses, JSON and Base64. There are no patterns, so other hashes, tokens and signed addresses
+//! stay as they are.
+//!
+//! What an allowed file that git tracks contains is not secret. Short values, values in other encodings, and
+//! files that are not text are not recognized.
+//!
+//! ```
+//! use std::{fs, sync::Arc};
+//!
+//! use sightline_access::{
+//!     Access,
+//!     redact::{HiddenContents, Redactor},
+//! };
+//! use sightline_base::path::{AbsPath, Root, Roots};
+//! use sightline_protocol::settings::Secrets;
+//!
+//! let folder = tempfile::tempdir()?;
+//! fs::write(folder.path().join(".env"), "API_KEY=sk-live-51H8x9JkLmNoP\n")?;
+//! let root = Root::new(AbsPath::new(folder.path()).expect("an absolute path"), None);
+//! let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Deny);
+//! let (view, _) = access.view();
+//!
+//! let contents = HiddenContents::read(&view);
+//! let redacted = Redactor::new(&view, &contents, None).redact("curl -H 'X-Key: sk-live-51H8x9JkLmNoP'");
+//! assert_eq!(redacted.text, "curl -H 'X-Key: [hidden: .env]'");
+//! assert_eq!(redacted.hidden[0].path, ".env");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod files;
+mod names;
+mod public;
+mod search;
+mod sections;
+mod values;
+
+use std::{borrow::Cow, collections::HashMap, fmt, hash::BuildHasher, path::PathBuf};
+
+use foldhash::quality::RandomState;
+use parking_lot::Mutex;
+use serde_json::Value;
+use sightline_protocol::access::AccessRule;
+use zeroize::Zeroizing;
+
+pub use self::names::names_denied_file;
+use self::{
+    names::Names,
+    search::{Match, Spellings},
+    sections::{Sections, path_of_heading},
+};
+use crate::AccessView;
+
+/// Maximum size of all values, in bytes. More are not recognized.
+const MAX_VALUE_BYTES: usize = 4 << 20;
+/// Maximum number of values. Each has about ten spellings.
+const MAX_VALUES: usize = 20_000;
+/// Maximum number of lines.
+const MAX_LINES: usize = 200_000;
+/// Maximum number of denied files that are read.
+const MAX_FILES: usize = 2_000;
+/// Maximum number of files and folders that are searched for denied files.
+const MAX_ENTRIES: usize = 500_000;
+/// Maximum prefixes of a line that are removed: marks of diffs, line numbers, file names.
+const MAX_PREFIXES: usize = 4;
+
+/// Returns the text in place of the contents of a file.
+pub fn contents_notice(path: &str, rule: Option<&AccessRule>) -> String {
+    let by = match rule {
+        Some(rule) if rule.line > 0 => format!(" by {}:{}", rule.source, rule.line),
+        Some(rule) => format!(" by {}", rule.source),
+        None => String::new(),
+    };
+    format!("[Sightline: the contents of {path} are hidden from agents{by}.]")
+}
+
+/// Returns the text in place of a single value of a file.
+pub fn value_notice(path: &str) -> String {
+    format!("[hidden: {path}]")
+}
+
+/// The contents of the denied files at one point in time. Values are kept in memory only, and erased when
+/// they are dropped; of lines, only hashes are kept.
+#[derive(Default)]
+pub struct HiddenContents {
+    files: Vec<File>,
+    values: Vec<SecretValue>,
+    spellings: Spellings,
+    lines: HashMap<u64, u32, foldhash::fast::FixedState>,
+    hasher: RandomState,
+    /// Whether allowed files contain a value or line, by its hash.
+    public: Mutex<HashMap<u64, bool>>,
+    complete: bool,
+}
+
+struct SecretValue {
+    text: Zeroizing<Box<str>>,
+    file: u32,
+}
+
+struct File {
+    shown: String,
+    path: PathBuf,
+    rule: Option<AccessRule>,
+    version: Option<Version>,
+}
+
+/// What changes when a file is written.
+type Version = (std::time::SystemTime, u64);
+
+/// Shows no content.
+impl fmt::Debug for HiddenContents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HiddenContents")
+            .field("files", &self.files.len())
+            .field("values", &self.values.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl HiddenContents {
+    /// Reads the denied files below the roots of a view.
+    pub fn read(view: &AccessView) -> Self {
+        let (denied, mut complete) = files::denied_files(view, MAX_ENTRIES);
+        complete &= denied.len() <= MAX_FILES;
+        let mut contents = Self::default();
+        for file in denied.into_iter().take(MAX_FILES) {
+            let version = version(&file.path);
+            let text = files::read(&file.path);
+            contents.files.push(File {
+                shown: file.shown,
+                rule: file.denial.rule,
+                path: file.path,
+                version,
+            });
+            complete &= text.is_none_or(|text| contents.add(&text));
+        }
+        contents.complete = complete;
+        contents
+    }
+
+    /// Adds the content of the last file. Returns whether there is room for all of it.
+    fn add(&mut self, text: &str) -> bool {
+        let file = u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX);
+        let values = values::secret_values(text);
+        let mut size: usize = self.values.iter().map(|value| value.text.len()).sum();
+        for value in &values {
+            size += value.len();
+            if size > MAX_VALUE_BYTES || self.values.len() >= MAX_VALUES {
+                return false;
+            }
+            let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+            self.spellings.add(number, value);
+            self.values.push(SecretValue {
+                text: Zeroizing::new((*value).into()),
+                file,
+            });
+        }
+        for line in text.lines().map(str::trim) {
+            if values::is_distinctive(line) && !values.iter().any(|value| line.contains(value)) {
+                if self.lines.len() >= MAX_LINES {
+                    return false;
+                }
+                self.lines.entry(self.hash(line)).or_insert(file);
+            }
+        }
+        true
+    }
+
+    /// Returns whether no file that was read has changed since.
+    pub fn is_current(&self) -> bool {
+        self.files
+            .iter()
+            .all(|file| file.version == version(&file.path))
+    }
+
+    /// Returns whether all denied files fit into the limits.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    fn hash(&self, text: &str) -> u64 {
+        self.hasher.hash_one(text)
+    }
+
+    /// Returns the file with a line, which may have marks and numbers before it.
+    fn file_of_line<'l>(&self, line: &'l str) -> Option<(u32, &'l str)> {
+        let mut line = line.trim();
+        for _ in 0..=MAX_PREFIXES {
+            if !values::is_distinctive(line) {
+                return None;
+            }
+            if let Some(file) = self.lines.get(&self.hash(line)) {
+                return Some((*file, line));
+            }
+            line = without_prefix(line)?.trim();
+        }
+        None
+    }
+}
+
+fn version(path: &std::path::Path) -> Option<Version> {
+    let metadata = path.metadata().ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// Removes what diffs, search tools and viewers print before a line: a mark, a number, or a name.
+fn without_prefix(line: &str) -> Option<&str> {
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if digits > 0 {
+        let rest = &line[digits..];
+        let marks = [':', '-', '\t', ' ', '|', '\u{2192}', '\u{2502}', ')'];
+        return rest.strip_prefix(marks);
+    }
+    let marks = ['+', '-', '>', '<', '|', '\u{2502}'];
+    line.strip_prefix(marks).or_else(|| {
+        let (name, rest) = line.split_once(':')?;
+        (!name.contains(char::is_whitespace)).then_some(rest)
+    })
+}
+
+/// A text without the contents of denied files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redacted<'t> {
+    /// The text, with notices in place of what was hidden.
+    pub text: Cow<'t, str>,
+    /// The files whose contents were hidden.
+    pub hidden: Vec<Hidden>,
+    /// Number of lines that were left out because they name a denied file.
+    pub left_out: u32,
+}
+
+/// A file whose contents were hidden.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// The path of the file, relative to the first root.
+    pub path: String,
+    /// The rule that denies it.
+    pub rule: Option<AccessRule>,
+    /// Number of values, lines and sections that were hidden.
+    pub count: u32,
+}
+
+/// Replaces the contents of denied files in texts.
+#[derive(Debug)]
+pub struct Redactor<'a> {
+    view: &'a AccessView,
+    contents: &'a HiddenContents,
+    names: Names<'a>,
+}
+
+/// What becomes of a line.
+enum Fate {
+    Kept,
+    /// It names a denied file.
+    LeftOut,
+    /// It is content of the file with this number in `hidden`.
+    Content(usize),
+}
+
+impl<'a> Redactor<'a> {
+    /// Creates a redactor for texts of a program. `folder`: its working directory, if it is known.
+    pub fn new(view: &'a AccessView, contents: &'a HiddenContents, folder: Option<&str>) -> Self {
+        Self {
+            view,
+            contents,
+            names: Names::new(view, folder),
+        }
+    }
+
+    /// Returns whether a line names a denied file.
+    pub fn names_denied(&mut self, line: &str) -> bool {
+        self.names.in_line(line)
+    }
+
+    /// Replaces values, lines and sections of diffs.
+    pub fn redact<'t>(&mut self, text: &'t str) -> Redacted<'t> {
+        self.redact_after("", text, false)
+    }
+
+    /// Redacts every string of a JSON value. Returns what was hidden.
+    pub fn redact_json(&mut self, value: &mut Value) -> Vec<Hidden> {
+        let mut hidden: Vec<Hidden> = Vec::new();
+        let mut left = vec![value];
+        while let Some(value) = left.pop() {
+            match value {
+                Value::String(text) => {
+                    let redacted = self.redact(text);
+                    for file in redacted.hidden {
+                        count(&mut hidden, &file.path, file.rule.as_ref(), file.count);
+                    }
+                    if let Cow::Owned(changed) = redacted.text {
+                        *text = changed;
+                    }
+                }
+                Value::Array(items) => left.extend(items),
+                Value::Object(fields) => left.extend(fields.values_mut()),
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
+        hidden
+    }
+
+    /// [`Self::redact`] for the rest of a text that started with `before`. `leave_out_names`: also leaves out
+    /// the lines that name a denied file.
+    pub fn redact_after<'t>(
+        &mut self,
+        before: &str,
+        text: &'t str,
+        leave_out_names: bool,
+    ) -> Redacted<'t> {
+        let mut redacted = Redacted {
+            text: Cow::Borrowed(text),
+            hidden: Vec::new(),
+            left_out: 0,
+        };
+        let mut sections = Sections::default();
+        for line in before.lines() {
+            sections.next(line, |heading| self.names.in_line(heading));
+        }
+        let mut matches = self.secret_matches(text).into_iter().peekable();
+        let mut shown = String::new();
+        let mut is_changed = false;
+        let mut last = None;
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let end = start + line.len();
+            let fate = self.fate(line, &mut sections, leave_out_names, &mut redacted.hidden);
+            is_changed |= !matches!(fate, Fate::Kept);
+            let before = last;
+            last = None;
+            match fate {
+                Fate::Kept => {
+                    let mut from = start;
+                    while let Some(found) = matches.next_if(|found| found.range.start < end) {
+                        let file = &self.contents.files
+                            [self.contents.values[found.value as usize].file as usize];
+                        shown.push_str(&text[from..found.range.start.max(from)]);
+                        shown.push_str(&value_notice(&file.shown));
+                        count(&mut redacted.hidden, &file.shown, file.rule.as_ref(), 1);
+                        from = found.range.end;
+                        is_changed = true;
+                    }
+                    shown.push_str(&text[from.min(end)..end]);
+                }
+                Fate::LeftOut => redacted.left_out += 1,
+                Fate::Content(file) => {
+                    last = Some(file);
+                    if before != Some(file) {
+                        let hidden = &redacted.hidden[file];
+                        shown.push_str(&contents_notice(&hidden.path, hidden.rule.as_ref()));
+                        if line.ends_with('\n') {
+                            shown.push('\n');
+                        }
+                    }
+                }
+            }
+            while matches.next_if(|found| found.range.start < end).is_some() {}
+            start = end;
+        }
+        if is_changed {
+            redacted.text = Cow::Owned(shown);
+        }
+        redacted
+    }
+
+    fn fate(
+        &mut self,
+        line: &str,
+        sections: &mut Sections,
+        leave_out_names: bool,
+        hidden: &mut Vec<Hidden>,
+    ) -> Fate {
+        let line = line.trim_end_matches(['\n', '\r']);
+        if let Some(heading) = sections.next(line, |heading| self.names.in_line(heading)) {
+            let (path, rule) = self.file_of_heading(heading);
+            return Fate::Content(count(hidden, &path, rule.as_ref(), 1));
+        }
+        if leave_out_names && self.names.in_line(line) {
+            return Fate::LeftOut;
+        }
+        match self.contents.file_of_line(line) {
+            Some((file, content)) if !self.is_public(content) => {
+                let file = &self.contents.files[file as usize];
+                Fate::Content(count(hidden, &file.shown, file.rule.as_ref(), 1))
+            }
+            _ => Fate::Kept,
+        }
+    }
+
+    fn file_of_heading(&self, heading: &str) -> (String, Option<AccessRule>) {
+        let path = path_of_heading(heading);
+        let rule = self.view.check_written(path).1.rule;
+        (path.to_owned(), rule)
+    }
+
+    /// Returns the values in a text that no allowed file contains.
+    fn secret_matches(&self, text: &str) -> Vec<Match> {
+        let mut matches = self.contents.spellings.find(text);
+        let values = matches
+            .iter()
+            .map(|found| &*self.contents.values[found.value as usize].text);
+        let values: Vec<&str> = values.map(|value| &**value).collect();
+        self.look_up(&values);
+        matches.retain(|found| {
+            let value = &self.contents.values[found.value as usize].text;
+            !self.is_public(value)
+        });
+        matches
+    }
+
+    /// Returns whether an allowed file that git tracks contains a text.
+    fn is_public(&self, text: &str) -> bool {
+        self.look_up(&[text]);
+        let hash = self.contents.hash(text);
+        let public = self.contents.public.lock();
+        public.get(&hash).copied().unwrap_or(false)
+    }
+
+    /// Determines which of these texts are public, with one process for all.
+    fn look_up(&self, texts: &[&str]) {
+        let mut unknown: Vec<&str> = texts.to_vec();
+        {
+            let known = self.contents.public.lock();
+            unknown.retain(|text| !known.contains_key(&self.contents.hash(text)));
+        }
+        if unknown.is_empty() {
+            return;
+        }
+        let public = public::in_tracked_files(self.view, &unknown);
+        let mut known = self.contents.public.lock();
+        for text in unknown {
+            known.insert(self.contents.hash(text), public.contains(text));
+        }
+    }
+}
+
+/// Counts a hidden piece of a file. Returns the number of the file.
+fn count(hidden: &mut Vec<Hidden>, path: &str, rule: Option<&AccessRule>, more: u32) -> usize {
+    let known = hidden.iter().position(|file| file.path == path);
+    let at = known.unwrap_or_else(|| {
+        hidden.push(Hidden {
+            path: path.to_owned(),
+            rule: rule.cloned(),
+            count: 0,
+        });
+        hidden.len() - 1
+    });
+    hidden[at].count = hidden[at].count.saturating_add(more);
+    at
+}

@@ -1,0 +1,328 @@
+//! The contents of denied files in texts.
+
+use std::{fmt::Write, path::Path, process::Command, sync::Arc};
+
+use base64::{Engine, prelude::*};
+use serde_json::json;
+use sightline_access::{
+    Access, AccessView,
+    redact::{HiddenContents, Redactor, contents_notice},
+};
+use sightline_base::path::{Root, Roots};
+use sightline_protocol::settings::Secrets;
+
+use crate::scratch::{abs, workspace, write};
+
+const SECRET: &str = "sk/live+51H8x9JkL=mNoP";
+const ENV: &str =
+    "NODE_ENV=development\nAPI_KEY=sk/live+51H8x9JkL=mNoP\nDB_PASSWORD=correct-horse-battery\n";
+const PLANS: &str =
+    "The merger with the other company is in May.\n\nshort\n  let answer = compute_it(41) + 1;\n";
+
+fn view(root: &Path) -> AccessView {
+    let roots = Arc::new(Roots::new(vec![Root::new(abs(root), None)]));
+    Access::new(roots, Vec::new(), Secrets::Deny).view().0
+}
+
+fn redacted(root: &Path, text: &str) -> String {
+    let view = view(root);
+    let contents = HiddenContents::read(&view);
+    let redacted = Redactor::new(&view, &contents, None).redact(text);
+    redacted.text.into_owned()
+}
+
+fn git(root: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args([
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "-c",
+            "core.pager=cat",
+        ])
+        .args(arguments)
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn values_are_replaced_in_every_spelling() {
+    let (_parent, root) = workspace(&[("app/.env", ENV)]);
+    let file = format!("a{ENV}");
+    for text in [
+        SECRET.to_owned(),
+        format!("Authorization: Bearer {SECRET}, next"),
+        format!("{SECRET}{SECRET}"),
+        "https://host/?key=sk%2Flive%2B51H8x9JkL%3DmNoP&x=1".to_owned(),
+        "https://host/?key=sk%2flive%2b51H8x9JkL%3dmNoP".to_owned(),
+        "https://host/sk/live%2B51H8x9JkL%3DmNoP".to_owned(),
+        r#"{"key": "sk\/live+51H8x9JkL=mNoP"}"#.to_owned(),
+        BASE64_STANDARD.encode(SECRET),
+        BASE64_STANDARD.encode(ENV),
+        BASE64_STANDARD.encode(&file),
+        BASE64_STANDARD.encode(&file[1..]),
+        BASE64_URL_SAFE_NO_PAD.encode(format!("user:{SECRET}")),
+    ] {
+        let shown = redacted(&root, &text);
+        assert!(shown.contains("[hidden: app/.env]"), "{text}: {shown}");
+        for part in ["51H8x9JkL", &BASE64_STANDARD.encode("51H8x9J")[2..8]] {
+            assert!(!shown.contains(part), "{text}: {shown}");
+        }
+    }
+    assert_eq!(
+        redacted(&root, &format!("a {SECRET} b\nand correct-horse-battery\n")),
+        "a [hidden: app/.env] b\nand [hidden: app/.env]\n"
+    );
+}
+
+#[test]
+fn values_in_files_of_all_formats_are_replaced() {
+    let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj";
+    for (path, content) in [
+        (
+            "key.pem",
+            format!("-----BEGIN PRIVATE KEY-----\n{key}\n-----END PRIVATE KEY-----\n"),
+        ),
+        (
+            "credentials.json",
+            format!("{{\"a\": {{\"private_key\": \"{key}\"}}}}"),
+        ),
+        ("secrets.yml", format!("prod:\n  token: {key}\n")),
+        (".netrc", format!("machine host login me password {key}\n")),
+        (".npmrc", format!("//host/:_authToken={key}\n")),
+        ("secrets.toml", format!("[a]\nkey = '{key}'\n")),
+        (".ssh/config", format!("x {key}")),
+    ] {
+        let (_parent, root) = workspace(&[(path, &content)]);
+        let shown = redacted(&root, &format!("got {key}"));
+        assert_eq!(shown, format!("got [hidden: {path}]"));
+    }
+}
+
+#[test]
+fn lines_of_denied_files_are_replaced() {
+    let (_parent, root) = workspace(&[
+        (".clineignore", "private/\n"),
+        ("private/plans.md", PLANS),
+        ("open.md", "hello\n"),
+    ]);
+    let notice =
+        "[Sightline: the contents of private/plans.md are hidden from agents by .clineignore:1.]";
+    let line = "The merger with the other company is in May.";
+    for text in [
+        format!("{line}\n"),
+        format!("  {line}\n"),
+        format!("+{line}\n"),
+        format!("12:{line}\n"),
+        format!("    12\t{line}\n"),
+        format!("    12\u{2192}{line}\n"),
+        format!("   1   \u{2502} {line}\n"),
+        format!("private/plans.md:1:{line}\n"),
+        format!("private/plans.md-1-{line}\n").replace("private/plans.md-1-", "1-"),
+    ] {
+        let shown = redacted(&root, &format!("one\n{text}two\n"));
+        assert_eq!(shown, format!("one\n{notice}\ntwo\n"), "{text}");
+    }
+    // Lines that follow each other have one notice.
+    let shown = redacted(
+        &root,
+        &format!("{line}\n  let answer = compute_it(41) + 1;\nshort"),
+    );
+    assert_eq!(shown, format!("{notice}\nshort"));
+    assert_eq!(
+        redacted(&root, "He said: The merger is off."),
+        "He said: The merger is off."
+    );
+}
+
+#[test]
+fn sections_of_diffs_are_replaced() {
+    let (_parent, root) = workspace(&[
+        (".clineignore", "private/\n"),
+        ("private/plans.md", "--- old comment\nold\n\ntext\n"),
+        ("open.txt", "a\n"),
+    ]);
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-qm", "first"]);
+    write(
+        &root,
+        &[
+            ("private/plans.md", "new\n++ new\ntext\n"),
+            ("open.txt", "b\n"),
+        ],
+    );
+    let notice =
+        "[Sightline: the contents of private/plans.md are hidden from agents by .clineignore:1.]";
+    for arguments in [
+        &["diff"][..],
+        &["diff", "--no-prefix"],
+        &["diff", "-U0"],
+        &["diff", "HEAD"],
+        &["diff", "--stat", "-p"],
+    ] {
+        let text = git(&root, arguments);
+        assert!(text.contains("+new"), "{text}");
+        let shown = redacted(&root, &text);
+        assert!(shown.contains(notice) && shown.contains("+b"), "{shown}");
+        for hidden in ["+new", "-old", "old comment", "++ new"] {
+            assert!(!shown.contains(hidden), "{arguments:?}: {shown}");
+        }
+    }
+    git(&root, &["commit", "-qam", "second"]);
+    for arguments in [&["log", "-p"][..], &["log", "-p", "--graph"], &["show"]] {
+        let shown = redacted(&root, &git(&root, arguments));
+        assert!(
+            !shown.contains("old comment") && shown.contains(notice),
+            "{shown}"
+        );
+        assert!(shown.contains("second") && shown.contains("+b"), "{shown}");
+    }
+    let plain = "--- private/plans.md 2025\n+++ private/plans.md 2026\n@@ -1 +1 @@\n-old\n+new\n--- open.txt 2025\n+++ open.txt 2026\n@@ -1 +1 @@\n-a\n+b\n";
+    let shown = redacted(&root, plain);
+    assert!(
+        !shown.contains("new") && shown.ends_with("@@ -1 +1 @@\n-a\n+b\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_tracked_files_contain_is_public() {
+    let (_parent, root) = workspace(&[
+        (".clineignore", "private/\n"),
+        (".env", ENV),
+        ("private/plans.md", PLANS),
+        ("README.md", &format!("Use correct-horse-battery.\n{PLANS}")),
+    ]);
+    let text = format!("{SECRET} correct-horse-battery\n{PLANS}");
+    let shown = redacted(&root, &text);
+    assert!(
+        !shown.contains("horse") && !shown.contains("merger"),
+        "{shown}"
+    );
+    git(&root, &["init", "-q"]);
+    git(&root, &["add", "README.md"]);
+    assert_eq!(
+        redacted(&root, &text),
+        text.replace(SECRET, "[hidden: .env]")
+    );
+    // A copy that a command made proves nothing.
+    write(&root, &[("copy.txt", SECRET)]);
+    assert_eq!(redacted(&root, SECRET), "[hidden: .env]");
+    git(&root, &["add", "-f", ".env"]);
+    assert_eq!(redacted(&root, SECRET), "[hidden: .env]");
+}
+
+#[test]
+fn all_strings_of_json_are_redacted() {
+    let (_parent, root) = workspace(&[(".env", ENV)]);
+    let view = view(&root);
+    let contents = HiddenContents::read(&view);
+    let mut value = json!({"a": [{"b": SECRET}, 1], "c": "fine"});
+    let hidden = Redactor::new(&view, &contents, None).redact_json(&mut value);
+    assert_eq!(
+        value,
+        json!({"a": [{"b": "[hidden: .env]"}, 1], "c": "fine"})
+    );
+    assert_eq!((hidden[0].path.as_str(), hidden[0].count), (".env", 1));
+    let rule = hidden[0].rule.as_ref();
+    assert!(contents_notice(".env", rule).contains("by built-in secrets:"));
+}
+
+#[test]
+fn a_changed_file_is_noticed() {
+    let (_parent, root) = workspace(&[(".env", ENV)]);
+    let contents = HiddenContents::read(&view(&root));
+    assert!(contents.is_current() && contents.is_complete());
+    write(&root, &[(".env", "API_KEY=another-v4lue-51H8x9\n")]);
+    assert!(!contents.is_current());
+    let debug = format!("{contents:?}");
+    assert!(!debug.contains("51H8x9"), "{debug}");
+}
+
+#[test]
+fn more_than_the_limits_is_read_as_far_as_they_go() {
+    let mut large = String::new();
+    for number in 0..5_000 {
+        let _ = writeln!(
+            large,
+            "K{number}=v{number}Qx7-{:016x}",
+            u64::from(number as u32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        );
+    }
+    let (_parent, root) = workspace(&[(".env", &large), ("other/.env", ENV)]);
+    let first = large.lines().nth(7).unwrap().split_once('=').unwrap().1;
+    assert_eq!(redacted(&root, first), "[hidden: .env]");
+    assert_eq!(redacted(&root, SECRET), "[hidden: other/.env]");
+}
+
+#[test]
+fn ordinary_output_is_not_changed() {
+    let (_parent, root) = workspace(&[
+        (".clineignore", "private/\n*.key\n"),
+        (".env", ENV),
+        ("private/plans.md", PLANS),
+        (
+            "server.key",
+            "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n",
+        ),
+        (
+            "config/secrets.yml",
+            "prod:\n  token: a8Kd9Lq2Zx7Wm3Rt5Yb1\n  host: db.internal.example.com\n",
+        ),
+    ]);
+    let text = ordinary_output();
+    assert!(text.lines().count() >= 10_000);
+    let view = view(&root);
+    let contents = HiddenContents::read(&view);
+    let redacted = Redactor::new(&view, &contents, None).redact(&text);
+    assert_eq!(redacted.hidden, []);
+    assert!(redacted.text == text);
+}
+
+/// Returns output of tools with many values that look like secrets.
+fn ordinary_output() -> String {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut text = String::new();
+    for arguments in [
+        &["log", "--stat", "-n", "150"][..],
+        &["ls-files", "-s"],
+        &["log", "-p", "-n", "5", "--", "server/base"],
+        &["grep", "-n", "secret", "--", "docs", "server/base"],
+    ] {
+        text.push_str(&git(&repository, arguments));
+    }
+    text.push_str(include_str!("../../../../../Cargo.lock"));
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state ^ (state >> 29)
+    };
+    for number in 0..1_500 {
+        let (a, b) = (next(), next());
+        let id = BASE64_STANDARD.encode([a, b, next()].map(u64::to_le_bytes).concat());
+        let _ = write!(
+            text,
+            "   Compiling crate-{number} v1.{}.{}\n\
+             {a:016x}{b:016x}  target/debug/deps/libx-{b:016x}.rlib\n\
+             request {:08x}-{:04x}-4{:03x}-a{:03x}-{:012x} done in {}ms\n\
+             https://bucket.s3.amazonaws.com/a/{number}.zip?X-Amz-Credential=AKIA{a:012X}&X-Amz-Signature={a:016x}{b:016x}\n\
+             integrity sha512-{id}==\n\
+             API_KEY=${{API_KEY}} NODE_ENV=development TOKEN={id}\n",
+            a % 90,
+            b % 90,
+            a >> 32,
+            a & 0xffff,
+            b & 0xfff,
+            b >> 52,
+            b >> 16,
+            a % 5_000,
+        );
+    }
+    text
+}
