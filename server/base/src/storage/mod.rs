@@ -45,6 +45,7 @@ const TASKS: &str = "tasks";
 const PROJECTS: &str = "projects";
 const RESULTS: &str = "results";
 const RUN: &str = "run";
+const GATEWAY: &str = "gateway";
 
 /// Id of a task, safe as a directory name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -149,6 +150,11 @@ impl Storage {
         self.dir.join(PROJECTS).join(format!("{name}-{hash}"))
     }
 
+    /// Returns the directory of the gateway, which may not exist.
+    pub fn gateway(&self) -> PathBuf {
+        self.dir.join(GATEWAY)
+    }
+
     /// Creates a directory below the data directory, accessible by the user only.
     ///
     /// # Errors
@@ -209,7 +215,7 @@ impl Storage {
                     .collect::<io::Result<Vec<_>>>()
             })
             .map_err(|error| failed("list", &self.dir, error))?;
-        let known = [VERSION_FILE, TASKS, PROJECTS, RESULTS, RUN];
+        let known = [VERSION_FILE, TASKS, PROJECTS, RESULTS, RUN, GATEWAY];
         if names
             .iter()
             .all(|name| known.iter().any(|known| name == known) || is_unfinished(name))

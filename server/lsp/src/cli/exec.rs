@@ -113,13 +113,14 @@ fn command(words: &[OsString]) -> Command {
     command
 }
 
+/// Replaces this process by a command. Returns why that failed.
 #[cfg(unix)]
-fn execute(command: &mut Command) -> io::Error {
+pub(super) fn execute(command: &mut Command) -> io::Error {
     std::os::unix::process::CommandExt::exec(command)
 }
 
 #[cfg(not(unix))]
-fn execute(_: &mut Command) -> io::Error {
+pub(super) fn execute(_: &mut Command) -> io::Error {
     io::Error::from(io::ErrorKind::Unsupported)
 }
 

@@ -13,6 +13,7 @@ mod conversations;
 mod demo;
 mod doctor;
 mod exec;
+mod gateway;
 mod helix;
 mod hook;
 mod init;
@@ -152,6 +153,9 @@ enum Command {
     /// Run a command that cannot open denied files which git does not track (Linux). Its exit
     /// code is that of the command, or 125 if the files cannot be hidden and nothing was run.
     Exec(exec::Exec),
+    /// Forward requests of coding agents to the model APIs of their providers. Listens on
+    /// loopback, prints its address as JSON, and runs until it is stopped.
+    Gateway(gateway::Gateway),
     /// Print a file that agents may see.
     Read {
         #[command(flatten)]
@@ -377,6 +381,7 @@ fn run(command: Command) -> Result<i32, Error> {
             command,
         } => access::run(&workspace, attached, &paths, command),
         Command::Exec(exec) => Ok(exec::run(exec)),
+        Command::Gateway(arguments) => gateway::run(&arguments),
         Command::List {
             workspace,
             directory,

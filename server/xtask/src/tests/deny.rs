@@ -123,6 +123,35 @@ fn licenses_features_and_rust_versions_are_allowed() {
     }
 }
 
+/// Only `sightline-gateway` connects to other machines.
+#[test]
+fn the_program_has_no_tls_and_no_http_client() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--edges=normal", "--prefix=none"])
+        .args(["--format={p} {f}", "--package=sightline"])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let hyper = tree.lines().find(|line| line.starts_with("hyper v"));
+    let features: Vec<&str> = hyper.unwrap().split([' ', ',']).collect();
+    assert!(
+        features.contains(&"server") && !features.contains(&"client"),
+        "{features:?}"
+    );
+    for banned in [
+        "hyper-rustls v",
+        "ring v",
+        "rustls v",
+        "sightline-gateway v",
+    ] {
+        assert!(
+            tree.lines().all(|line| !line.starts_with(banned)),
+            "{banned}"
+        );
+    }
+}
+
 /// Returns the packages and features of all platforms, which cargo may have to download. Prints
 /// the reason if it cannot.
 ///

@@ -93,7 +93,7 @@ fn dependencies(manifest: &DocumentMut) -> Vec<&str> {
     names
 }
 
-/// Finds crates that `deny.toml` bans in the lock files.
+/// Finds crates in the lock files that `deny.toml` bans, unless only their `wrappers` depend on them.
 fn banned(files: &Files) -> Result<Vec<String>, Box<dyn Error>> {
     let rules = files
         .get("deny.toml")
@@ -110,16 +110,46 @@ fn banned(files: &Files) -> Result<Vec<String>, Box<dyn Error>> {
         .iter()
         .filter(|(path, _)| path.ends_with("Cargo.lock"))
     {
-        for name in banned
-            .iter()
-            .filter_map(|row| row.as_inline_table()?.get("crate")?.as_str())
-        {
-            if text.contains(&format!("\nname = \"{name}\"\n")) {
+        let lock: DocumentMut = text.parse().map_err(|error| format!("{path}: {error}"))?;
+        let packages: Vec<(&str, Vec<&str>)> = lock["package"]
+            .as_array_of_tables()
+            .into_iter()
+            .flatten()
+            .map(|package| {
+                let name = package["name"].as_str().unwrap_or_default();
+                (name, names(package.get("dependencies")))
+            })
+            .collect();
+        for row in banned.iter().filter_map(|row| row.as_inline_table()) {
+            let Some(name) = row.get("crate").and_then(|name| name.as_str()) else {
+                return Err("deny.toml bans a crate without a name".into());
+            };
+            if packages.iter().all(|(package, _)| *package != name) {
+                continue;
+            }
+            let Some(wrappers) = row.get("wrappers").and_then(|names| names.as_array()) else {
                 problems.push(format!("{path}: {name} is banned in deny.toml"));
+                continue;
+            };
+            let is_wrapper =
+                |package: &str| wrappers.iter().any(|name| name.as_str() == Some(package));
+            for (package, dependencies) in &packages {
+                if dependencies.contains(&name) && !is_wrapper(package) {
+                    problems.push(format!("{path}: {package} must not depend on {name}"));
+                }
             }
         }
     }
     Ok(problems)
+}
+
+/// Returns the names of dependencies in a lock file, some of which have a version.
+fn names(list: Option<&Item>) -> Vec<&str> {
+    list.and_then(Item::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.as_str()?.split(' ').next())
+        .collect()
 }
 
 /// Finds documents that name another minimum Rust version than the workspace.

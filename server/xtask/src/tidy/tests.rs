@@ -13,7 +13,10 @@ const FIGURES_FOR_TESTS: &str = "[floors]\nlow = 1\nhigh = 6\n[lines]\nhigh = 10
 fn report(files: &[(&str, &str)]) -> Report {
     let mut tree: Files = [
         ("Cargo.toml", WORKSPACE),
-        ("deny.toml", "[bans]\ndeny = [{ crate = \"rustls\" }]\n"),
+        (
+            "deny.toml",
+            "[bans]\ndeny = [{ crate = \"native-tls\" }, { crate = \"rustls\", wrappers = [\"hyper-rustls\"] }]\n",
+        ),
         (FIGURES, FIGURES_FOR_TESTS),
         ("server/high/Cargo.toml", MANIFEST),
         ("server/low/Cargo.toml", MANIFEST),
@@ -222,7 +225,13 @@ fn banned_crates_and_other_rust_versions_are_found() {
         &[
             (
                 "fuzz/Cargo.lock",
-                "[[package]]\nname = \"rustls\"\nversion = \"1\"\n",
+                "[[package]]\nname = \"native-tls\"\nversion = \"1\"\n",
+            ),
+            (
+                "Cargo.lock",
+                "[[package]]\nname = \"rustls\"\nversion = \"1\"\n\n\
+                 [[package]]\nname = \"hyper-rustls\"\nversion = \"1\"\ndependencies = [\n \"rustls 1\",\n]\n\n\
+                 [[package]]\nname = \"reqwest\"\nversion = \"1\"\ndependencies = [\n \"rustls\",\n]\n",
             ),
             (
                 "README.md",
@@ -230,7 +239,8 @@ fn banned_crates_and_other_rust_versions_are_found() {
             ),
         ],
         &[
-            "fuzz/Cargo.lock: rustls is banned in deny.toml",
+            "Cargo.lock: reqwest must not depend on rustls",
+            "fuzz/Cargo.lock: native-tls is banned in deny.toml",
             "README.md: the minimum Rust version is 1.91",
         ],
     );

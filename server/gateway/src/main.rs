@@ -1,0 +1,112 @@
+//! The `sightline-gateway` program: forwards requests of coding agents to the model APIs of their
+//! providers. It is the only program of Sightline with TLS and an HTTP client.
+//!
+//! `sightline gateway` starts it, with its [`Options`] as the only argument. It listens on loopback
+//! and prints its address as one line of JSON.
+//!
+//! A request goes through `server` (connections), `address` (who may ask, and for what), `body`
+//! (can it be read), `forward` (to the provider and back, unchanged).
+//!
+//! Modules:
+//!
+//! - `options`: arguments
+//! - `secret`: the secret of the address
+//! - `peer`: the user of a connection
+//! - `server`: connections and requests
+//! - `address`: checks the headers and the path of a request
+//! - `upstream`: addresses of providers
+//! - `body`: reads and decodes the body of a request
+//! - `forward`: sends a request, and streams the response
+//! - `failure`: errors in the shape of each API
+
+mod address;
+mod body;
+mod failure;
+mod forward;
+mod options;
+mod peer;
+mod secret;
+mod server;
+mod upstream;
+
+use std::{
+    io::{self, Write},
+    net::Ipv4Addr,
+    process::ExitCode,
+    sync::Arc,
+};
+
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use self::{options::Options, secret::Secret, server::Gateway, upstream::Upstreams};
+
+/// Exit code of a failure, as of `sightline`.
+const FAILURE: u8 = 3;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "sightline: {error}");
+            ExitCode::from(FAILURE)
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let argument = std::env::args().nth(1).unwrap_or_default();
+    if argument == "--version" {
+        let version = env!("CARGO_PKG_VERSION");
+        return print(&format!("sightline-gateway {version}"));
+    }
+    let options: Options = serde_json::from_str(&argument).map_err(|error| {
+        format!("cannot read the options: {error}; start the gateway with `sightline gateway`")
+    })?;
+    if options.ends_with_parent {
+        end_with_parent();
+    }
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| format!("cannot start the gateway: {error}"))?;
+    runtime.block_on(serve(options))
+}
+
+async fn serve(options: Options) -> Result<(), String> {
+    let upstreams = Upstreams::new(&options.upstreams)?;
+    let secret = Secret::of_user(&options.storage)?;
+    let port = options.port;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => format!(
+                "cannot listen on port {port}: it is in use; stop that program or choose another port with --port"
+            ),
+            _ => format!("cannot listen on port {port}: {error}"),
+        })?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| format!("cannot get the port: {error}"))?;
+    print(&json!({ "url": format!("http://{address}/k/{}", secret.as_str()) }).to_string())?;
+    server::serve(listener, Arc::new(Gateway::new(secret, address, upstreams))).await;
+    Ok(())
+}
+
+fn print(line: &str) -> Result<(), String> {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{line}")
+        .and_then(|()| output.flush())
+        .map_err(|error| format!("cannot write to standard output: {error}"))
+}
+
+/// Ends this process when its parent ends: the agent for which it was started.
+fn end_with_parent() {
+    #[cfg(unix)]
+    std::thread::spawn(|| {
+        let parent = std::os::unix::process::parent_id();
+        while std::os::unix::process::parent_id() == parent {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+        #[allow(clippy::exit)]
+        std::process::exit(0);
+    });
+}

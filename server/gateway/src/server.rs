@@ -1,0 +1,148 @@
+//! Connections and requests of agents.
+
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+
+use http_body_util::BodyExt;
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    address, body,
+    failure::{Api, Body, Failure},
+    forward::{Client, Stream, end_to_end},
+    peer,
+    secret::Secret,
+    upstream::Upstreams,
+};
+
+/// Maximum number of requests in flight.
+const MAX_REQUESTS: usize = 64;
+/// Maximum number of connections. Larger, because agents keep some open.
+const MAX_CONNECTIONS: usize = 512;
+/// Maximum time for headers.
+const HEADERS: Duration = Duration::from_secs(30);
+/// Maximum time for a place.
+const PLACE: Duration = Duration::from_secs(60);
+/// Time after a failed `accept`. The process is probably out of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What answers requests.
+pub(crate) struct Gateway {
+    secret: Secret,
+    address: SocketAddr,
+    upstreams: Upstreams,
+    client: Client,
+    places: Arc<Semaphore>,
+}
+
+impl Gateway {
+    /// Creates a gateway that listens on `address`.
+    pub(crate) fn new(secret: Secret, address: SocketAddr, upstreams: Upstreams) -> Self {
+        Self {
+            secret,
+            address,
+            upstreams,
+            client: Client::new(),
+            places: Arc::new(Semaphore::new(MAX_REQUESTS)),
+        }
+    }
+}
+
+/// Serves connections.
+pub(crate) async fn serve(listener: TcpListener, gateway: Arc<Gateway>) {
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        // Fails only if it is closed.
+        let Ok(place) = connections.clone().acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let gateway = gateway.clone();
+                tokio::spawn(async move {
+                    let _place = place;
+                    talk(stream, peer, gateway).await;
+                });
+            }
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Answers the requests of a connection of the same user.
+async fn talk(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>) {
+    let own = gateway.address;
+    let is_same_user = spawn_blocking(move || peer::is_same_user(own, peer)).await;
+    if !is_same_user.unwrap_or_default() || stream.set_nodelay(true).is_err() {
+        return;
+    }
+    let service = service_fn(|request| {
+        let gateway = gateway.clone();
+        async move { Ok::<_, Infallible>(answer(&gateway, request).await) }
+    });
+    // An agent that leaves is no error.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+async fn answer(gateway: &Gateway, request: Request<Incoming>) -> Response<Body> {
+    let (head, content) = request.into_parts();
+    let port = gateway.address.port();
+    let address = match address::check(&head.uri, &head.headers, &gateway.secret, port) {
+        Ok(address) => address,
+        Err(failure) => return failure.response(Api::Completions),
+    };
+    let forwarded = async {
+        let is_of_chatgpt = head.headers.contains_key("chatgpt-account-id");
+        let name = address.upstream;
+        let route = gateway.upstreams.route(name, address.path, is_of_chatgpt);
+        let Some((upstream, path)) = route else {
+            return Err(Failure::new(
+                StatusCode::NOT_FOUND,
+                format!("no upstream {name:?}; start the gateway with --upstream {name}=URL"),
+            ));
+        };
+        let place = timeout(PLACE, gateway.places.clone().acquire_owned()).await;
+        let Ok(Ok(place)) = place else {
+            let message = format!("{MAX_REQUESTS} requests are running; wait for one to end");
+            return Err(Failure::temporary(StatusCode::SERVICE_UNAVAILABLE, message));
+        };
+        if !content.is_end_stream() && address.api().is_none() {
+            return Err(Failure::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "cannot check the body: the path belongs to no known API",
+            ));
+        }
+        let content = body::read(content, &head.headers).await?;
+        let uri = upstream.uri(path, head.uri.query()).ok_or_else(|| {
+            Failure::new(
+                StatusCode::BAD_REQUEST,
+                "cannot use the path of the request",
+            )
+        })?;
+        let method = head.method.clone();
+        let sent = gateway
+            .client
+            .send(upstream, uri, method, &head.headers, content);
+        let (mut head, body) = sent.await?.into_parts();
+        head.headers = end_to_end(&head.headers);
+        Ok(Response::from_parts(head, Stream::new(body, place).boxed()))
+    };
+    forwarded
+        .await
+        .unwrap_or_else(|failure| failure.response(address.api().unwrap_or(Api::Completions)))
+}
