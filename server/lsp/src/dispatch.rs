@@ -1,8 +1,4 @@
-//! Every request: its params, its handler, and where it runs.
-//!
-//! [`REQUESTS`] are the requests of the protocol, as custom requests and as commands of
-//! `workspace/executeCommand`. [`COMMANDS`] are commands for users, and
-//! [`STANDARD_REQUESTS`] are LSP requests. `document_sync` has all other LSP methods.
+//! The requests of the protocol: their params, their handlers, and where they run.
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
@@ -14,18 +10,6 @@ use sightline_protocol::{
 };
 
 use crate::{
-    connection::params_compat,
-    editor_features::{
-        self, NoParams,
-        checkpoint_commands::{checkpoint_now, restore_file, show_changes, undo_last_restore},
-        code_actions, completion, confirm,
-        document_arg::DocumentArg,
-        explain_access, hover,
-        pause_bridges::{self, PauseArg},
-        rule_file,
-        send_to_agent::{self, SendArg},
-        show_environment,
-    },
     error::Error,
     handlers::{
         check_access,
@@ -42,8 +26,9 @@ use crate::{
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
     },
+    jobs::{Access, Key, Keys, all_task_keys, keys_of_roots, root_keys, task_keys},
+    params_compat,
     request_context::{AnyResult, Outcome, RequestContext, Response},
-    scheduler::{Access, Key, Keys, all_task_keys, keys_of_roots, root_keys, task_keys},
     services::checkpoint_registry::CheckpointRegistry,
     session::{Snapshot, named_root},
 };
@@ -122,23 +107,6 @@ macro_rules! requests {
     (@token $params:ident with_token) => { $params.work_done_token.clone() };
 }
 
-/// Any other request: its name, the function that reads its params, its handler, and
-/// where it runs.
-macro_rules! other {
-    ($name:literal, $read:path, $run:path, $place:expr) => {
-        Route {
-            name: $name,
-            parse: |text| match $read($name, text) {
-                Ok(params) => call($name, params, None, $place, |context, params| {
-                    Ok(Response::from($run(context, params)?))
-                }),
-                Err(error) => Call::invalid($name, error),
-            },
-            parse_message: |_| None,
-        }
-    };
-}
-
 #[rustfmt::skip]
 requests! {
     EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id);
@@ -176,47 +144,9 @@ requests! {
     VerifyCheckpoints, verify_checkpoints::run, |_, _| Pool, with_token;
 }
 
-/// Commands for users of any editor.
-#[rustfmt::skip]
-pub const COMMANDS: &[Route] = &[
-    other!("sightline/showEnvironment", NoParams::read, show_environment::run, |_, _| Pool),
-    other!("sightline/explainAccess", DocumentArg::read, explain_access::run, |_, _| Pool),
-    other!("sightline/checkpointNow", DocumentArg::read, checkpoint_now::run, |_, scope| roots(&None, &None, scope)),
-    other!("sightline/showChanges", DocumentArg::read, show_changes::run, |_, _| Pool),
-    other!("sightline/restoreFile", DocumentArg::read, restore_file::run, |_, _| Pool),
-    other!("sightline/undoLastRestore", DocumentArg::read, undo_last_restore::run, |_, _| Pool),
-    other!("sightline/sendToAgent", SendArg::read, send_to_agent::run, |_, _| Pool),
-    other!("sightline/pauseBridges", PauseArg::read, pause_bridges::run, |_, _| Pool),
-    other!("sightline/allow", NoParams::read, confirm::allow, |_, _| Inline),
-    other!("sightline/deny", NoParams::read, confirm::deny, |_, _| Inline),
-];
-
-/// LSP requests. Hover and completion only read the disk for rule files.
-#[rustfmt::skip]
-pub const STANDARD_REQUESTS: &[Route] = &[
-    other!("textDocument/codeAction", code_actions::read, code_actions::run, |_, _| Pool),
-    other!("experimental/runnables", NoParams::read, editor_features::runnables, |_, _| Inline),
-    other!("textDocument/hover", rule_file::at, hover::run, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
-    other!("textDocument/completion", rule_file::at, completion::run, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
-];
-
 /// Returns the request of the protocol with this name.
 pub fn request(method: &str) -> Option<&'static Route> {
-    find(REQUESTS, method)
-}
-
-/// Returns the custom or standard request with this name.
-pub fn any_request(method: &str) -> Option<&'static Route> {
-    request(method).or_else(|| find(STANDARD_REQUESTS, method))
-}
-
-/// Returns the command for users with this name.
-pub fn command(method: &str) -> Option<&'static Route> {
-    find(COMMANDS, method)
-}
-
-fn find(routes: &'static [Route], method: &str) -> Option<&'static Route> {
-    routes.iter().find(|route| route.name == method)
+    REQUESTS.iter().find(|route| route.name == method)
 }
 
 /// What determines the keys of a request, besides its params.
@@ -291,13 +221,14 @@ fn keys_of_checkpoint(id: &str, scope: &Scope<'_>) -> Keys {
 }
 
 /// The restore to undo may have rewound any conversation.
-pub fn all_roots_and_tasks(scope: &Scope<'_>) -> Place {
+fn all_roots_and_tasks(scope: &Scope<'_>) -> Place {
     let mut keys = all_roots(scope);
     keys.extend(all_task_keys());
     Queue(keys)
 }
 
-fn all_roots(scope: &Scope<'_>) -> Keys {
+/// Returns the keys of a request that uses all roots.
+pub fn all_roots(scope: &Scope<'_>) -> Keys {
     keys_of_roots(scope.snapshot.roots())
 }
 
@@ -330,7 +261,8 @@ pub struct Call {
 }
 
 impl Call {
-    fn invalid(method: &'static str, error: Error) -> Self {
+    /// Creates a call whose params are invalid.
+    pub fn invalid(method: &'static str, error: Error) -> Self {
         Self {
             method,
             token: None,
@@ -390,7 +322,8 @@ impl<P: Send, R: AnyResult + 'static> AnyCall for TypedCall<P, R> {
     }
 }
 
-fn call<P: Send + 'static, R: AnyResult + 'static>(
+/// Creates a call.
+pub fn call<P: Send + 'static, R: AnyResult + 'static>(
     method: &'static str,
     params: P,
     token: Option<ProgressToken>,

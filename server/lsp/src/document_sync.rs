@@ -23,24 +23,21 @@ use tower_lsp::{
         self, DidChangeConfigurationParams, DidChangeTextDocumentParams,
         DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
         DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
-        InitializedParams, MessageType,
+        InitializedParams,
     },
 };
 use tower_service::Service;
 
 use crate::{
-    connection::params_compat,
+    bridges::Bridges,
+    capabilities::{initialize_result, registrations},
     error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
-    handlers::{bridges, checkpoint::recovery, tasks, tracking},
+    handlers::{checkpoint::recovery, tasks, tracking},
     ipc::IpcServer,
+    params_compat,
     process::logging,
-    services::Services,
-    session::{
-        Phase, Session,
-        capabilities::{initialize_result, registrations},
-        client_info::folder,
-        normalize_uri,
-    },
+    services::{MessageKind, Services},
+    session::{Phase, Session, client_info::folder, normalize_uri},
     settings::{Problem, config_file::ConfigFiles, sources::Source},
     watch::file_watcher,
 };
@@ -55,6 +52,7 @@ impl StandardMethods {
     /// Creates the service, with a new session.
     pub fn new(
         services: &Arc<Services>,
+        bridges: &Arc<Bridges>,
         sockets: &Arc<IpcServer>,
         session: Session,
         runtime: Handle,
@@ -64,6 +62,7 @@ impl StandardMethods {
             initialize: Mutex::default(),
             config_read: Mutex::default(),
             services: services.clone(),
+            bridges: bridges.clone(),
             sockets: sockets.clone(),
         });
         Self { service, runtime }
@@ -201,6 +200,7 @@ struct LspHandlers {
     /// The params of `initialize`, which tower-lsp does not pass on.
     initialize: Mutex<Value>,
     services: Arc<Services>,
+    bridges: Arc<Bridges>,
     sockets: Arc<IpcServer>,
 }
 
@@ -211,7 +211,8 @@ impl LspHandlers {
 
     /// Requests the `sightline` configuration section and applies the response.
     fn pull_configuration(&self) {
-        let (services, sockets) = (self.services.clone(), self.sockets.clone());
+        let services = self.services.clone();
+        let (bridges, sockets) = (self.bridges.clone(), self.sockets.clone());
         let params = json!({ "items": [{ "section": "sightline" }] });
         self.services.client.request(
             "workspace/configuration",
@@ -220,7 +221,7 @@ impl LspHandlers {
                 let Ok(answer) = answer else { return };
                 let value = answer.get(0).cloned().unwrap_or_default();
                 let problems = session.configure(Source::Configuration, &value);
-                settings_changed(&services, &sockets, session, &problems);
+                settings_changed(&services, &bridges, &sockets, session, &problems);
             },
         );
     }
@@ -244,7 +245,13 @@ impl LspHandlers {
             return;
         }
         let problems = session.set_config_files(files);
-        settings_changed(&self.services, &self.sockets, session, &problems);
+        settings_changed(
+            &self.services,
+            &self.bridges,
+            &self.sockets,
+            session,
+            &problems,
+        );
         self.services.context_changed(&session.snapshot());
     }
 
@@ -256,7 +263,7 @@ impl LspHandlers {
         self.services.checkpoints.retain(snapshot.access.roots());
         recovery::schedule(&self.services, &snapshot);
         self.sockets.update(&self.services);
-        bridges::schedule_update(&self.services);
+        self.bridges.schedule_update(&self.services);
         self.services.tracked_files.wake_watcher();
         self.services.context_changed(&snapshot);
     }
@@ -288,6 +295,7 @@ impl LspHandlers {
 /// Applies changed settings and reports invalid ones to the user.
 fn settings_changed(
     services: &Arc<Services>,
+    bridges: &Arc<Bridges>,
     sockets: &Arc<IpcServer>,
     session: &mut Session,
     problems: &[Problem],
@@ -299,7 +307,7 @@ fn settings_changed(
     {
         let file = file.display();
         services.show_message(
-            MessageType::WARNING,
+            MessageKind::Warning,
             &format!("sightline: cannot open the log file {file}: {error}"),
         );
     }
@@ -309,7 +317,7 @@ fn settings_changed(
             "sightline: invalid settings are ignored: {}",
             listed.join("; ")
         );
-        services.show_message(MessageType::WARNING, &message);
+        services.show_message(MessageKind::Warning, &message);
     }
     if settings.notifications || settings.diagnostics.changed_files {
         file_watcher::start(services);
@@ -317,8 +325,8 @@ fn settings_changed(
     services.jobs.refresh_diagnostics();
     tasks::prune::schedule(services, &settings);
     sockets.update(services);
-    services.bridges.configure(&settings);
-    bridges::schedule_update(services);
+    bridges.configure(&settings);
+    bridges.schedule_update(services);
     services.show_to_agents(&session.snapshot());
 }
 
@@ -330,7 +338,13 @@ impl LanguageServer for LspHandlers {
         let mut session = self.session();
         let problems = session.initialize(&params);
         session.phase = Phase::Running;
-        settings_changed(&self.services, &self.sockets, &mut session, &problems);
+        settings_changed(
+            &self.services,
+            &self.bridges,
+            &self.sockets,
+            &mut session,
+            &problems,
+        );
         let result = initialize_result(session.client_info());
         serde_json::from_value(result).map_err(|error| {
             tracing::error!(%error, "cannot build the result of initialize");
@@ -359,7 +373,7 @@ impl LanguageServer for LspHandlers {
 
     async fn shutdown(&self) -> jsonrpc::Result<()> {
         self.session().phase = Phase::ShutDown;
-        self.services.bridges.close();
+        self.bridges.close();
         Ok(())
     }
 
@@ -428,7 +442,13 @@ impl LanguageServer for LspHandlers {
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         let mut session = self.session();
         let problems = session.configure(Source::DidChange, &params.settings);
-        settings_changed(&self.services, &self.sockets, &mut session, &problems);
+        settings_changed(
+            &self.services,
+            &self.bridges,
+            &self.sockets,
+            &mut session,
+            &problems,
+        );
         if session.client_info().configuration {
             self.pull_configuration();
         }

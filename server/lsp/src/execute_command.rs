@@ -3,15 +3,16 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    connection::params_compat,
+    capabilities,
     dispatch::{self, Call},
+    editor_requests,
     error::Error,
     handlers::{method_title, result_documents},
+    params_compat,
     request_context::{Outcome, RequestContext},
-    session::capabilities,
+    services::MessageKind,
 };
 
 /// Maximum length of a result shown as a message, in characters. Longer results are
@@ -50,7 +51,7 @@ pub fn parse(text: &str) -> Result<(Call, Origin), Error> {
     let method = params.command.replacen('.', "/", 1);
     let (route, origin) = if let Some(route) = dispatch::request(&method) {
         (route, Origin::Command)
-    } else if let Some(route) = dispatch::command(&method) {
+    } else if let Some(route) = editor_requests::command(&method) {
         (route, Origin::UserCommand)
     } else {
         return Err(Error::invalid(format!(
@@ -85,7 +86,7 @@ pub fn show(context: &RequestContext<'_>, origin: Origin, method: &str, outcome:
     }
     let show_error = |error: &Error| {
         let message = format!("sightline: {error}");
-        context.services.show_message(MessageType::ERROR, &message);
+        context.services.show_message(MessageKind::Error, &message);
     };
     let text = match outcome {
         Err(error) => return show_error(error),
@@ -97,14 +98,14 @@ pub fn show(context: &RequestContext<'_>, origin: Origin, method: &str, outcome:
     let title = method_title(method);
     if text.chars().count() <= MESSAGE_CHARS && text.lines().count() <= 1 {
         let message = format!("{title}: {text}");
-        return context.services.show_message(MessageType::INFO, &message);
+        return context.services.show_message(MessageKind::Info, &message);
     }
     let uri = match result_documents::write(context, method, &text) {
         Ok(uri) => uri,
         Err(error) => return show_error(&error),
     };
     let message = format!("{title}: see the opened document");
-    context.services.show_message(MessageType::INFO, &message);
+    context.services.show_message(MessageKind::Info, &message);
     let params = json!({ "uri": uri, "external": false, "takeFocus": true });
     let client = &context.services.client;
     client.request("window/showDocument", &params, |_, answer| {

@@ -12,8 +12,10 @@
 //!
 //! - `main_loop`: the thread that owns the session and the requests in flight: applies messages,
 //!   starts jobs, answers; starts and ends the session
-//! - `dispatch`: every request: its params, its handler, and where it runs
-//! - `scheduler`: the queue that starts a job when its keys (tasks and roots) are free
+//! - `dispatch`: the requests of the protocol: their params, their handlers, and where they run;
+//!   `editor_requests`: the same for commands for users, and requests of LSP
+//! - `jobs`: work without a request, and the keys (tasks and roots) that keep conflicting work apart
+//! - `scheduler`: the queue that starts a job when its keys are free
 //! - `request_context`: what a handler gets and what it returns
 //! - `handlers`: one file per request, shared code and maintenance jobs, in folders by subject; the
 //!   notifications of clients
@@ -25,15 +27,18 @@
 //!   place
 //! - `error_response`: error responses; panics turned into errors
 //! - `connection`: `reader` (the thread that reads; pauses while too much output is unsent),
-//!   `frame`, `message` (typed params), `params_compat` (params that deviate from LSP), `in_flight`
-//!   (requests that are not answered), `writer` (whole frames in order), `client` and `progress`
-//!   (notifications and requests to the client), `lsp_client` (for the demo and the tests)
-//! - `session`: the session and its snapshots; what client and server support
+//!   `frame`, `message` (typed params), `in_flight` (requests that are not answered), `writer`
+//!   (whole frames in order), `lsp_client` (for the demo and the tests)
+//! - `client`, `progress`: notifications and requests to the client
+//! - `params_compat`: params that deviate from LSP
+//! - `capabilities`: what the server announces
+//! - `session`: the session and its snapshots; what the client supports
 //! - `settings`: settings of clients, of `~/.config/sightline/config.toml` and of `.sightline.toml`
 //!   in a root: `config_file` reads the files, `project` restricts what a repository can set,
 //!   `sources` merges them and records their origins
 //! - `services`: what all threads share: the client, the data directory, the checkpoint stores,
-//!   token counters, bridges, tasks used and files tracked in this session, the open confirmation
+//!   token counters, tasks used and files tracked in this session, the open confirmation; `agents`:
+//!   what requests need of the bridges
 //! - `bridges`: servers for the IDE protocols of agents: sockets, tokens, discovery files; `view`
 //!   builds the state that agents may see and leaves out denied files, `diffs` keeps the changes
 //!   that wait for the user
@@ -55,19 +60,25 @@
 //! - `plural`: counts with their noun in messages, from `plural` of `workspace`
 
 pub mod bridges;
+pub mod capabilities;
 pub mod cli;
+pub mod client;
 pub mod connection;
 pub mod dispatch;
 pub mod document_sync;
 pub mod editor_features;
+pub mod editor_requests;
 pub mod error;
 pub mod error_response;
 pub mod execute_command;
 pub mod handlers;
 pub mod ipc;
+pub mod jobs;
 pub mod main_loop;
+pub mod params_compat;
 mod plural;
 pub mod process;
+pub mod progress;
 pub mod request_context;
 mod restore_log;
 pub mod scheduler;

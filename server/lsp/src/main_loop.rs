@@ -34,8 +34,9 @@ use sightline_protocol::{
 };
 
 use crate::{
+    bridges::Bridges,
+    client::Client,
     connection::{
-        client::Client,
         frame::BadFrame,
         in_flight::InFlightRequests,
         message::{InvalidMessage, Message},
@@ -52,11 +53,13 @@ use crate::{
     execute_command::Origin,
     handlers::notifications,
     ipc::{ConnectionWork, IpcServer, SocketRequest},
+    jobs::{Job, JobMessage, JobSender, Key, Keys},
     process::parent_watch,
-    scheduler::{Job, JobId, JobMessage, JobSender, Key, KeyedQueue, Keys},
+    scheduler::{JobId, KeyedQueue},
     services::{FaultHook, Services},
     session::{Phase, Session, Snapshot},
     settings::config_file,
+    watch::file_watcher,
 };
 
 use events::{End, Event, Events, TaskDone};
@@ -100,9 +103,10 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let (done_sender, done) = unbounded();
     let output = Arc::new(FrameWriter::new(output));
     let client = Client::new(output.clone());
-    let mut services = Services::new(client, JobSender::new(job_sender), runtime.handle().clone());
+    let mut services = Services::new(client, JobSender::new(job_sender));
     services.fault = options.fault;
     let services = Arc::new(services);
+    let bridges = Bridges::new(&services, file_watcher::start);
     let ipc_server = Arc::new(IpcServer::new(socket_sender.clone()));
     let writer = start_writer(output.clone(), ends.clone());
     if options.watch_parent {
@@ -110,15 +114,23 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
         parent_watch::watch_parent(move || {
             let _ = of_parent.send(End::ParentGone);
         });
-        services.bridges.end_on_signal(move || {
+        bridges.end_on_signal(move || {
             let _ = ends.send(End::Signal);
         });
     }
     let user_config = options.user_config.then(config_file::user_file).flatten();
     let session = Session::new(user_config);
     let mut main_loop = MainLoop {
-        standard: StandardMethods::new(&services, &ipc_server, session, runtime.handle().clone()),
+        standard: StandardMethods::new(
+            &services,
+            &bridges,
+            &ipc_server,
+            session,
+            runtime.handle().clone(),
+        ),
         services,
+        bridges,
+        output: output.clone(),
         diagnostics: Arc::default(),
         runtime: runtime.handle().clone(),
         in_flight: InFlightRequests::default(),
@@ -139,7 +151,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     tracing::info!(?reason, "session ended");
     output.end_waits();
     ipc_server.close();
-    main_loop.services.bridges.close();
+    main_loop.bridges.close();
     main_loop.shut_down();
     let is_orderly = main_loop.standard.session().phase == Phase::ShutDown;
     output.close();
@@ -181,6 +193,8 @@ enum ReplyTo {
 
 struct MainLoop {
     services: Arc<Services>,
+    bridges: Arc<Bridges>,
+    output: Arc<FrameWriter>,
     /// The standard methods, and the session.
     standard: StandardMethods,
     runtime: tokio::runtime::Handle,
@@ -216,6 +230,12 @@ impl MainLoop {
             Event::Input(Input::End) => return Some(End::InputClosed),
             Event::TaskDone(done) => self.handle_done(done),
             Event::Job(JobMessage::Run(job)) => self.start_job(job),
+            Event::Job(JobMessage::Later(after, work)) => {
+                self.runtime.spawn(async move {
+                    tokio::time::sleep(after).await;
+                    work();
+                });
+            }
             Event::Job(JobMessage::RefreshDiagnostics) => {
                 self.diagnostics.schedule(&self.services);
             }
@@ -361,9 +381,10 @@ impl MainLoop {
                 return self.answer(&id, answer);
             }
             (ReplyTo::Client(id), _) => {
-                let client = self.services.client.clone();
+                let output = self.output.clone();
                 Work::Pool(Box::new(move || {
-                    client.wait_for_room();
+                    // Ends with the session, too.
+                    while !output.wait_for_room(Duration::MAX) {}
                     let answer = run(&id);
                     Some((id, answer))
                 }))

@@ -15,8 +15,8 @@ use sightline_protocol::files::ProgressToken;
 use sightline_tasks::TaskStore;
 
 use crate::{
-    connection::progress::Progress,
     error::Error,
+    progress::Progress,
     services::{Services, checkpoint_registry::RootCheckpoints},
     session::{Session, Snapshot},
 };

@@ -4,6 +4,7 @@
 //! loop owns it, and others get a [`Snapshot`].
 
 pub mod active_tasks;
+pub mod agents;
 pub mod checkpoint_registry;
 pub mod confirmations;
 pub mod hidden_contents;
@@ -12,7 +13,7 @@ pub mod tracked_files;
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -26,14 +27,13 @@ use sightline_protocol::{
     editor::{DidChangeAccessRulesParams, DidChangeContextParams},
     method::{DidChangeAccessRules, DidChangeContext, Notification},
 };
-use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    bridges::Bridges,
-    connection::{client::Client, progress::ProgressListener},
-    scheduler::JobSender,
+    client::Client,
+    jobs::JobSender,
+    progress::ProgressListener,
     services::{
-        active_tasks::ActiveTasks, checkpoint_registry::CheckpointRegistry,
+        active_tasks::ActiveTasks, agents::Agents, checkpoint_registry::CheckpointRegistry,
         confirmations::Confirmations, hidden_contents::KeptContents, stores::Stores,
         tracked_files::TrackedFiles,
     },
@@ -42,6 +42,17 @@ use crate::{
 
 /// Called with a method's name before its handler runs. Tests use it to inject panics.
 pub type FaultHook = fn(&str);
+
+/// Kind of a message to the user, with the number of LSP's `MessageType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageKind {
+    /// Something failed.
+    Error = 1,
+    /// Something needs attention.
+    Warning = 2,
+    /// Something was done.
+    Info = 3,
+}
 
 /// Minimum interval between context change notifications.
 const NOTIFY_AFTER: Duration = Duration::from_millis(50);
@@ -66,24 +77,21 @@ pub struct Services {
     pub hidden_contents: KeptContents,
     /// The open question to the user.
     pub confirmations: Confirmations,
-    /// The IDE protocols of agents.
-    pub bridges: Bridges,
     /// Identifies this session in stored data.
     pub session_id: String,
     /// Receives progress in this process.
     pub progress_listener: Option<Arc<ProgressListener>>,
     /// Injects faults.
     pub fault: Option<FaultHook>,
-    runtime: tokio::runtime::Handle,
+    agents: OnceLock<Arc<dyn Agents>>,
     context_change_pending: AtomicBool,
 }
 
 impl Services {
     /// Creates the services of a session.
-    pub fn new(client: Client, jobs: JobSender, runtime: tokio::runtime::Handle) -> Self {
-        let client = Arc::new(client);
+    pub fn new(client: Client, jobs: JobSender) -> Self {
         Self {
-            client: client.clone(),
+            client: Arc::new(client),
             jobs,
             counter: Counter::default(),
             stores: Stores::default(),
@@ -92,24 +100,22 @@ impl Services {
             tracked_files: TrackedFiles::default(),
             confirmations: Confirmations::default(),
             hidden_contents: KeptContents::default(),
-            bridges: Bridges::new(client.clone()),
+            agents: OnceLock::new(),
             session_id: uuid::Uuid::new_v4().to_string(),
             progress_listener: None,
             fault: None,
-            runtime,
             context_change_pending: AtomicBool::new(false),
         }
     }
 
-    /// Runs `work` after a delay.
+    /// Runs short `work` after a delay.
     pub fn run_after(
         self: &Arc<Self>,
         after: Duration,
         work: impl FnOnce(&Arc<Self>) + Send + 'static,
     ) {
         let services = Arc::downgrade(self);
-        self.runtime.spawn(async move {
-            tokio::time::sleep(after).await;
+        self.jobs.run_later(after, move || {
             if let Some(services) = services.upgrade() {
                 work(&services);
             }
@@ -166,26 +172,27 @@ impl Services {
     }
 
     /// Shows the connected agents what they may see of a changed session, debounced.
-    pub fn show_to_agents(self: &Arc<Self>, snapshot: &Snapshot) {
-        if self.bridges.session_changed(snapshot) {
-            self.run_after(NOTIFY_AFTER, Self::publish_to_agents);
+    pub fn show_to_agents(&self, snapshot: &Snapshot) {
+        if let Some(agents) = self.agents() {
+            agents.session_changed(snapshot);
         }
     }
 
-    /// Shows the connected agents what they may see by the current rules.
-    pub fn publish_to_agents(self: &Arc<Self>) {
-        let services = self.clone();
-        // Access checks read the disk.
-        self.runtime.spawn_blocking(move || {
-            services.bridges.publish(|snapshot| services.view(snapshot));
-        });
+    /// Sets the agents that are connected to this session, once.
+    pub fn connect_agents(&self, agents: Arc<dyn Agents>) {
+        let _ = self.agents.set(agents);
+    }
+
+    /// Returns the agents that are connected to this session, unless it has no editor.
+    pub fn agents(&self) -> Option<&dyn Agents> {
+        self.agents.get().map(|agents| &**agents)
     }
 
     /// Sends `window/showMessage`, on one line.
-    pub fn show_message(&self, kind: MessageType, message: &str) {
+    pub fn show_message(&self, kind: MessageKind, message: &str) {
         let message = message.replace(['\n', '\r'], " ");
         let message = escape::one_line(&message);
-        let params = json!({ "type": kind, "message": message });
+        let params = json!({ "type": kind as u8, "message": message });
         self.client.notify("window/showMessage", &params);
     }
 }

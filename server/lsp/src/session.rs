@@ -4,7 +4,6 @@
 //! [`Snapshot`] for each request and job, so a request sees exactly the messages sent
 //! before it.
 
-pub mod capabilities;
 pub mod client_info;
 
 use std::{

@@ -135,7 +135,7 @@ async fn serve_agent(
     let mut mentions = context.mentions.subscribe();
     let mut diffs = OpenDiffs::new(
         context.runtime.clone(),
-        context.editor.clone(),
+        context.services.clone(),
         context.connections.clone(),
     );
     let mut sent = None;

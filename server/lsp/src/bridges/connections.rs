@@ -8,7 +8,7 @@ use sightline_protocol::{
     method::{DidChangeBridges, Notification},
 };
 
-use crate::connection::client::Client;
+use crate::client::Client;
 
 /// The connected agents. The client is notified of changes.
 #[derive(Clone)]

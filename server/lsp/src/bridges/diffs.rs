@@ -1,6 +1,6 @@
 //! The changes that one agent proposes and the editor shows, until the user decides.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Weak};
 
 use serde_json::Value;
 use sightline_agents::ide::claude::{self, DiffCall};
@@ -11,7 +11,8 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-use super::{EditorCalls, connections::Connections};
+use super::{connections::Connections, open_diff};
+use crate::services::Services;
 
 /// Maximum number of diffs of an agent that are open at the same time.
 const MAX_DIFFS: usize = 16;
@@ -21,20 +22,20 @@ const CLOSED: &str = "the diff was closed";
 
 /// A change that an agent proposes.
 #[derive(Clone, Debug)]
-pub struct Proposal {
+pub(super) struct Proposal {
     /// Identifies the diff.
-    pub diff_id: String,
+    pub(super) diff_id: String,
     /// The agent and its connection.
-    pub turn: AgentTurn,
+    pub(super) turn: AgentTurn,
     /// The path as the agent names it.
-    pub path: String,
+    pub(super) path: String,
     /// Proposed text of the whole file.
-    pub contents: String,
+    pub(super) contents: String,
 }
 
 /// What becomes of a proposed change.
 #[derive(Debug)]
-pub enum Decision {
+pub(super) enum Decision {
     /// The user accepted this text, and a checkpoint was created.
     Accepted(String),
     /// The user rejected the change.
@@ -46,7 +47,7 @@ pub enum Decision {
 /// The open diffs of a connection. Dropping it closes them.
 pub(super) struct OpenDiffs {
     runtime: Handle,
-    editor: Arc<EditorCalls>,
+    services: Weak<Services>,
     connections: Connections,
     /// Identifies the connection.
     session: String,
@@ -64,10 +65,10 @@ struct OpenDiff {
 }
 
 impl OpenDiffs {
-    pub(super) fn new(runtime: Handle, editor: Arc<EditorCalls>, connections: Connections) -> Self {
+    pub(super) fn new(runtime: Handle, services: Weak<Services>, connections: Connections) -> Self {
         Self {
             runtime,
-            editor,
+            services,
             connections,
             session: new_id(),
             open: HashMap::new(),
@@ -131,7 +132,9 @@ impl OpenDiffs {
             contents,
         };
         let (decided, decision) = oneshot::channel();
-        (self.editor.show_diff)(proposal, decided);
+        if let Some(services) = self.services.upgrade() {
+            open_diff::show(&services, proposal, decided);
+        }
         let (name, id) = (tab_name.clone(), diff_id.clone());
         let decision = async move {
             let unanswered = |_| Decision::Failed("the editor did not answer".to_owned());
@@ -188,7 +191,9 @@ impl OpenDiffs {
     fn close(&mut self, tab_name: &str) -> Option<Value> {
         let open = self.open.remove(tab_name)?;
         open.waiting.abort();
-        (self.editor.close_diff)(open.diff_id);
+        if let Some(services) = self.services.upgrade() {
+            open_diff::close(&services, open.diff_id);
+        }
         Some(claude::diff_failed(&open.request, CLOSED))
     }
 }

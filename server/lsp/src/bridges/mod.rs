@@ -15,10 +15,11 @@ mod claude;
 #[cfg(unix)]
 mod codex;
 mod connections;
-pub mod diffs;
+mod diffs;
 mod discovery;
 mod http;
 mod listener;
+mod open_diff;
 #[cfg(unix)]
 mod socket;
 mod token;
@@ -28,33 +29,46 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use sightline_access::AccessView;
 use sightline_agents::ide::view::EditorView;
 #[cfg(not(unix))]
 use sightline_protocol::error::ErrorKind;
 use sightline_protocol::{editor::Range, settings::BridgeSettings};
 use tokio::{
     runtime::{Builder, Handle, Runtime},
-    sync::{broadcast, oneshot, watch},
+    sync::{broadcast, watch},
     task::JoinHandle,
 };
 
 use crate::{
-    connection::client::Client, error::Error, process::signals, session::Snapshot, settings,
+    error::Error,
+    jobs::{Keys, bridge_keys},
+    process::signals,
+    services::{
+        MessageKind, Services,
+        agents::{Agents, Mention},
+    },
+    session::Snapshot,
+    settings,
 };
 use connections::Connections;
-use diffs::{Decision, Proposal};
 use discovery::DiscoveryFile;
 use view::ViewBuilder;
 
 /// Maximum number of mentions that wait for an agent.
 const MAX_MENTIONS: usize = 16;
+
+/// Delay between a change of the session and its publication.
+const PUBLISH_AFTER: Duration = Duration::from_millis(50);
+
+/// Interval of checks of the rules while an agent is connected.
+const RECHECK: Duration = Duration::from_secs(1);
 
 /// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,33 +111,14 @@ impl Protocol {
     }
 }
 
-/// Lines of a file that the user sends to the agents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mention {
-    /// The absolute path.
-    pub path: PathBuf,
-    /// The first and the last line, from 0. `None` for the whole file.
-    pub lines: Option<(u32, u32)>,
-}
-
-/// What the bridges ask of the session.
-pub struct EditorCalls {
-    /// Publishes the state that agents may see by the current rules. Reads the disk.
-    pub refresh: Box<dyn Fn() + Send + Sync>,
-    /// Shows a proposed change in the editor. Sends what becomes of it, unless the receiver is
-    /// dropped before.
-    pub show_diff: Box<dyn Fn(Proposal, oneshot::Sender<Decision>) + Send + Sync>,
-    /// Closes the diff with this id, which may be closed already.
-    pub close_diff: Box<dyn Fn(String) + Send + Sync>,
-}
-
 /// What a bridge needs.
 #[derive(Clone)]
 struct BridgeContext {
     runtime: Handle,
     /// The newest state that agents may see.
     views: watch::Receiver<Arc<EditorView>>,
-    editor: Arc<EditorCalls>,
+    bridges: Weak<Bridges>,
+    services: Weak<Services>,
     /// Mentions by the user.
     mentions: broadcast::Sender<Mention>,
     connections: Connections,
@@ -137,8 +132,10 @@ impl BridgeContext {
     /// Returns the state that agents may see by the current rules, which may have changed since the
     /// newest state was published.
     async fn current_view(&self) -> Arc<EditorView> {
-        let editor = self.editor.clone();
-        let refreshed = self.runtime.spawn_blocking(move || (editor.refresh)());
+        let bridges = self.bridges.clone();
+        // Access checks read the disk.
+        let refresh = move || bridges.upgrade().into_iter().for_each(|one| one.publish());
+        let refreshed = self.runtime.spawn_blocking(refresh);
         match refreshed.await {
             Ok(()) => self.views.borrow().clone(),
             Err(_) => Arc::default(),
@@ -185,6 +182,10 @@ struct RequestedSelection {
 
 /// The bridges of a session.
 pub struct Bridges {
+    this: Weak<Self>,
+    services: Weak<Services>,
+    /// Called when a bridge is opened while all were closed.
+    on_open: fn(&Arc<Services>),
     /// Ends the server on a termination signal, so that the files are removed.
     end: OnceLock<Arc<dyn Fn() + Send + Sync>>,
     views: watch::Sender<Arc<EditorView>>,
@@ -224,13 +225,17 @@ impl Drop for Open {
 }
 
 impl Bridges {
-    /// Creates the bridges of a session, all closed.
-    pub fn new(client: Arc<Client>) -> Self {
-        Self {
+    /// Creates the bridges of a session, all closed. `on_open` is called when one is opened while
+    /// all were closed.
+    pub fn new(services: &Arc<Services>, on_open: fn(&Arc<Services>)) -> Arc<Self> {
+        let bridges = Arc::new_cyclic(|this| Self {
+            this: this.clone(),
+            services: Arc::downgrade(services),
+            on_open,
             end: OnceLock::new(),
             views: watch::Sender::default(),
             mentions: broadcast::Sender::new(MAX_MENTIONS),
-            connections: Connections::new(client),
+            connections: Connections::new(services.client.clone()),
             open: Mutex::default(),
             changed: Mutex::default(),
             builder: Mutex::default(),
@@ -239,7 +244,9 @@ impl Bridges {
             pause_setting: AtomicBool::new(false),
             opening: AtomicU64::new(0),
             is_scheduled: AtomicBool::new(false),
-        }
+        });
+        services.connect_agents(bridges.clone());
+        bridges
     }
 
     /// Sets what ends the server when a termination signal arrives while a bridge is open.
@@ -252,18 +259,12 @@ impl Bridges {
         self.connections.set_notifies(settings.notifications);
         let pause = settings.bridges.pause;
         if self.pause_setting.swap(pause, Ordering::AcqRel) != pause {
-            self.set_paused(pause);
+            self.pause(pause);
         }
     }
 
-    /// Returns whether agents get no editor state.
-    pub fn is_paused(&self) -> bool {
-        self.is_paused.load(Ordering::Acquire)
-    }
-
-    /// Pauses or resumes all bridges, until the setting changes. Agents forget the focus at once;
-    /// after resuming, [`Self::publish`] must be called.
-    pub fn set_paused(&self, is_paused: bool) {
+    /// Pauses or resumes all bridges. Agents forget the focus at once.
+    fn pause(&self, is_paused: bool) {
         // Before the view is cleared, so that no unfinished `publish` follows.
         self.is_paused.store(is_paused, Ordering::Release);
         self.connections.set_paused(is_paused);
@@ -272,42 +273,41 @@ impl Bridges {
         }
     }
 
-    /// Returns whether an agent is connected that can show mentions.
-    pub fn can_mention(&self) -> bool {
-        self.is_open() && self.mentions.receiver_count() > 0
+    /// Schedules an update to changed settings or roots. Updates run in order, so the last one wins.
+    pub fn schedule_update(self: &Arc<Self>, services: &Arc<Services>) {
+        let (this, worker) = (self.clone(), services.clone());
+        services
+            .jobs
+            .run(bridge_keys(), "bridges", move |snapshot| {
+                let (opening, errors) = this.update(&snapshot);
+                for error in errors {
+                    worker.show_message(MessageKind::Warning, &format!("sightline: {error}"));
+                }
+                if let Some(opening) = opening {
+                    (this.on_open)(&worker);
+                    this.keep_checking(&worker, opening);
+                }
+            });
     }
 
-    /// Sends lines of a file to the agents. Returns the number of agents.
-    pub fn mention(&self, mention: Mention) -> usize {
-        self.mentions.send(mention).unwrap_or(0)
-    }
-
-    /// Derives the selection from a request of a client that does not send its selections.
-    /// Returns whether [`Self::publish`] must be called.
-    pub fn derive_selection(&self, snapshot: &Snapshot, uri: &str, range: Range) -> bool {
-        let editor = &snapshot.editor;
-        let Some(open) = editor.document(uri) else {
-            return false;
-        };
-        if !self.is_open() || !editor.visible().derived {
-            return false;
-        }
-        *self.requested.lock() = Some(RequestedSelection {
-            uri: uri.to_owned(),
-            version: open.document.version(),
-            range,
-            active: editor.active().map(str::to_owned),
+    /// Checks the rules regularly until all bridges are closed. If one is opened soon after, that
+    /// opening has separate checks.
+    fn keep_checking(&self, services: &Arc<Services>, opening: u64) {
+        let this = self.this.clone();
+        services.run_after(RECHECK, move |services| {
+            let Some(bridges) = this.upgrade().filter(|one| one.opening() == opening) else {
+                return;
+            };
+            if !bridges.connections.names().is_empty() {
+                bridges.schedule_publish();
+            }
+            bridges.keep_checking(services, opening);
         });
-        true
     }
 
     /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns
     /// the number of the opening if all were closed, and what agents cannot use or find.
-    pub fn update(
-        &self,
-        snapshot: &Snapshot,
-        editor: &Arc<EditorCalls>,
-    ) -> (Option<u64>, Vec<Error>) {
+    fn update(&self, snapshot: &Snapshot) -> (Option<u64>, Vec<Error>) {
         let mut errors = Vec::new();
         let roots = view::root_paths(snapshot);
         let wanted = match roots.is_empty() {
@@ -329,7 +329,7 @@ impl Bridges {
             }
             let opened = self
                 .start_runtime(&mut open.runtime)
-                .map(|runtime| self.context(runtime, open.roots.clone(), editor.clone()))
+                .map(|runtime| self.context(runtime, open.roots.clone()))
                 .and_then(|context| protocol.start(context));
             match opened {
                 Ok(mut bridge) => {
@@ -372,18 +372,14 @@ impl Bridges {
         Ok(handle)
     }
 
-    fn context(
-        &self,
-        runtime: Handle,
-        roots: Vec<PathBuf>,
-        editor: Arc<EditorCalls>,
-    ) -> BridgeContext {
+    fn context(&self, runtime: Handle, roots: Vec<PathBuf>) -> BridgeContext {
         let folder = roots.first().and_then(|root| root.file_name());
         let folder = folder.unwrap_or_default().to_string_lossy();
         BridgeContext {
             runtime,
             views: self.views.subscribe(),
-            editor,
+            bridges: self.this.clone(),
+            services: self.services.clone(),
             mentions: self.mentions.clone(),
             connections: self.connections.clone(),
             ide_name: format!("{} ({folder})", discovery::IDE_NAME),
@@ -399,39 +395,35 @@ impl Bridges {
         self.opening.store(0, Ordering::Release);
     }
 
-    /// Returns whether a bridge is open.
-    pub fn is_open(&self) -> bool {
-        self.opening() != 0
-    }
-
     /// Returns the number of the opening that lasts. 0 while all bridges are closed.
-    pub fn opening(&self) -> u64 {
+    fn opening(&self) -> u64 {
         self.opening.load(Ordering::Acquire)
     }
 
-    /// Returns the names of the connected agents.
-    pub fn connected(&self) -> Vec<String> {
-        self.connections.names()
-    }
-
-    /// Remembers a changed session. Returns whether [`Self::publish`] must be called soon.
-    pub fn session_changed(&self, snapshot: &Snapshot) -> bool {
-        if Protocol::wanted(snapshot.settings.bridges).is_empty() {
-            return false;
+    /// Schedules [`Self::publish`].
+    fn schedule_publish(&self) {
+        let this = self.this.clone();
+        if let Some(services) = self.services.upgrade() {
+            services.jobs.run(Keys::new(), "agents", move |_| {
+                this.upgrade()
+                    .into_iter()
+                    .for_each(|bridges| bridges.publish());
+            });
         }
-        *self.changed.lock() = Some(snapshot.clone());
-        !self.is_scheduled.swap(true, Ordering::AcqRel)
     }
 
-    /// Publishes the state of the session at its last change, by the rules that `access` returns.
-    pub fn publish(&self, access: impl FnOnce(&Snapshot) -> AccessView) {
+    /// Publishes the state of the session at its last change, by the current rules.
+    fn publish(&self) {
+        let Some(services) = self.services.upgrade() else {
+            return;
+        };
         let builder = &mut *self.builder.lock();
         self.is_scheduled.store(false, Ordering::Release);
         let Some(snapshot) = self.changed.lock().clone() else {
             return;
         };
         let (active, selection) = self.focus(&snapshot);
-        let mut new = builder.build(&access(&snapshot), &snapshot, active, selection);
+        let mut new = builder.build(&services.view(&snapshot), &snapshot, active, selection);
         self.views.send_if_modified(|view| {
             if self.is_paused() {
                 new = EditorView::default();
@@ -463,5 +455,66 @@ impl Bridges {
             Some((uri, range)) => (Some(uri), Some(range)),
             None => (active, active.and_then(|uri| editor.selection(uri))),
         }
+    }
+}
+
+impl Agents for Bridges {
+    fn session_changed(&self, snapshot: &Snapshot) {
+        if Protocol::wanted(snapshot.settings.bridges).is_empty() {
+            return;
+        }
+        *self.changed.lock() = Some(snapshot.clone());
+        if self.is_scheduled.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let this = self.this.clone();
+        let Some(services) = self.services.upgrade() else {
+            return;
+        };
+        services.run_after(PUBLISH_AFTER, move |_| {
+            if let Some(bridges) = this.upgrade() {
+                bridges.schedule_publish();
+            }
+        });
+    }
+
+    fn is_open(&self) -> bool {
+        self.opening() != 0
+    }
+
+    fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Acquire)
+    }
+
+    fn set_paused(&self, is_paused: bool) {
+        self.pause(is_paused);
+        if !is_paused {
+            self.publish();
+        }
+    }
+
+    fn can_mention(&self) -> bool {
+        self.is_open() && self.mentions.receiver_count() > 0
+    }
+
+    fn mention(&self, mention: Mention) -> usize {
+        self.mentions.send(mention).unwrap_or(0)
+    }
+
+    fn derive_selection(&self, snapshot: &Snapshot, uri: &str, range: Range) {
+        let editor = &snapshot.editor;
+        let Some(open) = editor.document(uri) else {
+            return;
+        };
+        if !self.is_open() || !editor.visible().derived {
+            return;
+        }
+        *self.requested.lock() = Some(RequestedSelection {
+            uri: uri.to_owned(),
+            version: open.document.version(),
+            range,
+            active: editor.active().map(str::to_owned),
+        });
+        self.schedule_publish();
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
-use crate::connection::progress::{ProgressEvent, ProgressListener};
+use crate::progress::{ProgressEvent, ProgressListener};
 
 /// Draws a bar on stderr. Returns `None` if that is not a terminal.
 pub(super) fn listener() -> Option<ProgressListener> {

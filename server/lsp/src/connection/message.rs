@@ -6,8 +6,9 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    connection::client::ClientAnswer,
+    client::ClientAnswer,
     dispatch::{self, Call},
+    editor_requests,
     error::Error,
     error_response::{INVALID_REQUEST, PARSE_ERROR},
     execute_command::{self, Origin},
@@ -127,7 +128,7 @@ impl Message {
         };
         let call = if method == "workspace/executeCommand" {
             execute_command::parse(text)
-        } else if let Some(route) = dispatch::any_request(&method) {
+        } else if let Some(route) = editor_requests::any_request(&method) {
             Ok(((route.parse)(text), Origin::Request))
         } else {
             let params = params.map(ToOwned::to_owned);

@@ -21,7 +21,7 @@ use std::{
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sightline_base::limits::MAX_UNSENT_BYTES;
 
-use crate::connection::frame::write_frame;
+use crate::{client::Output, connection::frame::write_frame};
 
 /// Maximum size of a frame that is written without handing over, in bytes. A writable
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and
@@ -71,23 +71,14 @@ impl FrameWriter {
     /// Writes to `stream`, which need not be a pipe. The caller must run [`Self::write`]
     /// on a thread.
     pub fn new(stream: PipeWriter) -> Self {
-        Self::with(Some(stream))
-    }
-
-    /// Discards all frames.
-    pub fn closed() -> Self {
-        Self::with(None)
-    }
-
-    fn with(stream: Option<PipeWriter>) -> Self {
         let state = State {
             queue: Vec::new(),
             unsent: 0,
             latest: BTreeMap::new(),
-            is_ending: stream.is_none(),
-            has_atomic_writes: stream.as_ref().is_some_and(has_atomic_writes),
-            is_open: stream.is_some(),
-            stream,
+            is_ending: false,
+            has_atomic_writes: has_atomic_writes(&stream),
+            is_open: true,
+            stream: Some(stream),
             failed: None,
         };
         Self {
@@ -97,20 +88,10 @@ impl FrameWriter {
         }
     }
 
-    /// Returns whether frames are no longer accepted.
-    pub fn is_closed(&self) -> bool {
-        !self.state.lock().is_open
-    }
-
     /// Accepts no more frames. [`Self::write`] returns once the queue is empty.
     pub fn close(&self) {
         self.state.lock().is_open = false;
         self.changed.notify_one();
-    }
-
-    /// Returns whether more than [`MAX_UNSENT_BYTES`] are unsent.
-    pub fn is_full(&self) -> bool {
-        self.state.lock().is_full()
     }
 
     /// Waits until there is room, up to `timeout`. Returns false on timeout.
@@ -125,22 +106,6 @@ impl FrameWriter {
     pub fn end_waits(&self) {
         self.state.lock().is_ending = true;
         self.has_room.notify_all();
-    }
-
-    /// Sends a frame without blocking.
-    pub fn send(&self, body: Vec<u8>) {
-        self.send_in(self.state.lock(), body);
-    }
-
-    /// Sends a frame that replaces earlier ones with the same key. While the queue is
-    /// full, only the latest is kept.
-    pub fn send_latest(&self, key: String, body: Vec<u8>) {
-        let mut state = self.state.lock();
-        if state.is_open && state.is_full() {
-            state.latest.insert(key, body);
-        } else {
-            self.send_in(state, body);
-        }
     }
 
     fn send_in(&self, mut state: MutexGuard<'_, State>, body: Vec<u8>) {
@@ -231,6 +196,29 @@ impl FrameWriter {
         }
         drop(state);
         self.has_room.notify_all();
+    }
+}
+
+impl Output for FrameWriter {
+    fn is_closed(&self) -> bool {
+        !self.state.lock().is_open
+    }
+
+    fn is_full(&self) -> bool {
+        self.state.lock().is_full()
+    }
+
+    fn send(&self, body: Vec<u8>) {
+        self.send_in(self.state.lock(), body);
+    }
+
+    fn send_latest(&self, key: String, body: Vec<u8>) {
+        let mut state = self.state.lock();
+        if state.is_open && state.is_full() {
+            state.latest.insert(key, body);
+        } else {
+            self.send_in(state, body);
+        }
     }
 }
 

@@ -9,10 +9,7 @@ use sightline_access::Verdict;
 use sightline_base::path::Location;
 use sightline_protocol::editor::Range;
 
-use crate::{
-    connection::params_compat, error::Error, request_context::RequestContext,
-    session::normalize_uri,
-};
+use crate::{error::Error, params_compat, request_context::RequestContext, session::normalize_uri};
 
 /// Kind of our code actions. Editors list this kind on request and show no light bulb for
 /// it.
@@ -56,9 +53,8 @@ pub fn read(method: &str, params: &str) -> Result<Params, Error> {
 pub(crate) fn run(context: &RequestContext<'_>, params: Params) -> Result<Vec<Value>, Error> {
     if let Some(range) = params.range {
         let uri = normalize_uri(&params.text_document.uri);
-        let (services, snapshot) = (context.services, &context.snapshot);
-        if services.bridges.derive_selection(snapshot, &uri, range) {
-            services.publish_to_agents();
+        if let Some(agents) = context.services.agents() {
+            agents.derive_selection(&context.snapshot, &uri, range);
         }
     }
     let actions = if params.context.only.as_deref().is_none_or(accepts_kind) {
@@ -98,7 +94,7 @@ type Action = (String, &'static str, Option<Value>);
 
 fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
     let uri = &params.text_document.uri;
-    let bridges = &context.services.bridges;
+    let agents = context.services.agents();
     let mut actions: Vec<Action> = Vec::new();
     if let Some(what) = context.services.confirmations.waiting() {
         actions.push((format!("Sightline: allow: {what}"), "sightline.allow", None));
@@ -112,13 +108,13 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
         "sightline.showEnvironment",
         None,
     );
-    if bridges.is_open() {
-        let title = if bridges.is_paused() {
+    if let Some(agents) = agents.filter(|agents| agents.is_open()) {
+        let title = if agents.is_paused() {
             "show the selection to agents again"
         } else {
             "stop showing the selection to agents"
         };
-        let is_paused = json!({ "isPaused": !bridges.is_paused() });
+        let is_paused = json!({ "isPaused": !agents.is_paused() });
         offer(title, "sightline.pauseBridges", Some(is_paused));
     }
     let view = context.view();
@@ -148,8 +144,7 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
     }
     if verdict == Some(Verdict::Allowed)
         && matches!(place, Some(Location::Inside { .. }))
-        && bridges.can_mention()
-        && !bridges.is_paused()
+        && agents.is_some_and(|agents| agents.can_mention() && !agents.is_paused())
     {
         let mut selected = json!({ "uri": uri });
         if let Some(range) = params.range {

@@ -3,9 +3,11 @@
 use serde::Serialize;
 use serde_json::json;
 use sightline_base::{escape, path::uri_to_path};
-use tower_lsp::lsp_types::MessageType;
 
-use crate::{error::Error, handlers::result_documents, request_context::RequestContext};
+use crate::{
+    error::Error, handlers::result_documents, request_context::RequestContext,
+    services::MessageKind,
+};
 
 /// The result of every command.
 #[derive(Serialize)]
@@ -25,7 +27,7 @@ pub(super) fn message(
     let message = text.into();
     context
         .services
-        .show_message(MessageType::INFO, &format!("sightline: {message}"));
+        .show_message(MessageKind::Info, &format!("sightline: {message}"));
     without_message(message)
 }
 
@@ -61,7 +63,7 @@ pub(super) fn document(
                 Some(path) => format!("sightline: {shown}; saved as {}", path.display()),
                 None => format!("sightline: {shown}"),
             };
-            services.show_message(MessageType::INFO, &message);
+            services.show_message(MessageKind::Info, &message);
         });
     Ok(CommandResult {
         message: escape::printable(&message).into_owned(),
@@ -73,5 +75,5 @@ pub(super) fn document(
 pub(super) fn show_error(context: &RequestContext<'_>, error: &Error) {
     context
         .services
-        .show_message(MessageType::ERROR, &format!("sightline: {error}"));
+        .show_message(MessageKind::Error, &format!("sightline: {error}"));
 }

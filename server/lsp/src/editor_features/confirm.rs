@@ -8,7 +8,6 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use tower_lsp::lsp_types::MessageType;
 
 use super::{
     NoParams,
@@ -17,7 +16,7 @@ use super::{
 use crate::{
     error::Error,
     request_context::RequestContext,
-    services::{Services, confirmations::Confirmation},
+    services::{MessageKind, Services, confirmations::Confirmation},
     session::Snapshot,
 };
 
@@ -55,7 +54,7 @@ pub(super) fn ask(
         return suggest_commands(services, question);
     }
     let params = json!({
-        "type": MessageType::WARNING,
+        "type": MessageKind::Warning as u8,
         "message": format!("sightline: {question}"),
         "actions": [{ "title": yes }, { "title": "Cancel" }],
     });
@@ -91,12 +90,12 @@ fn suggest_commands(services: &Services, question: &str) {
     let message = format!(
         "sightline: {question} Run sightline.allow or sightline.deny (code actions offer both)"
     );
-    services.show_message(MessageType::WARNING, &message);
+    services.show_message(MessageKind::Warning, &message);
 }
 
 fn report_denied(services: &Services, what: &str, why: &str) {
     services.show_message(
-        MessageType::INFO,
+        MessageKind::Info,
         &format!("sightline: cancelled: {what} ({why})"),
     );
 }

@@ -34,8 +34,8 @@ use super::{
 use crate::{
     error::Error,
     handlers,
+    jobs::Keys,
     request_context::RequestContext,
-    scheduler::Keys,
     services::Services,
     session::{Phase, normalize_uri},
 };

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sightline_access::AccessView;
 use sightline_base::path::{Location, Root, uri_to_path};
 
-use crate::{connection::params_compat, error::Error, request_context::RequestContext};
+use crate::{error::Error, params_compat, request_context::RequestContext};
 
 /// The argument of a command.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

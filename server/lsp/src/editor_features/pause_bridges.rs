@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::command_result::{self, CommandResult};
-use crate::{connection::params_compat, error::Error, request_context::RequestContext};
+use crate::{error::Error, params_compat, request_context::RequestContext};
 
 /// The argument of the command.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -30,12 +30,13 @@ impl PauseArg {
 /// # Errors
 /// None.
 pub(crate) fn run(context: &RequestContext<'_>, arg: PauseArg) -> Result<CommandResult, Error> {
-    let services = context.services;
-    let is_paused = arg.is_paused.unwrap_or(!services.bridges.is_paused());
-    services.bridges.set_paused(is_paused);
+    let Some(agents) = context.services.agents() else {
+        return command_result::message(context, "no agent is connected");
+    };
+    let is_paused = arg.is_paused.unwrap_or(!agents.is_paused());
+    agents.set_paused(is_paused);
     if is_paused {
         return command_result::message(context, "agents do not get the selection any more");
     }
-    services.bridges.publish(|snapshot| services.view(snapshot));
     command_result::message(context, "agents get the selection again")
 }

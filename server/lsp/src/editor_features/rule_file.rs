@@ -10,8 +10,8 @@ use sightline_context::document::PositionEncoding;
 use sightline_protocol::editor::Position;
 
 use crate::{
-    connection::params_compat,
     error::Error,
+    params_compat,
     session::{Snapshot, normalize_uri},
 };
 

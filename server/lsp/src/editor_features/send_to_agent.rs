@@ -8,7 +8,7 @@ use super::{
     document_arg::DocumentArg,
 };
 use crate::{
-    bridges::Mention, connection::params_compat, error::Error, request_context::RequestContext,
+    error::Error, params_compat, request_context::RequestContext, services::agents::Mention,
 };
 
 /// The argument of the command: a document, and a range in it.
@@ -56,13 +56,15 @@ pub(crate) fn run(context: &RequestContext<'_>, arg: SendArg) -> Result<CommandR
     if let Some(open) = snapshot.editor.document(&uri) {
         open.require(&view, &location, false)?;
     }
-    let bridges = &context.services.bridges;
-    if bridges.is_paused() {
+    let Some(agents) = context.services.agents() else {
+        return unsupported("no agent is connected");
+    };
+    if agents.is_paused() {
         return unsupported("agents are paused; resume them with `sightline.pauseBridges`");
     }
     let selected = arg.range.or_else(|| snapshot.editor.selection(&uri));
     let lines = selected.and_then(selected_lines);
-    let count = bridges.mention(Mention {
+    let count = agents.mention(Mention {
         path: view.roots().absolute(&location).as_path().to_owned(),
         lines,
     });

@@ -61,19 +61,15 @@ mod tests {
 
     use super::*;
     use crate::{
-        connection::{client::Client, params_compat},
-        scheduler::JobSender,
-        services::Services,
-        session::Session,
+        client::Client, jobs::JobSender, params_compat, services::Services, session::Session,
     };
 
     fn check_params(params: &Value) -> CheckAccessResult {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(".clineignore"), "*7\n").unwrap();
-        let runtime = tokio::runtime::Runtime::new().unwrap();
         let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
         let jobs = JobSender::closed();
-        let services = Services::new(Client::closed(), jobs, runtime.handle().clone());
+        let services = Services::new(Client::closed(), jobs);
         let services = Arc::new(services);
         let context = RequestContext::new(&services, Session::offline(root).snapshot());
         let params = params_compat::typed(CheckAccess::NAME, &params.to_string()).unwrap();

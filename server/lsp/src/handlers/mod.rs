@@ -9,7 +9,6 @@
     reason = "errors are documented in the method table"
 )]
 
-pub mod bridges;
 pub mod check_access;
 pub mod checkpoint;
 pub mod compaction;

@@ -10,8 +10,8 @@ use sightline_protocol::method::{
 };
 
 use crate::{
-    connection::params_compat,
     error::Error,
+    params_compat,
     services::Services,
     session::{Session, normalize_uri},
 };

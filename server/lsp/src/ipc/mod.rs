@@ -27,8 +27,7 @@ use serde_json::Value;
 use sightline_base::storage::Storage;
 
 use crate::{
-    dispatch::Call, scheduler::all_task_keys, services::Services,
-    settings::config_file::ConfigFiles,
+    dispatch::Call, jobs::all_task_keys, services::Services, settings::config_file::ConfigFiles,
 };
 
 pub use server::METHODS;

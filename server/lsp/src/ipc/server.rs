@@ -25,13 +25,11 @@ use super::{
     transport::{self, Listener, ServerStream},
 };
 use crate::{
-    connection::{
-        frame::{FrameReader, write_frame},
-        params_compat,
-    },
+    connection::frame::{FrameReader, write_frame},
     dispatch,
     error::Error,
     error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
+    params_compat,
 };
 
 /// Supported requests: those that read, and those of checkpoints that can be undone.

@@ -7,9 +7,7 @@ use serde_json::Value;
 
 use super::run_call::Answer;
 use crate::{
-    connection::reader::Input,
-    ipc::SocketRequest,
-    scheduler::{JobId, JobMessage},
+    connection::reader::Input, ipc::SocketRequest, jobs::JobMessage, scheduler::JobId,
     settings::config_file::ConfigFiles,
 };
 

@@ -25,7 +25,7 @@ use sightline_protocol::{
     method::{DidChangeFiles, Notification},
 };
 
-use crate::{scheduler::Keys, services::Services, session::Snapshot};
+use crate::{jobs::Keys, services::Services, session::Snapshot};
 
 /// Polling interval.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -32,7 +32,7 @@ use sightline_protocol::{
     tokens::CountTokensParams,
 };
 
-use crate::{connection::params_compat, error::Error, plural::plural};
+use crate::{error::Error, params_compat, plural::plural};
 
 use super::{
     DONE, NEGATIVE, Workspace,

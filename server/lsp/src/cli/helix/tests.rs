@@ -310,7 +310,7 @@ fn keys_are_bound_where_they_are_free() {
 
 #[test]
 fn commands_for_users_are_bound() {
-    let commands = crate::session::capabilities::user_commands();
+    let commands = crate::capabilities::user_commands();
     let merged = bound("");
     let mut seen = 0;
     for line in merged.text.lines().filter(|line| line.contains(" = ")) {

@@ -17,11 +17,11 @@ use sightline_base::{
 
 use super::super::{Workspace, print_message, progress_bar};
 use crate::{
-    connection::client::Client,
+    client::Client,
     dispatch::Handler,
     error::Error,
+    jobs::JobSender,
     request_context::RequestContext,
-    scheduler::JobSender,
     services::{Services, stores::default_storage_dir},
     session::Session,
     settings::{
@@ -61,28 +61,18 @@ pub(in crate::cli) fn session(workspace: &Workspace) -> Result<Session, Error> {
 pub(in crate::cli) struct OfflineServer {
     pub(in crate::cli) services: Arc<Services>,
     session: Mutex<Session>,
-    _runtime: tokio::runtime::Runtime,
 }
 
 impl OfflineServer {
     /// Starts a server, which is never dropped: the process is about to exit, so the caches
     /// need not be freed.
     pub(in crate::cli) fn start(workspace: &Workspace) -> Result<ManuallyDrop<Self>, Error> {
-        // Delayed work never runs: there is no session that would wait for it.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .map_err(|error| Error::storage(format!("cannot start a runtime: {error}")))?;
-        let mut services = Services::new(
-            Client::closed(),
-            JobSender::closed(),
-            runtime.handle().clone(),
-        );
+        // Jobs and delayed work never run: there is no session that would wait for them.
+        let mut services = Services::new(Client::closed(), JobSender::closed());
         services.progress_listener = progress_bar::listener().map(Arc::new);
         Ok(ManuallyDrop::new(Self {
             services: Arc::new(services),
             session: Mutex::new(session(workspace)?),
-            _runtime: runtime,
         }))
     }
 

@@ -13,7 +13,6 @@ use sightline_base::{
 use sightline_protocol::checkpoint::{
     DiffCheckpointsParams, DifferenceStatus, PreviewRestoreParams, RestoreCheckpointParams,
 };
-use tower_lsp::lsp_types::MessageType;
 
 use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
 use crate::{
@@ -24,9 +23,9 @@ use crate::{
     },
     error::Error,
     handlers::checkpoint::{diff_checkpoints, restore},
+    jobs::keys_of_roots,
     request_context::RequestContext,
-    scheduler::keys_of_roots,
-    services::Services,
+    services::{MessageKind, Services},
     session::{Snapshot, normalize_uri},
 };
 
@@ -132,7 +131,7 @@ impl FileRestore {
         services.jobs.run(keys, "restore a file", move |snapshot| {
             let context = RequestContext::new(&worker, snapshot);
             match self.restore_on_disk(&context) {
-                Ok(done) => worker.show_message(MessageType::INFO, &format!("sightline: {done}")),
+                Ok(done) => worker.show_message(MessageKind::Info, &format!("sightline: {done}")),
                 Err(error) => command_result::show_error(&context, &error),
             }
         });
@@ -147,12 +146,12 @@ impl FileRestore {
             if answer.is_ok_and(|answer| answer["applied"] == true) {
                 let message =
                     format!("sightline: {name} is restored in the editor; save it to keep it");
-                worker.show_message(MessageType::INFO, &message);
+                worker.show_message(MessageKind::Info, &message);
             } else {
                 let message = format!(
                     "sightline: the editor rejected the edit of {name}; nothing was changed"
                 );
-                worker.show_message(MessageType::ERROR, &message);
+                worker.show_message(MessageKind::Error, &message);
             }
         });
     }

@@ -7,7 +7,6 @@ use sightline_protocol::{
     checkpoint::{PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams},
     error::ErrorKind,
 };
-use tower_lsp::lsp_types::MessageType;
 
 use crate::{
     editor_features::{
@@ -17,10 +16,10 @@ use crate::{
     },
     error::Error,
     handlers::checkpoint::restore,
+    jobs::{all_task_keys, keys_of_roots},
     plural::plural,
     request_context::RequestContext,
-    scheduler::{all_task_keys, keys_of_roots},
-    services::Services,
+    services::{MessageKind, Services},
     session::Snapshot,
 };
 
@@ -118,7 +117,7 @@ fn undo(services: &Arc<Services>, snapshot: Snapshot, params: UndoRestoreParams)
         match restore::undo_restore::run(&context, params) {
             Ok(undone) => {
                 let done = undone.summary.unwrap_or_default();
-                worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
+                worker.show_message(MessageKind::Info, &format!("sightline: {done}"));
             }
             Err(error) => command_result::show_error(&context, &error),
         }

@@ -20,7 +20,7 @@ use super::{
     reference::{Reference, unknown_checkpoint},
 };
 use crate::{
-    connection::progress::Progress, error::Error, request_context::RequestContext,
+    error::Error, progress::Progress, request_context::RequestContext,
     services::checkpoint_registry::RootCheckpoints, session::named_root,
 };
 

@@ -2,11 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tower_lsp::lsp_types::MessageType;
-
 use crate::{
-    scheduler::root_keys,
-    services::{Services, checkpoint_registry::RootCheckpoints},
+    jobs::root_keys,
+    services::{MessageKind, Services, checkpoint_registry::RootCheckpoints},
 };
 
 /// Delay between the last change of a store and its maintenance.
@@ -63,5 +61,5 @@ fn report_rebuilt(services: &Services, checkpoints: &RootCheckpoints) {
         rebuilt.kept.display()
     );
     tracing::warn!(message);
-    services.show_message(MessageType::WARNING, &message);
+    services.show_message(MessageKind::Warning, &message);
 }

@@ -7,9 +7,9 @@ use super::{
 };
 use crate::{
     error::Error,
+    jobs::keys_of_roots,
     plural::plural,
     request_context::{RequestContext, Response},
-    scheduler::keys_of_roots,
     services::Services,
     session::Snapshot,
 };

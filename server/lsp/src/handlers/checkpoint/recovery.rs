@@ -9,10 +9,12 @@ use sightline_base::{
 };
 use sightline_checkpoint::{Job, restore::Recovered};
 use sightline_protocol::error::ErrorKind;
-use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    error::Error, request_context::RequestContext, scheduler::keys_of_roots, services::Services,
+    error::Error,
+    jobs::keys_of_roots,
+    request_context::RequestContext,
+    services::{MessageKind, Services},
     session::Snapshot,
 };
 
@@ -46,7 +48,7 @@ pub(super) fn try_recover(context: &RequestContext<'_>, root: &Root) {
         tracing::warn!(message);
         context
             .services
-            .show_message(MessageType::WARNING, &message);
+            .show_message(MessageKind::Warning, &message);
     }
 }
 
@@ -93,9 +95,9 @@ pub(super) fn report_recovered(
         "sightline: an interrupted restore of {} was {how}; checkpoint {} has the previous state",
         root.name, recovered.undo
     );
-    let mut kind = MessageType::INFO;
+    let mut kind = MessageKind::Info;
     if !recovered.problems.is_empty() {
-        kind = MessageType::WARNING;
+        kind = MessageKind::Warning;
         let problems = recovered.problems.iter().take(5).map(|problem| {
             let place = Location::Inside {
                 root: index,

@@ -6,8 +6,8 @@ use sightline_base::{cancel::Cancel, clock::now_millis, storage::TaskId};
 use sightline_tasks::RetentionLimits;
 
 use crate::{
-    handlers::checkpoint::prune_checkpoints::forget_tasks, scheduler::all_task_keys,
-    services::Services, settings::Settings,
+    handlers::checkpoint::prune_checkpoints::forget_tasks, jobs::all_task_keys, services::Services,
+    settings::Settings,
 };
 
 /// Schedules the deletion, if there are limits.

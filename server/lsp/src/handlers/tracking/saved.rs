@@ -6,8 +6,7 @@ use sightline_base::{cancel::Cancel, path::uri_to_path};
 use sightline_context::tracker::ContentHash;
 
 use crate::{
-    request_context::RequestContext, scheduler::all_task_keys, services::Services,
-    session::Snapshot,
+    jobs::all_task_keys, request_context::RequestContext, services::Services, session::Snapshot,
 };
 
 /// Handles a save: tasks that saw the document's text know the file on disk, even if

@@ -7,10 +7,12 @@ use sightline_base::{
 };
 use sightline_checkpoint::restore::EditorText;
 use sightline_context::editor::OpenDocument;
-use tower_lsp::lsp_types::MessageType;
 
 use super::super::checkpoint_context::CheckpointContext;
-use crate::{request_context::RequestContext, services::Services};
+use crate::{
+    request_context::RequestContext,
+    services::{MessageKind, Services},
+};
 
 /// Maximum number of changed files listed in a message.
 const MAX_NAMED: usize = 5;
@@ -117,7 +119,7 @@ fn warn_stale(services: &Services, uris: &[String]) {
         "sightline: restored on disk; reload these files without saving: {}{more}",
         names.join(", ")
     );
-    services.show_message(MessageType::WARNING, &message);
+    services.show_message(MessageKind::Warning, &message);
 }
 
 /// Lists restored files with open, saved documents, because not every editor reloads
@@ -136,7 +138,7 @@ pub(super) fn report_changed(services: &Services, paths: &[String]) {
         "sightline: {}{more} changed on disk by the restore; reload them if the editor does not",
         names.join(", ")
     );
-    services.show_message(MessageType::INFO, &message);
+    services.show_message(MessageKind::Info, &message);
 }
 
 /// Builds an edit that replaces whole documents.

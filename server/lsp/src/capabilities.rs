@@ -4,15 +4,17 @@ use serde_json::{Value, json};
 use sightline_context::document::PositionEncoding;
 use sightline_protocol::{PROTOCOL_VERSION, method::METHODS};
 
-use super::client_info::ClientInfo;
-use crate::{dispatch, editor_features::code_actions::CODE_ACTION_KIND, process::version};
+use crate::{
+    editor_features::code_actions::CODE_ACTION_KIND, editor_requests, process::version,
+    session::client_info::ClientInfo,
+};
 
 /// Glob pattern of the rule files.
 const RULE_FILES: &str = "**/.clineignore";
 
 /// Returns the names of the commands for users.
 pub fn user_commands() -> Vec<String> {
-    let names = dispatch::COMMANDS.iter().map(|route| route.name);
+    let names = editor_requests::COMMANDS.iter().map(|route| route.name);
     names.map(|name| name.replacen('/', ".", 1)).collect()
 }
 

@@ -23,16 +23,15 @@ use sightline_protocol::{
     method::{CloseDiff, Notification, OpenDiff, Request},
 };
 use tokio::sync::oneshot;
-use tower_lsp::lsp_types::MessageType;
 
+use super::diffs::{Decision, Proposal};
 use crate::{
-    bridges::diffs::{Decision, Proposal},
-    connection::client::ClientAnswer,
+    client::ClientAnswer,
     error::Error,
     handlers::checkpoint::create_checkpoint,
+    jobs::{bridge_keys, keys_of_roots},
     request_context::RequestContext,
-    scheduler::{bridge_keys, keys_of_roots},
-    services::Services,
+    services::{MessageKind, Services},
     session::Snapshot,
 };
 
@@ -61,7 +60,7 @@ impl Proposed {
 }
 
 /// Shows a change in the editor. Sends what becomes of it, unless the receiver is dropped.
-pub(crate) fn show(
+pub(super) fn show(
     services: &Arc<Services>,
     proposal: Proposal,
     decided: oneshot::Sender<Decision>,
@@ -89,7 +88,7 @@ fn show_attempt(services: &Arc<Services>, proposed: Proposed) {
 }
 
 /// Closes a diff, after the job that shows it.
-pub(crate) fn close(services: &Arc<Services>, diff_id: String) {
+pub(super) fn close(services: &Arc<Services>, diff_id: String) {
     let client = services.client.clone();
     let work = move |snapshot: Snapshot| {
         client.withdraw(&diff_id);
@@ -217,7 +216,7 @@ fn accept(services: &Arc<Services>, file: ShownFile, mut proposed: Proposed, con
             false => "",
         };
         let message = format!("Sightline: the change was not accepted: {why}.{shown_again}");
-        worker.show_message(MessageType::WARNING, &message);
+        worker.show_message(MessageKind::Warning, &message);
         if proposed.attempt == MAX_ATTEMPTS {
             return proposed.decide(Decision::Failed(why));
         }

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use sightline_protocol::files::ProgressToken;
 
-use crate::connection::client::Client;
+use crate::client::Client;
 
 /// Minimum interval between reports.
 const INTERVAL: Duration = Duration::from_millis(100);
