@@ -11,7 +11,10 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-use super::{connections::Connections, open_diff};
+use super::{
+    connections::Connections,
+    open_diff::{self, Decision, Proposal},
+};
 use crate::services::Services;
 
 /// Maximum number of diffs of an agent that are open at the same time.
@@ -19,30 +22,6 @@ const MAX_DIFFS: usize = 16;
 /// Maximum size of a proposed text, in bytes.
 const MAX_CONTENTS: usize = 2 << 20;
 const CLOSED: &str = "the diff was closed";
-
-/// A change that an agent proposes.
-#[derive(Clone, Debug)]
-pub(super) struct Proposal {
-    /// Identifies the diff.
-    pub(super) diff_id: String,
-    /// The agent and its connection.
-    pub(super) turn: AgentTurn,
-    /// The path as the agent names it.
-    pub(super) path: String,
-    /// Proposed text of the whole file.
-    pub(super) contents: String,
-}
-
-/// What becomes of a proposed change.
-#[derive(Debug)]
-pub(super) enum Decision {
-    /// The user accepted this text, and a checkpoint was created.
-    Accepted(String),
-    /// The user rejected the change.
-    Rejected,
-    /// The user was not asked, or the answer cannot be used. Says why.
-    Failed(String),
-}
 
 /// The open diffs of a connection. Dropping it closes them.
 pub(super) struct OpenDiffs {

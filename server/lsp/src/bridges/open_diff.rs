@@ -17,14 +17,13 @@ use sightline_base::{
     path::{Location, Root},
 };
 use sightline_protocol::{
-    checkpoint::CreateCheckpointParams,
+    checkpoint::{AgentTurn, CreateCheckpointParams},
     editor::{CloseDiffParams, OpenDiffParams, OpenDiffResult},
     error::ErrorKind,
     method::{CloseDiff, Notification, OpenDiff, Request},
 };
 use tokio::sync::oneshot;
 
-use super::diffs::{Decision, Proposal};
 use crate::{
     client::ClientAnswer,
     error::Error,
@@ -43,6 +42,30 @@ const MAX_ATTEMPTS: u32 = 3;
 
 /// Maximum size of a file that is shown, in bytes.
 const MAX_FILE_SIZE: u64 = 16 << 20;
+
+/// A change that an agent proposes.
+#[derive(Clone, Debug)]
+pub(super) struct Proposal {
+    /// Identifies the diff.
+    pub(super) diff_id: String,
+    /// The agent and its connection.
+    pub(super) turn: AgentTurn,
+    /// The path as the agent names it.
+    pub(super) path: String,
+    /// Proposed text of the whole file.
+    pub(super) contents: String,
+}
+
+/// What becomes of a proposed change.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// The user accepted this text, and a checkpoint was created.
+    Accepted(String),
+    /// The user rejected the change.
+    Rejected,
+    /// The user was not asked, or the answer cannot be used. Says why.
+    Failed(String),
+}
 
 /// A change that was proposed, until it is decided.
 struct Proposed {
