@@ -12,6 +12,14 @@ use serde_json::{Value, json};
 use sightline_access::{Origin, RULE_FILE};
 use sightline_base::path::{Root, uri_to_path};
 use sightline_context::document::{Change, PositionEncoding};
+use sightline_engine::{
+    error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
+    handlers::{checkpoint::recovery, tasks, tracking},
+    params_compat,
+    services::{MessageKind, Services},
+    session::{Phase, Session, client_info::folder, normalize_uri},
+    settings::{Problem, config_file::ConfigFiles, sources::Source},
+};
 use sightline_protocol::{
     editor::{Position, Range},
     error::ErrorKind,
@@ -31,15 +39,9 @@ use tower_service::Service;
 use crate::{
     bridges::Bridges,
     capabilities::{initialize_result, registrations},
-    error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
-    handlers::{checkpoint::recovery, tasks, tracking},
+    file_watcher,
     ipc::IpcServer,
-    params_compat,
     process::logging,
-    services::{MessageKind, Services},
-    session::{Phase, Session, client_info::folder, normalize_uri},
-    settings::{Problem, config_file::ConfigFiles, sources::Source},
-    watch::file_watcher,
 };
 
 /// The service of the standard methods, and the session they change.

@@ -4,24 +4,25 @@
 //! [`COMMANDS`] are commands for users, and [`STANDARD_REQUESTS`] are LSP requests.
 //! `document_sync` has all other LSP methods.
 
-use crate::{
+use sightline_engine::{
     dispatch::{
         self, Call,
         Place::{Inline, Pool, Queue},
         Route, all_roots, call,
     },
-    editor_features::{
-        self, NoParams,
-        checkpoint_commands::{checkpoint_now, restore_file, show_changes, undo_last_restore},
-        code_actions, completion, confirm,
-        document_arg::DocumentArg,
-        explain_access, hover,
-        pause_bridges::{self, PauseArg},
-        rule_file,
-        send_to_agent::{self, SendArg},
-        show_environment,
-    },
     request_context::Response,
+};
+
+use crate::editor_features::{
+    self, NoParams,
+    checkpoint_commands::{checkpoint_now, restore_file, show_changes, undo_last_restore},
+    code_actions, completion, confirm,
+    document_arg::DocumentArg,
+    explain_access, hover,
+    pause_bridges::{self, PauseArg},
+    rule_file,
+    send_to_agent::{self, SendArg},
+    show_environment,
 };
 
 /// Any other request: its name, the function that reads its params, its handler, and

@@ -3,17 +3,16 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-
-use crate::{
-    capabilities,
+use sightline_engine::{
     dispatch::{self, Call},
-    editor_requests,
     error::Error,
     handlers::{method_title, result_documents},
     params_compat,
     request_context::{Outcome, RequestContext},
     services::MessageKind,
 };
+
+use crate::{capabilities, editor_requests};
 
 /// Maximum length of a result shown as a message, in characters. Longer results are
 /// opened as a document.

@@ -2,7 +2,7 @@
 //! and sends responses.
 //!
 //! The reader thread ([`reader`]) sends messages in arrival order. The loop takes a snapshot
-//! of the session for each request and starts it where [`crate::dispatch`] says:
+//! of the session for each request and starts it where [`sightline_engine::dispatch`] says:
 //! on the loop itself, or in the thread pool once earlier requests with the same keys have
 //! ended. A request is in flight until the loop answers it: when its job is done, or when
 //! it is cancelled (`$/cancelRequest`, or the token of its progress). Only the loop
@@ -28,6 +28,19 @@ use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use sightline_base::{cancel::Cancel, limits};
+use sightline_engine::{
+    client::Client,
+    dispatch::{Call, Place, Scope},
+    error::Error,
+    error_response::{
+        INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, catch_panic, error_body, protocol_error,
+    },
+    handlers::notifications,
+    jobs::{Job, JobMessage, JobSender, Key, Keys},
+    services::{FaultHook, Services},
+    session::{Phase, Session, Snapshot},
+    settings::config_file,
+};
 use sightline_protocol::{
     error::ErrorKind,
     method::{DidFocus, Notification},
@@ -35,7 +48,6 @@ use sightline_protocol::{
 
 use crate::{
     bridges::Bridges,
-    client::Client,
     connection::{
         frame::BadFrame,
         in_flight::InFlightRequests,
@@ -43,23 +55,13 @@ use crate::{
         reader::{self, Input},
         writer::FrameWriter,
     },
-    dispatch::{Call, Place, Scope},
     document_sync::StandardMethods,
     editor_features::diagnostics::Diagnostics,
-    error::Error,
-    error_response::{
-        INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, catch_panic, error_body, protocol_error,
-    },
     execute_command::Origin,
-    handlers::notifications,
+    file_watcher,
     ipc::{ConnectionWork, IpcServer, SocketRequest},
-    jobs::{Job, JobMessage, JobSender, Key, Keys},
     process::parent_watch,
     scheduler::{JobId, KeyedQueue},
-    services::{FaultHook, Services},
-    session::{Phase, Session, Snapshot},
-    settings::config_file,
-    watch::file_watcher,
 };
 
 use events::{End, Event, Events, TaskDone};

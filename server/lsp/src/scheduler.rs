@@ -9,7 +9,7 @@ use std::{
     hash::Hash,
 };
 
-use crate::jobs::Access;
+use sightline_engine::jobs::Access;
 
 /// Identifies a job in a queue.
 pub type JobId = u64;

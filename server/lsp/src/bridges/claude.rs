@@ -8,6 +8,7 @@ use sightline_agents::ide::{
     claude::{self, DiffCall, SelectionAfter, TOKEN_HEADER},
     view::EditorView,
 };
+use sightline_engine::error::Error;
 use tokio::{
     net::TcpStream,
     sync::broadcast::error::RecvError,
@@ -30,7 +31,6 @@ use super::{
     listener::{self, Admission},
     token::{RequestCheck, Token},
 };
-use crate::error::Error;
 
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;

@@ -12,6 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use sightline_agents::ide::codex::{self, Frame};
+use sightline_engine::error::Error;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{UnixListener, UnixStream},
@@ -23,7 +24,6 @@ use super::{
     discovery::{self, DiscoveryFile},
     listener, socket,
 };
-use crate::error::Error;
 
 /// Interval of attempts while another program serves the socket.
 const RETRY: Duration = Duration::from_secs(2);

@@ -3,12 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
+use sightline_engine::client::Client;
 use sightline_protocol::{
     editor::DidChangeBridgesParams,
     method::{DidChangeBridges, Notification},
 };
-
-use crate::client::Client;
 
 /// The connected agents. The client is notified of changes.
 #[derive(Clone)]

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Weak};
 
 use serde_json::Value;
 use sightline_agents::ide::claude::{self, DiffCall};
+use sightline_engine::services::Services;
 use sightline_protocol::checkpoint::AgentTurn;
 use tokio::{
     runtime::Handle,
@@ -15,7 +16,6 @@ use super::{
     connections::Connections,
     open_diff::{self, Decision, Proposal},
 };
-use crate::services::Services;
 
 /// Maximum number of diffs of an agent that are open at the same time.
 const MAX_DIFFS: usize = 16;

@@ -9,8 +9,7 @@ use std::{
 use serde_json::Value;
 use sightline_agents::{Agent, install::Locations};
 use sightline_base::storage::atomic_file;
-
-use crate::error::Error;
+use sightline_engine::error::Error;
 
 /// Begins the name by which agents and we recognize our files.
 pub(super) const IDE_NAME: &str = "Sightline";

@@ -20,6 +20,7 @@ use sightline_agents::{
     Agent,
     ide::companion::{self, Dialect},
 };
+use sightline_engine::error::Error;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::{sleep, timeout},
@@ -31,7 +32,6 @@ use super::{
     listener::{self, Admission},
     token::{RequestCheck, Token},
 };
-use crate::error::Error;
 
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST: usize = 1024 * 1024;

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use sightline_engine::error::Error;
 use tokio::{
     net::TcpListener,
     runtime::Handle,
@@ -18,8 +19,6 @@ use tokio::{
     task::{AbortHandle, JoinSet, yield_now},
     time::{Instant, sleep},
 };
-
-use crate::error::Error;
 
 /// Maximum number of agents that are connected to a bridge.
 const MAX_AGENTS: usize = 16;

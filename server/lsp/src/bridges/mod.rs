@@ -37,6 +37,16 @@ use std::{
 
 use parking_lot::Mutex;
 use sightline_agents::ide::view::EditorView;
+use sightline_engine::{
+    error::Error,
+    jobs::{Keys, bridge_keys},
+    services::{
+        MessageKind, Services,
+        agents::{Agents, Mention},
+    },
+    session::Snapshot,
+    settings,
+};
 #[cfg(not(unix))]
 use sightline_protocol::error::ErrorKind;
 use sightline_protocol::{editor::Range, settings::BridgeSettings};
@@ -46,17 +56,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{
-    error::Error,
-    jobs::{Keys, bridge_keys},
-    process::signals,
-    services::{
-        MessageKind, Services,
-        agents::{Agents, Mention},
-    },
-    session::Snapshot,
-    settings,
-};
+use crate::process::signals;
 use connections::Connections;
 use discovery::DiscoveryFile;
 use view::ViewBuilder;

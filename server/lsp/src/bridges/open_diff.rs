@@ -16,15 +16,7 @@ use sightline_base::{
     escape::one_line,
     path::{Location, Root},
 };
-use sightline_protocol::{
-    checkpoint::{AgentTurn, CreateCheckpointParams},
-    editor::{CloseDiffParams, OpenDiffParams, OpenDiffResult},
-    error::ErrorKind,
-    method::{CloseDiff, Notification, OpenDiff, Request},
-};
-use tokio::sync::oneshot;
-
-use crate::{
+use sightline_engine::{
     client::ClientAnswer,
     error::Error,
     handlers::checkpoint::create_checkpoint,
@@ -33,6 +25,13 @@ use crate::{
     services::{MessageKind, Services},
     session::Snapshot,
 };
+use sightline_protocol::{
+    checkpoint::{AgentTurn, CreateCheckpointParams},
+    editor::{CloseDiffParams, OpenDiffParams, OpenDiffResult},
+    error::ErrorKind,
+    method::{CloseDiff, Notification, OpenDiff, Request},
+};
+use tokio::sync::oneshot;
 
 /// Time for the user's decision.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);

@@ -2,13 +2,13 @@
 
 use std::{fs, io, os::unix::fs::PermissionsExt, path::PathBuf};
 
+use sightline_engine::error::Error;
 use tokio::{
     net::{UnixListener, UnixStream},
     runtime::Handle,
 };
 
 use super::discovery::DiscoveryFile;
-use crate::error::Error;
 
 /// Listens on a new socket. Replaces the one at this path.
 pub(super) fn bind(

@@ -5,11 +5,11 @@ use hyper::{
     StatusCode,
     header::{HOST, HeaderMap, ORIGIN},
 };
+use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
 use subtle::ConstantTimeEq;
 
 use super::listener::Admission;
-use crate::error::Error;
 
 /// A random token of 43 characters, new at each start of a bridge.
 #[derive(Clone)]

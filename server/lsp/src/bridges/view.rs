@@ -7,9 +7,8 @@ use sightline_agents::ide::view::{
     EditorView, FileDiagnostics, Focus, OpenFile, Position, Selection,
 };
 use sightline_base::{clock::now_millis, limits};
+use sightline_engine::session::Snapshot;
 use sightline_protocol::editor::{self as wire, Diagnostic};
-
-use crate::session::Snapshot;
 
 /// Maximum number of open files that agents learn of.
 const MAX_OPEN_FILES: usize = 100;

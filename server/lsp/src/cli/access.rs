@@ -2,13 +2,13 @@
 
 use sightline_agents::judge::{in_folder, without_folder};
 use sightline_base::escape::one_line;
+use sightline_engine::error::Error;
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessParams},
     method::CheckAccess,
 };
 
 use super::{DONE, NEGATIVE, Workspace, offline, print, print_sorted_json, requests::Attached};
-use crate::error::Error;
 
 /// Checks paths and a command.
 pub(super) fn run(

@@ -1,9 +1,9 @@
 //! `sightline completions`: clap's scripts, extended by the ids of checkpoints.
 
 use clap_complete::Shell;
+use sightline_engine::error::Error;
 
 use super::{DONE, print};
-use crate::error::Error;
 
 /// Commands of `sightline checkpoint` with the id of a checkpoint as argument.
 const COMMANDS_WITH_ID: [&str; 7] = [

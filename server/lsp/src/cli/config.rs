@@ -8,11 +8,8 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 use sightline_base::{escape, storage::Storage};
-
-use super::{DONE, NEGATIVE, Workspace, offline, print, print_json, print_message};
-use crate::{
+use sightline_engine::{
     error::Error,
-    ipc,
     settings::{
         DEFAULTS, Problem,
         config_file::{self, ConfigFile, ConfigFiles},
@@ -20,6 +17,9 @@ use crate::{
         values::all_leaves,
     },
 };
+
+use super::{DONE, NEGATIVE, Workspace, offline, print, print_json, print_message};
+use crate::ipc;
 
 /// The output of `sightline config --json`.
 #[derive(Serialize)]

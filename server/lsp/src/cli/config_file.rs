@@ -6,9 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
-
-use crate::error::Error;
 
 /// Maximum size of a configuration file, in bytes. Claude Code keeps its history in
 /// `~/.claude.json`.

@@ -15,6 +15,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use sightline_base::path::{AbsPath, RelPath};
+use sightline_engine::{error::Error, plural::plural};
 use sightline_protocol::{
     access::CheckAccessParams,
     checkpoint::{
@@ -30,7 +31,7 @@ use sightline_protocol::{
 };
 
 use super::{DONE, FAILURE, checkpoints::colored_difference, print_to};
-use crate::{connection::lsp_client::LspClient, error::Error, plural::plural};
+use crate::connection::lsp_client::LspClient;
 
 /// The sample project of `tests/fixtures/sample`.
 const SAMPLE: &[(&str, &str)] = &[

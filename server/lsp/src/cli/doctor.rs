@@ -11,6 +11,13 @@ use sightline_base::{
     plural::plural,
     storage::Storage,
 };
+use sightline_engine::{
+    error::Error,
+    settings::{
+        config_file::{self, ConfigFiles},
+        sources::SettingsSources,
+    },
+};
 use sightline_protocol::settings::Secrets;
 
 use super::{
@@ -21,15 +28,7 @@ use super::{
     requests::{Attached, Requests},
     uninstall,
 };
-use crate::{
-    error::Error,
-    ipc,
-    process::version,
-    settings::{
-        config_file::{self, ConfigFiles},
-        sources::SettingsSources,
-    },
-};
+use crate::{ipc, process::version};
 
 /// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;

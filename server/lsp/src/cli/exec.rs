@@ -10,10 +10,10 @@ use std::{
 use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
 
 use sightline_base::escape::one_line;
+use sightline_engine::{error::Error, session::Snapshot};
 use sightline_protocol::error::ErrorKind;
 
 use super::{Workspace, offline, print_message};
-use crate::{error::Error, session::Snapshot};
 
 /// Nothing was run, because files cannot be hidden.
 const CANNOT_HIDE: i32 = 125;

@@ -4,11 +4,11 @@
 use std::{collections::BTreeMap, env, io, path::PathBuf, process::Command};
 
 use serde::Serialize;
+use sightline_engine::{error::Error, services::stores::default_storage_dir};
 
 #[cfg(unix)]
 use super::exec;
 use super::internal;
-use crate::{error::Error, services::stores::default_storage_dir};
 
 #[derive(clap::Args)]
 pub(super) struct Gateway {

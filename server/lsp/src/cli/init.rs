@@ -16,13 +16,13 @@ use sightline_base::{
     path::AbsPath,
     plural::plural,
 };
+use sightline_engine::error::Error;
 
 use super::{
     DONE, NEGATIVE, Workspace,
     checkpoints::{ConfirmArgs, Proceed, ask},
     offline, print, print_message,
 };
-use crate::error::Error;
 
 /// Rule files of other agents, with the same syntax.
 const OTHER_FILES: [&str; 5] = [

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap_mangen::Man as Page;
+use sightline_engine::error::Error;
 
 use super::{DONE, internal, print_to};
-use crate::error::Error;
 
 #[derive(clap::Args)]
 pub(super) struct Man {

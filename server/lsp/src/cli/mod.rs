@@ -36,6 +36,7 @@ use output::{
     Color, internal, print, print_error, print_json, print_message, print_sorted_json, print_to,
 };
 use requests::{AnsweredBy, Attached, offline};
+use sightline_engine::error::Error;
 use sightline_protocol::{
     environment::{EnvironmentDetailsParams, Mode},
     error::ErrorKind,
@@ -44,7 +45,6 @@ use sightline_protocol::{
 };
 
 use crate::{
-    error::Error,
     main_loop,
     process::{logging, signals, version},
 };

@@ -9,9 +9,8 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
+use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
-
-use crate::error::Error;
 
 /// When to use colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

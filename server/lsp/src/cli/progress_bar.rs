@@ -4,8 +4,7 @@ use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
-
-use crate::progress::{ProgressEvent, ProgressListener};
+use sightline_engine::progress::{ProgressEvent, ProgressListener};
 
 /// Draws a bar on stderr. Returns `None` if that is not a terminal.
 pub(super) fn listener() -> Option<ProgressListener> {

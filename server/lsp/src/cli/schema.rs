@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use sightline_engine::error::Error;
 use sightline_protocol::method::{METHODS, Method};
 
 use super::{DONE, internal, print};
-use crate::error::Error;
 
 /// The generated schemas, by name.
 const FILES: [(&str, &str); 3] = [

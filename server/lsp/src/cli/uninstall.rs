@@ -6,13 +6,14 @@ use std::{
 };
 
 use sightline_base::storage::Storage;
+use sightline_engine::error::Error;
 
 use super::{
     DONE, NEGATIVE,
     checkpoints::{ConfirmArgs, Proceed, ask, confirm_below_agent, size},
     offline, print, print_message,
 };
-use crate::{error::Error, ipc};
+use crate::ipc;
 
 /// File that every data directory contains.
 const VERSION_FILE: &str = "version";

@@ -7,12 +7,11 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use serde_json::Value;
 use sightline_base::{cancel::Cancel, limits};
-use sightline_protocol::{error::ErrorKind, files::ProgressToken};
-
-use crate::{
+use sightline_engine::{
     error::Error,
     error_response::{INVALID_REQUEST, error_body, protocol_error},
 };
+use sightline_protocol::{error::ErrorKind, files::ProgressToken};
 
 /// The requests in flight, by id as JSON.
 #[derive(Default)]

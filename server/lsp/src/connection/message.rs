@@ -4,13 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, value::RawValue};
-
-use crate::{
+use sightline_engine::{
     client::ClientAnswer,
     dispatch::{self, Call},
-    editor_requests,
     error::Error,
     error_response::{INVALID_REQUEST, PARSE_ERROR},
+};
+
+use crate::{
+    editor_requests,
     execute_command::{self, Origin},
 };
 

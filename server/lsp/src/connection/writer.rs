@@ -20,8 +20,9 @@ use std::{
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sightline_base::limits::MAX_UNSENT_BYTES;
+use sightline_engine::client::Output;
 
-use crate::{client::Output, connection::frame::write_frame};
+use crate::connection::frame::write_frame;
 
 /// Maximum size of a frame that is written without handing over, in bytes. A writable
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and

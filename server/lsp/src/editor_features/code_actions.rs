@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sightline_access::Verdict;
 use sightline_base::path::Location;
+use sightline_engine::{
+    error::Error, params_compat, request_context::RequestContext, session::normalize_uri,
+};
 use sightline_protocol::editor::Range;
-
-use crate::{error::Error, params_compat, request_context::RequestContext, session::normalize_uri};
 
 /// Kind of our code actions. Editors list this kind on request and show no light bulb for
 /// it.

@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 use sightline_base::{escape, path::uri_to_path};
-
-use crate::{
+use sightline_engine::{
     error::Error, handlers::result_documents, request_context::RequestContext,
     services::MessageKind,
 };

@@ -11,9 +11,9 @@ use sightline_base::{
     escape::one_line,
     path::{AbsPath, RelPath},
 };
+use sightline_engine::{error::Error, request_context::RequestContext};
 
 use super::rule_file::{At, RuleFile, text_before, text_units};
-use crate::{error::Error, request_context::RequestContext};
 
 /// Maximum number of completions.
 const MAX_COMPLETIONS: usize = 500;

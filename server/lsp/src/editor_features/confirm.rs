@@ -8,16 +8,16 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-
-use super::{
-    NoParams,
-    command_result::{self, CommandResult},
-};
-use crate::{
+use sightline_engine::{
     error::Error,
     request_context::RequestContext,
     services::{MessageKind, Services, confirmations::Confirmation},
     session::Snapshot,
+};
+
+use super::{
+    NoParams,
+    command_result::{self, CommandResult},
 };
 
 /// Time the user has to answer.

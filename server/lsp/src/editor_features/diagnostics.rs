@@ -21,6 +21,14 @@ use sightline_base::{
     escape::one_line,
     path::{Location, Root, uri_to_path},
 };
+use sightline_engine::{
+    error::Error,
+    handlers,
+    jobs::Keys,
+    request_context::RequestContext,
+    services::Services,
+    session::{Phase, normalize_uri},
+};
 use sightline_protocol::{
     checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference},
     error::ErrorKind,
@@ -30,14 +38,6 @@ use sightline_protocol::{
 use super::{
     checkpoint_commands::latest,
     rule_file::{RuleFile, text_units},
-};
-use crate::{
-    error::Error,
-    handlers,
-    jobs::Keys,
-    request_context::RequestContext,
-    services::Services,
-    session::{Phase, normalize_uri},
 };
 
 /// Delay between a change and the check.

@@ -5,8 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sightline_access::AccessView;
 use sightline_base::path::{Location, Root, uri_to_path};
-
-use crate::{error::Error, params_compat, request_context::RequestContext};
+use sightline_engine::{error::Error, params_compat, request_context::RequestContext};
 
 /// The argument of a command.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

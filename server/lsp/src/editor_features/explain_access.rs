@@ -2,13 +2,13 @@
 
 use sightline_access::AccessView;
 use sightline_base::escape::one_line;
+use sightline_engine::{error::Error, request_context::RequestContext};
 use sightline_protocol::access::AccessKind;
 
 use super::{
     command_result::{self, CommandResult},
     document_arg::DocumentArg,
 };
-use crate::{error::Error, request_context::RequestContext};
 
 /// Tells whether agents may see a file, and which rule decides.
 ///

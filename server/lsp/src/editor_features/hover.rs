@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 use sightline_access::lint::{self, Effect, Line};
 use sightline_base::escape::one_line;
+use sightline_engine::{error::Error, request_context::RequestContext};
 
 use super::rule_file::{At, RuleFile};
-use crate::{error::Error, request_context::RequestContext};
 
 /// `textDocument/hover`: describes what a line does.
 ///

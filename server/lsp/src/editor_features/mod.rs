@@ -21,8 +21,7 @@ pub mod send_to_agent;
 pub mod show_environment;
 
 use serde_json::Value;
-
-use crate::{error::Error, request_context::RequestContext};
+use sightline_engine::{error::Error, request_context::RequestContext};
 
 /// The params of a command that uses none.
 pub struct NoParams;

@@ -1,9 +1,9 @@
 //! `sightline.pauseBridges`.
 
 use serde::Deserialize;
+use sightline_engine::{error::Error, params_compat, request_context::RequestContext};
 
 use super::command_result::{self, CommandResult};
-use crate::{error::Error, params_compat, request_context::RequestContext};
 
 /// The argument of the command.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

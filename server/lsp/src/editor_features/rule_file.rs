@@ -7,13 +7,12 @@ use sightline_base::{
     path::{AbsPath, uri_to_path},
 };
 use sightline_context::document::PositionEncoding;
-use sightline_protocol::editor::Position;
-
-use crate::{
+use sightline_engine::{
     error::Error,
     params_compat,
     session::{Snapshot, normalize_uri},
 };
+use sightline_protocol::editor::Position;
 
 /// An open rule file: the folder it applies to, and its text.
 pub(super) struct RuleFile {

@@ -1,14 +1,14 @@
 //! `sightline.sendToAgent`.
 
 use serde::Deserialize;
+use sightline_engine::{
+    error::Error, params_compat, request_context::RequestContext, services::agents::Mention,
+};
 use sightline_protocol::{editor::Range, error::ErrorKind};
 
 use super::{
     command_result::{self, CommandResult},
     document_arg::DocumentArg,
-};
-use crate::{
-    error::Error, params_compat, request_context::RequestContext, services::agents::Mention,
 };
 
 /// The argument of the command: a document, and a range in it.

@@ -1,12 +1,14 @@
 //! `sightline.showEnvironment`.
 
+use sightline_engine::{
+    error::Error, handlers::environment_details, request_context::RequestContext,
+};
 use sightline_protocol::environment::EnvironmentDetailsParams;
 
 use super::{
     NoParams,
     command_result::{self, CommandResult},
 };
-use crate::{error::Error, handlers::environment_details, request_context::RequestContext};
 
 /// Opens a document with the block an agent would get now, without marking anything as
 /// delivered.

@@ -9,6 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sightline_base::{path::Root, storage::Storage};
+use sightline_engine::{error::Error, error_response::METHOD_NOT_FOUND};
 use sightline_protocol::{
     editor::{UnsavedFilesParams, UnsavedFilesResult},
     environment::{EnvironmentDetailsParams, EnvironmentDetailsResult},
@@ -24,11 +25,7 @@ use super::{
     socket_dir,
     transport::{self, ClientStream},
 };
-use crate::{
-    connection::frame::{FrameReader, write_frame},
-    error::Error,
-    error_response::METHOD_NOT_FOUND,
-};
+use crate::connection::frame::{FrameReader, write_frame};
 
 /// Time to answer a request that needs no work. It is shorter than the deadline of a hook.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);

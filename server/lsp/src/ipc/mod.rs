@@ -25,8 +25,7 @@ use std::{
 use crossbeam_channel::Sender;
 use serde_json::Value;
 use sightline_base::storage::Storage;
-
-use crate::{
+use sightline_engine::{
     dispatch::Call, jobs::all_task_keys, services::Services, settings::config_file::ConfigFiles,
 };
 

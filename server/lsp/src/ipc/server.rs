@@ -16,6 +16,12 @@ use std::{
 use crossbeam_channel::Sender;
 use serde_json::{Value, json};
 use sightline_base::{limits, path::Root, storage::Storage};
+use sightline_engine::{
+    dispatch,
+    error::Error,
+    error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
+    params_compat,
+};
 use sightline_protocol::error::ErrorKind;
 
 use super::{
@@ -24,13 +30,7 @@ use super::{
     socket_dir,
     transport::{self, Listener, ServerStream},
 };
-use crate::{
-    connection::frame::{FrameReader, write_frame},
-    dispatch,
-    error::Error,
-    error_response::{METHOD_NOT_FOUND, error_body, protocol_error},
-    params_compat,
-};
+use crate::connection::frame::{FrameReader, write_frame};
 
 /// Supported requests: those that read, and those of checkpoints that can be undone.
 pub const METHODS: &[&str] = &[

@@ -4,12 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use crossbeam_channel::{Receiver, never, select_biased};
 use serde_json::Value;
+use sightline_engine::{jobs::JobMessage, settings::config_file::ConfigFiles};
 
 use super::run_call::Answer;
-use crate::{
-    connection::reader::Input, ipc::SocketRequest, jobs::JobMessage, scheduler::JobId,
-    settings::config_file::ConfigFiles,
-};
+use crate::{connection::reader::Input, ipc::SocketRequest, scheduler::JobId};
 
 /// What the main loop reacts to.
 pub(super) enum Event {

@@ -4,16 +4,16 @@ use std::{sync::Arc, time::Instant};
 
 use serde_json::Value;
 use sightline_base::cancel::Cancel;
-
-use crate::{
+use sightline_engine::{
     dispatch::Call,
     error::Error,
     error_response::{catch_panic, error_body},
-    execute_command::{self, Origin},
     request_context::{OnDelivered, RequestContext},
     services::Services,
     session::Snapshot,
 };
+
+use crate::execute_command::{self, Origin};
 
 /// A response, ready to be sent.
 pub(super) struct Answer {

@@ -21,6 +21,7 @@ use sightline_agents::{
     },
 };
 use sightline_base::fs::find_program;
+use sightline_engine::error::Error;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message},
@@ -28,7 +29,6 @@ use super::{
     status::{codex_trusts_hooks, invalid, scope_name, switched_off},
     targets,
 };
-use crate::error::Error;
 
 /// The search path of a program that a desktop or a service starts.
 const SHORT_PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";

@@ -17,6 +17,7 @@ use sightline_base::{
     fs::find_program,
     storage::{Storage, atomic_file, read_foreign},
 };
+use sightline_engine::error::Error;
 
 use super::{
     super::{DONE, FAILURE, NEGATIVE, Workspace, config_file::File, internal, offline},
@@ -25,7 +26,6 @@ use super::{
     status::switched_off,
     targets,
 };
-use crate::error::Error;
 
 /// The record of what was installed, in the data directory.
 const RECORD_FILE: &str = "agents.json";

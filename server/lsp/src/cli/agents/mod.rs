@@ -18,6 +18,7 @@ use sightline_agents::{
     install::{self, Locations, Part, Program, Scope, Target},
 };
 use sightline_base::fs::find_programs;
+use sightline_engine::error::Error;
 pub(super) use status::AgentState;
 
 use super::{
@@ -26,7 +27,6 @@ use super::{
     config_file::File,
     internal, print_message,
 };
-use crate::error::Error;
 
 /// Name of the program.
 const NAME: &str = "sightline";

@@ -7,9 +7,9 @@ use sightline_agents::{
     Agent,
     install::{Part, Scope, Target},
 };
+use sightline_engine::error::Error;
 
 use super::super::{print, print_message, print_sorted_json};
-use crate::error::Error;
 
 /// The changes of all agents. Printed by `--json`.
 #[derive(Serialize)]

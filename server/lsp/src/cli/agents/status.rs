@@ -16,13 +16,13 @@ use sightline_agents::{
     },
 };
 use sightline_base::fs::find_program;
+use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, config_file::File, offline, print},
     AgentName, locations, program, read_text, targets,
 };
-use crate::error::Error;
 
 /// Part of Cline's log that is searched, in bytes.
 const LOG_TAIL: u64 = 256 * 1024;

@@ -3,6 +3,11 @@
 use serde::Serialize;
 use sightline_base::escape::one_line;
 use sightline_checkpoint::MovedStore;
+use sightline_engine::{
+    error::Error,
+    handlers::checkpoint::adopt::{adopt as take_over, moved_stores},
+    plural::plural,
+};
 
 use super::{
     OFFLINE,
@@ -10,12 +15,7 @@ use super::{
     confirm::{Proceed, ask, require_terminal},
     print_as,
 };
-use crate::{
-    cli::{DONE, NEGATIVE, print_message, requests::Requests},
-    error::Error,
-    handlers::checkpoint::adopt::{adopt as take_over, moved_stores},
-    plural::plural,
-};
+use crate::cli::{DONE, NEGATIVE, print_message, requests::Requests};
 
 /// The output with `--json`.
 #[derive(Serialize)]

@@ -3,8 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
-
-use crate::error::Error;
+use sightline_engine::error::Error;
 
 #[derive(Args)]
 pub(in crate::cli) struct ConfirmArgs {

@@ -2,11 +2,12 @@
 
 use anstyle::{AnsiColor, Style};
 use sightline_base::{clock::now_millis, escape::one_line};
+use sightline_engine::error::Error;
 use sightline_protocol::checkpoint::{
     Checkpoint, DifferenceStatus, FileDifference, RestoreConflict, short_id as abbreviated,
 };
 
-use crate::{cli::print_to, error::Error};
+use crate::cli::print_to;
 
 pub(super) const ADDED: Style = AnsiColor::Green.on_default();
 pub(super) const REMOVED: Style = AnsiColor::Red.on_default();

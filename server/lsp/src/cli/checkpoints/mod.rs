@@ -13,6 +13,16 @@ use std::{io, path::Path};
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use sightline_base::{escape::one_line, path::RelPath};
+use sightline_engine::{
+    error::Error,
+    handlers::checkpoint::{
+        checkpoint_context::{NO_RESTORE, unknown_path},
+        diff_checkpoints::patch,
+        reference::{NONE_YET, ONLY_UNDO_POINTS},
+        transfer::{Direction, transfer},
+    },
+    plural::plural,
+};
 use sightline_protocol::{
     checkpoint::{
         AgentTurn, Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams,
@@ -30,17 +40,7 @@ use super::{
     DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,
     requests::{Attached, Requests},
 };
-use crate::{
-    error::Error,
-    handlers::checkpoint::{
-        checkpoint_context::{NO_RESTORE, unknown_path},
-        diff_checkpoints::patch,
-        reference::{NONE_YET, ONLY_UNDO_POINTS},
-        transfer::{Direction, transfer},
-    },
-    plural::plural,
-    process::signals,
-};
+use crate::process::signals;
 
 pub(super) use adopt::hint as moved_hint;
 pub(super) use arguments::Checkpoint;

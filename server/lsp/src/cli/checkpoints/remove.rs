@@ -1,6 +1,7 @@
 //! `sightline checkpoint prune` and `delete`.
 
 use sightline_base::clock::now_millis;
+use sightline_engine::{error::Error, plural::plural};
 use sightline_protocol::{
     checkpoint::{Checkpoint as Listed, PruneCheckpointsParams, PruneCheckpointsResult},
     method::PruneCheckpoints,
@@ -13,11 +14,7 @@ use super::{
     format::{more_line, print, size},
     list_all, listed_line, print_as,
 };
-use crate::{
-    cli::{DONE, NEGATIVE, Workspace, print_to, requests::Requests},
-    error::Error,
-    plural::plural,
-};
+use crate::cli::{DONE, NEGATIVE, Workspace, print_to, requests::Requests};
 
 /// `sightline checkpoint prune`.
 pub(super) fn prune(arguments: &Prune) -> Result<i32, Error> {

@@ -1,6 +1,7 @@
 //! `sightline checkpoint preview`, `restore` and `undo`.
 
 use sightline_base::escape::one_line;
+use sightline_engine::{error::Error, plural::plural};
 use sightline_protocol::{
     checkpoint::{
         PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
@@ -15,12 +16,8 @@ use super::{
     format::{CHANGED, DIM, REMOVED, format_forced, format_skipped, more_line, print},
     print_as, with_paths,
 };
-use crate::{
-    cli::{
-        DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
-    },
-    error::Error,
-    plural::plural,
+use crate::cli::{
+    DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
 };
 
 const UP_TO_DATE: &str = "already up to date";

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use sightline_base::escape::one_line;
+use sightline_engine::{error::Error, handlers::checkpoint::reference::unknown_checkpoint};
 use sightline_protocol::{
     checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams},
     method::{DiffCheckpoints, ListCheckpoints},
@@ -11,11 +12,7 @@ use super::{
     format::{BOLD, DIM, counts, difference, relative_time},
     list_all, print_as,
 };
-use crate::{
-    cli::{DONE, requests::Requests},
-    error::Error,
-    handlers::checkpoint::reference::unknown_checkpoint,
-};
+use crate::cli::{DONE, requests::Requests};
 
 /// The output with `--json`.
 #[derive(Serialize)]

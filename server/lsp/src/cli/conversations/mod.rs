@@ -14,6 +14,7 @@ use std::{
 use clap::Subcommand;
 use sightline_base::{escape::one_line, limits::MAX_IMPORT_BYTES};
 use sightline_conversation::compaction::readable;
+use sightline_engine::{error::Error, params_compat, plural::plural};
 use sightline_protocol::{
     checkpoint::ListCheckpointsParams,
     compaction::{ApplyCompactionParams, CompactionTrigger, PlanCompactionParams},
@@ -31,8 +32,6 @@ use sightline_protocol::{
     },
     tokens::CountTokensParams,
 };
-
-use crate::{error::Error, params_compat, plural::plural};
 
 use super::{
     DONE, NEGATIVE, Workspace,

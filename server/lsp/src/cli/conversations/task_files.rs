@@ -7,9 +7,9 @@ use serde_json::Value;
 use sightline_access::AccessView;
 use sightline_access::redact::names_denied_file;
 use sightline_base::{cancel::Cancel, clock::now_millis, storage::TaskId};
+use sightline_engine::error::Error;
 
 use super::super::{Workspace, offline::OfflineServer, print_message};
-use crate::error::Error;
 
 /// Exports a stored task as JSON. Unless `all` is set, records of denied files are
 /// omitted. Messages are exported unchanged, with a warning if they name a denied file.

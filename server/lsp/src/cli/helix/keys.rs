@@ -1,9 +1,9 @@
 //! Key bindings for `config.toml`.
 
+use sightline_engine::error::Error;
 use toml_edit::{Item, Table, TableLike};
 
 use super::{Merged, SERVER, parse, subtable};
-use crate::error::Error;
 
 /// Prefix of the bindings: `space`, then this key. Helix does not use it.
 const MENU: &str = "A";

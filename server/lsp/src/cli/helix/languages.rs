@@ -1,11 +1,11 @@
 //! Entries for `languages.toml`.
 
+use sightline_engine::error::Error;
 use toml_edit::{
     Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value,
 };
 
 use super::{Merged, SERVER};
-use crate::error::Error;
 
 /// The language servers in Helix's default configuration.
 const DEFAULT_SERVERS: &str = include_str!("default_servers.toml");

@@ -13,10 +13,10 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use sightline_base::fs::find_program;
+use sightline_engine::error::Error;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{DONE, config_file, print};
-use crate::error::Error;
 
 /// Name of the server in Helix's configuration, and of its program.
 const SERVER: &str = "sightline";

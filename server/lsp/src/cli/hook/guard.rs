@@ -7,9 +7,9 @@ use std::{
 
 use sightline_access::{Change, CommandGuard};
 use sightline_agents::wiring::{Wiring, commands};
+use sightline_engine::{error::Error, settings::config_file};
 
 use super::super::{Workspace, agents, offline};
-use crate::{error::Error, settings::config_file};
 
 /// Refuses changes of what keeps the hooks in force.
 pub(super) struct HookGuard(Wiring);

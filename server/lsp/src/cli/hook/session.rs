@@ -18,6 +18,7 @@ use sightline_base::{
     storage::{Storage, atomic_file},
 };
 use sightline_checkpoint::Checkpoints;
+use sightline_engine::{error::Error, restore_log};
 use sightline_protocol::{
     checkpoint::CreateCheckpointParams,
     environment::{EnvironmentDetailsParams, Mode},
@@ -36,7 +37,7 @@ use super::{
     turns::SessionTurns,
     with_deadline,
 };
-use crate::{error::Error, ipc, process::ancestors::ancestors, restore_log};
+use crate::{ipc, process::ancestors::ancestors};
 
 /// Time to create a checkpoint. A running server completes it later.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);

@@ -7,8 +7,7 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-
-use crate::error::Error;
+use sightline_engine::error::Error;
 
 /// Maximum size, in bytes. A larger file counts as none.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;

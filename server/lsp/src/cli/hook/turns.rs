@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sightline_engine::error::Error;
 use sightline_protocol::checkpoint::AgentTurn;
 
 use super::session_file::SessionFile;
-use crate::error::Error;
 
 /// A session, and its turn if the agent names it.
 #[derive(Clone)]

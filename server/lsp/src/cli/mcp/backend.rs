@@ -12,6 +12,7 @@ use sightline_agents::mcp::{
     text,
 };
 use sightline_base::{path::Root, storage::Storage};
+use sightline_engine::{dispatch::Handler, error::Error};
 use sightline_protocol::{
     access::CheckAccessParams,
     checkpoint::{
@@ -36,8 +37,6 @@ use crate::{
         offline::{self, OfflineServer},
         requests::{AnsweredBy, Ask},
     },
-    dispatch::Handler,
-    error::Error,
     ipc::{self, client::Reply},
     process::ancestors::ancestors,
 };

@@ -20,10 +20,11 @@ use rmcp::{
     service::{QuitReason, RequestContext, ServerInitializeError},
 };
 use sightline_agents::mcp::{self, page::cut};
+use sightline_engine::error::Error;
 
 use self::{backend::Backend, stdio::Stdio};
 use super::{DONE, Workspace, internal};
-use crate::{error::Error, process::version::VERSION};
+use crate::process::version::VERSION;
 
 #[derive(clap::Args)]
 pub(super) struct Mcp {

@@ -12,13 +12,10 @@ use sightline_protocol::{
 };
 
 use offline::OfflineServer;
+use sightline_engine::{dispatch::Handler, error::Error};
 
 use super::Workspace;
-use crate::{
-    dispatch::Handler,
-    error::Error,
-    ipc::{self, client::Reply},
-};
+use crate::ipc::{self, client::Reply};
 
 #[derive(clap::Args, Clone, Copy)]
 pub(super) struct Attached {

@@ -14,9 +14,7 @@ use sightline_base::{
     escape,
     path::{AbsPath, Root},
 };
-
-use super::super::{Workspace, print_message, progress_bar};
-use crate::{
+use sightline_engine::{
     client::Client,
     dispatch::Handler,
     error::Error,
@@ -29,6 +27,8 @@ use crate::{
         sources::Source,
     },
 };
+
+use super::super::{Workspace, print_message, progress_bar};
 
 /// Runs a request on the workspace, from disk.
 ///

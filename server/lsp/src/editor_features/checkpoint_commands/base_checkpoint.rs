@@ -1,13 +1,12 @@
 //! The checkpoint that a command compares with.
 
 use sightline_base::{escape::one_line, path::Root};
+use sightline_engine::{
+    error::Error, handlers::checkpoint::list_checkpoints, request_context::RequestContext,
+};
 use sightline_protocol::{
     checkpoint::{Checkpoint, CheckpointPurpose, FileDifference, ListCheckpointsParams, short_id},
     error::ErrorKind,
-};
-
-use crate::{
-    error::Error, handlers::checkpoint::list_checkpoints, request_context::RequestContext,
 };
 
 /// The checkpoint to compare with.

@@ -1,15 +1,13 @@
 //! `sightline.checkpointNow`.
 
+use sightline_engine::{
+    error::Error, handlers::checkpoint::create_checkpoint, request_context::RequestContext,
+};
 use sightline_protocol::checkpoint::CreateCheckpointParams;
 
-use crate::{
-    editor_features::{
-        command_result::{self, CommandResult},
-        document_arg::DocumentArg,
-    },
-    error::Error,
-    handlers::checkpoint::create_checkpoint,
-    request_context::RequestContext,
+use crate::editor_features::{
+    command_result::{self, CommandResult},
+    document_arg::DocumentArg,
 };
 
 /// Creates a checkpoint of every folder.

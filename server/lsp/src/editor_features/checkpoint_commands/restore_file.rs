@@ -10,23 +10,23 @@ use sightline_base::{
     escape::one_line,
     path::{Location, Root},
 };
-use sightline_protocol::checkpoint::{
-    DiffCheckpointsParams, DifferenceStatus, PreviewRestoreParams, RestoreCheckpointParams,
-};
-
-use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
-use crate::{
-    editor_features::{
-        command_result::{self, CommandResult},
-        confirm,
-        document_arg::DocumentArg,
-    },
+use sightline_engine::{
     error::Error,
     handlers::checkpoint::{diff_checkpoints, restore},
     jobs::keys_of_roots,
     request_context::RequestContext,
     services::{MessageKind, Services},
     session::{Snapshot, normalize_uri},
+};
+use sightline_protocol::checkpoint::{
+    DiffCheckpointsParams, DifferenceStatus, PreviewRestoreParams, RestoreCheckpointParams,
+};
+
+use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
+use crate::editor_features::{
+    command_result::{self, CommandResult},
+    confirm,
+    document_arg::DocumentArg,
 };
 
 /// Restores one file, after confirmation.

@@ -1,18 +1,16 @@
 //! `sightline.showChanges`.
 
 use sightline_base::escape::one_line;
+use sightline_engine::{
+    error::Error, handlers::checkpoint::diff_checkpoints, plural::plural,
+    request_context::RequestContext,
+};
 use sightline_protocol::checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference};
 
 use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
-use crate::{
-    editor_features::{
-        command_result::{self, CommandResult},
-        document_arg::DocumentArg,
-    },
-    error::Error,
-    handlers::checkpoint::diff_checkpoints,
-    plural::plural,
-    request_context::RequestContext,
+use crate::editor_features::{
+    command_result::{self, CommandResult},
+    document_arg::DocumentArg,
 };
 
 /// Shows the changes since a checkpoint, by default the latest.

@@ -3,17 +3,7 @@
 use std::sync::Arc;
 
 use sightline_base::escape::one_line;
-use sightline_protocol::{
-    checkpoint::{PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams},
-    error::ErrorKind,
-};
-
-use crate::{
-    editor_features::{
-        command_result::{self, CommandResult},
-        confirm,
-        document_arg::DocumentArg,
-    },
+use sightline_engine::{
     error::Error,
     handlers::checkpoint::restore,
     jobs::{all_task_keys, keys_of_roots},
@@ -21,6 +11,16 @@ use crate::{
     request_context::RequestContext,
     services::{MessageKind, Services},
     session::Snapshot,
+};
+use sightline_protocol::{
+    checkpoint::{PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams},
+    error::ErrorKind,
+};
+
+use crate::editor_features::{
+    command_result::{self, CommandResult},
+    confirm,
+    document_arg::DocumentArg,
 };
 
 /// Undoes the latest restore, after confirmation.

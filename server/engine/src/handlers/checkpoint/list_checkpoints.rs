@@ -1,0 +1,46 @@
+//! `sightline/listCheckpoints`.
+
+use super::{
+    checkpoint_context::CheckpointContext,
+    shared::{groups, to_wire},
+};
+use crate::{error::Error, request_context::RequestContext};
+use sightline_base::storage::TaskId;
+use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Filter};
+use sightline_protocol::checkpoint::{Checkpoint, ListCheckpointsParams, ListCheckpointsResult};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// `sightline/listCheckpoints`.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: ListCheckpointsParams,
+) -> Result<ListCheckpointsResult, Error> {
+    let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
+    let cx = CheckpointContext::begin(context, None, "Listing checkpoints")?;
+    let limit = params.limit.map(|limit| limit as usize);
+    let filter = Filter { task, limit };
+    let root = params.root.as_deref();
+    let mut listed = match &params.id {
+        Some(id) => {
+            let found = cx.find(id, root)?;
+            vec![(found.root, found.checkpoint)]
+        }
+        None => cx.list(root, &filter)?,
+    };
+    listed.truncate(limit.unwrap_or(usize::MAX));
+    let is_grouped = |(_, stored): &(usize, Arc<StoredCheckpoint>)| stored.metadata.group.is_some();
+    let groups = if listed.iter().any(is_grouped) {
+        groups(&cx)?
+    } else {
+        BTreeMap::new()
+    };
+    let checkpoints = listed.iter().map(|(root, stored)| {
+        let mut checkpoint = to_wire(&cx.view, *root, stored);
+        let group = stored.metadata.group.as_ref();
+        let members = group.and_then(|group| groups.get(group));
+        checkpoint.group = members.filter(|members| members.len() > 1).cloned();
+        checkpoint
+    });
+    let checkpoints: Vec<Checkpoint> = checkpoints.collect();
+    Ok(ListCheckpointsResult { checkpoints })
+}

@@ -1,0 +1,16 @@
+//! `sightline/listTasks`.
+
+use sightline_protocol::task::{ListTasksParams, ListTasksResult};
+
+use crate::{error::Error, request_context::RequestContext};
+
+/// Lists the stored tasks, newest first.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: ListTasksParams,
+) -> Result<ListTasksResult, Error> {
+    let store = context.task_store()?;
+    let limit = params.limit.map(|limit| limit as usize);
+    let tasks = store.list(limit, &context.cancel)?;
+    Ok(ListTasksResult { tasks })
+}

@@ -1,0 +1,56 @@
+//! `sightline/resumeTask`.
+
+use sightline_base::{clock::now_millis, path::AbsPath, storage::TaskId};
+use sightline_conversation::Notices;
+use sightline_protocol::{
+    conversation::Message,
+    error::ErrorKind,
+    task::{ResumeTaskParams, ResumeTaskResult},
+};
+use sightline_tasks::{ResumeOptions, TaskStore};
+
+use crate::{error::Error, handlers::tracking::shared::stale, request_context::RequestContext};
+
+/// Prepares a task to be continued, by default the newest of this workspace.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: ResumeTaskParams,
+) -> Result<ResumeTaskResult, Error> {
+    let snapshot = &context.snapshot;
+    let store = context.task_store()?;
+    let task = match &params.task_id {
+        Some(task_id) => TaskId::new(task_id)?,
+        None => newest(context, &store)?,
+    };
+    let tracker = context.tracker(task.as_str())?;
+    let stale = stale(context, &tracker)?;
+    let root = snapshot.access.roots().primary();
+    let cwd = root.map(|root| root.path.display());
+    let settings = &snapshot.settings.conversation;
+    let how = ResumeOptions {
+        now: params.now.unwrap_or_else(now_millis),
+        cwd: cwd.as_deref(),
+        changed: &stale.changed,
+        deleted: &stale.deleted,
+        profile: settings.profile,
+        notices: &Notices::from(&settings.notices),
+    };
+    let resumed = store.resume(&task, &how, &context.cancel)?;
+    Ok(ResumeTaskResult {
+        task_id: task.as_str().to_owned(),
+        messages: resumed.messages.into_iter().map(Message).collect(),
+        interrupted_tools: resumed.interrupted_tools,
+        resumption: resumed.resumption,
+    })
+}
+
+/// Returns the most recently updated task of this workspace.
+fn newest(context: &RequestContext<'_>, store: &TaskStore) -> Result<TaskId, Error> {
+    let roots = context.snapshot.roots().iter();
+    let roots: Vec<AbsPath> = roots.map(|root| root.path.clone()).collect();
+    let found = store.newest(&roots, &context.cancel)?;
+    found.ok_or_else(|| {
+        let why = "no stored task of this workspace; specify a task";
+        Error::new(ErrorKind::NotFound, why)
+    })
+}

@@ -1,0 +1,77 @@
+//! The last restores of a workspace folder, so that agents learn what became of its files.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sightline_base::{clock::now_millis, escape, storage::atomic_file};
+use sightline_checkpoint::{Checkpoint, Checkpoints, Purpose};
+use sightline_protocol::checkpoint::short_id;
+
+use crate::{error::Error, plural::plural};
+
+/// Maximum number of restores.
+const MAX_RESTORES: usize = 20;
+
+/// A restore.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct LoggedRestore {
+    /// Time, in milliseconds since the Unix epoch.
+    pub at: i64,
+    /// What was done, as a sentence for a model.
+    pub text: String,
+}
+
+fn path(checkpoints: &Checkpoints) -> PathBuf {
+    checkpoints
+        .git_dir()
+        .with_file_name("state")
+        .join("restore_log.json")
+}
+
+/// Logs a restore of `files` files to `checkpoint`.
+pub fn add(checkpoints: &Checkpoints, checkpoint: &Checkpoint, files: usize) {
+    if files == 0 {
+        return;
+    }
+    if let Err(error) = write(checkpoints, sentence(checkpoint, files)) {
+        tracing::warn!(%error, "cannot log a restore");
+    }
+}
+
+fn write(checkpoints: &Checkpoints, text: String) -> Result<(), Error> {
+    let mut logged = read(checkpoints);
+    logged.push(LoggedRestore {
+        at: now_millis(),
+        text,
+    });
+    let kept = logged.split_off(logged.len().saturating_sub(MAX_RESTORES));
+    let text = serde_json::to_vec(&kept).map_err(|error| Error::storage(error.to_string()))?;
+    Ok(atomic_file::replace(&path(checkpoints), &text)?)
+}
+
+/// Returns the last restores, oldest first. A log that cannot be read has none.
+pub fn read(checkpoints: &Checkpoints) -> Vec<LoggedRestore> {
+    let text = atomic_file::read(&path(checkpoints)).ok().flatten();
+    text.and_then(|text| serde_json::from_slice(&text).ok())
+        .unwrap_or_default()
+}
+
+fn sentence(checkpoint: &Checkpoint, files: usize) -> String {
+    let metadata = &checkpoint.metadata;
+    let were = if files == 1 { "was" } else { "were" };
+    let files = plural(files as u64, "file");
+    if matches!(metadata.purpose, Purpose::Undo { .. }) {
+        return format!("A restore was undone, which changed {files}.");
+    }
+    let created = i64::try_from(metadata.created).unwrap_or_default();
+    let created = jiff::Timestamp::from_millisecond(created).unwrap_or_default();
+    let created = created.strftime("%Y-%m-%d %H:%M:%S UTC");
+    let id = checkpoint.id.to_string();
+    let id = short_id(&id);
+    let name = match (&metadata.label, &metadata.turn) {
+        (Some(label), _) => format!(" {:?}", escape::one_line(label)),
+        (None, Some(turn)) => format!(", before a turn of {}", escape::one_line(&turn.agent)),
+        (None, None) => String::new(),
+    };
+    format!("{files} {were} restored to the state of checkpoint {id} ({created}{name}).")
+}
