@@ -51,21 +51,32 @@ impl Checker<'_> {
         } else {
             kind
         };
-        let text = field.text();
-        if matches!(kind, Use::Write | Use::Alter) {
+        self.judge_field(field, kind, program, dirs, state);
+        if matches!(kind, Use::Write | Use::Create | Use::Alter) {
             let paths = if field.has_glob() {
                 let matches = self.judge.matches(field, dirs, state.dotglob);
                 matches.into_iter().map(|(path, _)| path).collect()
             } else {
-                pieces(&text)
+                pieces(&field.text())
             };
             for path in paths {
-                self.judge.add_written(&path, dirs);
+                self.judge.add_written(&path, dirs, kind == Use::Write);
             }
         }
+    }
+
+    fn judge_field(
+        &mut self,
+        field: &Field,
+        kind: Use,
+        program: &str,
+        dirs: &[PathBuf],
+        state: &State,
+    ) {
+        let text = field.text();
         let verb = match kind {
             Use::Text | Use::Stat | Use::Alter => return,
-            Use::Write => "write",
+            Use::Write | Use::Create => "write",
             Use::Read | Use::Code => "read",
         };
         let how = if program == "a redirection" || program == "an expression" {
@@ -82,19 +93,23 @@ impl Checker<'_> {
             // Most programs do not read folders; searches of folders are checked elsewhere.
             let reads_folders = self.reads_folders;
             for (path, place) in self.judge.matches(field, dirs, state.dotglob) {
-                let is_searched = path.ends_with('/');
                 if let Some(denial) = self.judge.denial(&place)
-                    && (reads_folders || is_searched || !place.is_dir())
+                    && (reads_folders || !place.is_dir())
                 {
                     self.is_fixable = false;
-                    let path = if is_searched { &text } else { &path };
-                    self.judge.deny(path, &how, denial);
+                    self.judge.deny(&path, &how, denial);
                 }
             }
         }
+        // A text with blanks that names no file is a message, or a command that is checked as one.
+        let is_text = |piece: &str| piece.contains(char::is_whitespace) && !field.has_unknown();
         for path in field.paths() {
             for piece in pieces(&path) {
-                self.is_fixable &= !self.judge.check_path(&piece, dirs, &how);
+                if is_text(&piece) && !self.judge.exists(&piece, dirs) {
+                    continue;
+                }
+                let reads = verb == "read";
+                self.is_fixable &= !self.judge.check_path_as(&piece, dirs, &how, reads);
             }
         }
         self.embedded(&text, state);

@@ -9,6 +9,7 @@ use super::{
     expand::{Field, Output, Unit},
     find::{self, Find},
     git::{self, Git},
+    judge::Writes,
     programs::{self, Arguments, Use, has},
     syntax::DeniedName,
 };
@@ -252,6 +253,15 @@ impl Checker<'_> {
                 continue;
             }
             self.use_field_in(&field, kind, &program, &all_dirs, state);
+        }
+        if git.changes_work_tree() {
+            // A patch has other contents.
+            let is_patch = has("apply am", &git.subcommand);
+            self.judge.add_writes(if is_patch {
+                Writes::Files
+            } else {
+                Writes::Versions
+            });
         }
         if self.judge.readers == RecursiveReaders::Allow {
             return Output::default();

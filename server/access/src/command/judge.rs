@@ -44,12 +44,28 @@ const CASE: Case = if cfg!(any(windows, target_os = "macos")) {
     Case::Sensitive
 };
 
+/// What earlier commands of a line may have written, besides the paths that they name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Writes {
+    Nothing,
+    /// A program that is not known may write files; few do.
+    Unknown,
+    /// Git changed the work tree to contents that it has.
+    Versions,
+    /// Files with any names and contents.
+    Files,
+}
+
 /// The verdict on one command, as far as it is known.
 pub(super) struct Judge<'a> {
     pub(super) view: &'a AccessView,
     pub(super) readers: RecursiveReaders,
     pub(super) denied: Vec<DeniedOperand>,
     pub(super) written: BTreeSet<String>,
+    /// What the commands so far may have written.
+    pub(super) writes: Writes,
+    /// Paths whose contents they change.
+    rewritten: BTreeSet<PathBuf>,
     /// Names by which the command makes other paths known: `ln -s TARGET NAME`.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// Files and folders that a guard protects. With a guard, the rules do not apply.
@@ -78,6 +94,8 @@ impl<'a> Judge<'a> {
             readers,
             denied: Vec::new(),
             written: BTreeSet::new(),
+            writes: Writes::Nothing,
+            rewritten: BTreeSet::new(),
             links: Vec::new(),
             guarded: None,
             known: HashMap::new(),
@@ -112,13 +130,36 @@ impl<'a> Judge<'a> {
 
     /// Checks a path, relative to each possible working directory. Returns whether it is denied.
     pub(super) fn check_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) -> bool {
+        self.check_path_as(written, dirs, how, true)
+    }
+
+    /// [`Self::check_path`]. `reads`: what earlier commands wrote there counts.
+    pub(super) fn check_path_as(
+        &mut self,
+        written: &str,
+        dirs: &[PathBuf],
+        how: &str,
+        reads: bool,
+    ) -> bool {
         for place in self.places(written, dirs) {
-            if let Some(denial) = self.denial(&place) {
+            let denial = if reads {
+                self.denial(&place)
+            } else {
+                self.denial_now(&place)
+            };
+            if let Some(denial) = denial {
                 self.deny(written, how, denial);
                 return true;
             }
         }
         false
+    }
+
+    /// Returns whether a path exists, or will when the command gets it.
+    pub(super) fn exists(&self, written: &str, dirs: &[PathBuf]) -> bool {
+        let places = self.places(written, dirs);
+        let mut places = places.iter();
+        places.any(|place| place.symlink_metadata().is_ok() || self.rewritten.contains(place))
     }
 
     /// Returns the paths that a written one means, also by links that the command makes.
@@ -174,6 +215,12 @@ impl<'a> Judge<'a> {
 
     /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
     pub(super) fn denial(&mut self, path: &Path) -> Option<Denial> {
+        let denial = self.denial_now(path);
+        denial.or_else(|| self.denial_of_changed(path, Writes::Unknown))
+    }
+
+    /// [`Self::denial`], as if earlier commands wrote nothing.
+    fn denial_now(&mut self, path: &Path) -> Option<Denial> {
         if self.guarded.is_some() {
             return None;
         }
@@ -186,6 +233,41 @@ impl<'a> Judge<'a> {
         let denial = self.denial_of(path);
         self.known.insert(path.to_path_buf(), denial.clone());
         denial
+    }
+
+    /// Returns a denial if the content of a file decides, and earlier commands may have changed it: they
+    /// have written it, or `least` or more.
+    pub(super) fn denial_of_changed(&self, path: &Path, least: Writes) -> Option<Denial> {
+        let is_guard = self.guarded.is_some();
+        if is_guard || self.writes < least && self.rewritten.is_empty() {
+            return None;
+        }
+        let may_differ = |path: &Path| self.writes >= least || self.rewrites(path);
+        let real = fs::canonicalize(path).ok();
+        let mut paths = [Some(path.to_path_buf()), real].into_iter().flatten();
+        paths
+            .any(|path| {
+                may_differ(&path)
+                    && AbsPath::new(&path)
+                        .and_then(|path| self.view.denial_of(&path, || false))
+                        .is_some_and(|denial| denial.by_content)
+            })
+            .then(|| {
+                Denial::new(
+                    "whose content an earlier part of the line may change; \
+                     read it in a separate command"
+                        .to_owned(),
+                )
+            })
+    }
+
+    /// Returns whether earlier commands wrote a path, or a folder above it.
+    fn rewrites(&self, path: &Path) -> bool {
+        !self.rewritten.is_empty()
+            && AbsPath::new(path).is_some_and(|path| {
+                let mut above = path.as_path().ancestors();
+                above.any(|path| self.rewritten.contains(path))
+            })
     }
 
     /// [`Self::denial`], without keeping the result.
@@ -244,20 +326,30 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Records that the command writes a path.
-    pub(super) fn add_written(&mut self, written: &str, dirs: &[PathBuf]) {
+    /// Records that the command writes a path. `rewrites`: its content, or those of files below it.
+    pub(super) fn add_written(&mut self, written: &str, dirs: &[PathBuf], rewrites: bool) {
         for place in self.places(written, dirs) {
             if let Some(path) = AbsPath::new(&place)
                 && self.written.len() < MAX_WRITTEN
             {
-                let path = path.as_path().to_string_lossy();
-                self.written.insert(path.into_owned());
+                let path = path.as_path();
+                self.written.insert(path.to_string_lossy().into_owned());
+                self.rewritten.extend(rewrites.then(|| path.to_path_buf()));
             }
         }
     }
 
-    /// Returns the files that a pattern matches, as the shell would write them, and their paths. A
-    /// denied folder in which the pattern would have to look is returned instead of its files.
+    /// Returns whether the commands so far may have changed contents.
+    pub(super) fn writes_any(&self) -> bool {
+        self.writes > Writes::Nothing || !self.rewritten.is_empty()
+    }
+
+    /// Records what a command may write besides the paths that it names.
+    pub(super) fn add_writes(&mut self, writes: Writes) {
+        self.writes = self.writes.max(writes);
+    }
+
+    /// Returns the files that a pattern matches, as the shell would write them, and their paths.
     /// `dotglob`: `*` also matches hidden files.
     pub(super) fn matches(
         &mut self,
@@ -315,20 +407,12 @@ impl<'a> Judge<'a> {
                     if index + 1 < steps.len() || next.symlink_metadata().is_ok() {
                         todo.push((next, index + 1));
                     }
-                } else if self.is_denied_dir(&at) {
-                    found.push((format!("{}/", shown(&at)), at));
                 } else {
                     self.read_step(&at, step, index, dotglob, &mut todo);
                 }
             }
         }
         found
-    }
-
-    fn is_denied_dir(&mut self, dir: &Path) -> bool {
-        self.guarded.is_none()
-            && AbsPath::new(dir)
-                .is_some_and(|dir| matches!(self.view.check_absolute(&dir), Verdict::Denied(_)))
     }
 
     /// Reads a folder and adds what matches.

@@ -89,6 +89,17 @@ impl AccessView {
     }
 }
 
+/// Returns whether parts of a script may run again, or later: loops, functions, traps, background jobs.
+fn may_repeat(script: &str) -> bool {
+    let mut words = script.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| has("for while until select function trap coproc watch", word))
+        || script.contains("()")
+        || ["&&", ">&", "&>"]
+            .iter()
+            .fold(script.to_owned(), |rest, it| rest.replace(it, ""))
+            .contains('&')
+}
+
 /// State of the shell that runs a command.
 #[derive(Clone, Default)]
 struct State {
@@ -267,7 +278,13 @@ impl<'a> Checker<'a> {
         // Scripts written on Windows.
         let plain = text.replace("\r\n", "\n").replace('\r', "\n");
         self.is_fixable = plain == text;
-        self.script(&plain, &mut state);
+        self.script(&plain, &mut state.clone());
+        // What stands first may run after the rest has written files.
+        if self.judge.writes_any() && self.judge.denied.is_empty() && may_repeat(&plain) {
+            self.changes = Changes::default();
+            self.scripts_left = MAX_SCRIPTS;
+            self.script(&plain, &mut state);
+        }
     }
 
     fn refuse(&mut self, reason: &str) {

@@ -24,6 +24,8 @@ pub(super) enum Use {
     Stat,
     /// Writes, moves, links or removes it.
     Write,
+    /// Creates it, if it does not exist.
+    Create,
     /// Changes its mode or owner.
     Alter,
     /// A pattern, message or number.
@@ -82,6 +84,7 @@ impl Program {
             "read" => Some(Use::Read),
             "stat" => Some(Use::Stat),
             "write" => Some(Use::Write),
+            "create" => Some(Use::Create),
             "alter" => Some(Use::Alter),
             "text" => Some(Use::Text),
             "code" => Some(Use::Code),
@@ -121,6 +124,8 @@ pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim v
 /// Programs that run their input as code.
 const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua luajit awk gawk mawk sed tclsh rscript \
                              julia octave elixir groovy scala osascript ts-node tsx irb jshell";
+/// Interpreters and editors that only print, except to files that they name.
+pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
 /// Programs that print their words.
 pub(super) const PRINTERS: NameList = "echo printf print write-output write-host";
 /// Programs that print what they decode from their input.
@@ -256,6 +261,22 @@ pub(super) fn option_folders(words: &[Field]) -> Vec<String> {
     folders
 }
 
+/// Returns where the last of these options ends in the command line, with its value.
+pub(super) fn option_end(words: &[Field], lists: &[&str]) -> Option<usize> {
+    let names = || lists.iter().flat_map(|list| list.split_ascii_whitespace());
+    let at = words.iter().rposition(|word| {
+        let text = word.text();
+        names().any(|name| {
+            text.strip_prefix(name).is_some_and(|value| {
+                value.is_empty() || value.starts_with('=') || !name.starts_with("--")
+            })
+        })
+    })?;
+    let is_alone = names().any(|name| name == words[at].text());
+    let end = words.get(at + usize::from(is_alone))?;
+    Some(end.span.end).filter(|end| *end > 0)
+}
+
 /// The words of a command, split by the row of its program.
 pub(super) struct Arguments {
     pub(super) program: Option<&'static Program>,
@@ -316,6 +337,15 @@ impl Arguments {
             .any(|value| value == "recurse");
         let is_on = when.is_empty() || self.is_set(when) || recurses;
         (is_on && !self.is_set(program.get("never")) && !self.lacks_first).then_some(program)
+    }
+
+    /// Returns whether the program writes files whose names the command does not show.
+    pub(super) fn extracts(&self) -> bool {
+        let row = self.program.filter(|program| program.has_field("extracts"));
+        row.is_some_and(|program| {
+            let options = program.get("extracts");
+            options.is_empty() || self.is_set(options)
+        })
     }
 
     /// Returns whether only names and counts are printed.
@@ -402,7 +432,7 @@ impl Arguments {
             }
             self.uses.push((word.clone(), kind));
             let is_path = !(at == 0 && first.is_some_and(|first| first != Use::Read));
-            if is_path && kind != Use::Write {
+            if is_path && !matches!(kind, Use::Write | Use::Create) {
                 self.operands.push(word);
             }
         }

@@ -8,6 +8,7 @@ use super::{
     Checker, DECLARATIONS, State,
     expand::{DECODED, Field, Output},
     flow,
+    judge::Writes,
     programs::{self, Arguments, Program, Use, has, program_name},
     syntax::{DeniedName, Fix},
     tree,
@@ -264,6 +265,12 @@ impl Checker<'_> {
         if name == "patch" {
             self.patch(name, &dirs, state);
         }
+        self.judge.add_writes(match arguments.program {
+            Some(_) if arguments.extracts() => Writes::Files,
+            Some(program) if program.has_field("runs_code") => Writes::Unknown,
+            Some(_) if !is_interpreter || has(programs::VIEWERS, name) => Writes::Nothing,
+            _ => Writes::Unknown,
+        });
         self.reads_folders = true;
         let mut output = Output::default();
         if let Some(tree) = arguments.tree() {
@@ -467,7 +474,12 @@ impl Checker<'_> {
         let at = if program.has_field("hints_last") {
             last
         } else {
-            arguments.options_at.unwrap_or(words[0].span.end)
+            // The last matching option decides.
+            let last_filter =
+                programs::option_end(words, &[program.get("include"), program.get("globs")]);
+            last_filter
+                .or(arguments.options_at)
+                .unwrap_or(words[0].span.end)
         };
         let can_leave_out =
             program.has_field("hint_file") && !arguments.is_set(program.get("unfiltered"));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{
     Checker, State,
     expand::{DECODED, Field, Output},
+    judge::Writes,
     programs::{self, COMMAND_LANGUAGES, Use, has, is_listed},
 };
 
@@ -50,6 +51,7 @@ impl Checker<'_> {
             has_script = true;
             self.use_field(word, Use::Read, name, state);
             self.run_written(name, word, state);
+            self.judge.add_writes(Writes::Unknown);
         }
         if !has_script || has("at batch", name) {
             return self.interpret("sh", state);
@@ -64,6 +66,7 @@ impl Checker<'_> {
             }
             self.use_field(word, Use::Read, "source", state);
             self.run_written("sh", word, state);
+            self.judge.add_writes(Writes::Unknown);
         }
         Output::default()
     }
@@ -155,7 +158,7 @@ impl Checker<'_> {
             for name in names_in_code(program, code) {
                 self.is_fixable &= !self.judge.check_path(&name, dirs, &how);
                 if writes {
-                    self.judge.add_written(&name, dirs);
+                    self.judge.add_written(&name, dirs, true);
                 }
                 self.embedded(&name, state);
             }

@@ -16,7 +16,7 @@ use ignore::{
 };
 
 use super::{
-    judge::{Judge, MAX_TIME},
+    judge::{Judge, MAX_TIME, Writes},
     programs::{Arguments, Program, has},
     syntax::DeniedName,
 };
@@ -244,7 +244,10 @@ impl Walk<'_, '_> {
                         .and_then(|place| self.judge.view.denial_of(&place, || is_dir))
                 };
                 let denial = match denial {
-                    Some(denial) if denial.by_content => self.judge.denial(&place),
+                    Some(denial) if denial.by_content => {
+                        let denial = self.judge.denial_of(&place);
+                        denial.or_else(|| self.judge.denial_of_changed(&place, Writes::Versions))
+                    }
                     denial => denial,
                 };
                 // Rule files contain no secrets.

@@ -368,6 +368,17 @@ fn a_reason_names_the_file_and_the_rule() {
         "{reason}"
     );
     assert!(!reason.contains(". "), "{reason}");
+    for (command, path) in [
+        ("cat */*.md", "private/notes.md"),
+        ("cat **/*.json", "private/data.json"),
+        ("for f in */*.md; do cat $f; done", "private/notes.md"),
+        ("tmux new -d \"cat .env\"", ".env"),
+        ("script -qc 'cat .env' x", ".env"),
+        ("su -c \"cat .env\"", ".env"),
+        ("echo .env | xargs -I{} sh -c 'cat {}'", ".env"),
+    ] {
+        assert_eq!(workspace.check(command).denied[0].path, path, "{command}");
+    }
 }
 
 /// Runs the commands in copies of a workspace, and prints those whose output contains no denied

@@ -19,6 +19,10 @@ const READERS: &str = "annotate archive blame branch bundle cat-file check-attr 
 /// Subcommands that change the work tree, the index or `HEAD` to a commit that they name, or to `HEAD`.
 const MOVERS: &str = "checkout switch reset restore";
 
+/// Other subcommands that do not change the work tree.
+const OF_REPOSITORY: &str = "add commit commit-tree fetch init pack-refs prune repack symbolic-ref update-index \
+                             update-ref write-tree";
+
 /// What the commands so far have changed.
 #[derive(Default)]
 pub(in crate::command) struct Changes {
@@ -35,6 +39,11 @@ impl Git {
         self.subcommand.is_empty()
             || has(READERS, &self.subcommand)
             || self.subcommand == "stash" && has("show list drop clear", &first)
+    }
+
+    /// Returns whether the command may change files of the work tree.
+    pub(in crate::command) fn changes_work_tree(&self) -> bool {
+        !self.only_reads() && !has(OF_REPOSITORY, &self.subcommand)
     }
 
     /// Returns whether the command runs in a repository that does not exist yet.

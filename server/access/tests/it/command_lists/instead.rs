@@ -21,6 +21,18 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
         "",
     ),
     ("src", "grep -rn = ..", "grep --exclude=", ""),
+    (
+        ".",
+        "grep -rn = --include=*.ts --include=.env services",
+        "grep -rn = --include=*.ts --include=.env --exclude=.env services",
+        "",
+    ),
+    (
+        ".",
+        "rg -. -g *.ts -g .env = services",
+        "rg -. -g *.ts -g .env -g '!.env' = services",
+        "",
+    ),
     (".", "rgrep = services", "rgrep --exclude=.env", ""),
     (".", "rg -uu = .", "rg -g '!", ""),
     (

@@ -317,3 +317,91 @@ fn commands_are_checked_by_contents() {
         assert_eq!(check(command).allowed, allowed, "{command}");
     }
 }
+
+/// What git, archives, copies, downloads and programs write counts for the rest of the line.
+#[test]
+fn contents_that_a_line_changes_are_not_read() {
+    let (_dir, root) = workspace(&[
+        ("a.js", "x\n"),
+        (".npmrc", TOKEN),
+        ("certs/chain.pem", KEY),
+        ("old/npmrc", TOKEN),
+    ]);
+    git::run(&root, &["init", "-q"]);
+    git::run(&root, &["add", "."]);
+    git::run(&root, &["commit", "-q", "-m", "first"]);
+    git::run(&root, &["branch", "old"]);
+    let public = [(".npmrc", PLAIN), ("certs/chain.pem", CERTIFICATE)];
+    write(&root, &public);
+    git::run(&root, &["commit", "-q", "-a", "-m", "second"]);
+    let view = view(&root);
+    for line in [
+        "git switch old; cat .npmrc",
+        "git switch old && cat certs/*.pem",
+        "git restore --source=old . && cat .npmrc",
+        "git checkout HEAD~1 -- certs; cat certs/chain.pem",
+        "git revert -n HEAD; cat .npmrc",
+        "git stash pop; cat .npmrc",
+        "git cherry-pick -n old; cat .npmrc",
+        "git reset --hard HEAD~1; grep -r x .",
+        "git apply x.patch; cat .npmrc",
+        "git switch old; cd certs; cat chain.pem",
+        "git switch old; find . -name '*.pem' -exec cat {} +",
+        "git switch old; python3 -c \"print(open('.npmrc').read())\"",
+        "git switch old | cat .npmrc",
+        "sh -c 'git switch old'; cat .npmrc",
+        "hg update old; cat .npmrc",
+        "tar xf x.tar; cat .npmrc",
+        "tar -xf x.tar && grep -r x certs",
+        "unzip x.zip; cat .npmrc",
+        "cp old/npmrc .npmrc; cat .npmrc",
+        "cp -r old/. .; cat .npmrc",
+        "mv old/npmrc .npmrc; cat .npmrc",
+        "rsync -a old/ .; rg -uu x",
+        "cat old/npmrc > .npmrc; cat .npmrc",
+        "tee .npmrc < old/npmrc; cat .npmrc",
+        "dd if=old/npmrc of=.npmrc; cat .npmrc",
+        "curl -o .npmrc http://x; cat .npmrc",
+        "curl -O http://x/.npmrc; cat .npmrc",
+        "wget http://x/.npmrc; cat .npmrc",
+        "sed -i s/a/b/ .npmrc; cat .npmrc",
+        "npm config set x y; cat .npmrc",
+        "make certs; cat certs/chain.pem",
+        "./restore.sh; cat .npmrc",
+        "for b in old main; do cat .npmrc; git switch $b; done",
+        "while read b; do cat .npmrc; git switch $b; done",
+        "f() { cat .npmrc; }; git switch old; f",
+        "trap 'cat .npmrc' EXIT; git switch old",
+        "(sleep 1; cat .npmrc) & git switch old",
+    ] {
+        let result = view.check_command(line);
+        assert!(!result.allowed, "{line}");
+    }
+    let reason = &view.check_command("git pull; cat .npmrc").denied[0].reason;
+    assert_eq!(
+        reason,
+        "`cat` would read `.npmrc`, whose content an earlier part of the line may change; \
+         read it in a separate command"
+    );
+    for line in [
+        "cat .npmrc; git switch old",
+        "git switch old; cat a.js",
+        "git switch old; grep -rn x a.js",
+        "git switch old; echo x > .npmrc",
+        "git fetch; git add -A; git commit -m x; cat .npmrc",
+        "git log -3; git status; git diff --stat; cat .npmrc",
+        "mkdir -p certs && cat certs/chain.pem",
+        "chmod 644 certs/chain.pem; cat certs/chain.pem",
+        "cd certs && ls && cat chain.pem",
+        "echo x > a.js; cat .npmrc",
+        "cp a.js b.js && grep -rn x .",
+        "npm test && grep -rn x .",
+        "cargo build 2>&1 | tail -3; rg -uu x",
+        "curl -s http://x | jq .; cat .npmrc",
+        "sed -n 1p a.js; awk '{print $1}' a.js; cat .npmrc",
+        "make; echo x >> .npmrc",
+    ] {
+        let result = view.check_command(line);
+        assert!(result.allowed, "{line}: {result:?}");
+    }
+}
