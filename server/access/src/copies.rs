@@ -1,45 +1,83 @@
-//! Names that editors, merges and file managers give to copies of a file.
-
-use std::iter;
+//! Names that editors, merges, archivers and file managers give to copies of a file.
+//!
+//! A copy is named like its original with a mark before or after it: a word such as `bak`, with or without numbers and dates, a
+//! number or letters that a program chose at random, or the sign of an editor. Marks may stand before the extension.
 
 use memchr::{memchr, memmem, memrchr};
 
 /// Number of names that are derived from one.
 const MAX_ORIGINALS: usize = 16;
+/// Minimum length of letters and digits that look as chosen at random. Most programs choose six.
+const MIN_RANDOM: usize = 6;
 
-/// Extensions of copies. Numbers and dates may follow: `.bak1`, `.bak-2026-01-31`, `.save.1`.
-const EXTENSIONS: &[&[u8]] = &[
+/// Words that mark a copy, before or after a dot or dash. Numbers and dates may follow: `.bak1`, `-old-2026-01-31`, `.save.1`.
+const WORDS: &[&[u8]] = &[
     b"back",
     b"backup",
     b"bak",
+    b"bck",
     b"bk",
     b"bkp",
+    b"copia",
+    b"copie",
     b"copy",
-    b"dpkg-dist",
-    b"dpkg-new",
-    b"dpkg-old",
-    b"mine",
+    b"c\xc3\xb3pia",
+    b"kopia",
+    b"kopie",
     b"old",
     b"orig",
     b"original",
     b"prev",
-    b"rej",
-    b"rpmnew",
-    b"rpmorig",
-    b"rpmsave",
+    b"previous",
     b"save",
     b"saved",
     b"sav",
     b"temp",
-    b"theirs",
     b"tmp",
+];
+/// Extensions of copies, which are no words: of editors, merges, package managers, downloads and archivers.
+const EXTENSIONS: &[&[u8]] = &[
+    b"asv",
+    b"autosave",
+    b"br",
+    b"bz2",
+    b"crdownload",
+    b"crswap",
+    b"download",
+    b"dpkg-dist",
+    b"dpkg-new",
+    b"dpkg-old",
+    b"gz",
+    b"kate-swp",
+    b"lck",
+    b"lock",
+    b"lz4",
+    b"lzma",
+    b"mine",
+    b"new",
+    b"part",
+    b"partial",
+    b"rej",
+    b"rpmnew",
+    b"rpmorig",
+    b"rpmsave",
+    b"theirs",
     b"ucf-dist",
     b"ucf-old",
+    b"un",
+    b"xz",
+    b"zip",
+    b"zst",
 ];
-/// Extensions of files that editors keep next to an open file, whose names begin with an additional dot.
-const SWAP_EXTENSIONS: &[&[u8]] = &[b"kate-swp", b"un"];
-/// Endings without a dot: of JetBrains IDEs, and of `sed -i -e`.
-const SUFFIXES: &[&[u8]] = &[b"___jb_tmp___", b"___jb_old___", b"___jb_bak___", b"-e"];
+/// Endings: of JetBrains IDEs, RCS, Emacs, and `sed -i -e`.
+const SUFFIXES: &[&[u8]] = &[
+    b"___jb_tmp___",
+    b"___jb_old___",
+    b"___jb_bak___",
+    b",v",
+    b"#",
+    b"-e",
+];
 /// Beginnings: of Emacs, Office, macOS and file managers.
 const PREFIXES: &[&[u8]] = &[
     b".#",
@@ -53,10 +91,8 @@ const PREFIXES: &[&[u8]] = &[
     b"copie de ",
     b"copia de ",
 ];
-/// Words for a copy at the end of a name or in parentheses.
-const WORDS: &[&str] = &["copy", "kopie", "copie", "copia", "c\u{f3}pia", "kopia"];
-/// What merge tools put in front of the process id.
-const MERGE_SIDES: &[&[u8]] = &[b"local", b"base", b"remote", b"backup"];
+/// Words that mark a copy before a number: of merge tools, which add a process id, and of Subversion.
+const NUMBERED: &[&[u8]] = &[b"local", b"base", b"remote", b"r"];
 
 /// Returns the names of which a file with this folded name may be a copy.
 pub(super) fn originals(name: &[u8]) -> Vec<Vec<u8>> {
@@ -67,6 +103,9 @@ pub(super) fn originals(name: &[u8]) -> Vec<Vec<u8>> {
         if found.len() >= MAX_ORIGINALS {
             break;
         }
+        // Editors and `rsync` hide their copies: `.name.swp`.
+        let shown = name.strip_prefix(b".").filter(|name| !name.is_empty());
+        found.extend(shown.map(<[u8]>::to_vec));
         add_originals(&name, &mut found);
         at += 1;
     }
@@ -80,16 +119,15 @@ fn add_originals(name: &[u8], found: &mut Vec<Vec<u8>>) {
             found.push([original, end].concat());
         }
     };
-    if let Some(rest) = name.strip_suffix(b"~") {
-        add(rest, b"");
-        // Numbered backups of Emacs.
-        if let Some(original) = without_digits(rest).and_then(|rest| rest.strip_suffix(b".~")) {
-            add(original, b"");
-        }
-    }
-    // A merge moves a file out of the way: `name~HEAD`.
+    // A merge moves a file out of the way: `name~HEAD`. Editors end with `~`, and `.~1~`.
     if let Some(at) = memrchr(b'~', name) {
         add(&name[..at], b"");
+        if let Some(original) = name[..at].iter().rposition(|byte| !byte.is_ascii_digit()) {
+            add(
+                name[..=original].strip_suffix(b".~").unwrap_or_default(),
+                b"",
+            );
+        }
     }
     for suffix in SUFFIXES {
         if let Some(original) = name.strip_suffix(*suffix) {
@@ -98,48 +136,57 @@ fn add_originals(name: &[u8], found: &mut Vec<Vec<u8>>) {
     }
     for prefix in PREFIXES {
         if let Some(original) = name.strip_prefix(*prefix) {
-            add(original.strip_suffix(b"#").unwrap_or(original), b"");
+            add(original, b"");
         }
     }
-    let extension = memrchr(b'.', name).filter(|dot| *dot > 0);
-    if let Some(dot) = extension {
-        let (stem, extension) = (&name[..dot], &name[dot + 1..]);
-        let numbered = trim_end(extension, |byte| {
-            byte.is_ascii_digit() || b"-_".contains(&byte)
-        });
-        let is_swap = SWAP_EXTENSIONS.contains(&extension) || is_vim_swap(extension);
-        let is_revision = numbered == b"r" && extension.len() > 1;
-        if is_swap || is_revision || EXTENSIONS.contains(&numbered) {
-            add(stem, b"");
-        }
-        if is_swap && let Some(stem) = stem.strip_prefix(b".") {
-            add(stem, b"");
-        }
-        if numbered.is_empty() && extension_of(stem).is_some_and(|it| EXTENSIONS.contains(&it)) {
-            add(stem, b"");
-        }
+    // `backup-name`, `old.name`
+    if let Some(at) = name.iter().position(|byte| b".-_ ".contains(byte))
+        && WORDS.contains(&&name[..at])
+    {
+        add(&name[at + 1..], b"");
     }
-    let parts = extension.map(|dot| name.split_at(dot));
-    for (stem, end) in iter::once((name, b"".as_slice())).chain(parts) {
-        if let Some(original) = without_mark(stem) {
-            add(original, end);
-        }
+    let Some(dot) = memrchr(b'.', name).filter(|dot| *dot > 0) else {
+        add_unmarked(name, b"", &mut add);
+        return;
+    };
+    let (stem, extension) = (&name[..dot], &name[dot + 1..]);
+    let is_vim_swap = matches!(extension, [b's', b'w', b'a'..=b'z']);
+    if is_vim_swap || EXTENSIONS.contains(&extension) || is_random(extension) {
+        add(stem, b"");
     }
+    // `rsync`: `.name.Xy12Zq`
+    if let Some(original) = stem.strip_prefix(b".")
+        && extension.len() == MIN_RANDOM
+        && extension.iter().all(u8::is_ascii_alphanumeric)
+    {
+        add(original, b"");
+    }
+    add_unmarked(name, b"", &mut add);
+    add_unmarked(stem, &name[dot..], &mut add);
 }
 
-/// Removes what marks a copy at the end of a name.
-fn without_mark(stem: &[u8]) -> Option<&[u8]> {
+/// Returns whether an extension is a number, or letters and digits that look as chosen at random.
+fn is_random(extension: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| extension.iter().any(is);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    has(u8::is_ascii_digit)
+        && extension.iter().all(is_plain)
+        && (extension.iter().all(u8::is_ascii_digit)
+            || extension.len() >= MIN_RANDOM && has(u8::is_ascii_alphabetic))
+}
+
+/// Adds the names without a mark at the end of a stem.
+fn add_unmarked(stem: &[u8], end: &[u8], add: &mut impl FnMut(&[u8], &[u8])) {
     if let Some(inner) = stem.strip_suffix(b")").or_else(|| stem.strip_suffix(b"]")) {
-        let at = memmem::rfind(inner, b" (").or_else(|| memmem::rfind(inner, b" ["))?;
-        let mark = &inner[at + 2..];
-        let is_number = !mark.is_empty() && mark.iter().all(u8::is_ascii_digit);
-        let is_word = || {
-            WORDS
-                .iter()
-                .any(|word| memmem::find(mark, word.as_bytes()).is_some())
-        };
-        let is_conflict = || memmem::find(mark, b"conflict").is_some();
-        return (is_number || is_word() || is_conflict()).then(|| &stem[..at]);
+        if let Some(at) = memmem::rfind(inner, b" (").or_else(|| memmem::rfind(inner, b" [")) {
+            let mark = &inner[at + 2..];
+            let is_number = !mark.is_empty() && mark.iter().all(u8::is_ascii_digit);
+            let has = |word: &[u8]| memmem::find(mark, word).is_some();
+            if is_number || has(b"conflict") || WORDS.iter().any(|word| has(word)) {
+                add(&stem[..at], end);
+            }
+        }
+        return;
     }
     // Searches for text are only started where they can succeed: every checked name comes here.
     if memchr(b'-', stem).is_some()
@@ -148,45 +195,21 @@ fn without_mark(stem: &[u8]) -> Option<&[u8]> {
             .iter()
             .find_map(|before| stem[..at].strip_suffix(*before))
     {
-        return Some(original);
+        add(original, end);
     }
-    // `name copy`, `name - Copy`, `name copy 2`.
-    if memchr(b' ', stem).is_some() {
-        let plain = without_digits(stem).and_then(|rest| rest.strip_suffix(b" "));
-        let plain = plain.unwrap_or(stem);
-        let mut words = WORDS.iter();
-        let original =
-            words.find_map(|word| plain.strip_suffix(word.as_bytes())?.strip_suffix(b" "));
-        if let Some(original) = original {
-            return Some(original.strip_suffix(b" -").unwrap_or(original));
-        }
+    // A word, with numbers and dates after it: `.bak-2026-01-31`, `-old`, ` - copy 2`, `_local_12`.
+    let plain = stem
+        .iter()
+        .rposition(|byte| !byte.is_ascii_digit() && !b".-_ ".contains(byte))
+        .map_or(stem, |last| &stem[..=last]);
+    let Some(at) = plain.iter().rposition(|byte| b".-_ ".contains(byte)) else {
+        return;
+    };
+    let (original, word) = (&plain[..at], &plain[at + 1..]);
+    let is_numbered = plain.len() < stem.len();
+    if WORDS.contains(&word) || is_numbered && NUMBERED.contains(&word) {
+        add(original.strip_suffix(b" -").unwrap_or(original), end);
     }
-    let before = without_digits(stem)?;
-    ["_", "."].iter().find_map(|separator| {
-        let separator = separator.as_bytes();
-        let side = before.strip_suffix(separator)?;
-        let mut sides = MERGE_SIDES.iter();
-        sides.find_map(|name| side.strip_suffix(*name)?.strip_suffix(separator))
-    })
-}
-
-fn is_vim_swap(extension: &[u8]) -> bool {
-    matches!(extension, [b's', b'w', b'a'..=b'z'])
-}
-
-fn extension_of(name: &[u8]) -> Option<&[u8]> {
-    memrchr(b'.', name).map(|dot| &name[dot + 1..])
-}
-
-/// Returns the name without the digits at its end, if it has any.
-fn without_digits(name: &[u8]) -> Option<&[u8]> {
-    let rest = trim_end(name, |byte| byte.is_ascii_digit());
-    (rest.len() < name.len()).then_some(rest)
-}
-
-fn trim_end(name: &[u8], is_trimmed: impl Fn(u8) -> bool) -> &[u8] {
-    let end = name.iter().rposition(|byte| !is_trimmed(*byte));
-    &name[..end.map_or(0, |end| end + 1)]
 }
 
 #[cfg(test)]
@@ -251,6 +274,29 @@ mod tests {
                 "{}.dpkg-old",
                 "{}.rpmsave",
                 "{}-e",
+                "{}.crswap",
+                "{}.lock",
+                "{}.part",
+                "{}.crdownload",
+                "{}.gz",
+                "{},v",
+                "{}.12345",
+                "{}.12345.tmp",
+                "{}.tmp.12345.1699999999",
+                "{}.tmp-4f2a9c",
+                "{}.sb-1a2b3c4d-h2kq9z",
+                "{}.1a2b3c4d",
+                "{}.3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+                ".{}.Xy12Zq",
+                ".{}.qwerty",
+                ".{}.tmp",
+                "{}-backup",
+                "{}_old",
+                "{}-copy",
+                "{}.old-2",
+                "backup-{}",
+                "old_{}",
+                "bak.{}",
                 "{}.bak~",
                 ".#{}.orig",
             ] {
@@ -269,6 +315,10 @@ mod tests {
             "notes (conflicted copy 2026).md",
             "notes.sync-conflict-20260131-1-A.md",
             "notes - Kopie (2).md",
+            "notes-backup.md",
+            "notes_old.md",
+            "notes.bak.md",
+            "notes-backup-2026-01-31.md",
             "notes (case conflict).md",
         ] {
             assert!(is_copy(copy, "notes.md"), "{copy}");
@@ -291,11 +341,17 @@ mod tests {
             "~",
             "#",
             "a.r",
+            "a.config",
+            "backups.md",
+            "report-2026-01.md",
+            "old",
+            "cold-start.md",
+            "threshold.md",
+            "a-b.config",
             "photocopy.md",
             "swap.swift",
             "README",
-            "v1.2.3",
-            "x.tar.gz",
+            "a.mp4",
             "a(b).md",
         ] {
             let found = originals(name.as_bytes());

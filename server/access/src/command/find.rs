@@ -9,19 +9,19 @@ use super::{
     judge::Judge,
     programs::{Use, has},
     syntax::{DeniedName, Fix},
-    tree::{Entry, Search, Visit, search},
+    tree::{Entry, Search, Visit, joined, search},
 };
 use crate::git_glob::{Case, Matcher, Subject, Syntax};
 
 /// Maximum nesting of parentheses.
 const MAX_DEPTH: usize = 30;
-/// Tests without a value.
-const FLAGS: &str = "-empty -executable -readable -writable -nouser -nogroup -true -false -mount -xdev -depth -d -daystart \
-                     -follow -noleaf -ignore_readdir_race -warn -nowarn -print -print0 -ls -H -L -P -E -X -s -x";
-
-/// Options without a value that apply to the whole command.
+/// Options that apply to the whole command, without a value and with one.
 const GLOBAL_FLAGS: &str =
     "-depth -d -mount -xdev -noleaf -ignore_readdir_race -warn -nowarn -daystart -follow";
+const GLOBAL_VALUES: &str = "-maxdepth -mindepth -regextype";
+/// Tests without a value.
+const FLAGS: &str =
+    "-empty -executable -readable -writable -nouser -nogroup -true -false -H -L -P -E -X -s -x";
 
 /// What `find` does with a file.
 #[derive(Debug)]
@@ -33,117 +33,117 @@ pub(super) enum Action {
 }
 
 /// A `find` command.
+#[derive(Default)]
 pub(super) struct Find {
     pub(super) roots: Vec<Field>,
     /// Patterns of names that it looks for.
     pub(super) patterns: Vec<Field>,
     pub(super) uses: Vec<(Field, Use)>,
     pub(super) actions: Vec<Action>,
-    expression: Node,
+    /// The operands of `-o`. An entry reaches the first one whose tests are true.
+    branches: Vec<Branch>,
     max_depth: Option<usize>,
     /// Where to insert tests in the command line, or 0.
     tests_at: usize,
 }
 
-enum Node {
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
-    Name(Pattern),
-    Path(Pattern),
-    Kind(String),
-    Prune,
-    Action(usize),
-    Unknown,
-}
-
-/// A pattern; `None` if its matches are unknown.
-struct Pattern {
-    matcher: Option<Matcher>,
-    ignores_case: bool,
-}
-
-/// What the evaluation of an entry found.
+/// Tests of which all must be true, and what follows them.
 #[derive(Default)]
-struct Reached {
-    actions: Vec<usize>,
+struct Branch {
+    tests: Vec<Test>,
+    /// Whether there are tests that are not evaluated.
+    is_unknown: bool,
     prunes: bool,
+    actions: Vec<usize>,
+    /// Followed by a comma: later branches are evaluated too.
+    passes_on: bool,
 }
 
-struct Parser<'a> {
-    words: std::iter::Peekable<std::slice::Iter<'a, Field>>,
-    find: Find,
-    depth: usize,
+struct Test {
+    kind: TestKind,
+    is_negated: bool,
+}
+
+enum TestKind {
+    /// Any of these patterns matches the name or the path.
+    Names(Vec<Pattern>),
+    /// `-type`
+    Type(String),
+}
+
+struct Pattern {
+    /// `None` if its matches are unknown.
+    matcher: Option<Matcher>,
+    is_path: bool,
+    ignores_case: bool,
 }
 
 impl Find {
     pub(super) fn new(words: &[Field]) -> Self {
         let mut find = Self {
-            roots: Vec::new(),
-            patterns: Vec::new(),
-            uses: Vec::new(),
-            actions: Vec::new(),
-            expression: Node::Unknown,
-            max_depth: None,
             tests_at: words[0].span.end,
+            ..Self::default()
         };
         let mut at = 1;
         while let Some(word) = words.get(at) {
             let text = word.text();
-            if has("-H -L -P", &text) {
-                at += 1;
-                continue;
+            if !has("-H -L -P", &text) {
+                if text.starts_with(['-', '(', '!', ',']) {
+                    break;
+                }
+                find.tests_at = word.span.end;
+                find.roots
+                    .extend((!word.has_unknown()).then(|| word.clone()));
             }
-            if text.starts_with(['-', '(', '!', ',']) {
-                break;
-            }
-            find.tests_at = word.span.end;
-            find.roots
-                .extend((!word.has_unknown()).then(|| word.clone()));
             at += 1;
         }
         // Tests follow options that apply to the whole command.
         let mut options = at;
         while let Some(word) = words.get(options) {
             options += match word.text().as_str() {
-                "-maxdepth" | "-mindepth" | "-regextype" => 2,
+                text if has(GLOBAL_VALUES, text) => 2,
                 text if has(GLOBAL_FLAGS, text) => 1,
                 _ => break,
             };
-            let last = words.get(options - 1).unwrap_or(word);
-            find.tests_at = last.span.end;
+            find.tests_at = words.get(options - 1).unwrap_or(word).span.end;
         }
         // A word that is not known may be empty.
-        let is_default = words[1..at].iter().all(Field::can_vanish);
-        if find.roots.is_empty() && is_default {
+        if find.roots.is_empty() && words[1..at].iter().all(Field::can_vanish) {
             find.roots.push(Field::quoted("."));
         }
-        let mut parser = Parser {
-            words: words[at..].iter().peekable(),
-            find,
-            depth: 0,
-        };
-        let expression = parser.or();
-        let mut find = parser.find;
+        find.branches = find.or(&mut words[at..].iter(), MAX_DEPTH);
         if find.actions.is_empty() {
             find.actions.push(Action::Print);
-            find.expression = Node::And(vec![expression, Node::Action(0)]);
-        } else {
-            find.expression = expression;
+            find.branches
+                .iter_mut()
+                .for_each(|branch| branch.actions.push(0));
         }
         find
     }
-}
 
-impl Find {
     /// Returns whether an action may be reached for a file or folder.
     pub(super) fn reaches(&self, path: &str, is_dir: bool) -> bool {
-        !self.reached(path, is_dir).actions.is_empty()
+        (0..self.actions.len()).any(|action| self.reaches_action(action, path, is_dir))
     }
 
     /// Returns whether it does not descend into a folder.
     pub(super) fn prunes(&self, path: &str) -> bool {
-        self.reached(path, true).prunes
+        self.branches
+            .iter()
+            .any(|branch| branch.prunes && branch.is_true(path, true) == Some(true))
+    }
+
+    fn reaches_action(&self, action: usize, path: &str, is_dir: bool) -> bool {
+        for branch in &self.branches {
+            let is_true = branch.is_true(path, is_dir);
+            if branch.actions.contains(&action) && is_true != Some(false) {
+                return true;
+            }
+            if is_true == Some(true) && !branch.passes_on {
+                return false;
+            }
+        }
+        false
     }
 
     /// Returns the words that may be changed by an action: folders that it starts from, words of commands,
@@ -159,16 +159,101 @@ impl Find {
         roots.chain(commands).chain(uses).collect()
     }
 
-    fn reached(&self, path: &str, is_dir: bool) -> Reached {
-        let mut reached = Reached::default();
-        let entry = Entry {
-            path,
-            below: "",
-            is_dir,
-            depth: 0,
-        };
-        self.expression.evaluate(&entry, true, &mut reached);
-        reached
+    /// Parses tests up to a closing parenthesis.
+    fn or(&mut self, words: &mut std::slice::Iter<'_, Field>, depth: usize) -> Vec<Branch> {
+        let mut branches = vec![Branch::default()];
+        let mut is_negated = false;
+        while let Some(word) = words.next() {
+            let text = word.text();
+            let Some(branch) = branches.last_mut() else {
+                break;
+            };
+            match text.as_str() {
+                ")" => break,
+                "-a" | "-and" => continue,
+                "!" | "-not" => {
+                    is_negated = !is_negated;
+                    continue;
+                }
+                "-o" | "-or" => branches.push(Branch::default()),
+                "," => {
+                    branches
+                        .iter_mut()
+                        .for_each(|branch| branch.passes_on = true);
+                    branches.push(Branch::default());
+                }
+                "(" if depth > 0 => {
+                    let group = self.or(words, depth - 1);
+                    branch.add_group(group, is_negated);
+                }
+                _ => self.test(&text, words, branch, is_negated),
+            }
+            is_negated = false;
+        }
+        branches
+    }
+
+    fn test(
+        &mut self,
+        text: &str,
+        words: &mut std::slice::Iter<'_, Field>,
+        branch: &mut Branch,
+        is_negated: bool,
+    ) {
+        let mut value = || words.next().cloned().unwrap_or_default();
+        let mut add = |kind| branch.tests.push(Test { kind, is_negated });
+        match text {
+            "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename" => {
+                let value = value();
+                add(TestKind::Names(vec![Pattern::new(text, &value)]));
+                self.patterns.push(value);
+            }
+            "-type" => add(TestKind::Type(
+                value().known().unwrap_or_else(|| "dfl".to_owned()),
+            )),
+            "-maxdepth" => self.max_depth = value().text().parse().ok(),
+            "-prune" => branch.prunes = true,
+            "-print" | "-print0" | "-ls" => self.add_action(branch, Action::Print),
+            "-printf" => {
+                value();
+                self.add_action(branch, Action::Print);
+            }
+            "-delete" => self.add_action(branch, Action::Delete),
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let mut command: Vec<Field> = Vec::new();
+                while let Some(word) = words.next().filter(|word| word.text() != ";") {
+                    if word.text() == "+" && command.last().is_some_and(|it| it.text() == "{}") {
+                        break;
+                    }
+                    command.push(word.clone());
+                }
+                self.add_action(branch, Action::Run(command));
+            }
+            "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+                self.uses.push((value(), Use::Write));
+                if text == "-fprintf" {
+                    value();
+                }
+                self.add_action(branch, Action::Print);
+            }
+            "-files0-from" => self.uses.push((value(), Use::Read)),
+            _ if has(GLOBAL_FLAGS, text) => {}
+            _ if has(GLOBAL_VALUES, text) => {
+                value();
+            }
+            _ => {
+                branch.is_unknown = true;
+                let is_value = |word: &Field| !word.text().starts_with(['-', '(', ')', '!']);
+                if !has(FLAGS, text) && words.as_slice().first().is_some_and(is_value) {
+                    words.next();
+                }
+            }
+        }
+    }
+
+    fn add_action(&mut self, branch: &mut Branch, action: Action) {
+        branch.actions.push(self.actions.len());
+        self.actions.push(action);
     }
 }
 
@@ -176,23 +261,16 @@ impl Find {
 pub(super) fn find(
     judge: &mut Judge<'_>,
     find: &Find,
-    action: &Action,
+    action: usize,
     folder: &Path,
     written: &str,
 ) -> Vec<DeniedName> {
-    let index = find
-        .actions
-        .iter()
-        .position(|known| std::ptr::eq(known, action))
-        .unwrap_or(0);
     let visit = |entry: &Entry<'_>| {
-        let mut reached = Reached::default();
         let is_in_depth = find.max_depth.is_none_or(|max| entry.depth <= max);
-        find.expression.evaluate(entry, true, &mut reached);
         Visit {
-            uses: is_in_depth && reached.actions.contains(&index),
+            uses: is_in_depth && find.reaches_action(action, entry.path, entry.is_dir),
             is_wanted: false,
-            enters: is_in_depth && !reached.prunes,
+            enters: is_in_depth && !find.prunes(entry.path),
         }
     };
     let all = Search {
@@ -216,219 +294,101 @@ pub(super) fn find(
     found
 }
 
-impl Node {
-    /// Returns whether the expression is true for an entry, `None` if that is unknown. `is_certain`:
-    /// it is certainly evaluated.
-    fn evaluate(&self, entry: &Entry<'_>, is_certain: bool, reached: &mut Reached) -> Option<bool> {
-        match self {
-            Self::And(nodes) | Self::Or(nodes) => {
-                let stops_at = matches!(self, Self::Or(_));
-                let mut result = Some(!stops_at);
-                for node in nodes {
-                    let value =
-                        node.evaluate(entry, is_certain && result == Some(!stops_at), reached);
-                    if value == Some(stops_at) {
-                        return if result == Some(!stops_at) || stops_at == (value == Some(true)) {
-                            value
-                        } else {
-                            result
-                        };
-                    }
-                    if value.is_none() {
-                        result = None;
-                    }
-                }
-                result
-            }
-            Self::Not(node) => node
-                .evaluate(entry, is_certain, reached)
-                .map(|value| !value),
-            Self::Name(pattern) => {
-                let name = entry.path.rsplit('/').next().unwrap_or(entry.path);
-                pattern.matches(name)
-            }
-            Self::Path(pattern) => pattern.matches(&entry.path.replace('/', "\u{1}")),
-            Self::Kind(kinds) => Some(if entry.is_dir {
-                kinds.contains('d')
-            } else {
-                kinds.contains(['f', 'l'])
-            }),
-            Self::Prune => {
-                reached.prunes |= is_certain;
-                Some(true)
-            }
-            Self::Action(index) => {
-                reached.actions.push(*index);
-                None
-            }
-            Self::Unknown => None,
+impl Branch {
+    /// Returns whether all tests are true, `None` if that is unknown.
+    fn is_true(&self, path: &str, is_dir: bool) -> Option<bool> {
+        let values = || self.tests.iter().map(|test| test.is_true(path, is_dir));
+        if values().any(|value| value == Some(false)) {
+            return Some(false);
         }
+        (!self.is_unknown && values().all(|value| value.is_some())).then_some(true)
+    }
+
+    /// Adds tests in parentheses. A list of names is one test, other alternatives are unknown.
+    fn add_group(&mut self, mut group: Vec<Branch>, is_negated: bool) {
+        self.prunes |= group.iter().any(|branch| branch.prunes);
+        self.actions
+            .extend(group.iter().flat_map(|branch| &branch.actions));
+        if group.len() == 1 && !is_negated {
+            let branch = group.remove(0);
+            self.is_unknown |= branch.is_unknown;
+            self.tests.extend(branch.tests);
+            return;
+        }
+        let mut names = Vec::new();
+        for mut branch in group {
+            match (branch.tests.pop(), branch.tests.is_empty()) {
+                (
+                    Some(Test {
+                        kind: TestKind::Names(patterns),
+                        is_negated: false,
+                    }),
+                    true,
+                ) if !branch.is_unknown => names.extend(patterns),
+                _ => {
+                    self.is_unknown = true;
+                    return;
+                }
+            }
+        }
+        self.tests.push(Test {
+            kind: TestKind::Names(names),
+            is_negated,
+        });
+    }
+}
+
+impl Test {
+    fn is_true(&self, path: &str, is_dir: bool) -> Option<bool> {
+        let value = match &self.kind {
+            TestKind::Names(patterns) => {
+                let mut values = patterns.iter().map(|pattern| pattern.matches(path));
+                if values.clone().any(|value| value == Some(true)) {
+                    Some(true)
+                } else {
+                    values.all(|value| value.is_some()).then_some(false)
+                }
+            }
+            TestKind::Type(kinds) if is_dir => Some(kinds.contains('d')),
+            TestKind::Type(kinds) => Some(kinds.contains(['f', 'l'])),
+        };
+        value.map(|value| value != self.is_negated)
     }
 }
 
 impl Pattern {
-    fn new(text: &str, ignores_case: bool) -> Self {
-        let text = if ignores_case {
-            text.to_lowercase()
-        } else {
-            text.to_owned()
-        };
+    fn new(test: &str, value: &Field) -> Self {
+        let ignores_case = test.starts_with("-i");
+        let is_path = !test.ends_with("-name") && !test.ends_with("-iname");
+        let matcher = value.known().and_then(|text| {
+            let text = if is_path { joined(&text) } else { text };
+            let text = if ignores_case {
+                text.to_lowercase()
+            } else {
+                text
+            };
+            let syntax = Syntax::git(Case::Sensitive);
+            syntax.matcher(text.as_bytes(), Subject::Name).ok()
+        });
         Self {
-            matcher: Syntax::git(Case::Sensitive)
-                .matcher(text.as_bytes(), Subject::Name)
-                .ok(),
+            matcher,
+            is_path,
             ignores_case,
         }
     }
 
-    fn matches(&self, text: &str) -> Option<bool> {
+    fn matches(&self, path: &str) -> Option<bool> {
         let matcher = self.matcher.as_ref()?;
-        Some(if self.ignores_case {
-            matcher.is_match(text.to_lowercase().as_bytes())
+        let text = if self.is_path {
+            joined(path)
         } else {
-            matcher.is_match(text.as_bytes())
-        })
-    }
-}
-
-impl Parser<'_> {
-    fn or(&mut self) -> Node {
-        let mut nodes = vec![self.and()];
-        while let Some(word) = self.words.peek() {
-            match word.text().as_str() {
-                "-o" | "-or" => {
-                    self.words.next();
-                    nodes.push(self.and());
-                }
-                // Both sides of a comma are evaluated.
-                "," => {
-                    self.words.next();
-                    let node = self.and();
-                    let before = Node::Or(std::mem::take(&mut nodes));
-                    nodes.push(Node::Or(vec![
-                        Node::And(vec![before, Node::Not(Box::new(Node::Unknown))]),
-                        node,
-                    ]));
-                }
-                _ => break,
-            }
-        }
-        Node::Or(nodes)
-    }
-
-    fn and(&mut self) -> Node {
-        let mut nodes = Vec::new();
-        let mut is_negated = false;
-        while let Some(word) = self.words.peek() {
-            let text = word.text();
-            if has("-o -or , )", &text) {
-                break;
-            }
-            self.words.next();
-            let node = match text.as_str() {
-                "-a" | "-and" => continue,
-                "!" | "-not" => {
-                    is_negated = !is_negated;
-                    continue;
-                }
-                "(" if self.depth < MAX_DEPTH => {
-                    self.depth += 1;
-                    let node = self.or();
-                    self.depth -= 1;
-                    self.words.next_if(|word| word.text() == ")");
-                    node
-                }
-                _ => self.test(&text),
-            };
-            nodes.push(if is_negated {
-                Node::Not(Box::new(node))
-            } else {
-                node
-            });
-            is_negated = false;
-        }
-        Node::And(nodes)
-    }
-
-    fn value(&mut self) -> Field {
-        self.words.next().cloned().unwrap_or_default()
-    }
-
-    fn pattern(&mut self, joins: bool, ignores_case: bool) -> Pattern {
-        let value = self.value();
-        self.find.patterns.push(value.clone());
-        match value.known() {
-            Some(text) if joins => Pattern::new(&text.replace('/', "\u{1}"), ignores_case),
-            Some(text) => Pattern::new(&text, ignores_case),
-            None => Pattern {
-                matcher: None,
-                ignores_case,
-            },
-        }
-    }
-
-    fn test(&mut self, text: &str) -> Node {
-        match text {
-            "-name" | "-iname" => Node::Name(self.pattern(false, text == "-iname")),
-            "-path" | "-wholename" | "-ipath" | "-iwholename" => {
-                Node::Path(self.pattern(true, text.starts_with("-i")))
-            }
-            "-type" => Node::Kind(self.value().known().unwrap_or_else(|| "dfl".to_owned())),
-            "-maxdepth" => {
-                self.find.max_depth = self.value().text().parse().ok();
-                Node::And(Vec::new())
-            }
-            "-mindepth" => {
-                self.value();
-                Node::And(Vec::new())
-            }
-            "-prune" => Node::Prune,
-            "-print" | "-print0" | "-ls" => self.action(Action::Print),
-            "-printf" => {
-                self.value();
-                self.action(Action::Print)
-            }
-            "-delete" => self.action(Action::Delete),
-            "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let mut command = Vec::new();
-                while let Some(word) = self.words.next().filter(|word| word.text() != ";") {
-                    let is_end = word.text() == "+"
-                        && command
-                            .last()
-                            .is_some_and(|last: &Field| last.text() == "{}");
-                    if is_end {
-                        break;
-                    }
-                    command.push(word.clone());
-                }
-                self.action(Action::Run(command))
-            }
-            "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                let value = self.value();
-                self.find.uses.push((value, Use::Write));
-                if text == "-fprintf" {
-                    self.value();
-                }
-                self.action(Action::Print)
-            }
-            "-files0-from" => {
-                let value = self.value();
-                self.find.uses.push((value, Use::Read));
-                Node::Unknown
-            }
-            _ if has(FLAGS, text) => Node::Unknown,
-            _ if text.starts_with('-') => {
-                // The value of an unknown test.
-                self.words
-                    .next_if(|word| !word.text().starts_with(['-', '(', ')', '!']));
-                Node::Unknown
-            }
-            _ => Node::Unknown,
-        }
-    }
-
-    fn action(&mut self, action: Action) -> Node {
-        self.find.actions.push(action);
-        Node::Action(self.find.actions.len() - 1)
+            path.rsplit('/').next().unwrap_or(path).to_owned()
+        };
+        let text = if self.ignores_case {
+            text.to_lowercase()
+        } else {
+            text
+        };
+        Some(matcher.is_match(text.as_bytes()))
     }
 }

@@ -40,7 +40,7 @@ impl Checker<'_> {
             self.use_field(pattern, Use::Read, "find", state);
         }
         let mut output = Output::default();
-        for action in &find.actions {
+        for (index, action) in find.actions.iter().enumerate() {
             let is_print = matches!(action, find::Action::Print);
             let mut names = Vec::new();
             for (root, place) in roots
@@ -56,7 +56,7 @@ impl Checker<'_> {
                         fix: None,
                     });
                 }
-                names.extend(find::find(&mut self.judge, &find, action, place, root));
+                names.extend(find::find(&mut self.judge, &find, index, place, root));
             }
             let names: Rc<[DeniedName]> = names.into();
             match action {

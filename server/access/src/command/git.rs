@@ -264,6 +264,11 @@ impl Git {
             "rm" => is_set("--cached"),
             "restore" => is_set("--staged -S") && !is_set("--worktree -W"),
             "cat-file" => is_set("-e -t -s"),
+            // It prints a hash.
+            "hash-object" => !self.words.iter().any(|word| {
+                let text = word.text();
+                text.starts_with('-') && !text.starts_with("--") && text.contains('w')
+            }),
             _ => false,
         };
         let operand = if only_index || has(NAMES, name) && !is_set("--no-index") {

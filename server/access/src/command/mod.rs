@@ -279,7 +279,7 @@ impl<'a> Checker<'a> {
         let plain = text.replace("\r\n", "\n").replace('\r', "\n");
         self.is_fixable = plain == text;
         self.script(&plain, &mut state.clone());
-        // What stands first may run after the rest has written files.
+        // Its first commands may also run after the others have written files.
         if self.judge.writes_any() && self.judge.denied.is_empty() && may_repeat(&plain) {
             self.changes = Changes::default();
             self.scripts_left = MAX_SCRIPTS;

@@ -124,7 +124,7 @@ pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim v
 /// Programs that run their input as code.
 const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua luajit awk gawk mawk sed tclsh rscript \
                              julia octave elixir groovy scala osascript ts-node tsx irb jshell";
-/// Interpreters and editors that only print, except to files that they name.
+/// Interpreters that only print, except to files that they name.
 pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
 /// Programs that print their words.
 pub(super) const PRINTERS: NameList = "echo printf print write-output write-host";
@@ -341,10 +341,9 @@ impl Arguments {
 
     /// Returns whether the program writes files whose names the command does not show.
     pub(super) fn extracts(&self) -> bool {
-        let row = self.program.filter(|program| program.has_field("extracts"));
-        row.is_some_and(|program| {
+        self.program.is_some_and(|program| {
             let options = program.get("extracts");
-            options.is_empty() || self.is_set(options)
+            program.has_field("extracts") && (options.is_empty() || self.is_set(options))
         })
     }
 

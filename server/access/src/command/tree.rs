@@ -488,6 +488,6 @@ impl FilterRule {
 }
 
 /// Converts a path to a single name, so that `*` also matches separators.
-fn joined(path: &str) -> String {
+pub(super) fn joined(path: &str) -> String {
     path.replace('/', "\u{1}")
 }

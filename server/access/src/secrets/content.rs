@@ -22,7 +22,10 @@ const PRIVATE_KEYS: &[&str] = &[
     "OpenVPN Static key",
     "Private-Key:",
     "secret key",
+    "</D></RSAKeyValue>",
 ];
+/// Members of a JSON object with `kty`, a key (RFC 7517), that are private.
+const PRIVATE_MEMBERS: &[&str] = &["\"d\"", "\"k\""];
 /// Ends of the names of settings whose values are credentials.
 pub(crate) const CREDENTIALS: &[&str] = &[
     "authtoken",
@@ -38,6 +41,20 @@ pub(crate) const CREDENTIALS: &[&str] = &[
     "api_key",
     "api-key",
     "access_key",
+    "private_key",
+    "privatekey",
+    "otp",
+];
+/// Starts of values that are no credentials.
+const PLACEHOLDERS: &[&str] = &[
+    "changeme",
+    "change_me",
+    "change-me",
+    "example",
+    "placeholder",
+    "redacted",
+    "your-",
+    "your_",
 ];
 /// A name, not only the end of one: `always-auth` is no credential.
 const AUTH: &str = "_auth";
@@ -100,12 +117,22 @@ fn find_secret(content: &[u8]) -> Option<&'static str> {
         return Some("is not text");
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if PRIVATE_KEYS.iter().any(|mark| text.contains(mark)) || is_bare_key(text) {
+    let is_private = PRIVATE_KEYS.iter().any(|mark| text.contains(mark));
+    if is_private || is_bare_key(text) || is_private_jwk(text) {
         return Some("contains a private key");
     }
     let text = without_references(text);
     let has_credential = has_setting(&text) || text.split("://").skip(1).any(has_user_info);
     has_credential.then_some("contains a credential")
+}
+
+/// Returns whether a text contains a private key as JSON.
+fn is_private_jwk(text: &str) -> bool {
+    let has_member = |name: &str| {
+        let mut rests = text.split(name).skip(1);
+        rests.any(|rest| rest.trim_start().starts_with(':'))
+    };
+    has_member("\"kty\"") && PRIVATE_MEMBERS.iter().any(|name| has_member(name))
 }
 
 /// Returns whether a text is a key in hexadecimal digits or Base64, without a header.
@@ -219,7 +246,20 @@ fn is_value(text: &str) -> bool {
     let text = text.trim_start_matches(['"', '\'']);
     let ends = |c: char| c.is_whitespace() || "\"',;}".contains(c);
     let value = text.split(ends).next().unwrap_or(text);
-    !matches!(value, "true" | "false" | "null" | "none" | "~") && is_literal(value)
+    let is_word = matches!(value, "true" | "false" | "null" | "none" | "~");
+    !is_word && !is_placeholder(value) && is_literal(value)
+}
+
+/// Returns whether a value is a placeholder: `<token>`, `$TOKEN`, `%TOKEN%`, `***`, `your-token`.
+fn is_placeholder(value: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_variable = |name: &str| !name.is_empty() && name.chars().all(is_name);
+    let inner = |open: char, close: char| value.strip_prefix(open)?.strip_suffix(close);
+    inner('<', '>').is_some_and(|it| !it.contains('>'))
+        || inner('%', '%').is_some_and(is_variable)
+        || value.strip_prefix('$').is_some_and(is_variable)
+        || value.chars().all(|c| "x*.".contains(c))
+        || PLACEHOLDERS.iter().any(|start| value.starts_with(start))
 }
 
 /// Returns whether a value contains more than references.
@@ -252,6 +292,10 @@ mod tests {
             "0123456789abcdef0123456789abcdef",
             "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\n",
             "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSj\n",
+            "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"a\",\"d\":\"b\"}",
+            "{\"keys\": [{\n  \"d\" : \"b\",\n  \"kty\": \"OKP\"\n}]}",
+            "{\"kty\": \"oct\", \"k\": \"abc\"}",
+            "<RSAKeyValue><Modulus>a</Modulus><D>b</D></RSAKeyValue>",
         ] {
             let found = find_secret(text.as_bytes());
             assert_eq!(found, Some("contains a private key"), "{text}");
@@ -285,6 +329,10 @@ mod tests {
             "registry = { url = \"https://host\", token = \"abc\" }",
             "password=abc${MORE}",
             "# _authToken=abc",
+            "otp=123456",
+            "save-exact=true\notp = \"123456\"\n",
+            "//host/:_password=$ecret!",
+            "[Interface]\nPrivateKey = aGVsbG8=\n",
             "_AUTHTOKEN=ABC",
         ] {
             let found = find_secret(text.as_bytes());
@@ -304,6 +352,11 @@ mod tests {
             "//host/:_authToken=\"${NPM_TOKEN}\"\n//host/:_auth=${NAME}:${PASS}\n_password=\n",
             "npmAuthToken: ${NPM_TOKEN:-}\nnpmAlwaysAuth: true\nyarnPath: .yarn/releases/yarn-4.5.0.cjs\n",
             "npmAuthToken:\nnodeLinker: node-modules\n",
+            "otp=\n",
+            "otp=${OTP}\n//host/:_authToken=$NPM_TOKEN\n//other/:_authToken=%NPM_TOKEN%\n",
+            "//host/:_authToken=<token>\n_password=YOUR_PASSWORD\n_auth=xxxxxxxx\ntoken = ***\n",
+            "{\"kty\":\"RSA\",\"n\":\"abc\",\"e\":\"AQAB\",\"kid\":\"d\"}",
+            "laptop=1\nstop=2\noptional=true\ntotpages=3\n",
             "# the token is in the environment\n# see the password manager\n",
             "[distutils]\nindex-servers =\n    pypi\n[pypi]\nrepository = https://upload.pypi.org/legacy/\nusername = __token__\n",
             "[global]\nindex-url = https://${USER}:${PASS}@host/simple\n",

@@ -541,3 +541,32 @@ fn contents_named_by_their_id_are_refused() {
         ],
     );
 }
+
+/// Commands that print no content of a file that they name.
+#[test]
+fn what_git_prints_nothing_of_is_allowed() {
+    let workspace = tracked();
+    let root = Path::new(&workspace.root);
+    let id = git::run(root, &["rev-parse", "HEAD:.env"]);
+    let id = id.trim();
+    assert_all_allowed(
+        &workspace,
+        &[
+            "git hash-object .env",
+            "git hash-object --no-filters .env src/main.rs",
+            &format!("git archive {id}"),
+            "git log -p --no-patch",
+            "git log --patch -s --stat",
+        ],
+    );
+    assert_refused(
+        &workspace,
+        &[
+            "git hash-object -w .env",
+            "git hash-object -tblob -w .env",
+            "git archive HEAD",
+            &format!("git cat-file -p {id}"),
+            "git log --no-patch -p",
+        ],
+    );
+}

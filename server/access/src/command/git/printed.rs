@@ -142,6 +142,8 @@ impl Git {
             }
             Kind::Lines => return self.lines(judge, repository, printed),
             Kind::Grep => return self.grep(judge, repository, printed),
+            // Git prints nothing: it is not a tree.
+            Kind::Tree if self.names_content(repository) => return,
             Kind::Tree => (vec!["ls-tree"], "-r -z --name-only --full-tree".to_owned()),
             Kind::NameOnly(command) => {
                 let mut options = format!("--name-only {QUESTION}");
@@ -348,7 +350,12 @@ impl Git {
                 .is_some_and(|question| question.names.iter().any(|name| has(names, name)))
         };
         let command = |words: &[&'static str]| Kind::NameOnly(words.to_vec());
-        let is_patch = has_option(PATCH);
+        // The last one decides.
+        let last_of = |options: &str| {
+            let names = &question.as_ref()?.names;
+            names.iter().rposition(|name| has(options, name))
+        };
+        let is_patch = has_option(PATCH) && last_of("-s --no-patch") < last_of(PATCH);
         let only_names = has_option(NAMES_ONLY) && !is_patch;
         let first = texts.first().map_or("", String::as_str);
         match self.subcommand.as_str() {

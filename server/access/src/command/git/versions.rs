@@ -12,7 +12,12 @@ use crate::{Denial, Verdict};
 use sightline_base::path::AbsPath;
 
 /// Subcommands that use earlier versions of their operands.
-const EARLIER: &str = "annotate blame checkout restore";
+const EARLIER: &str = "checkout restore";
+/// Subcommands that print one version of a file: that of a commit, or the file on the disk.
+const ONE_VERSION: &str = "annotate blame";
+/// Options of these with a value, and others, that change only which lines are printed and how.
+const LINE_OPTIONS: &str = "-L --date";
+const SHOWN_OPTIONS: &str = "-- -w -M -C -s -e -f -n -l -t -p -c -b --root --porcelain --line-porcelain --show-email --show-name --show-number";
 
 impl Git {
     /// Returns the operands that name a file whose content decides, and a denial if a version that the command uses may be
@@ -26,7 +31,8 @@ impl Git {
         for field in &self.words {
             let word = field.text();
             let object = object_path(&word);
-            if object.is_none() && !has(EARLIER, &self.subcommand) {
+            let prints_one = has(ONE_VERSION, &self.subcommand);
+            if object.is_none() && !prints_one && !has(EARLIER, &self.subcommand) {
                 continue;
             }
             let path = object.unwrap_or(&word);
@@ -41,6 +47,13 @@ impl Git {
                 let repository = Repository::new(dir, &top, &self.selection);
                 let denial = match (repository, object) {
                     (None, _) => Some(denial),
+                    (Some(repository), None) if prints_one && self.revision(path).is_some() => {
+                        let revision = self.revision(path).unwrap_or_default();
+                        if revision.is_empty() {
+                            continue;
+                        }
+                        repository.secret(denial, &[format!("{revision}:./{path}")])
+                    }
                     (Some(repository), Some(_)) if !field.has_unknown() => {
                         repository.secret(denial, std::slice::from_ref(&word))
                     }
@@ -54,6 +67,27 @@ impl Git {
             }
         }
         found
+    }
+}
+
+impl Git {
+    /// Returns the commit whose version `git blame` prints, or an empty text for the file on the disk. `None` if that is not
+    /// certain.
+    fn revision(&self, path: &str) -> Option<String> {
+        let mut revision = None;
+        let mut words = self.words.iter();
+        while let Some(word) = words.next() {
+            let word = word.known()?;
+            if has(LINE_OPTIONS, &word) {
+                words.next();
+            } else if word.starts_with('-') && !word.starts_with("-L") {
+                has(SHOWN_OPTIONS, &word).then_some(())?;
+            } else if word != path && !word.starts_with('-') && revision.replace(word).is_some() {
+                return None;
+            }
+        }
+        let revision = revision.unwrap_or_default();
+        (!revision.contains("..")).then_some(revision)
     }
 }
 

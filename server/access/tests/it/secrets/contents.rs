@@ -289,6 +289,7 @@ fn commands_are_checked_by_contents() {
     ] {
         assert_eq!(check(command).allowed, allowed, "{command}");
     }
+    assert!(!check("git blame HEAD~9 .npmrc").allowed);
     // A commit of yesterday.
     git::run(&root, &["commit", "-q", "-m", "second"]);
     git::run(&root, &["add", "."]);
@@ -310,6 +311,19 @@ fn commands_are_checked_by_contents() {
         ("git checkout HEAD~1 -- .npmrc", false),
         ("git restore --source=HEAD~1 .npmrc", false),
         ("git blame HEAD~1 -- .npmrc", false),
+        ("git blame HEAD~1 .npmrc", false),
+        ("git blame --reverse HEAD~1 .npmrc", false),
+        ("git blame .npmrc", true),
+        ("git blame HEAD -- .npmrc", true),
+        ("git annotate .npmrc", true),
+        ("git blame -w -L 1,1 .npmrc", true),
+        ("git blame -L1,1 HEAD~1 .npmrc", false),
+        ("git blame HEAD~1..HEAD .npmrc", false),
+        ("git log -p --no-patch", true),
+        ("git log -p -s", true),
+        ("git log -s -p", false),
+        ("git show --no-patch HEAD", true),
+        ("git show -s --patch HEAD", false),
         ("git archive HEAD~1", false),
         ("git grep auth HEAD~1", false),
         ("git format-patch -2 --stdout", false),
