@@ -5,6 +5,8 @@ mod pages;
 mod protocol;
 #[cfg(unix)]
 mod running_server;
+#[cfg(unix)]
+mod servers;
 
 use std::{
     io::{BufRead, BufReader, Write},

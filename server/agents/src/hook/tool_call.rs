@@ -5,7 +5,7 @@ mod collector;
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     ParseError,
@@ -74,6 +74,15 @@ impl ToolCall {
         words.dedup();
         words.truncate(MAX_COMMAND_WORDS);
         words
+    }
+
+    /// Collects the arguments of a tool of an MCP server, as from a hook of an agent that names it.
+    ///
+    /// # Errors
+    /// If it has one that is too long to check.
+    pub fn of_mcp_tool(tool: &str, arguments: &Value) -> Result<Self, ParseError> {
+        let input = json!({ "tool": format!("mcp__server__{tool}"), "input": arguments });
+        Self::new(Agent::Claude, &input, "tool", "input")
     }
 
     /// Collects the arguments of the tool call in a hook's input.

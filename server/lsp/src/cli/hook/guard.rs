@@ -12,14 +12,14 @@ use sightline_engine::{error::Error, settings::config_file};
 use super::super::{Workspace, agents, offline};
 
 /// Refuses changes of what keeps the hooks in force.
-pub(super) struct HookGuard(Wiring);
+pub(in crate::cli) struct HookGuard(Wiring);
 
 impl HookGuard {
     /// Collects the places for a session in a folder.
     ///
     /// # Errors
     /// If there is no home directory.
-    pub(super) fn new(workspace: &Workspace, folder: &Path) -> Result<Self, Error> {
+    pub(in crate::cli) fn new(workspace: &Workspace, folder: &Path) -> Result<Self, Error> {
         let project = workspace.root.clone().unwrap_or(folder.to_owned());
         let data = offline::storage_dir(workspace.storage.as_deref()).ok();
         let configuration = config_file::user_file();

@@ -5,7 +5,7 @@
 //! prompt with a mention that cannot be checked is refused: built-in secrets are denied everywhere.
 
 mod access_check;
-mod guard;
+pub(super) mod guard;
 mod seen_files;
 mod session;
 mod session_file;

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
+use sightline_access::AccessView;
 use sightline_agents::mcp::{
     self, Tool,
     page::{PageArguments, cut},
@@ -14,7 +15,7 @@ use sightline_agents::mcp::{
 use sightline_base::{path::Root, storage::Storage};
 use sightline_engine::{dispatch::Handler, error::Error};
 use sightline_protocol::{
-    access::CheckAccessParams,
+    access::{CheckAccessParams, CheckAccessResult},
     checkpoint::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
         RestoreCheckpointParams, UndoRestoreParams,
@@ -53,8 +54,8 @@ const MAX_CHARACTER_BYTES: usize = 4;
 
 /// Answers tool calls.
 pub(super) struct Backend {
-    workspace: Workspace,
-    root: Root,
+    pub(super) workspace: Workspace,
+    pub(super) root: Root,
     /// Started by the first call that no running server answers.
     offline: Mutex<Option<Arc<ManuallyDrop<OfflineServer>>>>,
 }
@@ -380,6 +381,42 @@ impl Backend {
         self.request_by::<M>(ipc::client::request::<M>, params)
     }
 
+    /// Checks access in the running server, or by the rules on disk if it fails or is older.
+    ///
+    /// # Errors
+    /// If neither can.
+    pub(super) fn checked_access(
+        &self,
+        params: &CheckAccessParams,
+    ) -> Result<CheckAccessResult, Error> {
+        let answered = self.request::<CheckAccess>(params.clone()).ok();
+        let is_complete = |(result, _): &(CheckAccessResult, AnsweredBy)| {
+            result.commands.len() == params.commands.len()
+        };
+        match answered.filter(is_complete) {
+            Some((result, _)) => Ok(result),
+            None => self.offline()?.call::<CheckAccess>(params.clone()),
+        }
+    }
+
+    /// Returns the rules on disk.
+    ///
+    /// # Errors
+    /// If the workspace cannot be used.
+    pub(super) fn view(&self) -> Result<AccessView, Error> {
+        Ok(self.offline()?.context().view())
+    }
+
+    /// Returns the server in this process.
+    fn offline(&self) -> Result<Arc<ManuallyDrop<OfflineServer>>, Error> {
+        let mut offline = self.offline.lock();
+        if let Some(server) = &*offline {
+            return Ok(server.clone());
+        }
+        let server = Arc::new(OfflineServer::start(&self.workspace)?);
+        Ok(offline.insert(server).clone())
+    }
+
     fn request_by<M: Handler>(
         &self,
         ask: Ask<M>,
@@ -394,16 +431,7 @@ impl Backend {
                 Reply::NoServer => {}
             }
         }
-        let server = {
-            let mut offline = self.offline.lock();
-            match &*offline {
-                Some(server) => server.clone(),
-                None => offline
-                    .insert(Arc::new(OfflineServer::start(&self.workspace)?))
-                    .clone(),
-            }
-        };
-        Ok((server.call::<M>(params)?, AnsweredBy::Disk))
+        Ok((self.offline()?.call::<M>(params)?, AnsweredBy::Disk))
     }
 
     fn root_uri(&self) -> Option<String> {

@@ -4,9 +4,12 @@
 //! calls. If no server is running, the call reads from disk, and its result says so. Errors are
 //! results with `isError`, because models do not see protocol errors.
 //!
-//! [`stdio`] reads and writes messages, [`backend`] runs the tools.
+//! [`stdio`] reads and writes messages, [`backend`] runs the tools. [`servers`] are the commands for other
+//! servers, which [`rules`] judges.
 
 mod backend;
+mod rules;
+mod servers;
 mod stdio;
 
 use std::{path::PathBuf, sync::Arc};
@@ -27,7 +30,10 @@ use super::{DONE, Workspace, internal};
 use crate::process::version::VERSION;
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Mcp {
+    #[command(subcommand)]
+    command: Option<servers::Command>,
     /// Workspace folder.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -44,6 +50,9 @@ pub(super) struct Mcp {
 
 /// Serves one client until the end of input.
 pub(super) fn run(arguments: Mcp) -> Result<i32, Error> {
+    if let Some(command) = arguments.command {
+        return servers::run(command);
+    }
     let workspace = Workspace {
         root: arguments.root,
         storage: arguments.storage,

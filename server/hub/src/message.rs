@@ -1,0 +1,237 @@
+//! Messages of the Model Context Protocol: JSON-RPC objects whose members stay as they were written.
+
+use std::{borrow::Cow, collections::HashSet, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error as _, MapAccess, Visitor},
+    ser::SerializeMap,
+};
+use serde_json::{Value, json, value::RawValue};
+
+/// Maximum length of a message, in bytes.
+pub const MAX_MESSAGE: usize = 16 << 20;
+
+/// A JSON object: its members in their order, with values as written.
+#[derive(Clone, Debug, Default)]
+pub struct Object<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
+
+impl<'a> Object<'a> {
+    /// Parses an object. Two members with one name are an error: programs differ in which they use.
+    ///
+    /// # Errors
+    /// If the text is not such an object.
+    pub fn parse(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+
+    /// Returns the value of a member, as written.
+    pub fn raw(&self, name: &str) -> Option<&RawValue> {
+        self.0
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, raw)| &**raw)
+    }
+
+    /// Returns a member that is an object.
+    pub fn object(&self, name: &str) -> Option<Object<'_>> {
+        Object::parse(self.raw(name)?.get()).ok()
+    }
+
+    /// Returns a member that is a string.
+    pub fn text(&self, name: &str) -> Option<String> {
+        serde_json::from_str(self.raw(name)?.get()).ok()
+    }
+
+    /// Replaces the value of a member, or adds it.
+    ///
+    /// # Errors
+    /// If the value cannot be written as JSON.
+    pub fn set(&mut self, name: &'static str, value: &impl Serialize) -> serde_json::Result<()> {
+        let raw = Cow::Owned(serde_json::value::to_raw_value(value)?);
+        match self.0.iter_mut().find(|(own, _)| own == name) {
+            Some((_, old)) => *old = raw,
+            None => self.0.push((Cow::Borrowed(name), raw)),
+        }
+        Ok(())
+    }
+
+    /// Returns the object as one line.
+    pub fn line(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Object<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                let mut names = HashSet::new();
+                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+                    if !names.insert(name.clone()) {
+                        return Err(A::Error::custom(format!("two members are named {name:?}")));
+                    }
+                    members.push((Cow::Owned(name), Cow::Borrowed(value)));
+                }
+                Ok(Object(members))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Has an id and a method.
+    Request,
+    /// Has a method only.
+    Notification,
+    /// Has an id only.
+    Response,
+}
+
+/// A message.
+#[derive(Clone, Debug)]
+pub struct Message<'a> {
+    /// Its members.
+    pub members: Object<'a>,
+    /// What it is.
+    pub kind: Kind,
+    /// The method of a request or a notification.
+    pub method: String,
+}
+
+impl<'a> Message<'a> {
+    /// Parses the messages of a line: one, or those of a batch.
+    ///
+    /// # Errors
+    /// If the line is not JSON, or one of them is not a message.
+    pub fn parse_line(line: &'a [u8]) -> Result<Vec<Self>, String> {
+        let text = std::str::from_utf8(line)
+            .map_err(|error| error.to_string())?
+            .trim_start_matches('\u{feff}')
+            .trim();
+        let parsed = if text.starts_with('[') {
+            serde_json::from_str(text)
+        } else {
+            Object::parse(text).map(|message| vec![message])
+        };
+        let messages: Vec<Object<'a>> = parsed.map_err(|error| error.to_string())?;
+        messages.into_iter().map(Self::new).collect()
+    }
+
+    fn new(members: Object<'a>) -> Result<Self, String> {
+        let method = members.text("method");
+        let kind = match (members.raw("id"), &method) {
+            (Some(_), Some(_)) => Kind::Request,
+            (None, Some(_)) => Kind::Notification,
+            (_, None) if members.raw("method").is_some() => {
+                return Err("the method is not a string".to_owned());
+            }
+            (_, None) if members.raw("result").or(members.raw("error")).is_some() => Kind::Response,
+            (_, None) => return Err("it has no method and no result".to_owned()),
+        };
+        let method = method.unwrap_or_default();
+        Ok(Self {
+            members,
+            kind,
+            method,
+        })
+    }
+
+    /// Returns the id, as written.
+    pub fn id(&self) -> &str {
+        self.members.raw("id").map_or("null", RawValue::get)
+    }
+
+    /// Returns the params. Empty if there are none.
+    pub fn params(&self) -> Object<'_> {
+        self.members.object("params").unwrap_or_default()
+    }
+}
+
+/// Returns the response to a request, by its id as written.
+pub fn response(id: &str, result: &impl Serialize) -> Vec<u8> {
+    answer(id, "result", result)
+}
+
+/// Returns an error response to a request, by its id as written.
+pub fn error_response(id: &str, code: i64, message: &str) -> Vec<u8> {
+    answer(id, "error", &json!({ "code": code, "message": message }))
+}
+
+fn answer(id: &str, name: &'static str, value: &impl Serialize) -> Vec<u8> {
+    let id: &RawValue = serde_json::from_str(id).unwrap_or(RawValue::NULL);
+    let mut members = Object::default();
+    for outcome in [
+        members.set("jsonrpc", &"2.0"),
+        members.set("id", &id),
+        members.set(name, value),
+    ] {
+        debug_assert!(outcome.is_ok());
+    }
+    members.line()
+}
+
+/// Returns the result of a tool that failed, as models see it.
+pub fn tool_error(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": format!("sightline: {text}") }], "isError": true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_stay_as_written() {
+        let text = r#"{"jsonrpc":"2.0","id":1.0,"params":{"a":1e2,"a\u0062":"\u00e9"},"x":null}"#;
+        let mut members = Object::parse(text).unwrap();
+        assert_eq!(String::from_utf8(members.line()).unwrap(), text);
+        members.set("id", &7).unwrap();
+        let changed = text.replace("1.0", "7");
+        assert_eq!(String::from_utf8(members.line()).unwrap(), changed);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for text in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#] {
+            assert!(Object::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_hold_messages() {
+        let kinds = |line: &str| {
+            let messages = Message::parse_line(line.as_bytes())?;
+            Ok(messages.iter().map(|message| message.kind).collect())
+        };
+        let ok = |kinds: &[Kind]| Ok::<_, String>(kinds.to_vec());
+        assert_eq!(kinds(r#"{"id":1,"method":"ping"}"#), ok(&[Kind::Request]));
+        assert_eq!(
+            kinds(r#"[{"method":"a"},{"id":1,"result":{}}]"#),
+            ok(&[Kind::Notification, Kind::Response])
+        );
+        for line in ["", "x", "{}", "[{}]", r#"{"id":1,"method":2}"#, "1"] {
+            assert!(kinds(line).is_err(), "{line}");
+        }
+    }
+}

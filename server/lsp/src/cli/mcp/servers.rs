@@ -1,0 +1,105 @@
+//! `sightline mcp wrap` and other commands for servers of other programs.
+
+use std::{ffi::OsString, io, path::PathBuf, sync::Arc};
+
+use sightline_base::escape::one_line;
+use sightline_engine::error::Error;
+use sightline_hub::{process::Start, wrap::wrap};
+
+use super::{
+    super::{Workspace, offline, print_message},
+    backend::Backend,
+    rules::WorkspaceRules,
+};
+
+/// As of shells: the command was not found, or cannot be executed.
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTABLE: i32 = 126;
+
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// Run an MCP server on standard input and output. Calls that read denied files are refused, and
+    /// denied files are taken out of its results.
+    Wrap(Wrap),
+    /// Run a command until it or another process ends, and end all that it started.
+    #[command(hide = true)]
+    Supervise(Supervise),
+}
+
+#[derive(clap::Args)]
+pub(super) struct Wrap {
+    /// Workspace folder.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Data directory.
+    #[arg(long, value_name = "DIR")]
+    storage: Option<PathBuf>,
+    /// Name of the server in messages.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Command and its arguments.
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    command: Vec<OsString>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct Supervise {
+    /// The process for which the command runs.
+    #[arg(long, value_name = "PID")]
+    parent: u32,
+    /// Command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+pub(super) fn run(command: Command) -> Result<i32, Error> {
+    match command {
+        Command::Wrap(arguments) => run_wrap(arguments),
+        Command::Supervise(arguments) => Ok(supervise(&arguments)),
+    }
+}
+
+/// Serves one agent until the server or the agent ends.
+fn run_wrap(arguments: Wrap) -> Result<i32, Error> {
+    let backend = Backend::new(Workspace {
+        root: arguments.root,
+        storage: arguments.storage,
+        json: false,
+    })?;
+    let folder = offline::current()?.as_path().to_owned();
+    let program = arguments.command[0].to_string_lossy().into_owned();
+    let start = Start {
+        command: arguments.command,
+        ..Start::default()
+    };
+    wrap(Arc::new(WorkspaceRules(backend)), folder, &start).map_err(|error| {
+        let name = arguments.name.unwrap_or(program);
+        Error::storage(format!("cannot relay the MCP server {name}: {error}"))
+    })
+}
+
+#[cfg(unix)]
+fn supervise(arguments: &Supervise) -> i32 {
+    let outcome = sightline_hub::supervise::supervise(arguments.parent, &arguments.command);
+    outcome.unwrap_or_else(|error| cannot_run(arguments, &error))
+}
+
+#[cfg(not(unix))]
+fn supervise(arguments: &Supervise) -> i32 {
+    cannot_run(arguments, &io::ErrorKind::Unsupported.into())
+}
+
+fn cannot_run(arguments: &Supervise, error: &io::Error) -> i32 {
+    let program = one_line(&arguments.command[0].to_string_lossy()).into_owned();
+    let (why, code) = match error.kind() {
+        io::ErrorKind::NotFound => ("no such program".to_owned(), NOT_FOUND),
+        _ => (error.to_string(), NOT_EXECUTABLE),
+    };
+    print_message(&format!("cannot run {program}: {why}"));
+    code
+}
