@@ -1,15 +1,18 @@
 //! Reads the body of a request. What cannot be read cannot be checked, and is not forwarded.
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 
-use flate2::read::MultiGzDecoder;
+use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::{
     HeaderMap, StatusCode,
     body::{Body, Bytes},
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::{
+    decoding::StreamingDecoder,
+    encoding::{CompressionLevel, compress_to_vec},
+};
 use serde::de::IgnoredAny;
 
 use crate::failure::Failure;
@@ -17,30 +20,70 @@ use crate::failure::Failure;
 /// Maximum size of a body, as sent and decoded, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Reads a body, which must be JSON. Returns it as sent.
-///
-/// # Errors
-/// If it is too large, or is no JSON.
-pub(crate) async fn read<B>(body: B, headers: &HeaderMap) -> Result<Bytes, Failure>
-where
-    B: Body<Data = Bytes, Error = hyper::Error>,
-{
-    let read = Limited::new(body, MAX_BYTES).collect().await;
-    let bytes = read.map(|body| body.to_bytes()).map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            too_large()
-        } else {
-            Failure::new(
-                StatusCode::BAD_REQUEST,
-                "cannot read the body: it broke off",
-            )
+/// How a body is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    Identity,
+    Gzip,
+    Zstd,
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) struct RequestBody {
+    /// As sent.
+    pub(crate) bytes: Bytes,
+    /// The JSON; empty if there is no body.
+    pub(crate) text: String,
+    encoding: Encoding,
+}
+
+impl RequestBody {
+    /// Reads a body, which must be JSON.
+    ///
+    /// # Errors
+    /// If it is too large, or is no JSON.
+    pub(crate) async fn read<B>(body: B, headers: &HeaderMap) -> Result<Self, Failure>
+    where
+        B: Body<Data = Bytes, Error = hyper::Error>,
+    {
+        let read = Limited::new(body, MAX_BYTES).collect().await;
+        let bytes = read.map(|body| body.to_bytes()).map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                too_large()
+            } else {
+                Failure::new(
+                    StatusCode::BAD_REQUEST,
+                    "cannot read the body: it broke off",
+                )
+            }
+        })?;
+        let encoding = encoding(headers)?;
+        let mut text = String::new();
+        if !bytes.is_empty() {
+            check_type(headers)?;
+            text = decode(&bytes, encoding)?;
+            check_json(&text)?;
         }
-    })?;
-    if !bytes.is_empty() {
-        check_type(headers)?;
-        check_json(&decode(&bytes, headers)?)?;
+        Ok(Self {
+            bytes,
+            text,
+            encoding,
+        })
     }
-    Ok(bytes)
+
+    /// Returns the bytes of another text, compressed in the same way.
+    pub(crate) fn encode(&self, text: &str) -> io::Result<Bytes> {
+        Ok(match self.encoding {
+            Encoding::Identity => Bytes::copy_from_slice(text.as_bytes()),
+            Encoding::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(text.as_bytes())?;
+                encoder.finish()?.into()
+            }
+            Encoding::Zstd => compress_to_vec(text.as_bytes(), CompressionLevel::Fastest).into(),
+        })
+    }
 }
 
 fn too_large() -> Failure {
@@ -65,8 +108,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the decoded text.
-fn decode(bytes: &[u8], headers: &HeaderMap) -> Result<String, Failure> {
+fn encoding(headers: &HeaderMap) -> Result<Encoding, Failure> {
     let encodings: Vec<String> = headers
         .get_all(CONTENT_ENCODING)
         .iter()
@@ -74,21 +116,30 @@ fn decode(bytes: &[u8], headers: &HeaderMap) -> Result<String, Failure> {
         .map(|name| name.trim().to_ascii_lowercase())
         .filter(|name| !matches!(name.as_str(), "" | "identity"))
         .collect();
-    let encodings: Vec<&str> = encodings.iter().map(String::as_str).collect();
-    let decoded = match encodings[..] {
-        [] => Ok(bytes.to_vec()),
-        ["gzip" | "x-gzip"] => read_limited(MultiGzDecoder::new(bytes)),
-        ["zstd"] => match StreamingDecoder::new(bytes) {
+    let names: Vec<&str> = encodings.iter().map(String::as_str).collect();
+    match names[..] {
+        [] => Ok(Encoding::Identity),
+        ["gzip" | "x-gzip"] => Ok(Encoding::Gzip),
+        ["zstd"] => Ok(Encoding::Zstd),
+        _ => Err(Failure::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            format!(
+                "cannot check the body: the encoding {:?} is unknown",
+                names.join(", ")
+            ),
+        )),
+    }
+}
+
+/// Returns the decoded text.
+fn decode(bytes: &[u8], encoding: Encoding) -> Result<String, Failure> {
+    let decoded = match encoding {
+        Encoding::Identity => Ok(bytes.to_vec()),
+        Encoding::Gzip => read_limited(MultiGzDecoder::new(bytes)),
+        Encoding::Zstd => match StreamingDecoder::new(bytes) {
             Ok(decoder) => read_limited(decoder),
-            Err(_) => Err(damaged("zstd")),
+            Err(_) => Err(damaged()),
         },
-        _ => {
-            let name = encodings.join(", ");
-            return Err(Failure::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                format!("cannot check the body: the encoding {name:?} is unknown"),
-            ));
-        }
     };
     String::from_utf8(decoded?).map_err(|_| {
         let message = "cannot check the body: it is not UTF-8";
@@ -102,12 +153,12 @@ fn read_limited(decoder: impl Read) -> Result<Vec<u8>, Failure> {
     match read {
         Ok(count) if count > MAX_BYTES => Err(too_large()),
         Ok(_) => Ok(text),
-        Err(_) => Err(damaged("compressed")),
+        Err(_) => Err(damaged()),
     }
 }
 
-fn damaged(kind: &str) -> Failure {
-    let message = format!("cannot check the body: its {kind} data is damaged");
+fn damaged() -> Failure {
+    let message = "cannot check the body: its compressed data is damaged";
     Failure::new(StatusCode::BAD_REQUEST, message)
 }
 
@@ -121,4 +172,23 @@ fn check_json(text: &str) -> Result<(), Failure> {
                 format!("cannot check the body: no valid JSON at line {line}, column {column}");
             Failure::new(StatusCode::BAD_REQUEST, message)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_text_has_the_same_encoding() {
+        for encoding in [Encoding::Identity, Encoding::Gzip, Encoding::Zstd] {
+            let body = RequestBody {
+                bytes: Bytes::new(),
+                text: String::new(),
+                encoding,
+            };
+            let text = format!("{{\"a\": \"{}\"}}", "some text ".repeat(100_000));
+            let bytes = body.encode(&text).unwrap();
+            assert_eq!(decode(&bytes, encoding).unwrap(), text);
+        }
+    }
 }

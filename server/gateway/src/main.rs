@@ -5,7 +5,7 @@
 //! and prints its address as one line of JSON.
 //!
 //! A request goes through `server` (connections), `address` (who may ask, and for what), `body`
-//! (can it be read), `forward` (to the provider and back, unchanged).
+//! (can it be read), `redact` (without the contents of denied files), `forward` (to the provider and back).
 //!
 //! Modules:
 //!
@@ -16,6 +16,8 @@
 //! - `address`: checks the headers and the path of a request
 //! - `upstream`: addresses of providers
 //! - `body`: reads and decodes the body of a request
+//! - `task`: the conversation of a request
+//! - `redact`: takes the contents of denied files out of requests
 //! - `forward`: sends a request, and streams the response
 //! - `failure`: errors in the shape of each API
 
@@ -25,8 +27,10 @@ mod failure;
 mod forward;
 mod options;
 mod peer;
+mod redact;
 mod secret;
 mod server;
+mod task;
 mod upstream;
 
 use std::{
@@ -37,9 +41,12 @@ use std::{
 };
 
 use serde_json::json;
+use sightline_base::storage::Storage;
 use tokio::net::TcpListener;
 
-use self::{options::Options, secret::Secret, server::Gateway, upstream::Upstreams};
+use self::{
+    options::Options, redact::Redaction, secret::Secret, server::Gateway, upstream::Upstreams,
+};
 
 /// Exit code of a failure, as of `sightline`.
 const FAILURE: u8 = 3;
@@ -74,6 +81,7 @@ fn run() -> Result<(), String> {
 async fn serve(options: Options) -> Result<(), String> {
     let upstreams = Upstreams::new(&options.upstreams)?;
     let secret = Secret::of_user(&options.storage)?;
+    let redaction = redaction(&options, &secret)?;
     let port = options.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
@@ -87,8 +95,29 @@ async fn serve(options: Options) -> Result<(), String> {
         .local_addr()
         .map_err(|error| format!("cannot get the port: {error}"))?;
     print(&json!({ "url": format!("http://{address}/k/{}", secret.as_str()) }).to_string())?;
-    server::serve(listener, Arc::new(Gateway::new(secret, address, upstreams))).await;
+    server::serve(
+        listener,
+        Arc::new(Gateway::new(secret, address, upstreams, redaction)),
+    )
+    .await;
     Ok(())
+}
+
+fn redaction(options: &Options, secret: &Secret) -> Result<Redaction, String> {
+    let open = || -> Result<_, sightline_base::error::Error> {
+        let storage = Storage::open(&options.storage)?;
+        let folder = storage.gateway().join("tasks");
+        storage.make_dir(&folder)?;
+        Ok(folder)
+    };
+    let folder = open().map_err(|error| error.to_string())?;
+    Redaction::new(
+        &options.roots,
+        options.secrets,
+        folder,
+        secret.seed(),
+        options.dry_run,
+    )
 }
 
 fn print(line: &str) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::Deserialize;
+use sightline_protocol::settings::Secrets;
 
 /// What `sightline gateway` was started with.
 #[derive(Debug, Deserialize)]
@@ -13,6 +14,15 @@ pub(crate) struct Options {
     /// Port on 127.0.0.1; 0 for any free one.
     #[serde(default)]
     pub(crate) port: u16,
+    /// Workspace folders.
+    #[serde(default)]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Whether the built-in rules for secrets apply.
+    #[serde(default)]
+    pub(crate) secrets: Secrets,
+    /// Whether requests pass unchanged, and only the report says what would be hidden.
+    #[serde(default)]
+    pub(crate) dry_run: bool,
     /// Addresses of providers by name, in addition to the known ones.
     #[serde(default)]
     pub(crate) upstreams: BTreeMap<String, String>,

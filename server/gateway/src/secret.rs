@@ -50,6 +50,11 @@ impl Secret {
         &self.0
     }
 
+    /// Returns a number that others cannot guess.
+    pub(crate) fn seed(&self) -> u64 {
+        u64::from_str_radix(&self.0[..LENGTH], 16).unwrap_or_default()
+    }
+
     /// Compares in a time that does not depend on the content.
     pub(crate) fn is(&self, given: &str) -> bool {
         self.0.as_bytes().ct_eq(given.as_bytes()).into()

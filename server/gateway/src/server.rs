@@ -5,7 +5,8 @@ use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 use http_body_util::BodyExt;
 use hyper::{
     Request, Response, StatusCode,
-    body::{Body as _, Incoming},
+    body::{Body as _, Bytes, Incoming},
+    header::{HeaderMap, HeaderName, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -18,14 +19,21 @@ use tokio::{
 };
 
 use crate::{
-    address, body,
+    address,
+    body::RequestBody,
     failure::{Api, Body, Failure},
     forward::{Client, Stream, end_to_end},
     peer,
+    redact::Redaction,
     secret::Secret,
+    task,
     upstream::Upstreams,
 };
 
+/// Header of a response: the number of strings of the request that were changed.
+const REDACTED: HeaderName = HeaderName::from_static("x-sightline-redacted");
+/// Header of a response: there are more denied files than can be recognized.
+const INCOMPLETE: HeaderName = HeaderName::from_static("x-sightline-incomplete");
 /// Maximum number of requests in flight.
 const MAX_REQUESTS: usize = 64;
 /// Maximum number of connections. Larger, because agents keep some open.
@@ -43,17 +51,24 @@ pub(crate) struct Gateway {
     address: SocketAddr,
     upstreams: Upstreams,
     client: Client,
+    redaction: Arc<Redaction>,
     places: Arc<Semaphore>,
 }
 
 impl Gateway {
     /// Creates a gateway that listens on `address`.
-    pub(crate) fn new(secret: Secret, address: SocketAddr, upstreams: Upstreams) -> Self {
+    pub(crate) fn new(
+        secret: Secret,
+        address: SocketAddr,
+        upstreams: Upstreams,
+        redaction: Redaction,
+    ) -> Self {
         Self {
             secret,
             address,
             upstreams,
             client: Client::new(),
+            redaction: Arc::new(redaction),
             places: Arc::new(Semaphore::new(MAX_REQUESTS)),
         }
     }
@@ -127,7 +142,8 @@ async fn answer(gateway: &Gateway, request: Request<Incoming>) -> Response<Body>
                 "cannot check the body: the path belongs to no known API",
             ));
         }
-        let content = body::read(content, &head.headers).await?;
+        let content = RequestBody::read(content, &head.headers).await?;
+        let checked = check(gateway, &head.headers, content).await?;
         let uri = upstream.uri(path, head.uri.query()).ok_or_else(|| {
             Failure::new(
                 StatusCode::BAD_REQUEST,
@@ -137,12 +153,64 @@ async fn answer(gateway: &Gateway, request: Request<Incoming>) -> Response<Body>
         let method = head.method.clone();
         let sent = gateway
             .client
-            .send(upstream, uri, method, &head.headers, content);
+            .send(upstream, uri, method, &head.headers, checked.bytes);
         let (mut head, body) = sent.await?.into_parts();
         head.headers = end_to_end(&head.headers);
+        if checked.changed > 0 {
+            head.headers.insert(REDACTED, checked.changed.into());
+        }
+        if !checked.is_complete {
+            head.headers
+                .insert(INCOMPLETE, HeaderValue::from_static("1"));
+        }
         Ok(Response::from_parts(head, Stream::new(body, place).boxed()))
     };
     forwarded
         .await
         .unwrap_or_else(|failure| failure.response(address.api().unwrap_or(Api::Completions)))
+}
+
+/// A request that may be sent.
+struct CheckedRequest {
+    bytes: Bytes,
+    changed: usize,
+    is_complete: bool,
+}
+
+/// Takes the contents of denied files out of a request. Its bytes stay if it has none.
+async fn check(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    body: RequestBody,
+) -> Result<CheckedRequest, Failure> {
+    if body.text.is_empty() {
+        return Ok(CheckedRequest {
+            bytes: body.bytes,
+            changed: 0,
+            is_complete: true,
+        });
+    }
+    let redaction = gateway.redaction.clone();
+    let task = task::id(headers, &body.text);
+    let checked = spawn_blocking(move || {
+        let checked = redaction.check(&task, &body.text)?;
+        let bytes = match &checked.text {
+            Some(text) => body.encode(text).map_err(|error| error.to_string())?,
+            None => body.bytes,
+        };
+        Ok::<_, String>(CheckedRequest {
+            bytes,
+            changed: checked.changed,
+            is_complete: checked.is_complete,
+        })
+    });
+    let why = match checked.await {
+        Ok(Ok(checked)) => return Ok(checked),
+        Ok(Err(why)) => why,
+        Err(_) => "internal error".to_owned(),
+    };
+    Err(Failure::new(
+        StatusCode::BAD_REQUEST,
+        format!("cannot check the request: {why}"),
+    ))
 }

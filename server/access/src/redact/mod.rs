@@ -91,6 +91,8 @@ pub struct HiddenContents {
     spellings: Spellings,
     lines: HashMap<u64, u32, foldhash::fast::FixedState>,
     hasher: RandomState,
+    /// Length of the shortest line, in bytes.
+    min_line: usize,
     /// Whether allowed files contain a value or line, by its hash.
     public: Mutex<HashMap<u64, bool>>,
     complete: bool,
@@ -124,9 +126,17 @@ impl fmt::Debug for HiddenContents {
 impl HiddenContents {
     /// Reads the denied files below the roots of a view.
     pub fn read(view: &AccessView) -> Self {
+        Self::read_lines(view, values::MIN_LINE_BYTES)
+    }
+
+    /// [`Self::read`], with another length of the shortest line that is recognized, in bytes.
+    pub fn read_lines(view: &AccessView, min_line: usize) -> Self {
         let (denied, mut complete) = files::denied_files(view, MAX_ENTRIES);
         complete &= denied.len() <= MAX_FILES;
-        let mut contents = Self::default();
+        let mut contents = Self {
+            min_line,
+            ..Self::default()
+        };
         for file in denied.into_iter().take(MAX_FILES) {
             let version = version(&file.path);
             let text = files::read(&file.path);
@@ -160,7 +170,9 @@ impl HiddenContents {
             });
         }
         for line in text.lines().map(str::trim) {
-            if values::is_distinctive(line) && !values.iter().any(|value| line.contains(value)) {
+            if values::is_distinctive(line, self.min_line)
+                && !values.iter().any(|value| line.contains(value))
+            {
                 if self.lines.len() >= MAX_LINES {
                     return false;
                 }
@@ -190,7 +202,7 @@ impl HiddenContents {
     fn file_of_line<'l>(&self, line: &'l str) -> Option<(u32, &'l str)> {
         let mut line = line.trim();
         for _ in 0..=MAX_PREFIXES {
-            if !values::is_distinctive(line) {
+            if !values::is_distinctive(line, self.min_line) {
                 return None;
             }
             if let Some(file) = self.lines.get(&self.hash(line)) {

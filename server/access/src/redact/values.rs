@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 4096;
 /// Minimum entropy of a value, in bits per byte.
 const MIN_ENTROPY: f64 = 3.0;
 /// Length of the shortest line that is recognized as a whole, in bytes.
-const MIN_LINE_BYTES: usize = 20;
+pub(super) const MIN_LINE_BYTES: usize = 20;
 /// Length of the longest word of lowercase letters.
 const MAX_WORD_BYTES: usize = 20;
 
@@ -53,8 +53,8 @@ pub(super) fn secret_values(text: &str) -> BTreeSet<&str> {
 }
 
 /// Returns whether a line is recognized as a whole, without its secret values.
-pub(super) fn is_distinctive(line: &str) -> bool {
-    line.len() >= MIN_LINE_BYTES && line.len() <= MAX_BYTES && entropy(line) >= MIN_ENTROPY
+pub(super) fn is_distinctive(line: &str, min_bytes: usize) -> bool {
+    line.len() >= min_bytes && line.len() <= MAX_BYTES && entropy(line) >= MIN_ENTROPY
 }
 
 /// Splits `export NAME="value" # comment` and `name: value,`.

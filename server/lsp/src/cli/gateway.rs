@@ -5,16 +5,23 @@ use std::{collections::BTreeMap, env, io, path::PathBuf, process::Command};
 
 use serde::Serialize;
 use sightline_engine::{error::Error, services::stores::default_storage_dir};
+use sightline_protocol::settings::Secrets;
 
 #[cfg(unix)]
 use super::exec;
-use super::internal;
+use super::{Workspace, internal, offline};
 
 #[derive(clap::Args)]
 pub(super) struct Gateway {
     /// Port on 127.0.0.1; 0 for any free one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
+    /// Workspace folder whose denied files are kept out of requests; by default, the workspace.
+    #[arg(long, value_name = "DIR")]
+    root: Vec<PathBuf>,
+    /// Let requests pass unchanged, and only report what would be hidden.
+    #[arg(long)]
+    dry_run: bool,
     /// Address of a provider. Replaces or adds a name, which is a part of the address for agents.
     #[arg(long, value_name = "NAME=URL")]
     upstream: Vec<String>,
@@ -29,6 +36,9 @@ pub(super) struct Gateway {
 struct Options {
     storage: PathBuf,
     port: u16,
+    roots: Vec<PathBuf>,
+    secrets: Secrets,
+    dry_run: bool,
     upstreams: BTreeMap<String, String>,
 }
 
@@ -41,12 +51,29 @@ pub(super) fn run(arguments: &Gateway) -> Result<i32, Error> {
             .ok_or_else(|| Error::invalid(format!("not NAME=URL: {given}")))?;
         upstreams.insert(name.to_owned(), address.to_owned());
     }
+    let workspace = |root: Option<&PathBuf>| Workspace {
+        root: root.cloned(),
+        storage: arguments.storage.clone(),
+        json: false,
+    };
+    let first = workspace(arguments.root.first());
+    let mut roots = vec![offline::root(&first)?];
+    for root in arguments.root.iter().skip(1) {
+        roots.push(offline::root(&workspace(Some(root)))?);
+    }
+    let settings = offline::session(&first)?.snapshot().settings;
     let options = Options {
-        storage: match &arguments.storage {
+        storage: match &settings.storage.path {
             Some(folder) => folder.clone(),
             None => default_storage_dir()?,
         },
         port: arguments.port,
+        roots: roots
+            .iter()
+            .map(|root| root.path.as_path().to_owned())
+            .collect(),
+        secrets: settings.access.secrets,
+        dry_run: arguments.dry_run,
         upstreams,
     };
     let mut command = command(&options)?;
