@@ -25,7 +25,7 @@
 ---@class sightline.AgentTurn
 ---@field agent string Name of the agent.
 ---@field session string Session of the agent.
----@field turn string Turn of the session.
+---@field turn string Turn of the session, as the agent calls it, or its name.
 
 --- Params of `sightline/appendMessages`.
 ---@class sightline.AppendMessagesParams
@@ -90,16 +90,34 @@
 ---@field durationMs integer Time taken to create the checkpoint, in milliseconds.
 ---@field files integer Number of files in the checkpoint.
 ---@field group? sightline.GroupMember[] Checkpoints created together, one per workspace folder. Absent if there is one folder.
+---@field head? sightline.CheckpointHead Branch and commit of the user's repository. Absent without a commit, and for a checkpoint of an older version.
 ---@field id string Id of the checkpoint: a git commit id of 40 hexadecimal digits.
 ---@field imported? string Id in the store the checkpoint was imported from. Accepted wherever a checkpoint id is expected.
+---@field kind sightline.CheckpointKind Why the checkpoint was created. Default: `"manual"`.
 ---@field label? string Label chosen by the user.
 ---@field messages? integer Number of messages in the conversation of the task when the checkpoint was created.
 ---@field modified integer Files whose content or mode changed since the previous checkpoint.
 ---@field purpose? sightline.CheckpointPurpose Purpose of a checkpoint that was not requested by a client.
+---@field restoredId? string Id of the checkpoint that was about to be restored, for an undo point of files.
 ---@field root string URI of the workspace folder.
 ---@field skipped sightline.SkippedPath[] Paths in the workspace that are not in the checkpoint. Ignored paths are not listed.
 ---@field taskId? string Task the checkpoint belongs to.
----@field turn? sightline.AgentTurn Turn of an agent before which the checkpoint was created automatically.
+---@field turn? sightline.CheckpointTurn Turn of an agent at whose first edit or end the checkpoint was created automatically.
+---@field undoneBy? string Id of the undo point of the undo, for an undo point whose restore was undone.
+
+--- Branch and commit of the user's repository.
+---@class sightline.CheckpointHead
+---@field branch? string Name of the branch. Absent if a commit was checked out.
+---@field commit string Id of the commit.
+
+--- Why a checkpoint was created.
+---@alias sightline.CheckpointKind
+---| "turnStart" # Before the first edit of a turn of an agent.
+---| "turnEnd" # At the end of a turn of an agent.
+---| "manual" # On request.
+---| "undoPoint" # Before a restore.
+---| "imported" # Imported from the store of another tool.
+---| "automatic" # Automatically, outside a turn.
 
 --- Purpose of a checkpoint that was not requested by a client.
 ---@alias sightline.CheckpointPurpose
@@ -113,6 +131,7 @@
 ---@field maxFileSize? integer Maximum file size, in bytes. Larger files are skipped. Default: `20971520`.
 ---@field maxFiles? integer Number of files above which the first checkpoint must be confirmed. Default: `500000`.
 ---@field maxTotalSize? integer Total size, in bytes, above which the first checkpoint must be confirmed. Default: `10737418240`.
+---@field turnNames? sightline.TurnNames What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this machine. Hooks read this setting from the user's configuration file only. Default: `"prompt"`.
 
 --- Params of `sightline/checkpointStats`.
 ---@class sightline.CheckpointStatsParams
@@ -124,6 +143,17 @@
 ---@field count integer Number of stored checkpoints, including undo points.
 ---@field newest? integer Creation time of the newest checkpoint, in milliseconds since the Unix epoch.
 ---@field oldest? integer Creation time of the oldest checkpoint, in milliseconds since the Unix epoch.
+
+--- Turn of an agent that a checkpoint belongs to.
+---@class sightline.CheckpointTurn
+---@field agent string Name of the agent.
+---@field endedAt? integer End of the turn, in milliseconds since the Unix epoch.
+---@field name? string Name of the turn, such as `claude-2.3`. Accepted wherever a checkpoint id is expected, for the state before the turn; with a `+`, for the state after it.
+---@field number? integer Number of the prompt in the session, from 1. The fields from here on are absent if the turn was not recorded here: by an older version, or on another machine.
+---@field prompt? string The first characters of the prompt, if the setting `checkpoints.turnNames` stores them.
+---@field session string Session of the agent.
+---@field startedAt? integer Time of the prompt, in milliseconds since the Unix epoch.
+---@field turn string The turn as stored with the checkpoint: its name or, by an older version or for a fetched checkpoint, what the agent called it.
 
 --- Params of `sightline/classifyError`.
 ---@class sightline.ClassifyErrorParams
@@ -188,11 +218,13 @@
 
 --- Params of `sightline/createCheckpoint`.
 ---@class sightline.CreateCheckpointParams
+---@field automatic? boolean Created without a request of the user, outside a turn. Default: `false`.
 ---@field confirmLarge? boolean Create the first checkpoint even if the workspace exceeds the size limits. Default: `false`.
 ---@field label? string Label chosen by the user.
 ---@field root? string Path, URI or name of a workspace folder. If absent, creates a group with one checkpoint per folder.
 ---@field taskId? string Task the checkpoint belongs to.
----@field turn? sightline.AgentTurn Turn of an agent that is about to edit. The checkpoint is automatic: it counts for the setting `checkpoints.keepAutomatic`, unless it has a label.
+---@field turn? sightline.AgentTurn Turn of an agent that is about to edit. If it is not known yet, it begins and gets a name. The checkpoint is automatic: it counts for the setting `checkpoints.keepAutomatic`, unless it has a label.
+---@field turnEnd? boolean The turn ends. If nothing changed since the newest checkpoint, that one is returned, and none is created. Default: `false`.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
 --- Decision of `sightline/truncateHistory`.
@@ -286,11 +318,11 @@
 --- Params of `sightline/diffCheckpoints`.
 ---@class sightline.DiffCheckpointsParams
 ---@field contents? boolean Include the file contents. Default: `false`.
----@field from string Checkpoint on the old side: an id, at least 4 digits of one, `last` for the newest that is not an undo point, or `#3` for the third of the newest session of an agent. A leading `HEAD ` is ignored.
+---@field from string Checkpoint on the old side: an id, at least 4 digits of one, `last` for the newest that is not an undo point, or the name of a turn such as `claude-2.3`: the state before it, or with a `+` the state after it. A leading `HEAD ` is ignored.
 ---@field patch? boolean Include a unified diff in `text`. Default: `false`.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
 ---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
----@field to? string Checkpoint on the new side, as in `from`. Defaults to the current workspace.
+---@field to? string Checkpoint on the new side, as in `from`; `NAME+` of a running turn is the current workspace. By default the current workspace or, if `from` is the name of a turn, the state after that turn.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
 --- Result of `sightline/diffCheckpoints`.
@@ -1036,6 +1068,11 @@
 ---@alias sightline.TruncateReply
 ---| "messages" # The messages to send.
 ---| "edits" # Edits to apply to the caller's copy of the conversation.
+
+--- What is stored of a prompt.
+---@alias sightline.TurnNames
+---| "prompt" # The first 60 characters.
+---| "none" # Nothing.
 
 --- Params of `sightline/undoRestore`.
 ---@class sightline.UndoRestoreParams

@@ -172,7 +172,7 @@ export interface AgentTurn {
   agent: string;
   /** Session of the agent. */
   session: string;
-  /** Turn of the session. */
+  /** Turn of the session, as the agent calls it, or its name. */
   turn: string;
 }
 
@@ -328,6 +328,11 @@ export interface Checkpoint {
   files: number;
   /** Checkpoints created together, one per workspace folder. Absent if there is one folder. */
   group?: GroupMember[];
+  /**
+   * Branch and commit of the user's repository. Absent without a commit, and for a checkpoint of an
+   * older version.
+   */
+  head?: CheckpointHead;
   /** Id of the checkpoint: a git commit id of 40 hexadecimal digits. */
   id: string;
   /**
@@ -335,6 +340,11 @@ export interface Checkpoint {
    * id is expected.
    */
   imported?: string;
+  /**
+   * Why the checkpoint was created.
+   * Default: `"manual"`.
+   */
+  kind: CheckpointKind;
   /** Label chosen by the user. */
   label?: string;
   /** Number of messages in the conversation of the task when the checkpoint was created. */
@@ -343,15 +353,42 @@ export interface Checkpoint {
   modified: number;
   /** Purpose of a checkpoint that was not requested by a client. */
   purpose?: CheckpointPurpose;
+  /** Id of the checkpoint that was about to be restored, for an undo point of files. */
+  restoredId?: string;
   /** URI of the workspace folder. */
   root: string;
   /** Paths in the workspace that are not in the checkpoint. Ignored paths are not listed. */
   skipped: SkippedPath[];
   /** Task the checkpoint belongs to. */
   taskId?: string;
-  /** Turn of an agent before which the checkpoint was created automatically. */
-  turn?: AgentTurn;
+  /** Turn of an agent at whose first edit or end the checkpoint was created automatically. */
+  turn?: CheckpointTurn;
+  /** Id of the undo point of the undo, for an undo point whose restore was undone. */
+  undoneBy?: string;
 }
+
+/** Branch and commit of the user's repository. */
+export interface CheckpointHead {
+  /** Name of the branch. Absent if a commit was checked out. */
+  branch?: string;
+  /** Id of the commit. */
+  commit: string;
+}
+
+/** Why a checkpoint was created. */
+export type CheckpointKind =
+  /** Before the first edit of a turn of an agent. */
+  | "turnStart"
+  /** At the end of a turn of an agent. */
+  | "turnEnd"
+  /** On request. */
+  | "manual"
+  /** Before a restore. */
+  | "undoPoint"
+  /** Imported from the store of another tool. */
+  | "imported"
+  /** Automatically, outside a turn. */
+  | "automatic";
 
 /** Purpose of a checkpoint that was not requested by a client. */
 export type CheckpointPurpose =
@@ -388,6 +425,12 @@ export interface CheckpointSettings {
    * Default: `10737418240`.
    */
   maxTotalSize?: number;
+  /**
+   * What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this
+   * machine. Hooks read this setting from the user's configuration file only.
+   * Default: `"prompt"`.
+   */
+  turnNames?: TurnNames;
 }
 
 /** Params of `sightline/checkpointStats`. */
@@ -406,6 +449,35 @@ export interface CheckpointStatsResult {
   newest?: number;
   /** Creation time of the oldest checkpoint, in milliseconds since the Unix epoch. */
   oldest?: number;
+}
+
+/** Turn of an agent that a checkpoint belongs to. */
+export interface CheckpointTurn {
+  /** Name of the agent. */
+  agent: string;
+  /** End of the turn, in milliseconds since the Unix epoch. */
+  endedAt?: number;
+  /**
+   * Name of the turn, such as `claude-2.3`. Accepted wherever a checkpoint id is expected, for the state
+   * before the turn; with a `+`, for the state after it.
+   */
+  name?: string;
+  /**
+   * Number of the prompt in the session, from 1. The fields from here on are absent if the turn was not
+   * recorded here: by an older version, or on another machine.
+   */
+  number?: number;
+  /** The first characters of the prompt, if the setting `checkpoints.turnNames` stores them. */
+  prompt?: string;
+  /** Session of the agent. */
+  session: string;
+  /** Time of the prompt, in milliseconds since the Unix epoch. */
+  startedAt?: number;
+  /**
+   * The turn as stored with the checkpoint: its name or, by an older version or for a fetched
+   * checkpoint, what the agent called it.
+   */
+  turn: string;
 }
 
 /** Params of `sightline/classifyError`. */
@@ -550,6 +622,11 @@ export interface CountTokensResult {
 /** Params of `sightline/createCheckpoint`. */
 export interface CreateCheckpointParams {
   /**
+   * Created without a request of the user, outside a turn.
+   * Default: `false`.
+   */
+  automatic?: boolean;
+  /**
    * Create the first checkpoint even if the workspace exceeds the size limits.
    * Default: `false`.
    */
@@ -564,10 +641,16 @@ export interface CreateCheckpointParams {
   /** Task the checkpoint belongs to. */
   taskId?: string;
   /**
-   * Turn of an agent that is about to edit. The checkpoint is automatic: it counts for
-   * the setting `checkpoints.keepAutomatic`, unless it has a label.
+   * Turn of an agent that is about to edit. If it is not known yet, it begins and gets a name. The
+   * checkpoint is automatic: it counts for the setting `checkpoints.keepAutomatic`, unless it has a label.
    */
   turn?: AgentTurn;
+  /**
+   * The turn ends. If nothing changed since the newest checkpoint, that one is returned, and none is
+   * created.
+   * Default: `false`.
+   */
+  turnEnd?: boolean;
   /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
@@ -730,8 +813,8 @@ export interface DiffCheckpointsParams {
   contents?: boolean;
   /**
    * Checkpoint on the old side: an id, at least 4 digits of one, `last` for the newest that
-   * is not an undo point, or `#3` for the third of the newest session of an agent. A leading
-   * `HEAD ` is ignored.
+   * is not an undo point, or the name of a turn such as `claude-2.3`: the state before it, or with a
+   * `+` the state after it. A leading `HEAD ` is ignored.
    */
   from: string;
   /**
@@ -743,7 +826,10 @@ export interface DiffCheckpointsParams {
   paths?: string[];
   /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
   root?: string;
-  /** Checkpoint on the new side, as in `from`. Defaults to the current workspace. */
+  /**
+   * Checkpoint on the new side, as in `from`; `NAME+` of a running turn is the current workspace. By
+   * default the current workspace or, if `from` is the name of a turn, the state after that turn.
+   */
   to?: string;
   /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
@@ -2226,6 +2312,13 @@ export type TruncateReply =
   | "messages"
   /** Edits to apply to the caller's copy of the conversation. */
   | "edits";
+
+/** What is stored of a prompt. */
+export type TurnNames =
+  /** The first 60 characters. */
+  | "prompt"
+  /** Nothing. */
+  | "none";
 
 /** Params of `sightline/undoRestore`. */
 export interface UndoRestoreParams {

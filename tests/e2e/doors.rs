@@ -293,15 +293,15 @@ fn rows() -> Vec<Row> {
             .tool("checkpoint_list", json!({}), listed),
         Row::new("checkpointStats", json!({})).command_line(&["checkpoint", "stats"]),
         Row::new("verifyCheckpoints", json!({})).command_line(&["checkpoint", "verify"]),
-        Row::new("pruneCheckpoints", json!({ "ids": ["#1"], "dryRun": true }))
-            .command_line(&["checkpoint", "delete", "#1", "--dry-run"]),
-        // `last` is no undo point, `#1` the first step of a session, and an id may be cut.
+        Row::new("pruneCheckpoints", json!({ "ids": ["claude-1.1"], "dryRun": true }))
+            .command_line(&["checkpoint", "delete", "claude-1.1", "--dry-run"]),
+        // `last` is no undo point, `claude-1.1` the first turn of a session, and an id may be cut.
         Row::new("diffCheckpoints", json!({ "from": "last", "patch": true }))
             .command_line(&["checkpoint", "diff", "last", "--patch"])
             .tool("checkpoint_diff", json!({ "from": "last" }), compared),
-        Row::new("diffCheckpoints", json!({ "from": "#1", "to": "last", "patch": true }))
-            .command_line(&["checkpoint", "diff", "#1", "last", "--patch"])
-            .tool("checkpoint_diff", json!({ "from": "#1", "to": "last" }), compared),
+        Row::new("diffCheckpoints", json!({ "from": "claude-1.1", "to": "last", "patch": true }))
+            .command_line(&["checkpoint", "diff", "claude-1.1", "last", "--patch"])
+            .tool("checkpoint_diff", json!({ "from": "claude-1.1", "to": "last" }), compared),
         Row::new("diffCheckpoints", json!({ "from": "BEGINNING", "paths": ["ROOT/a.txt"], "patch": true }))
             .command_line(&["checkpoint", "diff", "BEGINNING", "--patch", "--", "a.txt"])
             .tool("checkpoint_diff", json!({ "from": "BEGINNING", "paths": ["a.txt"] }), compared),
@@ -328,13 +328,13 @@ fn rows() -> Vec<Row> {
                 },
                 &["id", "createdAt", "durationMs"],
             ),
-        Row::new("restoreCheckpoint", json!({ "id": "#1", "token": "TOKEN" }))
-            .command_line(&["checkpoint", "restore", "#1", "--yes", "--token", "TOKEN"])
-            .tool("checkpoint_restore", json!({ "id": "#1", "token": "TOKEN" }), restored)
+        Row::new("restoreCheckpoint", json!({ "id": "claude-1.1", "token": "TOKEN" }))
+            .command_line(&["checkpoint", "restore", "claude-1.1", "--yes", "--token", "TOKEN"])
+            .tool("checkpoint_restore", json!({ "id": "claude-1.1", "token": "TOKEN" }), restored)
             .changing(
                 |ground| {
                     ground.workspace.write("a.txt", "five\n");
-                    ground.preview("#1", false);
+                    ground.preview("claude-1.1", false);
                 },
                 &["undoId"],
             ),
@@ -344,8 +344,8 @@ fn rows() -> Vec<Row> {
             .changing(
                 |ground| {
                     ground.workspace.write("a.txt", "five\n");
-                    ground.preview("#1", false);
-                    let restore = json!({ "id": "#1", "token": ground.token });
+                    ground.preview("claude-1.1", false);
+                    let restore = json!({ "id": "claude-1.1", "token": ground.token });
                     ground.call("restoreCheckpoint", restore);
                     ground.preview("last", true);
                 },
@@ -363,7 +363,11 @@ const NOT_COMPARED: &[(&str, &str)] = &[("openDiff", "waits for the user")];
 fn all_doors_give_equal_results() {
     let mut ground = Ground::new();
     let rows = rows();
-    for (id, label) in [("last", "second"), ("BEGINNING", "first"), ("#1", "first")] {
+    for (id, label) in [
+        ("last", "second"),
+        ("BEGINNING", "first"),
+        ("claude-1.1", "first"),
+    ] {
         let id = ground.filled(id);
         let listed = ground.call("listCheckpoints", json!({ "id": id }));
         assert_eq!(listed["checkpoints"][0]["label"], label, "{id}: {listed}");

@@ -1,14 +1,17 @@
-//! Checkpoints before the first edit of an agent's turn.
+//! Turns of agents: their names, and the checkpoints before their first edit and at their end.
 
 use std::{
-    fs, thread,
+    fs,
+    io::Write,
+    process::Stdio,
+    thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Server, Workspace},
+    harness::{Server, Workspace, program},
     hook::hook_with,
     ipc::run,
 };
@@ -24,8 +27,16 @@ fn claude(workspace: &Workspace, event: &str, session: &str, fields: Value) -> S
 }
 
 fn prompt(workspace: &Workspace, session: &str) {
-    let fields = json!({ "prompt": "a secret wish" });
+    ask(workspace, session, "a wish");
+}
+
+fn ask(workspace: &Workspace, session: &str, prompt: &str) {
+    let fields = json!({ "prompt": prompt });
     claude(workspace, "UserPromptSubmit", session, fields);
+}
+
+fn stop(workspace: &Workspace, session: &str) {
+    claude(workspace, "Stop", session, json!({}));
 }
 
 fn edit(workspace: &Workspace, session: &str, file: &str) -> String {
@@ -41,13 +52,12 @@ fn bash(workspace: &Workspace, session: &str, command: &str) {
 /// Returns the session and turn of each checkpoint of a turn, oldest first.
 fn turns(workspace: &Workspace) -> Vec<(String, String)> {
     let (_, text, error) = run(workspace, &["checkpoint", "list", "--json", "--offline"]);
-    assert!(!text.contains("secret wish"), "{text}");
     let listed: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{error}"));
     let listed = listed["checkpoints"].as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let turns = listed.iter().rev().map(|one| &one["turn"]);
+    let turns = listed.iter().rev().filter(|one| one["kind"] == "turnStart");
     turns
-        .filter(|turn| turn.is_object())
+        .map(|one| &one["turn"])
         .map(|turn| (text(&turn["session"]), text(&turn["turn"])))
         .collect()
 }
@@ -78,15 +88,17 @@ fn the_first_edit_of_a_turn_creates_one() {
         let fields = json!({ "prompt_id": id, "tool_name": "Write", "tool_input": tool });
         claude(&workspace, "PreToolUse", "s3", fields);
     };
-    for id in ["p1", "p1", "p2"] {
+    for id in ["p1", "p1"] {
         named(id);
     }
+    stop(&workspace, "s3");
+    named("p2");
     let expected = [
-        ("s1", "1"),
-        ("s1", "2"),
-        ("s2", "1"),
-        ("s3", "p1"),
-        ("s3", "p2"),
+        ("s1", "claude-1.1"),
+        ("s1", "claude-1.2"),
+        ("s2", "claude-2.1"),
+        ("s3", "claude-3.1"),
+        ("s3", "claude-3.2"),
     ];
     let expected = expected.map(|(session, turn)| (session.to_owned(), turn.to_owned()));
     assert_eq!(turns(&workspace), expected);
@@ -124,46 +136,257 @@ fn the_first_prompt_in_a_folder_starts_the_first_checkpoint() {
     assert_eq!(turns(&workspace), []);
 }
 
+fn command(workspace: &Workspace, arguments: &[&str]) -> String {
+    let (code, text, error) = run(workspace, arguments);
+    assert_eq!(code, 0, "{arguments:?}: {error}");
+    text
+}
+
+fn content(workspace: &Workspace, file: &str) -> String {
+    fs::read_to_string(workspace.path(file)).unwrap_or_default()
+}
+
 #[test]
-fn steps_are_grouped_by_session_and_numbered() {
+fn names_of_turns_are_accepted_wherever_an_id_is() {
     let workspace = Workspace::new(&[("a.txt", "0\n")]);
     run(&workspace, &["checkpoint", "create", "--label", "old"]);
-    for (session, turn) in [("s1", 1), ("s2", 2), ("s1", 3), ("s2", 4), ("s2", 5)] {
+    let turn = |session: &str, text: &str| {
         prompt(&workspace, session);
         edit(&workspace, session, "a.txt");
-        workspace.write("a.txt", &format!("{turn}\n"));
-        if turn == 3 {
-            run(&workspace, &["checkpoint", "create", "--label", "mine"]);
-        }
+        workspace.write("a.txt", text);
+        stop(&workspace, session);
+    };
+    turn("s1", "1\n");
+    prompt(&workspace, "s1");
+    turn("s2", "2\n");
+    workspace.write("a.txt", "mine\n");
+    turn("s1", "3\n");
+    // A prompt without edits counts.
+    for (name, text) in [
+        ("claude-1.1", "0\n"),
+        ("claude-1.1+", "1\n"),
+        ("claude-1.2", "1\n"),
+        ("claude-1.2+", "1\n"),
+        ("claude-2.1", "1\n"),
+        ("claude-2.1+", "2\n"),
+        ("claude-1.3", "mine\n"),
+        ("claude-1.3+", "3\n"),
+    ] {
+        command(&workspace, &["checkpoint", "restore", "--yes", name]);
+        assert_eq!(content(&workspace, "a.txt"), text, "{name}");
     }
-    let (code, text, error) = run(&workspace, &["checkpoint", "list"]);
-    assert_eq!(code, 0, "{error}");
-    let lines: Vec<Vec<&str>> = text
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    let firsts: Vec<&str> = lines.iter().map(|words| words[0]).collect();
-    let (mine, old) = (lines[4][0], lines[8][0]);
-    assert_eq!(
-        firsts,
-        ["claude", "#3", "#2", "#1", mine, "claude", "#2", "#1", old],
-        "{text}"
+    let patch = |arguments: &[&str]| {
+        let arguments = [&["checkpoint", "diff", "--patch"], arguments].concat();
+        command(&workspace, &arguments)
+    };
+    assert!(
+        patch(&["claude-1.3"]).contains("-mine\n+3"),
+        "its own changes"
     );
-    assert_eq!((lines[0][1], lines[5][1]), ("s2", "s1"), "{text}");
-    let (_, text, _) = run(&workspace, &["checkpoint", "list", "--limit", "1"]);
-    assert!(text.lines().count() == 2 && text.contains("#3"), "{text}");
-
-    // `#2` is the state before the second turn of the newest session.
-    let (code, _, error) = run(&workspace, &["checkpoint", "restore", "--yes", "#2"]);
-    assert_eq!(code, 0, "{error}");
-    assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), "3\n");
-    for wrong in ["#0", "#4", "#", "#x"] {
+    assert_eq!(patch(&["claude-1.2"]), "");
+    assert!(patch(&["claude-1.1+", "claude-1.3+"]).contains("-1\n+3"));
+    assert!(patch(&["claude-1.3", "claude-1.1"]).contains("-mine\n+0"));
+    let shown = command(&workspace, &["checkpoint", "show", "claude-2.1"]);
+    assert!(shown.contains("claude-2.1"), "{shown}");
+    command(&workspace, &["checkpoint", "label", "claude-2.1+", "good"]);
+    command(&workspace, &["checkpoint", "delete", "--yes", "claude-1.1"]);
+    // Other names stay as they are.
+    command(
+        &workspace,
+        &["checkpoint", "restore", "--yes", "claude-1.3"],
+    );
+    assert_eq!(content(&workspace, "a.txt"), "mine\n");
+    let (code, _, error) = run(&workspace, &["checkpoint", "preview", "claude-1.1"]);
+    assert!(
+        code == 3 && error.contains("the checkpoint before claude-1.1 was removed"),
+        "{error}"
+    );
+    for wrong in ["#1", "claude-1.9", "claude-3.1", "claude-1", "codex-1.1+"] {
         let (code, _, error) = run(&workspace, &["checkpoint", "preview", wrong]);
         assert!(
-            code == 3 && error.contains("no checkpoint matches \"#"),
+            code == 3 && error.contains("no checkpoint matches \""),
             "{wrong} {error}"
         );
     }
+}
+
+#[test]
+fn the_end_of_a_running_turn_is_the_workspace() {
+    let workspace = Workspace::new(&[("a.txt", "0\n")]);
+    prompt(&workspace, "s1");
+    edit(&workspace, "s1", "a.txt");
+    workspace.write("a.txt", "1\n");
+    let text = command(&workspace, &["checkpoint", "diff", "claude-1.1", "--patch"]);
+    assert!(text.contains("-0\n+1"), "{text}");
+    let text = command(
+        &workspace,
+        &["checkpoint", "diff", "claude-1.1", "claude-1.1+", "--patch"],
+    );
+    assert!(text.contains("-0\n+1"), "{text}");
+    let (code, _, error) = run(
+        &workspace,
+        &["checkpoint", "restore", "--yes", "claude-1.1+"],
+    );
+    assert!(
+        code != 0 && error.contains("claude-1.1 is still running"),
+        "{error}"
+    );
+}
+
+/// Agents do not report the end of a turn that the user interrupts.
+#[test]
+fn an_interrupted_turn_ends_at_the_next_prompt_or_session_end() {
+    let workspace = Workspace::new(&[("a.txt", "0\n")]);
+    let turn = |session: &str, text: &str| {
+        prompt(&workspace, session);
+        edit(&workspace, session, "a.txt");
+        workspace.write("a.txt", text);
+    };
+    turn("s1", "1\n");
+    turn("s1", "2\n");
+    claude(&workspace, "SessionEnd", "s1", json!({ "reason": "exit" }));
+    workspace.write("a.txt", "3\n");
+    claude(&workspace, "SessionEnd", "s1", json!({ "reason": "exit" }));
+    for (name, text) in [("claude-1.1+", "1\n"), ("claude-1.2+", "2\n")] {
+        command(&workspace, &["checkpoint", "restore", "--yes", name]);
+        assert_eq!(content(&workspace, "a.txt"), text, "{name}");
+    }
+    // An agent may go on after the end of a turn, when another hook asks it to.
+    turn("s2", "4\n");
+    stop(&workspace, "s2");
+    edit(&workspace, "s2", "a.txt");
+    workspace.write("a.txt", "5\n");
+    stop(&workspace, "s2");
+    command(
+        &workspace,
+        &["checkpoint", "restore", "--yes", "claude-2.1+"],
+    );
+    assert_eq!(content(&workspace, "a.txt"), "5\n");
+    assert_eq!(turns(&workspace).len(), 3);
+}
+
+#[test]
+fn a_subagent_belongs_to_the_turn_that_started_it() {
+    let workspace = Workspace::new(&[("a.txt", "0\n")]);
+    let child = |event: &str, fields: Value| {
+        let mut input = json!({
+            "session_id": "child", "parent_session_id": "s1", "cwd": workspace.root(),
+            "prompt": "find it", "tool_name": "edit", "tool_input": { "filePath": "a.txt" },
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            input[name] = value.clone();
+        }
+        hook_with(
+            &workspace,
+            event,
+            "opencode",
+            &input.to_string(),
+            &["--checkpoints"],
+        );
+    };
+    let parent = |event: &str| {
+        child(
+            event,
+            json!({ "session_id": "s1", "parent_session_id": null }),
+        )
+    };
+    parent("UserPromptSubmit");
+    for event in ["UserPromptSubmit", "PreToolUse", "Stop"] {
+        child(event, json!({}));
+    }
+    workspace.write("a.txt", "1\n");
+    parent("PreToolUse");
+    parent("Stop");
+    assert_eq!(
+        turns(&workspace),
+        [("s1".to_owned(), "opencode-1.1".to_owned())]
+    );
+    let text = command(
+        &workspace,
+        &["checkpoint", "diff", "opencode-1.1", "--patch"],
+    );
+    assert!(text.contains("-0\n+1"), "{text}");
+}
+
+#[test]
+fn prompts_are_stored_unless_the_setting_says_no() {
+    let workspace = Workspace::new(&[("a.txt", "0\n")]);
+    let config = tempfile::tempdir().unwrap();
+    let stored = |session: &str| {
+        let input = json!({
+            "session_id": session, "cwd": workspace.root(), "prompt": "fix the parser",
+        });
+        let mut hook = program()
+            .args([
+                "hook",
+                "UserPromptSubmit",
+                "--agent",
+                "claude",
+                "--checkpoints",
+                "--storage",
+            ])
+            .arg(workspace.data())
+            .env("XDG_CONFIG_HOME", config.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdin = hook.stdin.take().unwrap();
+        stdin.write_all(input.to_string().as_bytes()).unwrap();
+        drop(stdin);
+        hook.wait().unwrap();
+        edit(&workspace, session, "a.txt");
+        stop(&workspace, session);
+        let text = command(&workspace, &["checkpoint", "list", "--json"]);
+        let listed: Value = serde_json::from_str(&text).unwrap();
+        let newest = &listed["checkpoints"][0];
+        assert_eq!(newest["turn"]["session"], session);
+        assert!(newest["turn"]["endedAt"].is_i64(), "{newest}");
+        newest["turn"]["prompt"].clone()
+    };
+    assert_eq!(stored("s1"), "fix the parser");
+    fs::create_dir(config.path().join("sightline")).unwrap();
+    let settings = "[checkpoints]\nturnNames = \"none\"\n";
+    fs::write(config.path().join("sightline/config.toml"), settings).unwrap();
+    assert_eq!(stored("s2"), Value::Null);
+}
+
+/// The record of turns stays on this machine, and names of other machines are not used.
+#[test]
+fn turns_are_not_pushed() {
+    let workspace = Workspace::new(&[("a.txt", "0\n")]);
+    ask(&workspace, "s1", "a secret wish");
+    edit(&workspace, "s1", "a.txt");
+    let remote = workspace.path("../remote.git");
+    let git = std::process::Command::new("git")
+        .args(["init", "-q", "--bare"])
+        .arg(&remote)
+        .status();
+    assert!(git.unwrap().success());
+    let remote = remote.to_str().unwrap();
+    command(&workspace, &["checkpoint", "push", remote]);
+    let found = std::process::Command::new("grep")
+        .args(["-r", "secret wish", remote])
+        .output()
+        .unwrap();
+    assert!(found.stdout.is_empty());
+    let log = std::process::Command::new("git")
+        .args(["--git-dir", remote, "log", "--all", "--format=%B"])
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&log.stdout);
+    assert!(
+        log.contains("claude-1.1") && !log.contains("secret"),
+        "{log}"
+    );
+    let other = Workspace::new(&[("a.txt", "1\n")]);
+    command(&other, &["checkpoint", "fetch", remote]);
+    let (code, _, error) = run(&other, &["checkpoint", "preview", "claude-1.1"]);
+    assert_eq!(code, 3, "{error}");
+    prompt(&other, "s1");
+    edit(&other, "s1", "a.txt");
+    let mut kept = turns(&other).into_iter().map(|(_, turn)| turn);
+    assert_eq!(kept.next_back().unwrap(), "claude-1.1");
 }
 
 #[test]
@@ -183,16 +406,20 @@ fn a_running_server_creates_them_and_keeps_the_newest() {
     let shown = server.notified("sightline/didCreateCheckpoint").unwrap();
     assert_eq!(shown["checkpoint"]["label"], "mine");
     let shown = server.notified("sightline/didCreateCheckpoint").unwrap();
-    let turn = json!({ "agent": "claude", "session": "s1", "turn": "1" });
-    assert_eq!(shown["checkpoint"]["turn"], turn);
+    let turn = &shown["checkpoint"]["turn"];
+    assert_eq!(
+        (&turn["session"], &turn["name"]),
+        (&json!("s1"), &json!("claude-1.1"))
+    );
     let listed = server.call("sightline/listCheckpoints", json!({}));
     let kept: Vec<&Value> = listed["checkpoints"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| &one["turn"]["turn"])
+        .map(|one| &one["turn"]["name"])
         .collect();
-    assert_eq!(kept, [&json!("4"), &json!("3"), &Value::Null]);
+    let [fourth, third] = [json!("claude-1.4"), json!("claude-1.3")];
+    assert_eq!(kept, [&fourth, &third, &Value::Null]);
 }
 
 /// A label keeps an automatic checkpoint, also if it is set later, by the running server.
@@ -214,13 +441,19 @@ fn labelled_ones_are_not_counted() {
         turn();
     }
     let kept = turns(&workspace).into_iter().map(|(_, turn)| turn);
-    assert_eq!(kept.collect::<Vec<_>>(), ["1", "5", "6"]);
+    assert_eq!(
+        kept.collect::<Vec<_>>(),
+        ["claude-1.1", "claude-1.5", "claude-1.6"]
+    );
     // Without its label, it is counted again.
-    let (code, ..) = run(&workspace, &["checkpoint", "label", "#1", "--remove"]);
+    let (code, ..) = run(
+        &workspace,
+        &["checkpoint", "label", "claude-1.1", "--remove"],
+    );
     assert_eq!(code, 0);
     turn();
     let kept = turns(&workspace).into_iter().map(|(_, turn)| turn);
-    assert_eq!(kept.collect::<Vec<_>>(), ["6", "7"]);
+    assert_eq!(kept.collect::<Vec<_>>(), ["claude-1.6", "claude-1.7"]);
 }
 
 /// A folder that cannot have checkpoints does not stop the agent.

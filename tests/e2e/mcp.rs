@@ -261,10 +261,7 @@ fn a_list_of_checkpoints_names_the_turn_of_each() {
     let answer = client.request("tools/call", &params);
     let result = &answer["result"];
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(
-        text.contains("(before turn 1 of claude, session s-1)"),
-        "{text}"
-    );
+    assert!(text.contains("(before turn claude-1.1)"), "{text}");
     let listed = result["structuredContent"]["checkpoints"]
         .as_array()
         .unwrap();
@@ -273,7 +270,7 @@ fn a_list_of_checkpoints_names_the_turn_of_each() {
         .filter(|one| one.get("turn").is_some())
         .map(|one| json!([one["agent"], one["session"], one["turn"]]))
         .collect();
-    assert_eq!(turns, [json!(["claude", "s-1", "1"])], "{result}");
+    assert_eq!(turns, [json!(["claude", "s-1", "claude-1.1"])], "{result}");
     assert_eq!(listed[0]["label"], "mine", "{result}");
 }
 

@@ -19,6 +19,7 @@ use sightline_context::git;
 use super::{
     checkpoints::Checkpoints,
     store::{annotations::LABELS, lock, object::Oid, refs},
+    turns::log::Log,
 };
 use crate::error::Error;
 
@@ -186,6 +187,10 @@ impl Checkpoints {
         let records = state.join(RECORDS);
         if records.is_dir() {
             link_files(&records, &self.state_dir().join(RECORDS))?;
+        }
+        let turns = Log::read(&state)?;
+        if !turns.is_empty() {
+            self.turn_writer()?.append_all(&turns)?;
         }
         refs::publish_all(repository.dir(), ids)?;
         // Needs the refs. It is moved, because it must not be used twice.

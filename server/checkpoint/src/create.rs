@@ -26,7 +26,7 @@ use super::{
     create::missing_objects::{BaseTree, MissingObjects, find_missing},
     job::{Job, Progress},
     list::Filter,
-    metadata::{Checkpoint, CheckpointMetadata, Counts, Request, Skipped, commit_of},
+    metadata::{Checkpoint, CheckpointMetadata, Counts, Request, Skipped, commit_of, head::Head},
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, Oid},
@@ -156,6 +156,13 @@ impl Checkpoints {
         };
         cache.scan = Some(scan.clone());
 
+        if let Some(newest) = newest
+            && request.only_changed
+            && newest.tree == scan.tree.oid
+        {
+            return Ok((Arc::clone(newest), scan.clone(), during_write(&scan)));
+        }
+
         let kept = cache.stored.clone().filter(|(tree, when)| {
             *when == generation && newest.is_some_and(|newest| newest.tree == tree.oid)
         });
@@ -176,6 +183,9 @@ impl Checkpoints {
                 task: request.task.as_ref().map(|task| task.as_str().to_owned()),
                 label: request.label.clone(),
                 turn: request.turn.clone(),
+                turn_end: request.turn_end,
+                automatic: request.automatic,
+                head: Head::of(job.view, self.work_tree()),
                 purpose: request.purpose.clone(),
                 messages: request.messages,
                 group: request.group.clone(),

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! <data directory>/projects/<name>-<hash>/checkpoints.git   bare repository, readable by git
-//! <data directory>/projects/<name>-<hash>/state/            lock, stat cache, journal, changes of restores, folder
+//! <data directory>/projects/<name>-<hash>/state/            lock, stat cache, journal, changes of restores, folder, turns
 //! ```
 //!
 //! A checkpoint is a commit without parents. Its tree is the work tree, its message holds the
@@ -29,6 +29,7 @@
 //!   operation; error type
 //! - `adopt`: takes over the store of a folder that was moved
 //! - `create`, `list`, `prune`, `verify`: creates, lists, labels, removes and verifies checkpoints
+//! - `turns`: turns of agents: their names, prompts, and the checkpoints before and after them
 //! - `metadata`, `named_path`: metadata of a checkpoint, and its cache; paths as stored
 //! - `testing`: test utilities
 //! - `tree_diff`, `diff`: compares checkpoints and the work tree
@@ -51,6 +52,7 @@ mod store;
 #[cfg(test)]
 mod testing;
 mod tree_diff;
+mod turns;
 mod verify;
 mod worktree;
 
@@ -58,6 +60,7 @@ pub use adopt::MovedStore;
 pub use checkpoints::Checkpoints;
 pub use job::{Job, Progress};
 pub use list::Filter;
+pub use metadata::head::Head;
 pub use metadata::{
     Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Request, Skipped,
 };
@@ -66,6 +69,7 @@ pub use prune::{Keep, Pruned, Stats};
 pub use restore::group;
 pub use store::{object::Oid, repair::Rebuilt};
 pub use tree_diff::Side;
+pub use turns::{AgentProcess, Related, Turn, TurnName, TurnStart};
 pub use worktree::{
     dirty_set::{ChangeSource, Changes, DirtySet},
     exclusions::SavedExclusions,

@@ -2,12 +2,15 @@
 
 pub(crate) mod cache;
 pub(crate) mod excluded;
+pub(crate) mod head;
 
 use serde::{Deserialize, Serialize};
 use sightline_access::AccessView;
 use sightline_base::{escape::one_line, storage::TaskId};
 use sightline_protocol::checkpoint::AgentTurn;
 use uuid::Uuid;
+
+use head::Head;
 
 use super::{
     named_path::NamedPath,
@@ -111,9 +114,18 @@ pub struct CheckpointMetadata {
     pub label: Option<String>,
     /// Why it was created.
     pub purpose: Purpose,
-    /// Turn of an agent before which it was created automatically.
+    /// Turn of an agent at whose first edit or end it was created automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<AgentTurn>,
+    /// Whether it was created at the end of the turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub turn_end: bool,
+    /// Whether it was created automatically outside a turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub automatic: bool,
+    /// Branch and commit of the user's repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<Head>,
     /// Commit of another tool that it was imported from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
@@ -171,8 +183,14 @@ pub struct Request {
     pub label: Option<String>,
     /// Why it is created.
     pub purpose: Purpose,
-    /// Turn of an agent before which it is created automatically.
+    /// Turn of an agent at whose first edit or end it is created automatically.
     pub turn: Option<AgentTurn>,
+    /// Whether the turn ends.
+    pub turn_end: bool,
+    /// Whether it is created automatically outside a turn.
+    pub automatic: bool,
+    /// Returns the newest checkpoint instead if nothing changed since.
+    pub only_changed: bool,
     /// Position in the task's conversation.
     pub messages: Option<ConversationMark>,
     /// Identifier shared by checkpoints created together, one of each root.
@@ -192,6 +210,9 @@ impl Request {
         Self {
             label: None,
             turn: None,
+            turn_end: false,
+            automatic: false,
+            only_changed: false,
             purpose: Purpose::Undo { restoring, paths },
             confirm_large: true,
             ..self.clone()

@@ -36,7 +36,8 @@ pub struct Keep {
     pub newest: Option<usize>,
     /// Earliest creation time, in milliseconds since the epoch.
     pub since: Option<u64>,
-    /// Number of newest automatic checkpoints. Labelled ones are not automatic.
+    /// Number of newest automatic checkpoints. Labelled ones are not automatic, and the one at the end of
+    /// a turn goes with the one before it.
     pub automatic: Option<usize>,
     /// Maximum size of the store, in bytes. Fetched checkpoints go first, then the oldest. The
     /// newest local checkpoint and the newest local undo point always stay.
@@ -297,7 +298,17 @@ fn is_labelled(checkpoint: &Checkpoint) -> bool {
     checkpoint.metadata.label.is_some()
 }
 
+/// Returns whether a checkpoint counts for [`Keep::automatic`].
 fn is_automatic(checkpoint: &Checkpoint) -> bool {
+    is_of_turn(checkpoint) && !checkpoint.metadata.turn_end
+}
+
+/// Returns whether a checkpoint at the end of a turn goes with the one before it.
+fn is_turn_end(checkpoint: &Checkpoint) -> bool {
+    is_of_turn(checkpoint) && checkpoint.metadata.turn_end
+}
+
+fn is_of_turn(checkpoint: &Checkpoint) -> bool {
     let metadata = &checkpoint.metadata;
     metadata.turn.is_some() && metadata.label.is_none() && !metadata.fetched
 }
@@ -315,13 +326,16 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
         (places.len() > newest).then(|| newest.checked_sub(1).map(|newest| places[newest]))
     };
     let (ours, theirs) = (last_of(false), last_of(true));
-    let automatic = checkpoints
-        .iter()
-        .filter(|checkpoint| is_automatic(checkpoint));
-    let surplus: HashSet<Oid> = automatic
-        .skip(keep.automatic.unwrap_or(usize::MAX))
-        .map(|checkpoint| checkpoint.id)
-        .collect();
+    let mut counted = 0;
+    let mut surplus = HashSet::new();
+    for checkpoint in checkpoints {
+        let is_surplus = keep.automatic.is_some_and(|most| counted >= most);
+        if is_surplus && (is_automatic(checkpoint) || is_turn_end(checkpoint)) {
+            surplus.insert(checkpoint.id);
+        } else if is_automatic(checkpoint) {
+            counted += 1;
+        }
+    }
     let goes = |(at, checkpoint): &(usize, &Arc<Checkpoint>)| {
         let last = if checkpoint.metadata.fetched {
             theirs

@@ -3,10 +3,20 @@
 //! `undoRestore`, `checkpointStats`, `labelCheckpoint`, `pruneCheckpoints` and
 //! `verifyCheckpoints`.
 
+mod restore;
+mod turns;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{ProgressToken, is_false};
+
+pub use restore::{
+    PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreChange,
+    RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreMode, RestoreOutcome,
+    RestoredTask, UndoRestoreParams,
+};
+pub use turns::{AgentTurn, CheckpointHead, CheckpointKind, CheckpointTurn, short_id};
 
 /// A checkpoint: the saved state of a workspace folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -51,29 +61,22 @@ pub struct Checkpoint {
     /// id is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
-    /// Turn of an agent before which the checkpoint was created automatically.
+    /// Why the checkpoint was created.
+    #[serde(default)]
+    pub kind: CheckpointKind,
+    /// Turn of an agent at whose first edit or end the checkpoint was created automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<AgentTurn>,
-}
-
-/// Length of an abbreviated checkpoint id.
-const SHORT_ID_DIGITS: usize = 8;
-
-/// Returns an abbreviated checkpoint id, as all output for people shows it.
-pub fn short_id(id: &str) -> &str {
-    id.get(..SHORT_ID_DIGITS).unwrap_or(id)
-}
-
-/// One turn of an agent: a prompt and the edits that follow.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentTurn {
-    /// Name of the agent.
-    pub agent: String,
-    /// Session of the agent.
-    pub session: String,
-    /// Turn of the session.
-    pub turn: String,
+    pub turn: Option<CheckpointTurn>,
+    /// Branch and commit of the user's repository. Absent without a commit, and for a checkpoint of an
+    /// older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<CheckpointHead>,
+    /// Id of the checkpoint that was about to be restored, for an undo point of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_id: Option<String>,
+    /// Id of the undo point of the undo, for an undo point whose restore was undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<String>,
 }
 
 /// Purpose of a checkpoint that was not requested by a client.
@@ -125,10 +128,15 @@ pub struct CreateCheckpointParams {
     pub root: Option<String>,
     /// Create the first checkpoint even if the workspace exceeds the size limits.
     pub confirm_large: bool,
-    /// Turn of an agent that is about to edit. The checkpoint is automatic: it counts for
-    /// the setting `checkpoints.keepAutomatic`, unless it has a label.
+    /// Turn of an agent that is about to edit. If it is not known yet, it begins and gets a name. The
+    /// checkpoint is automatic: it counts for the setting `checkpoints.keepAutomatic`, unless it has a label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<AgentTurn>,
+    /// The turn ends. If nothing changed since the newest checkpoint, that one is returned, and none is
+    /// created.
+    pub turn_end: bool,
+    /// Created without a request of the user, outside a turn.
+    pub automatic: bool,
     /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
@@ -165,10 +173,11 @@ pub struct ListCheckpointsResult {
 #[serde(rename_all = "camelCase")]
 pub struct DiffCheckpointsParams {
     /// Checkpoint on the old side: an id, at least 4 digits of one, `last` for the newest that
-    /// is not an undo point, or `#3` for the third of the newest session of an agent. A leading
-    /// `HEAD ` is ignored.
+    /// is not an undo point, or the name of a turn such as `claude-2.3`: the state before it, or with a
+    /// `+` the state after it. A leading `HEAD ` is ignored.
     pub from: String,
-    /// Checkpoint on the new side, as in `from`. Defaults to the current workspace.
+    /// Checkpoint on the new side, as in `from`; `NAME+` of a running turn is the current workspace. By
+    /// default the current workspace or, if `from` is the name of a turn, the state after that turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Limits the operation to these paths and everything below them.
@@ -253,235 +262,6 @@ pub struct FileDifference {
     /// True if a name is not UTF-8 and `path` and `oldPath` are percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
-}
-
-/// Params of `sightline/previewRestore`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PreviewRestoreParams {
-    /// Checkpoint, named as in `sightline/diffCheckpoints`. With `undo`, `last` is the undo
-    /// point of the last restore.
-    pub id: String,
-    /// Limits the operation to these paths and everything below them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paths: Option<Vec<String>>,
-    /// Include the checkpoints of other workspace folders from the same group. Fails
-    /// with `conflict` if one of those folders is not open.
-    #[serde(default)]
-    pub all_roots: bool,
-    /// Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default,
-    /// an undo if `id` is the undo point of a restore of files and there are no `paths`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undo: Option<bool>,
-    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<String>,
-    /// Token for `$/progress` notifications, as in LSP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
-}
-
-/// Result of `sightline/previewRestore`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PreviewRestoreResult {
-    /// Changes the restore would make.
-    pub changes: Vec<RestoreChange>,
-    /// Differences the restore would leave unchanged.
-    pub conflicts: Vec<RestoreConflict>,
-    /// Token of this preview. A restore with this token makes exactly these changes, or none.
-    pub token: String,
-    /// Id of the undo point, with `undo`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undo_id: Option<String>,
-    /// Task whose conversation would be restored as well, with `undo`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<String>,
-}
-
-/// Action of a restore on a path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum RestoreAction {
-    /// Write the saved content, mode or type.
-    #[default]
-    Write,
-    /// Delete the path.
-    Delete,
-}
-
-/// A change a restore would make.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoreChange {
-    /// Path relative to a workspace folder.
-    pub path: String,
-    /// Action on the path.
-    pub action: RestoreAction,
-    /// Reason, as text for the user.
-    pub reason: String,
-    /// URI of the file.
-    pub uri: String,
-    /// True if the name is not UTF-8 and `path` is percent-encoded.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub path_encoded: bool,
-}
-
-/// A difference that a restore leaves unchanged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoreConflict {
-    /// Path relative to a workspace folder.
-    pub path: String,
-    /// Reason, as text for the user.
-    pub reason: String,
-    /// True if this is an undo and the path was changed after the restore. With `force`,
-    /// the undo discards that change.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub changed_since: bool,
-    /// True if the path is open with unsaved text. With `force`, the text is replaced.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub unsaved: bool,
-    /// URI of the file.
-    pub uri: String,
-    /// True if the name is not UTF-8 and `path` is percent-encoded.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub path_encoded: bool,
-}
-
-/// What to restore.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum RestoreMode {
-    /// Files.
-    #[default]
-    Files,
-    /// The conversation of the task, including one on a branch that was abandoned
-    /// later. Fails with `conflict` if the log does not contain that state.
-    Task,
-    /// Files and conversation.
-    FilesAndTask,
-}
-
-/// Params of `sightline/restoreCheckpoint`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoreCheckpointParams {
-    /// Checkpoint, named as in `sightline/diffCheckpoints`.
-    pub id: String,
-    /// Limits the operation to these paths and everything below them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paths: Option<Vec<String>>,
-    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<String>,
-    /// What to restore.
-    #[serde(default)]
-    pub mode: RestoreMode,
-    /// Id of the task. Defaults to the task of the checkpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<String>,
-    /// Token of a preview. If the preview is out of date, nothing is changed and the
-    /// error is `conflict`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-    /// Also replace unsaved text in open documents.
-    #[serde(default)]
-    pub force: bool,
-    /// Include the checkpoints of other workspace folders from the same group. Fails
-    /// with `conflict` if one of those folders is not open.
-    #[serde(default)]
-    pub all_roots: bool,
-    /// Token for `$/progress` notifications, as in LSP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
-}
-
-/// Result of `sightline/restoreCheckpoint` and `sightline/undoRestore`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoreCheckpointResult {
-    /// Outcome of each planned change.
-    pub outcomes: Vec<RestoreOutcome>,
-    /// Differences that were left unchanged. Absent if there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conflicts: Vec<RestoreConflict>,
-    /// Id of the checkpoint created before the restore, for `sightline/undoRestore`.
-    /// Absent if there was nothing to do; the last undo point then stays the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undo_id: Option<String>,
-    /// The restored conversation, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<RestoredTask>,
-}
-
-impl RestoreCheckpointResult {
-    /// Returns the command that undoes the restore, if there is anything to undo.
-    pub fn undo_command(&self) -> Option<String> {
-        let is_unsaved = self.outcomes.iter().any(|one| one.replaced_unsaved);
-        let force = if is_unsaved { " --force" } else { "" };
-        let id = short_id(self.undo_id.as_ref()?);
-        Some(format!("sightline checkpoint undo {id}{force}"))
-    }
-}
-
-/// Outcome of one change.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoreOutcome {
-    /// Path relative to a workspace folder.
-    pub path: String,
-    /// Planned action.
-    pub action: RestoreAction,
-    /// True if the action succeeded.
-    pub ok: bool,
-    /// Reason for the failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// True if the path was open with unsaved text, which was replaced. The document is
-    /// still unsaved, so undoing this needs `force`.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub replaced_unsaved: bool,
-    /// URI of the file.
-    pub uri: String,
-    /// True if the name is not UTF-8 and `path` is percent-encoded.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub path_encoded: bool,
-}
-
-/// A conversation that was restored.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoredTask {
-    /// Id of the task.
-    pub task_id: String,
-    /// Number of messages in its conversation now.
-    pub messages: u64,
-}
-
-/// Params of `sightline/undoRestore`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
-pub struct UndoRestoreParams {
-    /// `undoId` of the restore to undo, or at least 4 digits of it. Defaults to `last`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub undo_id: Option<String>,
-    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub root: Option<String>,
-    /// Limits the undo to these paths and everything below them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub paths: Option<Vec<String>>,
-    /// Token of a preview of the undo. If the preview is out of date, nothing is
-    /// changed and the error is `conflict`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-    /// Also revert paths that were changed after the restore, and replace unsaved text in
-    /// open documents.
-    pub force: bool,
-    /// Token for `$/progress` notifications, as in LSP.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub work_done_token: Option<ProgressToken>,
 }
 
 /// Params of `sightline/checkpointStats`.

@@ -309,6 +309,20 @@ pub struct CheckpointSettings {
     /// Number of automatic checkpoints to keep per workspace folder. A few more are kept
     /// until the oldest are removed together.
     pub keep_automatic: u32,
+    /// What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this
+    /// machine. Hooks read this setting from the user's configuration file only.
+    pub turn_names: TurnNames,
+}
+
+/// What is stored of a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TurnNames {
+    /// The first 60 characters.
+    #[default]
+    Prompt,
+    /// Nothing.
+    None,
 }
 
 impl Default for CheckpointSettings {
@@ -321,6 +335,7 @@ impl Default for CheckpointSettings {
             max_files: 500_000,
             max_total_size: 10 * 1024 * 1024 * 1024,
             keep_automatic: 200,
+            turn_names: TurnNames::default(),
         }
     }
 }

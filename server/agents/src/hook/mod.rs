@@ -43,6 +43,10 @@ pub enum EventKind {
     ToolCall,
     /// A tool has run.
     ToolEnd,
+    /// The agent has finished its answer to a prompt.
+    TurnEnd,
+    /// The session ends.
+    SessionEnd,
 }
 
 /// An event, independent of the agent.
@@ -56,6 +60,10 @@ pub struct HookInput {
     pub session: Option<String>,
     /// Turn, if the agent names it.
     pub turn: Option<String>,
+    /// Session whose turn this is part of: its own, or that of the agent that started a subagent.
+    pub turn_session: Option<String>,
+    /// Whether a subagent sent the event.
+    pub is_subagent: bool,
     /// Mode of the agent, if it is known.
     pub mode: Option<Mode>,
     /// Whether the agent can ask the user, according to its input.
@@ -76,11 +84,17 @@ pub enum HookEvent {
     Prompt {
         /// Texts behind an `@`. The agent adds those that are paths of files to the prompt.
         mentions: Vec<String>,
+        /// The prompt.
+        text: String,
     },
     /// A tool is about to run.
     ToolCall(ToolCall),
     /// A tool has run.
     ToolEnd(ToolCall),
+    /// The agent has finished its answer to a prompt.
+    TurnEnd,
+    /// The session ends.
+    SessionEnd,
 }
 
 /// The answer to an event.
@@ -181,10 +195,11 @@ pub fn parse(
             if prompt.is_some_and(str::is_empty) {
                 return Ok(None);
             }
-            let prompt = prompt.filter(|_| format.reads_mentions);
+            let mentioning = prompt.filter(|_| format.reads_mentions);
             HookEvent::Prompt {
-                mentions: mentions::mentions(prompt.unwrap_or_default(), format.has_content)
+                mentions: mentions::mentions(mentioning.unwrap_or_default(), format.has_content)
                     .ok_or(ParseError::TooManyMentions)?,
+                text: prompt.unwrap_or_default().to_owned(),
             }
         }
         EventKind::ToolCall | EventKind::ToolEnd => {
@@ -194,12 +209,18 @@ pub fn parse(
                 _ => HookEvent::ToolCall(call),
             }
         }
+        EventKind::TurnEnd => HookEvent::TurnEnd,
+        EventKind::SessionEnd => HookEvent::SessionEnd,
     };
     let mode = input["permission_mode"].as_str();
+    let session = input[format.session].as_str();
+    let parent = input["parent_session_id"].as_str();
     Ok(Some(HookInput {
         cwd: session_dir(input),
-        task_id: input[format.session].as_str().map(|id| task_id(agent, id)),
-        session: input[format.session].as_str().map(str::to_owned),
+        task_id: session.map(|id| task_id(agent, id)),
+        session: session.map(str::to_owned),
+        turn_session: parent.or(session).map(str::to_owned),
+        is_subagent: parent.is_some() || input["agent_id"].is_string(),
         turn: ["prompt_id", "turn_id"]
             .iter()
             .find_map(|field| input[field].as_str())
@@ -224,7 +245,7 @@ pub fn render(agent: Agent, kind: EventKind, answer: &HookAnswer) -> String {
 }
 
 /// Returns the task id of a session. Different sessions have different ones.
-fn task_id(agent: Agent, session: &str) -> String {
+pub fn task_id(agent: Agent, session: &str) -> String {
     let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let mut id = format!("{}-", agent.name());
     if session.chars().all(valid) && id.len() + session.len() <= MAX_TASK_ID {

@@ -80,7 +80,14 @@ fn mentions_count_where_the_agent_reads_them() {
     ] {
         let input = parsed(agent, event, json!({ "prompt": "see @a" })).unwrap();
         let mentions = mentions.into_iter().map(str::to_owned).collect();
-        assert_eq!(input.event, HookEvent::Prompt { mentions }, "{agent:?}");
+        let HookEvent::Prompt {
+            mentions: found,
+            text,
+        } = input.event
+        else {
+            panic!("{agent:?}");
+        };
+        assert_eq!((found, text.as_str()), (mentions, "see @a"), "{agent:?}");
     }
     let repeated = parsed(Agent::Qwen, "UserPromptSubmit", json!({ "prompt": "" }));
     assert_eq!(repeated, None);

@@ -30,6 +30,7 @@ impl Hooks {
         let wanted = |kind| match kind {
             EventKind::SessionStart | EventKind::Prompt | EventKind::ToolEnd => self.context,
             EventKind::ToolCall => self.access,
+            EventKind::TurnEnd | EventKind::SessionEnd => self.checkpoints,
         };
         let events = hook::events(agent).iter().copied();
         events.filter(move |(_, kind)| wanted(*kind))
@@ -105,7 +106,11 @@ impl Hooks {
 fn timeout(kind: EventKind) -> u32 {
     match kind {
         EventKind::ToolCall => TOOL_TIMEOUT,
-        EventKind::SessionStart | EventKind::Prompt | EventKind::ToolEnd => PROMPT_TIMEOUT,
+        EventKind::SessionStart
+        | EventKind::Prompt
+        | EventKind::ToolEnd
+        | EventKind::TurnEnd
+        | EventKind::SessionEnd => PROMPT_TIMEOUT,
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn opencode(hooks: &Hooks, program: &Program) -> String {
         include_str!("plugins/opencode.js"),
         include_str!("plugins/opencode_context.js"),
         include_str!("plugins/opencode_access.js"),
+        include_str!("plugins/opencode_turns.js"),
         hooks,
         program,
     )
@@ -24,6 +25,7 @@ pub(super) fn cline(hooks: &Hooks, program: &Program) -> String {
         include_str!("plugins/cline.js"),
         include_str!("plugins/cline_context.js"),
         include_str!("plugins/cline_access.js"),
+        include_str!("plugins/cline_turns.js"),
         hooks,
         program,
     )
@@ -38,7 +40,14 @@ pub(super) fn spelling(text: &str) -> Option<String> {
     serde_json::from_str(line).ok()
 }
 
-fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Program) -> String {
+fn fill(
+    plugin: &str,
+    context: &str,
+    access: &str,
+    turns: &str,
+    hooks: &Hooks,
+    program: &Program,
+) -> String {
     // A string of JSON is one of JavaScript.
     let path = serde_json::Value::from(program.path()).to_string();
     let flags = if hooks.checkpoints {
@@ -49,6 +58,7 @@ fn fill(plugin: &str, context: &str, access: &str, hooks: &Hooks, program: &Prog
     plugin
         .replace("{context}", if hooks.context { context } else { "" })
         .replace("{access}", if hooks.access { access } else { "" })
+        .replace("{turns}", if hooks.checkpoints { turns } else { "" })
         .replace("{flags}", flags)
         .replace("{not checked}", NOT_CHECKED)
         .replace("\"{program}\"", &path)

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessResult},
     checkpoint::{
-        AgentTurn, Checkpoint, CheckpointPurpose, DiffCheckpointsResult, ListCheckpointsResult,
-        PreviewRestoreResult, RestoreAction, RestoreCheckpointResult, RestoreConflict, short_id,
+        Checkpoint, CheckpointKind, CheckpointPurpose, DiffCheckpointsResult,
+        ListCheckpointsResult, PreviewRestoreResult, RestoreAction, RestoreCheckpointResult,
+        RestoreConflict, short_id,
     },
     editor::{DiagnosticsResult, Position, SelectionResult},
     files::{ListFilesResult, ReadFileResult, TextSource},
@@ -194,6 +195,7 @@ pub fn checkpoints_as_json(result: &ListCheckpointsResult) -> Option<Value> {
             modified,
             deleted,
             purpose,
+            kind,
             turn,
             ..
         } = checkpoint;
@@ -202,7 +204,7 @@ pub fn checkpoints_as_json(result: &ListCheckpointsResult) -> Option<Value> {
             "added": added, "modified": modified, "deleted": deleted,
             "agent": turn.as_ref().map(|turn| &turn.agent),
             "session": turn.as_ref().map(|turn| &turn.session),
-            "turn": turn.as_ref().map(|turn| &turn.turn),
+            "turn": turn.as_ref().map(|turn| &turn.turn), "kind": kind,
         });
         let Value::Object(fields) = fields else {
             return Value::Null;
@@ -232,13 +234,16 @@ fn checkpoint_line(checkpoint: &Checkpoint) -> String {
         Some(CheckpointPurpose::Imported) => " (imported)",
         None => "",
     };
-    let turn = checkpoint.turn.as_ref().map(|turn| {
-        let AgentTurn {
-            agent,
-            session,
-            turn,
-        } = turn;
-        format!(" (before turn {turn} of {agent}, session {session})")
+    let side = match checkpoint.kind {
+        CheckpointKind::TurnEnd => "after",
+        _ => "before",
+    };
+    let turn = checkpoint.turn.as_ref().map(|turn| match &turn.name {
+        Some(name) => format!(" ({side} turn {name})"),
+        None => format!(
+            " ({side} turn {} of {}, session {})",
+            turn.turn, turn.agent, turn.session
+        ),
     });
     let turn = turn.unwrap_or_default();
     let changes = format!("{added} added, {modified} modified, {deleted} deleted {label}");

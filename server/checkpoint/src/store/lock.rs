@@ -94,7 +94,13 @@ fn acquire_within(
     }
 }
 
-fn wait(file: &File, path: &Path, cancel: &Cancel, deadline: Instant) -> Result<(), Error> {
+/// Waits for a lock on an open file.
+pub(crate) fn wait(
+    file: &File,
+    path: &Path,
+    cancel: &Cancel,
+    deadline: Instant,
+) -> Result<(), Error> {
     let mut pause = Duration::from_millis(1);
     loop {
         cancel.check()?;

@@ -266,6 +266,7 @@ fn prepare(
     let params = CreateCheckpointParams {
         root: Some(file.root.path.to_uri()),
         turn: Some(proposal.turn.clone()),
+        automatic: true,
         ..CreateCheckpointParams::default()
     };
     create_checkpoint::run(&RequestContext::new(services, snapshot), params)

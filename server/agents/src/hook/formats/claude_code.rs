@@ -10,6 +10,8 @@ pub(super) const FORMAT: Format = Format {
         ("UserPromptSubmit", EventKind::Prompt),
         ("PreToolUse", EventKind::ToolCall),
         ("PostToolUse", EventKind::ToolEnd),
+        ("Stop", EventKind::TurnEnd),
+        ("SessionEnd", EventKind::SessionEnd),
     ],
     session: "session_id",
     tool_name: "tool_name",

@@ -8,6 +8,7 @@ pub(super) const FORMAT: Format = Format {
     events: &[
         ("UserPromptSubmit", EventKind::Prompt),
         ("PreToolUse", EventKind::ToolCall),
+        ("Stop", EventKind::TurnEnd),
     ],
     session: "session_id",
     tool_name: "tool_name",

@@ -10,6 +10,8 @@ pub(super) const FORMAT: Format = Format {
         ("userPromptSubmitted", EventKind::Prompt),
         ("preToolUse", EventKind::ToolCall),
         ("postToolUse", EventKind::ToolEnd),
+        ("agentStop", EventKind::TurnEnd),
+        ("sessionEnd", EventKind::SessionEnd),
     ],
     session: "sessionId",
     tool_name: "toolName",

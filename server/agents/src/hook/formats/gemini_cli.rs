@@ -9,6 +9,8 @@ pub(super) const FORMAT: Format = Format {
         ("BeforeAgent", EventKind::Prompt),
         ("BeforeTool", EventKind::ToolCall),
         ("AfterTool", EventKind::ToolEnd),
+        ("AfterAgent", EventKind::TurnEnd),
+        ("SessionEnd", EventKind::SessionEnd),
     ],
     session: "session_id",
     tool_name: "tool_name",

@@ -19,5 +19,5 @@ export default {
   name: "sightline",
   manifest: { capabilities: ["hooks"] },
   hooks: {
-{context}{access}  },
+{context}{access}{turns}  },
 }

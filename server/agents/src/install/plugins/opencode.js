@@ -4,9 +4,13 @@ import { spawnSync } from "node:child_process"
 
 const PROGRAM = "{program}"
 
+// A subagent has another session. Its turn is that of the session that started it.
+const parents = new Map()
+
 function hook(event, input) {
+  const parent_session_id = parents.get(input.session_id)
   const { error, status, stdout } = spawnSync(PROGRAM, ["hook", event, "--agent", "opencode"{flags}], {
-    input: JSON.stringify({ hook_event_name: event, ...input }),
+    input: JSON.stringify({ hook_event_name: event, parent_session_id, ...input }),
     encoding: "utf8",
     timeout: 10_000,
   })
@@ -15,4 +19,4 @@ function hook(event, input) {
 }
 
 export const Sightline = async ({ directory }) => ({
-{context}{access}})
+{context}{access}{turns}})

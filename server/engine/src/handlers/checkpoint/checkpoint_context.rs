@@ -10,14 +10,14 @@ use sightline_base::{
     path::{Location, RelPath, Root, Roots, uri_to_path},
 };
 use sightline_checkpoint::{
-    Checkpoint, Filter, Job, Progress as Stage,
+    Checkpoint, Checkpoints, Filter, Job, Progress as Stage, Turn, TurnName,
     group::{Found, OpenRoots},
 };
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
 
 use super::{
     recovery::{report_recovered, try_recover},
-    reference::{Reference, unknown_checkpoint},
+    reference::{Reference, TurnSide, unknown_checkpoint},
 };
 use crate::{
     error::Error, progress::Progress, request_context::RequestContext,
@@ -149,12 +149,20 @@ impl<'a> CheckpointContext<'a> {
     /// commit, for the checkpoint imported from it. Other references are those of a root or,
     /// without one, of all.
     pub(super) fn find(&self, written: &str, root: Option<&str>) -> Result<Found, Error> {
-        let reference = Reference::parse(written)?;
-        let id = if let Reference::Id(id) = reference {
-            id
-        } else {
-            let listed = self.list(root, &Filter::default())?;
-            reference.select(written, listed.iter().map(|(_, stored)| &**stored))?
+        let id = match Reference::parse(written)? {
+            Reference::Id(id) => id,
+            Reference::Turn(name, side) => {
+                let state = self.turn(&name, root)?.state(side)?;
+                return state.ok_or_else(|| {
+                    let why =
+                        format!("{name} is still running: {written:?} is the current workspace");
+                    Error::invalid(why)
+                });
+            }
+            reference => {
+                let listed = self.list(root, &Filter::default())?;
+                reference.select(written, listed.iter().map(|(_, stored)| &**stored))?
+            }
         };
         let by_id = |checkpoints: &RootCheckpoints| match checkpoints.store.get(id) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -171,6 +179,28 @@ impl<'a> CheckpointContext<'a> {
             return Ok(found);
         }
         Err(failed.unwrap_or_else(|| unknown_checkpoint(written)))
+    }
+
+    /// Finds a turn, in a root or in all.
+    ///
+    /// # Errors
+    /// `notFound`, or `invalidParams` if several roots have a turn with this name.
+    pub(super) fn turn(&self, name: &TurnName, root: Option<&str>) -> Result<FoundTurn, Error> {
+        let mut found: Vec<FoundTurn> = Vec::new();
+        for root in selected_roots(self.roots(), root)? {
+            let (_, checkpoints) = self.root_checkpoints(root)?;
+            if let Some(turn) = checkpoints.store.turn(name)? {
+                let store = checkpoints.store.clone();
+                found.push(FoundTurn { root, store, turn });
+            }
+        }
+        if found.len() > 1 {
+            let why = format!("several workspace folders have a turn {name}; name the folder");
+            return Err(Error::invalid(why));
+        }
+        found
+            .pop()
+            .ok_or_else(|| unknown_checkpoint(&name.to_string()))
     }
 
     /// Searches the roots. Returns the first match, and the last error of a root that
@@ -354,6 +384,32 @@ impl<'a> CheckpointContext<'a> {
 }
 
 pub use sightline_checkpoint::group::NO_RESTORE;
+
+/// A turn, and the root that it belongs to.
+pub(super) struct FoundTurn {
+    pub(super) root: usize,
+    pub(super) store: Arc<Checkpoints>,
+    pub(super) turn: Turn,
+}
+
+impl FoundTurn {
+    /// Returns the checkpoint with the state before or after the turn. `None` if that is the current
+    /// workspace, because the turn is running.
+    pub(super) fn state(&self, side: TurnSide) -> Result<Option<Found>, Error> {
+        let id = match side {
+            TurnSide::Before => Some(self.store.state_before(&self.turn)?),
+            TurnSide::After => self.store.state_after(&self.turn)?,
+        };
+        let found = |id| {
+            Ok::<_, Error>(Found {
+                root: self.root,
+                store: self.store.clone(),
+                checkpoint: self.store.get(id)?,
+            })
+        };
+        id.map(found).transpose()
+    }
+}
 
 /// Returns the named root, or all.
 pub(super) fn selected_roots(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {

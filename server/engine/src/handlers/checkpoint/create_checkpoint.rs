@@ -3,7 +3,7 @@
 use super::{
     checkpoint_context::{CheckpointContext, selected_roots},
     maintenance,
-    shared::{check_label, conversation_mark, members, notify_created, to_wire},
+    shared::{check_label, conversation_mark, members, notify_created, wire},
 };
 use crate::{
     error::Error,
@@ -14,7 +14,7 @@ use sightline_checkpoint::{
     Checkpoint as StoredCheckpoint, Keep, Purpose, Request, group::group_root_uris,
 };
 use sightline_protocol::{
-    checkpoint::{Checkpoint, CreateCheckpointParams, short_id},
+    checkpoint::{Checkpoint, CheckpointKind, CreateCheckpointParams, short_id},
     error::ErrorKind,
 };
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub fn run(
         label: params.label,
         purpose: Purpose::Asked,
         turn: params.turn,
+        turn_end: params.turn_end,
+        automatic: params.automatic,
         messages,
         confirm_large: params.confirm_large,
         group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
@@ -63,19 +65,22 @@ pub fn run(
         }
     }
     let members = members(cx.roots(), &taken);
-    let mut checkpoints = taken.iter().map(|(root, stored)| {
-        let mut checkpoint = to_wire(&cx.view, *root, stored);
+    let checkpoints = taken.iter().map(|(root, stored)| {
+        let mut checkpoint = wire(&cx, *root, stored)?;
         checkpoint.group = (members.len() > 1).then(|| members.clone());
-        checkpoint
+        Ok(checkpoint)
     });
-    let checkpoints: Vec<Checkpoint> = checkpoints.by_ref().collect();
+    let checkpoints: Vec<Checkpoint> = checkpoints.collect::<Result<_, Error>>()?;
     if request.turn.is_some() {
         for (root, _) in &taken {
             prune_automatic(&cx, *root);
         }
     }
     for checkpoint in &checkpoints {
-        notify_created(context, checkpoint);
+        // At the end of a turn without changes, none was created.
+        if !request.turn_end || checkpoint.kind == CheckpointKind::TurnEnd {
+            notify_created(context, checkpoint);
+        }
     }
     let first = checkpoints.into_iter().next();
     let first = first
@@ -105,7 +110,7 @@ fn create_in_root(
     let taken = cx.with_job(&[root], &context.cancel, |job| {
         checkpoints
             .store
-            .create(job, request, Some(&checkpoints.changes))
+            .create_in_turn(job, request, Some(&checkpoints.changes))
     });
     let stored = taken.map_err(|error| error.in_root(cx.roots(), root))?;
     context.services.checkpoints.remember(stored.id, known);

@@ -1,6 +1,9 @@
 //! `sightline/diffCheckpoints`.
 
-use super::checkpoint_context::CheckpointContext;
+use super::{
+    checkpoint_context::CheckpointContext,
+    reference::{Reference, TurnSide},
+};
 use crate::{error::Error, request_context::RequestContext};
 use sightline_base::limits;
 use sightline_checkpoint::{
@@ -47,18 +50,31 @@ fn differences(
     params: &DiffCheckpointsParams,
     contents: bool,
 ) -> Result<(usize, Vec<FileDiff>), Error> {
-    let from = cx.find(&params.from, params.root.as_deref())?;
+    let named_root = params.root.as_deref();
+    let from = cx.find(&params.from, named_root)?;
     let (root, store) = (from.root, from.store.clone());
     let side = Side::Checkpoint(from.checkpoint.id);
     let mut compared = vec![from];
-    let to = match &params.to {
+    let newer = match (&params.to, Reference::parse(&params.from)?) {
+        (Some(to), _) => match Reference::parse(to)? {
+            Reference::Turn(name, TurnSide::After) => {
+                cx.turn(&name, named_root)?.state(TurnSide::After)?
+            }
+            _ => Some(cx.find(to, named_root)?),
+        },
+        (None, Reference::Turn(name, TurnSide::Before)) => {
+            cx.turn(&name, named_root)?.state(TurnSide::After)?
+        }
+        (None, _) => None,
+    };
+    let to = match newer {
         None => Side::WorkTree,
-        Some(id) => {
-            let to = cx.find(id, params.root.as_deref())?;
+        Some(to) => {
             if to.root != root {
                 return Err(Error::invalid(format!(
-                    "{} and {id} belong to different workspace folders",
-                    params.from
+                    "{} and {} belong to different workspace folders",
+                    params.from,
+                    params.to.as_deref().unwrap_or_default()
                 )));
             }
             let side = Side::Checkpoint(to.checkpoint.id);

@@ -2,7 +2,7 @@
 
 use super::{
     checkpoint_context::CheckpointContext,
-    shared::{check_label, to_wire},
+    shared::{check_label, wire},
 };
 use crate::{
     error::Error,
@@ -27,7 +27,7 @@ pub fn run(
     let labelled = store
         .set_label(checkpoint.id, label, &context.cancel)
         .map_err(|error| error.in_root(cx.roots(), root))?;
-    let labelled = to_wire(&cx.view, root, &labelled);
+    let labelled = wire(&cx, root, &labelled)?;
     let summary = match &labelled.label {
         Some(label) => format!("checkpoint {}: {label}", short_id(&labelled.id)),
         None => format!("checkpoint {}: no label", short_id(&labelled.id)),

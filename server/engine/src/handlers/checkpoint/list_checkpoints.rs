@@ -6,9 +6,12 @@ use super::{
 };
 use crate::{error::Error, request_context::RequestContext};
 use sightline_base::storage::TaskId;
-use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Filter};
+use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Filter, Related};
 use sightline_protocol::checkpoint::{Checkpoint, ListCheckpointsParams, ListCheckpointsResult};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 /// `sightline/listCheckpoints`.
 pub fn run(
@@ -34,13 +37,20 @@ pub fn run(
     } else {
         BTreeMap::new()
     };
+    let mut related: HashMap<usize, Related> = HashMap::new();
     let checkpoints = listed.iter().map(|(root, stored)| {
-        let mut checkpoint = to_wire(&cx.view, *root, stored);
+        let related = match related.entry(*root) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                unknown.insert(cx.root_checkpoints(*root)?.1.store.related()?)
+            }
+        };
+        let mut checkpoint = to_wire(&cx.view, *root, stored, related);
         let group = stored.metadata.group.as_ref();
         let members = group.and_then(|group| groups.get(group));
         checkpoint.group = members.filter(|members| members.len() > 1).cloned();
-        checkpoint
+        Ok(checkpoint)
     });
-    let checkpoints: Vec<Checkpoint> = checkpoints.collect();
+    let checkpoints: Vec<Checkpoint> = checkpoints.collect::<Result<_, Error>>()?;
     Ok(ListCheckpointsResult { checkpoints })
 }

@@ -1,6 +1,6 @@
-//! References to checkpoints in requests: ids and their beginnings, `last`, and steps of an agent.
+//! References to checkpoints in requests: ids and their beginnings, `last`, and names of turns.
 
-use sightline_checkpoint::{Checkpoint, Oid, Purpose};
+use sightline_checkpoint::{Checkpoint, Oid, Purpose, TurnName};
 use sightline_protocol::error::ErrorKind;
 
 use crate::error::Error;
@@ -12,6 +12,13 @@ pub const ONLY_UNDO_POINTS: &str = "all checkpoints are undo points, which `last
 /// Digits of the shortest beginning of an id.
 const MIN_DIGITS: usize = 4;
 
+/// Which state a name of a turn means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TurnSide {
+    Before,
+    After,
+}
+
 /// How a request names a checkpoint.
 pub(super) enum Reference {
     Id(Oid),
@@ -19,20 +26,23 @@ pub(super) enum Reference {
     Beginning(String),
     /// The newest checkpoint that is not an undo point.
     Last,
-    /// A step of the newest session of an agent, from 1.
-    Step(usize),
+    /// The state before or after a turn.
+    Turn(TurnName, TurnSide),
 }
 
 impl Reference {
-    /// Parses a reference. A leading `HEAD ` is ignored: stored tasks of Cline contain it.
+    /// Parses a reference. `claude-2.3` is a turn, `claude-2.3+` the state after it. A leading `HEAD ` is ignored: stored tasks of Cline contain it.
     ///
     /// # Errors
     /// `notFound` for any other text.
     pub(super) fn parse(written: &str) -> Result<Self, Error> {
         let digits = written.strip_prefix("HEAD ").unwrap_or(written);
-        if let Some(step) = digits.strip_prefix('#') {
-            let number = step.parse().ok().filter(|step| *step > 0);
-            return number.map(Self::Step).ok_or_else(|| no_step(step));
+        let (name, side) = match digits.strip_suffix('+') {
+            Some(name) => (name, TurnSide::After),
+            None => (digits, TurnSide::Before),
+        };
+        if let Ok(name) = name.parse() {
+            return Ok(Self::Turn(name, side));
         }
         let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         match digits.len() {
@@ -50,10 +60,12 @@ impl Reference {
     pub(super) fn select<'c>(
         &self,
         written: &str,
-        listed: impl DoubleEndedIterator<Item = &'c Checkpoint>,
+        listed: impl Iterator<Item = &'c Checkpoint>,
     ) -> Result<Oid, Error> {
         let found = match self {
             Self::Id(id) => Some(*id),
+            // `find` looks it up in the record of turns.
+            Self::Turn(..) => None,
             Self::Last => {
                 let is_undo =
                     |one: &Checkpoint| matches!(one.metadata.purpose, Purpose::Undo { .. });
@@ -65,18 +77,6 @@ impl Reference {
                         .ok_or_else(|| Error::new(ErrorKind::NotFound, why))?
                         .id,
                 )
-            }
-            Self::Step(step) => {
-                let turns: Vec<_> = listed
-                    .filter_map(|one| Some((one.metadata.turn.as_ref()?, one.id)))
-                    .collect();
-                let id = turns.first().and_then(|(newest, _)| {
-                    let of_newest = turns.iter().rev().filter(|(turn, _)| {
-                        (&turn.agent, &turn.session) == (&newest.agent, &newest.session)
-                    });
-                    of_newest.map(|(_, id)| *id).nth(step - 1)
-                });
-                return id.ok_or_else(|| no_step(&step.to_string()));
             }
             Self::Beginning(digits) => {
                 let begins = |id: &str| id.to_ascii_lowercase().starts_with(digits.as_str());
@@ -100,8 +100,4 @@ impl Reference {
 pub fn unknown_checkpoint(written: &str) -> Error {
     let why = format!("no checkpoint matches {written:?}; list the checkpoints to see their ids");
     Error::new(ErrorKind::NotFound, why)
-}
-
-fn no_step(step: &str) -> Error {
-    unknown_checkpoint(&format!("#{step}"))
 }

@@ -5,10 +5,13 @@ use super::checkpoint_context::CheckpointContext;
 use crate::{error::Error, plural::plural, request_context::RequestContext};
 use sightline_access::AccessView;
 use sightline_base::{limits, path::Roots, storage::TaskId};
-use sightline_checkpoint::{Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Skipped};
+use sightline_checkpoint::{
+    Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Related, Skipped,
+};
 use sightline_protocol::{
     checkpoint::{
-        Checkpoint, CheckpointPurpose, DidCreateCheckpointParams, GroupMember, SkippedPath,
+        Checkpoint, CheckpointHead, CheckpointKind, CheckpointPurpose, CheckpointTurn,
+        DidCreateCheckpointParams, GroupMember, SkippedPath,
     },
     error::ErrorKind,
     method::{DidCreateCheckpoint, Notification},
@@ -58,9 +61,24 @@ pub(super) fn conversation_mark(
     }
 }
 
+/// Converts one checkpoint to its wire form.
+pub(super) fn wire(
+    cx: &CheckpointContext<'_>,
+    root: usize,
+    stored: &StoredCheckpoint,
+) -> Result<Checkpoint, Error> {
+    let related = cx.root_checkpoints(root)?.1.store.related()?;
+    Ok(to_wire(&cx.view, root, stored, &related))
+}
+
 /// Converts a checkpoint to its wire form, without its group. Skipped paths that the
 /// rules deny are only counted.
-pub(super) fn to_wire(view: &AccessView, root: usize, stored: &StoredCheckpoint) -> Checkpoint {
+pub(super) fn to_wire(
+    view: &AccessView,
+    root: usize,
+    stored: &StoredCheckpoint,
+    related: &Related,
+) -> Checkpoint {
     let roots = view.roots();
     let metadata = &stored.metadata;
     let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = metadata
@@ -104,7 +122,38 @@ pub(super) fn to_wire(view: &AccessView, root: usize, stored: &StoredCheckpoint)
         messages: messages.map(|conversation_mark| conversation_mark.messages),
         group: None,
         imported: metadata.imported.clone(),
-        turn: metadata.turn.clone(),
+        kind: match metadata.purpose {
+            Purpose::Undo { .. } => CheckpointKind::UndoPoint,
+            Purpose::Imported => CheckpointKind::Imported,
+            Purpose::Asked if metadata.automatic => CheckpointKind::Automatic,
+            Purpose::Asked if metadata.turn_end => CheckpointKind::TurnEnd,
+            Purpose::Asked if metadata.turn.is_some() => CheckpointKind::TurnStart,
+            Purpose::Asked => CheckpointKind::Manual,
+        },
+        turn: metadata.turn.as_ref().map(|turn| CheckpointTurn {
+            agent: turn.agent.clone(),
+            session: turn.session.clone(),
+            turn: turn.turn.clone(),
+            ..related
+                .turn_of(stored)
+                .map_or_else(CheckpointTurn::default, |turn| CheckpointTurn {
+                    number: Some(turn.name.number),
+                    name: Some(turn.name.to_string()),
+                    prompt: turn.prompt,
+                    started_at: Some(to_i64(turn.started)),
+                    ended_at: turn.ended.map(to_i64),
+                    ..CheckpointTurn::default()
+                })
+        }),
+        head: metadata.head.as_ref().map(|head| CheckpointHead {
+            branch: head.branch.clone(),
+            commit: head.commit.clone(),
+        }),
+        restored_id: match &metadata.purpose {
+            Purpose::Undo { restoring, .. } => restoring.map(|id| id.to_string()),
+            Purpose::Asked | Purpose::Imported => None,
+        },
+        undone_by: related.undone_by(stored.id).map(|id| id.to_string()),
     }
 }
 

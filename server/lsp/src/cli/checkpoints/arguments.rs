@@ -25,6 +25,9 @@ pub(in crate::cli) enum Checkpoint {
         /// Create the checkpoint even if the workspace is very large.
         #[arg(long)]
         confirm_large: bool,
+        /// Mark it as created without a request of the user.
+        #[arg(long, hide = true)]
+        automatic: bool,
     },
     /// List checkpoints, newest first.
     List {
@@ -48,8 +51,8 @@ pub(in crate::cli) enum Checkpoint {
         workspace: Workspace,
         #[command(flatten)]
         attached: Attached,
-        /// Older checkpoint: an id, the beginning of one, `last`, or `#3` for the
-        /// third of the newest session of an agent.
+        /// Older checkpoint: an id, the beginning of one, `last`, or the name of a turn such
+        /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "FROM")]
         from: String,
         /// Newer checkpoint; the current workspace by default.
@@ -72,8 +75,8 @@ pub(in crate::cli) enum Checkpoint {
         workspace: Workspace,
         #[command(flatten)]
         attached: Attached,
-        /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
-        /// third of the newest session of an agent.
+        /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
+        /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "ID")]
         id: String,
         /// New label.
@@ -89,8 +92,8 @@ pub(in crate::cli) enum Checkpoint {
         workspace: Workspace,
         #[command(flatten)]
         attached: Attached,
-        /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
-        /// third of the newest session of an agent.
+        /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
+        /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -100,8 +103,8 @@ pub(in crate::cli) enum Checkpoint {
         workspace: Workspace,
         #[command(flatten)]
         attached: Attached,
-        /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
-        /// third of the newest session of an agent.
+        /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
+        /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "ID")]
         id: String,
         #[command(flatten)]
@@ -171,8 +174,8 @@ pub(in crate::cli) struct Restore {
     pub(super) attached: Attached,
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
-    /// Checkpoint: an id, the beginning of one, `last`, or `#3` for the
-    /// third of the newest session of an agent.
+    /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
+    /// as `claude-2.3`: the state before it, or with a `+` after it.
     #[arg(value_name = "ID")]
     pub(super) id: String,
     /// Only these paths and everything below them.
@@ -231,8 +234,7 @@ pub(in crate::cli) struct Delete {
     pub(super) workspace: Workspace,
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
-    /// Checkpoints: ids, beginnings of ids, `last`, or `#3` for the third of the newest
-    /// session of an agent.
+    /// Checkpoints: ids, beginnings of ids, `last`, or names of turns.
     #[arg(value_name = "ID", required = true)]
     pub(super) ids: Vec<String>,
     #[command(flatten)]

@@ -25,7 +25,7 @@ use sightline_engine::{
 };
 use sightline_protocol::{
     checkpoint::{
-        AgentTurn, Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams,
+        Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams, CheckpointTurn,
         CreateCheckpointParams, DiffCheckpointsParams, LabelCheckpointParams,
         ListCheckpointsParams, VerifyCheckpointsParams, short_id as abbreviated,
     },
@@ -68,12 +68,14 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             label,
             task,
             confirm_large,
+            automatic,
         } => {
             let requests = Requests::new(&workspace, attached);
             let params = CreateCheckpointParams {
                 label,
                 task_id: task,
                 confirm_large,
+                automatic,
                 root: requests.root()?,
                 ..CreateCheckpointParams::default()
             };
@@ -193,7 +195,7 @@ fn list_all(requests: &Requests) -> Result<Vec<Listed>, Error> {
     Ok(requests.call::<ListCheckpoints>(params)?.checkpoints)
 }
 
-fn is_of_session(one: &Listed, session: &AgentTurn) -> bool {
+fn is_of_session(one: &Listed, session: &CheckpointTurn) -> bool {
     one.turn
         .as_ref()
         .is_some_and(|turn| (&turn.agent, &turn.session) == (&session.agent, &session.session))
@@ -299,7 +301,7 @@ fn list(
 /// newest one is, with their numbers among `all`.
 fn grouped_lines(listed: &[Listed], all: &[Listed]) -> String {
     let mut lines = String::new();
-    let mut sessions: Vec<&AgentTurn> = Vec::new();
+    let mut sessions: Vec<&CheckpointTurn> = Vec::new();
     for one in listed {
         let Some(session) = &one.turn else {
             lines.push_str(&listed_line(one));
@@ -317,8 +319,9 @@ fn grouped_lines(listed: &[Listed], all: &[Listed]) -> String {
             .collect();
         for (at, step) in steps.iter().enumerate() {
             if listed.iter().any(|one| one.id == step.id) {
-                let number = format!("#{}", steps.len() - at);
-                lines.push_str(&format!("  {number:>4}  {}", listed_line(step)));
+                let turn = step.turn.as_ref().and_then(|turn| turn.name.clone());
+                let name = turn.unwrap_or_else(|| (steps.len() - at).to_string());
+                lines.push_str(&format!("  {name:<12}  {}", listed_line(step)));
             }
         }
     }

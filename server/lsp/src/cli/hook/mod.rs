@@ -60,7 +60,7 @@ pub(super) struct Hook {
     /// Data directory.
     #[arg(long, value_name = "DIR")]
     storage: Option<PathBuf>,
-    /// Create a checkpoint before the first edit of each turn.
+    /// Record the turns, with a checkpoint before the first edit and at the end of each.
     #[arg(long)]
     checkpoints: bool,
 }
@@ -146,14 +146,17 @@ impl Call {
                 }
                 HookAnswer::Nothing
             }
-            HookEvent::Prompt { mentions: names } => {
+            HookEvent::Prompt {
+                mentions: names,
+                text,
+            } => {
                 match with_deadline(left(), move || access.denied_mention(&names)) {
                     Ok(Some(reason)) => return HookAnswer::Deny(reason),
                     Ok(None) => {}
                     Err(why) => return self.failure(mentions, &why),
                 }
+                session.begin_turn(&text);
                 let context = with_deadline(left(), move || {
-                    session.begin_turn();
                     session.start_first_checkpoint();
                     session.context().map_err(|error| error.message)
                 });
@@ -198,6 +201,14 @@ impl Call {
                 }
                 HookAnswer::Nothing
             }
+            HookEvent::TurnEnd => {
+                session.end_turn(true);
+                HookAnswer::Nothing
+            }
+            HookEvent::SessionEnd => {
+                session.end_turn(false);
+                HookAnswer::Nothing
+            }
         }
     }
 
@@ -208,7 +219,10 @@ impl Call {
         let can_read = match self.kind {
             EventKind::ToolCall => true,
             EventKind::Prompt => hook::reads_mentions(self.agent) && mentions,
-            EventKind::SessionStart | EventKind::ToolEnd => false,
+            EventKind::SessionStart
+            | EventKind::ToolEnd
+            | EventKind::TurnEnd
+            | EventKind::SessionEnd => false,
         };
         if can_read {
             HookAnswer::Deny(judge::unchecked(why))

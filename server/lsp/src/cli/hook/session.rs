@@ -19,17 +19,10 @@ use sightline_base::{
 };
 use sightline_checkpoint::Checkpoints;
 use sightline_engine::{error::Error, restore_log};
-use sightline_protocol::{
-    checkpoint::CreateCheckpointParams,
-    environment::{EnvironmentDetailsParams, Mode},
-    method::CreateCheckpoint,
-};
+use sightline_protocol::environment::{EnvironmentDetailsParams, Mode};
 
 use super::{
-    super::{
-        Workspace, internal, offline,
-        requests::{Attached, Requests},
-    },
+    super::{Workspace, internal, offline, requests::Attached},
     Call,
     access_check::AccessCheck,
     seen_files::{RunningTool, SeenFiles},
@@ -86,16 +79,25 @@ impl Session {
             task_id: input.task_id.clone(),
             mode: input.mode,
             is_attended: input.is_attended,
-            turns: input
-                .session
-                .as_ref()
-                .filter(|_| call.checkpoints)
-                .map(|session| SessionTurns {
-                    agent: call.agent.name(),
-                    session: session.clone(),
-                    turn: input.turn.clone(),
-                }),
-        })
+            turns: None,
+        }
+        .with_turns(call, input))
+    }
+
+    fn with_turns(mut self, call: &Call, input: &HookInput) -> Self {
+        let wanted = input.turn_session.as_ref().filter(|_| call.checkpoints);
+        self.turns = wanted.and_then(|session| {
+            Some(SessionTurns {
+                agent: call.agent.name(),
+                session: session.clone(),
+                turn: input.turn.clone(),
+                is_subagent: input.is_subagent,
+                workspace: self.workspace.clone(),
+                storage: self.storage_dir()?,
+                file: self.session_file(&hook::task_id(call.agent, session), "turn")?,
+            })
+        });
+        self
     }
 
     /// Returns what checks access for the session.
@@ -114,11 +116,17 @@ impl Session {
     }
 
     /// Records that a turn begins.
-    pub(super) fn begin_turn(&self) {
-        if let (Some(turns), Some(file)) = (&self.turns, self.turn_file())
-            && let Err(error) = turns.begin(&file)
-        {
-            tracing::warn!(%error, "cannot count the turns of a session");
+    pub(super) fn begin_turn(&self, prompt: &str) {
+        if let Some(turns) = self.turns.clone() {
+            let prompt = prompt.to_owned();
+            record_turn("begin a turn", move || turns.begin(&prompt));
+        }
+    }
+
+    /// Records that the turn has ended, or with `again` that it has ended after it went on.
+    pub(super) fn end_turn(&self, again: bool) {
+        if let Some(turns) = self.turns.clone() {
+            record_turn("end a turn", move || turns.end(again));
         }
     }
 
@@ -148,7 +156,7 @@ impl Session {
             .arg(root)
             .arg("--storage")
             .arg(storage)
-            .args(["--label", "first state (automatic)"])
+            .args(["--automatic", "--label", "first state (automatic)"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -161,38 +169,15 @@ impl Session {
 
     /// Creates a checkpoint before the first edit of a turn. A failure does not stop the edit.
     pub(super) fn create_checkpoint(&self) {
-        let (Some(turns), Some(file)) = (self.turns.clone(), self.turn_file()) else {
-            return;
-        };
-        let workspace = self.workspace.clone();
-        let created = with_deadline(CHECKPOINT_TIMEOUT, move || {
-            let create = |turn| {
-                let requests = Requests::new(&workspace, Attached { offline: false });
-                let params = CreateCheckpointParams {
-                    root: requests.root()?,
-                    turn: Some(turn),
-                    ..CreateCheckpointParams::default()
-                };
-                requests.with_maintenance(|requests| requests.call::<CreateCheckpoint>(params))?;
-                Ok(())
-            };
-            turns
-                .save_first(&file, create)
-                .map_err(|error| error.message)
-        });
-        if let Err(why) = created {
-            tracing::warn!(why, "cannot create a checkpoint before an edit");
+        if let Some(turns) = self.turns.clone() {
+            record_turn("create a checkpoint before an edit", move || {
+                turns.save_first()
+            });
         }
     }
 
-    /// Returns the file with the turns of the session.
-    fn turn_file(&self) -> Option<PathBuf> {
-        self.session_file("turn")
-    }
-
     /// Returns a file of the session. Creates its folder.
-    fn session_file(&self, extension: &str) -> Option<PathBuf> {
-        let task = self.task_id.as_ref()?;
+    fn session_file(&self, task: &str, extension: &str) -> Option<PathBuf> {
         let folder = self.storage_dir()?.join(SESSIONS);
         let storage = Storage::open(&self.storage_dir()?).ok()?;
         storage.make_dir(&folder).ok()?;
@@ -201,7 +186,7 @@ impl Session {
 
     /// Opens the record of the files that the session has used.
     fn seen_files(&self) -> Option<SessionFile<SeenFiles>> {
-        let path = self.session_file("files")?;
+        let path = self.session_file(self.task_id.as_ref()?, "files")?;
         if !path.exists() {
             path.parent().into_iter().for_each(remove_old_files);
         }
@@ -403,6 +388,17 @@ impl Session {
 
     fn storage_dir(&self) -> Option<PathBuf> {
         offline::storage_dir(self.workspace.storage.as_deref()).ok()
+    }
+}
+
+/// Runs work on a turn. A failure and a late end do not stop the agent; a running server completes the
+/// work.
+fn record_turn(what: &'static str, work: impl FnOnce() -> Result<(), Error> + Send + 'static) {
+    let done = with_deadline(CHECKPOINT_TIMEOUT, move || {
+        work().map_err(|error| error.message)
+    });
+    if let Err(why) = done {
+        tracing::warn!("cannot {what}: {why}");
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     super::{
         checkpoint_context::CheckpointContext,
         maintenance,
-        shared::{notify_created, to_wire},
+        shared::{notify_created, wire},
     },
     editor_sync::{OpenFiles, replace_texts, report_changed},
 };
@@ -213,8 +213,9 @@ fn announce_undo_point(cx: &CheckpointContext<'_>, found: &Found, restored: &Res
     if let Some(known) = cx.roots().get(found.root) {
         cx.request.services.checkpoints.remember(undo, known);
     }
-    if let Ok(checkpoint) = found.store.get(undo) {
-        notify_created(cx.request, &to_wire(&cx.view, found.root, &checkpoint));
+    let created = found.store.get(undo).map_err(Error::from);
+    if let Ok(checkpoint) = created.and_then(|created| wire(cx, found.root, &created)) {
+        notify_created(cx.request, &checkpoint);
     }
 }
 
@@ -233,7 +234,7 @@ pub(super) fn undo_point(
         checkpoints.store.create(job, &request, changes)
     })?;
     cx.scanned(&checkpoints);
-    notify_created(cx.request, &to_wire(&cx.view, found.root, &checkpoint));
+    notify_created(cx.request, &wire(cx, found.root, &checkpoint)?);
     Ok(RestoreCheckpointResult {
         undo_id: Some(checkpoint.id.to_string()),
         ..RestoreCheckpointResult::default()

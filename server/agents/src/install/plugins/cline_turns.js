@@ -1,0 +1,7 @@
+    afterRun() {
+      try {
+        hook("Stop", {})
+      } catch {
+        // The run has ended.
+      }
+    },

@@ -1,0 +1,412 @@
+//! Turns: each prompt of an agent, with the states before and after what it changed.
+//!
+//! [`log`] is the file that records them. It has the names, which are never used again, the
+//! prompts, and the ids of the checkpoints before and after each turn. It is never pushed. A killed
+//! process leaves a turn without an end, or a checkpoint that the log does not name: the checkpoint
+//! names its turn, too.
+
+pub(crate) mod log;
+mod name;
+mod process;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use sightline_access::AccessView;
+use sightline_base::clock::now_millis;
+use sightline_protocol::checkpoint::AgentTurn;
+
+use super::{
+    checkpoints::Checkpoints,
+    job::Job,
+    list::Filter,
+    metadata::{Checkpoint, Purpose, Request, head::Head},
+    store::object::Oid,
+    worktree::dirty_set::ChangeSource,
+};
+use crate::error::Error;
+
+use log::{Begin, Event, Log, LogWriter};
+pub use name::TurnName;
+pub use process::AgentProcess;
+
+/// Maximum length of a stored prompt, in characters.
+const MAX_PROMPT_CHARS: usize = 60;
+/// Time after which a turn without an end has ended, if its process is not known, in milliseconds.
+const MAX_UNKNOWN: u64 = 12 * 3600 * 1000;
+
+/// A turn of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Its name.
+    pub name: TurnName,
+    /// The agent.
+    pub agent: String,
+    /// The session, as the agent names it.
+    pub session: String,
+    /// The turn, as the agent names it.
+    pub key: Option<String>,
+    /// The first characters of the prompt.
+    pub prompt: Option<String>,
+    /// Time of the prompt, in milliseconds since the epoch.
+    pub started: u64,
+    /// When it ended. `None` if it is still running or was interrupted.
+    pub ended: Option<u64>,
+    /// The state before its first edit. `None` if it edited nothing.
+    pub before: Option<Oid>,
+    /// The state when it ended. `None` if it edited nothing, is running, or could not be saved.
+    pub after: Option<Oid>,
+    /// Branch and commit when it began.
+    pub head: Option<Head>,
+    process: Option<AgentProcess>,
+}
+
+impl Turn {
+    /// Returns whether the turn has not ended: no end is recorded, and its agent is still running.
+    pub fn is_running(&self) -> bool {
+        self.ended.is_none()
+            && match self.process {
+                Some(process) => process.is_alive(),
+                None => now().saturating_sub(self.started) < MAX_UNKNOWN,
+            }
+    }
+
+    fn is_of(&self, at: &AgentTurn) -> bool {
+        self.agent == at.agent && self.session == at.session
+    }
+
+    /// Returns whether `at` names this turn: by its name, or as the agent names it.
+    fn is_named(&self, at: &AgentTurn) -> bool {
+        self.is_of(at) && (self.name.to_string() == at.turn || self.key.as_ref() == Some(&at.turn))
+    }
+}
+
+/// What is known when a turn begins.
+#[derive(Clone, Debug, Default)]
+pub struct TurnStart {
+    /// The agent.
+    pub agent: String,
+    /// The session, as the agent names it.
+    pub session: String,
+    /// The turn, as the agent names it.
+    pub key: Option<String>,
+    /// The prompt. `None` if prompts are not stored.
+    pub prompt: Option<String>,
+    /// The process of the agent.
+    pub process: Option<AgentProcess>,
+}
+
+/// What the other records of a root say about its checkpoints.
+#[derive(Debug)]
+pub struct Related {
+    log: Log,
+    /// Undo points whose restore was undone, and the undo points of those undos.
+    undone: HashMap<Oid, Oid>,
+}
+
+impl Related {
+    /// Returns the turn of a checkpoint. `None` if it was not recorded on this machine.
+    pub fn turn_of(&self, checkpoint: &Checkpoint) -> Option<Turn> {
+        self.log.turn(&saved_name(checkpoint)?)
+    }
+
+    /// Returns the undo point of the undo of the restore whose undo point this is.
+    pub fn undone_by(&self, id: Oid) -> Option<Oid> {
+        self.undone.get(&id).copied()
+    }
+}
+
+impl Checkpoints {
+    /// Reads what is known about the checkpoints of this root.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn related(&self) -> Result<Related, Error> {
+        let checkpoints = self.list(&Filter::default())?;
+        let is_undo = |one: &Checkpoint| {
+            !one.metadata.fetched && matches!(one.metadata.purpose, Purpose::Undo { .. })
+        };
+        let undo_points: HashSet<Oid> = checkpoints
+            .iter()
+            .filter(|one| is_undo(one))
+            .map(|one| one.id)
+            .collect();
+        // The newest undo of each is the first one.
+        let mut undone = HashMap::new();
+        for one in &checkpoints {
+            if let Purpose::Undo {
+                restoring: Some(restoring),
+                ..
+            } = &one.metadata.purpose
+                && is_undo(one)
+                && undo_points.contains(restoring)
+            {
+                undone.entry(*restoring).or_insert(one.id);
+            }
+        }
+        Ok(Related {
+            log: Log::read(&self.state_dir())?,
+            undone,
+        })
+    }
+
+    /// Records that a turn begins, and returns it. An earlier turn of the session without an end ends.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn begin_turn(&self, view: &AccessView, start: TurnStart) -> Result<Turn, Error> {
+        let mut writer = self.turn_writer()?;
+        let last = writer.log.last_of(&start.agent, &start.session);
+        let name = match &last {
+            Some(last) => TurnName {
+                number: last.name.number + 1,
+                ..last.name.clone()
+            },
+            None => {
+                let known = match writer.log.last_session(&start.agent) {
+                    0 => self.last_saved_session(&start.agent)?,
+                    known => known,
+                };
+                TurnName::new(&start.agent, known + 1, 1)
+            }
+        };
+        let at = now();
+        let mut events = Vec::new();
+        if let Some(last) = last.filter(|last| last.ended.is_none()) {
+            events.push(Event::End {
+                name: last.name,
+                at,
+                id: None,
+            });
+        }
+        events.push(Event::Begin(Begin {
+            name: name.clone(),
+            agent: start.agent,
+            session: start.session,
+            at,
+            key: start.key,
+            prompt: start.prompt.map(|prompt| shortened(&prompt)),
+            head: Head::of(view, self.work_tree()),
+            process: start.process,
+        }));
+        writer.append(&events)?;
+        writer
+            .log
+            .turn(&name)
+            .ok_or_else(|| Error::damaged(format!("cannot read the turn {name} that was recorded")))
+    }
+
+    /// Returns the highest session number in the names of stored checkpoints: the file with the turns may
+    /// have been deleted.
+    fn last_saved_session(&self, agent: &str) -> Result<u64, Error> {
+        let of_agent = TurnName::new(agent, 1, 1).session();
+        let start = of_agent.trim_end_matches('1');
+        let checkpoints = self.list(&Filter::default())?;
+        let names = checkpoints.iter().filter_map(|one| saved_name(one));
+        Ok(names
+            .filter(|name| name.session().starts_with(start))
+            .map(|name| name.session)
+            .max()
+            .unwrap_or_default())
+    }
+
+    /// Returns the turns that have no end although they are not running: those of a session whose next
+    /// prompt or end has come, and those of ended processes.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn interrupted_turns(&self, agent: &str, session: &str) -> Result<Vec<Turn>, Error> {
+        let open = Log::read(&self.state_dir())?.open_turns();
+        Ok(open
+            .into_iter()
+            .filter(|turn| (turn.agent == agent && turn.session == session) || !turn.is_running())
+            .collect())
+    }
+
+    /// Returns the last turn of a session.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn last_turn(&self, agent: &str, session: &str) -> Result<Option<Turn>, Error> {
+        Ok(Log::read(&self.state_dir())?.last_of(agent, session))
+    }
+
+    /// Returns the turn with this name.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn turn(&self, name: &TurnName) -> Result<Option<Turn>, Error> {
+        let turn = Log::read(&self.state_dir())?.turn(name);
+        turn.map(|turn| self.completed(turn)).transpose()
+    }
+
+    /// Adds the checkpoints of a turn that a killed process did not record.
+    fn completed(&self, mut turn: Turn) -> Result<Turn, Error> {
+        if turn.ended.is_some() && (turn.before.is_none() || turn.after.is_some()) {
+            return Ok(turn);
+        }
+        for checkpoint in self.list(&Filter::default())? {
+            let metadata = &checkpoint.metadata;
+            if saved_name(&checkpoint).as_ref() != Some(&turn.name) {
+                continue;
+            }
+            if !metadata.turn_end {
+                turn.before = turn.before.or(Some(checkpoint.id));
+            } else if turn.after.is_none() {
+                turn.after = Some(checkpoint.id);
+                turn.ended = turn.ended.or(Some(metadata.created));
+            }
+        }
+        Ok(turn)
+    }
+
+    /// Creates the checkpoint before the first edit of a turn, or at its end. The turn begins if it has
+    /// not begun. At the end, no checkpoint is created if the turn edited nothing or nothing changed.
+    ///
+    /// # Errors
+    /// Those of [`Self::create`].
+    pub fn create_in_turn(
+        &self,
+        job: &Job<'_>,
+        request: &Request,
+        changes: Option<&dyn ChangeSource>,
+    ) -> Result<Arc<Checkpoint>, Error> {
+        let at = match &request.turn {
+            Some(at) if !request.automatic => at,
+            _ => return self.create(job, request, changes),
+        };
+        let last = self.last_turn(&at.agent, &at.session)?;
+        let named = match at.turn.parse() {
+            Ok(name) => self.turn(&name)?,
+            Err(_) => None,
+        };
+        let known = [named, last].into_iter().flatten();
+        let turn = match known.into_iter().find(|turn| turn.is_named(at)) {
+            Some(turn) => turn,
+            None => self.begin_turn(
+                job.view,
+                TurnStart {
+                    agent: at.agent.clone(),
+                    session: at.session.clone(),
+                    key: Some(at.turn.clone()),
+                    ..TurnStart::default()
+                },
+            )?,
+        };
+        let name = turn.name;
+        let request = Request {
+            turn: Some(AgentTurn {
+                turn: name.to_string(),
+                ..at.clone()
+            }),
+            only_changed: request.turn_end,
+            ..request.clone()
+        };
+        let checkpoint = self.create(job, &request, changes)?;
+        let id = checkpoint.id;
+        let event = if request.turn_end {
+            Event::End {
+                name,
+                at: now(),
+                id: Some(id),
+            }
+        } else {
+            Event::Before { name, id }
+        };
+        self.turn_writer()?.append(&[event])?;
+        Ok(checkpoint)
+    }
+
+    /// Records that a turn ended without an edit, or that its state could not be saved.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn end_turn(&self, name: &TurnName) -> Result<(), Error> {
+        self.turn_writer()?.append(&[Event::End {
+            name: name.clone(),
+            at: now(),
+            id: None,
+        }])
+    }
+
+    /// Returns the checkpoint with the state before a turn: the newest one before it, if it edited
+    /// nothing.
+    ///
+    /// # Errors
+    /// `notFound`; `storage`.
+    pub fn state_before(&self, turn: &Turn) -> Result<Oid, Error> {
+        if let Some(id) = turn.before {
+            return self.saved_state(id, turn, "before");
+        }
+        let is_undo = |one: &Checkpoint| matches!(one.metadata.purpose, Purpose::Undo { .. });
+        let checkpoints = self.list(&Filter::default())?;
+        let mut older = checkpoints.iter().filter(|one| {
+            one.metadata.created <= turn.started && !one.metadata.fetched && !is_undo(one)
+        });
+        let missing = || {
+            Error::NotFound(format!(
+                "no checkpoint is as old as {}, which edited nothing",
+                turn.name
+            ))
+        };
+        Ok(older.next().ok_or_else(missing)?.id)
+    }
+
+    /// Returns the checkpoint with the state after a turn; that before it, if it edited nothing. `None`
+    /// if the turn is running.
+    ///
+    /// # Errors
+    /// `notFound`; `storage`.
+    pub fn state_after(&self, turn: &Turn) -> Result<Option<Oid>, Error> {
+        match (turn.after, turn.before) {
+            (Some(id), _) => self.saved_state(id, turn, "after").map(Some),
+            _ if turn.is_running() => Ok(None),
+            (None, None) => self.state_before(turn).map(Some),
+            (None, Some(_)) => Err(Error::NotFound(format!(
+                "the state after {} was not saved: the turn was interrupted",
+                turn.name
+            ))),
+        }
+    }
+
+    fn saved_state(&self, id: Oid, turn: &Turn, side: &str) -> Result<Oid, Error> {
+        match self.get(id) {
+            Err(Error::NotFound(_)) => Err(Error::NotFound(format!(
+                "the checkpoint {side} {} was removed",
+                turn.name
+            ))),
+            found => Ok(found?.id),
+        }
+    }
+
+    pub(crate) fn turn_writer(&self) -> Result<LogWriter, Error> {
+        self.storage.make_dir(&self.state_dir())?;
+        LogWriter::open(&self.state_dir())
+    }
+}
+
+/// Returns the name of the turn that a checkpoint of this machine belongs to.
+pub(crate) fn saved_name(checkpoint: &Checkpoint) -> Option<TurnName> {
+    let turn = checkpoint.metadata.turn.as_ref()?;
+    turn.turn
+        .parse()
+        .ok()
+        .filter(|_| !checkpoint.metadata.fetched)
+}
+
+fn now() -> u64 {
+    now_millis().cast_unsigned()
+}
+
+/// Returns the first line of a prompt that is not empty, shortened.
+fn shortened(prompt: &str) -> String {
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default()
+        .chars()
+        .take(MAX_PROMPT_CHARS)
+        .collect()
+}
