@@ -115,6 +115,17 @@ for (const agent of AGENTS) {
       });
     }
 
+    test("a command that changes a file with unsaved text is refused once", async () => {
+      const path = join(workspace.project, "notes.txt");
+      const before = readFileSync(path);
+      const command = agent.run("echo added >> notes.txt");
+      const { requests, output } = await ask("Run it", command, command);
+      const { results } = requests.at(-1) ?? assert.fail(output);
+      assert.match(results[0], /notes\.txt has unsaved changes in Editor/);
+      assert.match(readFileSync(path, "utf8"), /added/, results[1]);
+      writeFileSync(path, before);
+    });
+
     test("its shell reads no denied file, and the model learns the rule", async () => {
       const { requests, output } = await ask("Run both", agent.run("cat secret.txt"), agent.run("cat notes.txt"));
       const { results } = requests.at(-1) ?? assert.fail(output);

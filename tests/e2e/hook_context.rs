@@ -371,6 +371,66 @@ fn an_edit_of_a_file_with_unsaved_text_is_refused_once() {
     assert_eq!(ask("attended", "default"), "ask");
 }
 
+/// The same as for an edit: one rule for all tools.
+#[test]
+fn a_command_that_changes_a_file_with_unsaved_text_is_refused_once() {
+    let workspace = Workspace::new(FILES);
+    let mut params = workspace.initialize();
+    params["clientInfo"] = json!({ "name": "Neovim", "version": "0.12" });
+    let mut server = Server::initialized(params);
+    server.open(&workspace.uri("a.txt"), "one\n");
+    let edit = json!({
+        "textDocument": { "uri": workspace.uri("a.txt"), "version": 2 },
+        "contentChanges": [{ "text": "unsaved\n" }],
+    });
+    server.send_notification("textDocument/didChange", edit);
+    server.call("sightline/listTasks", json!({}));
+    let sed = json!({ "command": "sed -i s/one/two/ a.txt" });
+    for names in &AGENTS {
+        let agent = names.agent;
+        let said = names.begin(&workspace, "Bash", &sed);
+        let answer: Value = serde_json::from_str(&said).unwrap();
+        let reason = answer.pointer(names.reason).unwrap().as_str().unwrap();
+        assert!(
+            reason.starts_with("a.txt has unsaved changes in Neovim. "),
+            "{agent}: {said}"
+        );
+        assert_eq!(names.begin(&workspace, "Bash", &sed), "", "{agent}");
+    }
+    let decision = |session: &str, mode: &str, command: &str| {
+        let input = json!({
+            "session_id": session, "cwd": workspace.root(), "permission_mode": mode,
+            "tool_name": "Bash", "tool_input": { "command": command },
+        });
+        let said = hook(&workspace, "PreToolUse", "claude", &input.to_string());
+        let answer: Value = serde_json::from_str(&said).unwrap_or_default();
+        answer["hookSpecificOutput"]["permissionDecision"].clone()
+    };
+    for (at, (command, expected)) in [
+        ("echo x > a.txt", json!("deny")),
+        ("cat b.txt | tee a.txt", json!("deny")),
+        ("git checkout -- a.txt", json!("deny")),
+        ("git restore .", json!("deny")),
+        ("mv b.txt a.txt", json!("deny")),
+        ("npx prettier --write a.txt", json!("deny")),
+        ("python3 -c \"open('a.txt', 'w').write('')\"", json!("deny")),
+        ("sed -i s/one/two/ b.txt", Value::Null),
+        ("cp a.txt c.txt", Value::Null),
+        ("sed s/one/two/ a.txt > c.txt", Value::Null),
+        ("node a.txt", Value::Null),
+        // The command names no file.
+        ("git stash", Value::Null),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let said = decision(&format!("s{at}"), "bypassPermissions", command);
+        assert_eq!(said, expected, "{command}");
+    }
+    assert_eq!(decision("asked", "default", "echo x >> a.txt"), "ask");
+    assert_eq!(decision("asked", "default", "echo x >> a.txt"), Value::Null);
+}
+
 #[cfg(unix)]
 #[test]
 fn the_terminal_of_an_agent_is_not_told() {

@@ -51,7 +51,7 @@ impl Judge {
         let starts = self.starts(call);
         let has_commands = !call.commands.is_empty() || !call.codes.is_empty();
         if (has_commands || !call.changed.is_empty())
-            && let Some(why) = self.refused_change(call, &starts, &guard()?)
+            && let Some(why) = self.refused_change(call, &call.changed, &guard()?)
         {
             return Ok(Some(format!("{why}.")));
         }
@@ -70,15 +70,17 @@ impl Judge {
         Request::of_mentions(self, mentions)?.denial(check)
     }
 
-    /// Returns why a tool may not run, because it would change what keeps the hooks in force.
-    fn refused_change(
+    /// Returns why the guard does not let a tool run, which would change the files `changed` and those of
+    /// its commands. `None` if it may run.
+    pub fn refused_change(
         &self,
         call: &ToolCall,
-        starts: &[PathBuf],
+        changed: &[String],
         guard: &dyn CommandGuard,
     ) -> Option<String> {
+        let starts = self.starts(call);
         let changed = starts.iter().flat_map(|start| {
-            call.changed
+            changed
                 .iter()
                 .flat_map(|text| [vec![text.clone()], readings(text)].concat())
                 .map(|text| path_of(&self.absolute(start, &text)))

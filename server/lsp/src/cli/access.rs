@@ -17,8 +17,10 @@ pub(super) fn run(
     paths: &[String],
     command: Option<String>,
 ) -> Result<i32, Error> {
-    let absolute_paths = paths.iter().map(|path| offline::absolute(path));
-    let absolute_paths = absolute_paths.collect::<Result<_, _>>()?;
+    let absolute_paths = paths
+        .iter()
+        .map(|path| offline::absolute(path))
+        .collect::<Result<_, _>>()?;
     // Without `--root`, a command runs in the current folder, like paths.
     let command = match command {
         Some(command) if workspace.root.is_none() => {

@@ -1,11 +1,11 @@
 //! What programs do with the files that they are given. A program that is not in these tables may
 //! change them.
 
-use super::invocation::Invocation;
+use super::{Change, invocation::Invocation};
 use crate::command::{
     expand::Field,
     git::Git,
-    programs::{NameList, has},
+    programs::{Arguments, NameList, Use, has},
 };
 
 /// Programs that run the command after them.
@@ -41,6 +41,24 @@ const WRITING_OPTIONS: &[(NameList, NameList)] = &[
     ("fd fdfind", "-x -X --exec"),
     ("rg", "--pre --hostname-bin"),
     ("sightline", "-o --output --to"),
+];
+/// Programs that rewrite their operands with one of these options, or without any. The first row is for
+/// every program.
+const REWRITERS: &[(NameList, NameList)] = &[
+    ("", "--fix --in-place --inplace --write --overwrite"),
+    (
+        "alejandra black isort nixfmt rustfmt stylua swiftformat",
+        "",
+    ),
+    (
+        "autopep8 clang-format gofmt gofumpt goimports shfmt yapf",
+        "-i -w",
+    ),
+    (
+        "biome dart deno dprint mix ruff taplo terraform zig",
+        "fmt format",
+    ),
+    ("ktlint rubocop", "-A -F -a"),
 ];
 /// Programs that can write files or run programs, and the letters of the options with which they do not.
 const CAREFUL: &[(NameList, &str)] = &[
@@ -90,6 +108,8 @@ pub(super) struct Effect {
     pub(super) deletes: bool,
     /// It changes only modes, and files can still be read.
     pub(super) keeps_access: bool,
+    /// It is known to change the contents or names of files that it is given.
+    pub(super) is_certain: bool,
 }
 
 impl Effect {
@@ -101,20 +121,24 @@ impl Effect {
             creates: false,
             deletes: false,
             keeps_access: false,
+            is_certain: false,
+        };
+        let certain = |reach| Self {
+            is_certain: true,
+            ..plain(reach)
         };
         let known = programs.iter().find_map(|at| {
             let name = invocation.program(*at);
             let texts = invocation.texts(*at + 1);
             if name == "git" {
-                return Some(plain(of_git(&invocation.words[*at..])));
+                return Some(certain(of_git(&invocation.words[*at..])));
             }
             if has(COPIERS, &name) {
                 return Some(Self {
-                    reach: Reach::Tree,
                     copies: true,
                     creates: true,
                     deletes: texts.iter().any(|text| text.starts_with("--del")),
-                    keeps_access: false,
+                    ..certain(Reach::Tree)
                 });
             }
             if has(REPLACERS, &name) {
@@ -123,7 +147,7 @@ impl Effect {
                         name.as_str(),
                         "mv" | "ln" | "move" | "move-item" | "rename-item"
                     ),
-                    ..plain(Reach::Tree)
+                    ..certain(Reach::Tree)
                 });
             }
             if has(MODES, &name) {
@@ -147,7 +171,10 @@ impl Effect {
             }
             if is_careful(&name) {
                 let reads = only_reads(&name, &texts);
-                return Some(plain(if reads { Reach::Nothing } else { Reach::File }));
+                return Some(Self {
+                    is_certain: writes_words(invocation, *at),
+                    ..plain(if reads { Reach::Nothing } else { Reach::File })
+                });
             }
             if has(READERS, &name) {
                 let inner: Vec<usize> = programs.iter().copied().filter(|it| it > at).collect();
@@ -159,6 +186,7 @@ impl Effect {
                 let changes = texts.iter().any(|text| changes_found(text));
                 let runs = run.is_some_and(|effect| effect.reach != Reach::Nothing);
                 return Some(Self {
+                    is_certain: changes || run.is_some_and(|effect| effect.is_certain),
                     keeps_access: !changes && run.is_some_and(|effect| effect.keeps_access),
                     ..plain(if changes || runs {
                         Reach::Folder
@@ -169,8 +197,40 @@ impl Effect {
             }
             None
         });
-        known.unwrap_or(plain(Reach::Into))
+        known.unwrap_or_else(|| Self {
+            is_certain: programs.iter().any(|at| writes_words(invocation, *at)),
+            ..plain(Reach::Into)
+        })
     }
+
+    /// Returns how the program changes its operands.
+    pub(super) fn change(self) -> Change {
+        if self.is_certain {
+            Change::Any
+        } else {
+            Change::Possible
+        }
+    }
+}
+
+/// Returns whether the program at a word is known to write files that it is given.
+fn writes_words(invocation: &Invocation, at: usize) -> bool {
+    // `xargs` adds operands.
+    let added = Field::quoted("operand");
+    let words = invocation.words[at..].iter().cloned().chain([added]);
+    let uses = Arguments::new(&words.collect::<Vec<_>>()).uses;
+    uses.iter().any(|(_, kind)| *kind == Use::Write)
+        || rewrites(&invocation.program(at), &invocation.texts(at + 1))
+}
+
+/// Returns whether a program rewrites its operands, like a formatter.
+fn rewrites(name: &str, texts: &[String]) -> bool {
+    let only_checks = |text: &String| ["--check", "--diff", "--dry-run"].contains(&text.as_str());
+    let is_given = |options: NameList| options.is_empty() || is_set(options, texts);
+    let mut rows = REWRITERS
+        .iter()
+        .filter(|(names, _)| names.is_empty() || has(names, name));
+    rows.any(|(_, options)| is_given(options)) && !texts.iter().any(only_checks)
 }
 
 /// Returns the words of a simple command that may be the program that runs: the first one, and what it
@@ -207,9 +267,13 @@ pub(super) fn programs(invocation: &Invocation) -> Vec<usize> {
 
 /// Returns whether the words of a program have an option with which it writes files.
 fn writes(name: &str, texts: &[String]) -> bool {
-    let rows = WRITING_OPTIONS.iter().filter(|(names, _)| has(names, name));
-    let mut options = rows.flat_map(|(_, options)| options.split_ascii_whitespace());
-    let is_set = |option: &str| {
+    let mut rows = WRITING_OPTIONS.iter().filter(|(names, _)| has(names, name));
+    rows.any(|(_, options)| is_set(options, texts))
+}
+
+/// Returns whether one of these options is among the words of a program.
+fn is_set(options: NameList, texts: &[String]) -> bool {
+    options.split_ascii_whitespace().any(|option| {
         texts.iter().any(|text| {
             if option.len() > 2 {
                 let rest = text.strip_prefix(option);
@@ -222,8 +286,7 @@ fn writes(name: &str, texts: &[String]) -> bool {
                 letters.any(|letter| option.ends_with(letter))
             })
         })
-    };
-    options.any(is_set)
+    })
 }
 
 /// Returns whether the owner can still read a file with the mode of `chmod`: `+x`, `644`.

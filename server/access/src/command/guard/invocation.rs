@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Change, Checker, State,
+    Checker, State,
     effects::{Effect, Reach},
 };
 use crate::command::{expand::Field, find::Find, programs::program_name, syntax::DeniedName};
@@ -133,7 +133,8 @@ impl Checker<'_> {
             return names;
         }
         let mut refusals = names.iter();
-        let refusal = refusals.find_map(|it| guarded.refusal(&it.place, Reach::File, Change::Any));
+        let change = effect.change();
+        let refusal = refusals.find_map(|it| guarded.refusal(&it.place, Reach::File, change));
         if let Some(refusal) = refusal {
             self.refuse(&refusal);
         }

@@ -39,6 +39,11 @@ const RUNS_PROGRAMS: &[&str] = &[
     "check_output",
     "check_call",
 ];
+/// Words of code that changes files: names of functions, and modes of `open`.
+const CODE_WRITES: &[&str] = &[
+    "write", "truncate", "unlink", "remove", "rename", "replace", "move", "copy", "'w", "\"w",
+    "'a'", "\"a\"", "'r+", "\"r+",
+];
 /// Programs that use the words they read as paths.
 const LIST_READERS: &str = "xargs parallel cpio rsync tar read mapfile readarray";
 /// Maximum words of code that are taken as one command.
@@ -49,6 +54,8 @@ const MAX_CODE_WORDS: usize = 12;
 pub enum Change {
     /// Its content, its name or its mode.
     Any,
+    /// A program gets it that may change it, or changes only its mode.
+    Possible,
     /// It is copied to another place.
     Copy,
     /// A program can change files of its folder.
@@ -64,6 +71,10 @@ pub trait CommandGuard: Sync {
     /// Returns why a program must not run with these words, the first of which is its name. A word is
     /// `None` if its value is unknown.
     fn run_refusal(&self, words: &[Option<&str>]) -> Option<String>;
+    /// Returns whether a change of the files of a folder, such as `git restore FOLDER`, concerns a place.
+    fn is_in(&self, place: &Path, folder: &Path) -> bool {
+        place.parent() == Some(folder)
+    }
 }
 
 /// Returns why a command line must not run in a folder. `None` if the guard refuses nothing.
@@ -124,10 +135,11 @@ impl<'a> Guarded<'a> {
             return inside.find_map(|place| self.guard.change_refusal(place, Change::Folder));
         }
         let mut below = self.places.iter().filter(|place| {
-            [path, &real].iter().any(|path| match reach {
+            let mut found = [path, &real].into_iter().filter(|it| it.is_absolute());
+            found.any(|path| match reach {
                 Reach::Nothing | Reach::File | Reach::Into => false,
-                Reach::Folder => place.parent() == Some(path),
-                Reach::Tree => !path.as_os_str().is_empty() && place.starts_with(path),
+                Reach::Folder => self.guard.is_in(place, path),
+                Reach::Tree => place.starts_with(path),
             })
         });
         below.find_map(|place| self.guard.change_refusal(place, change))
@@ -213,7 +225,11 @@ impl Checker<'_> {
         if effect.reach != Reach::Nothing {
             for (at, word) in operands.iter().enumerate() {
                 let is_source = effect.copies && at + 1 < operands.len();
-                let change = if is_source { Change::Copy } else { Change::Any };
+                let change = if is_source {
+                    Change::Copy
+                } else {
+                    effect.change()
+                };
                 // The last operand of `cp` stays where it is.
                 let reach = match effect.copies {
                     true if effect.deletes && !is_source => Reach::Tree,
@@ -239,12 +255,12 @@ impl Checker<'_> {
             let of_words = operands.iter().flat_map(|word| word.names.iter());
             for name in of_input.chain(of_words).filter(|_| !effect.keeps_access) {
                 let place = Field::quoted(&name.place.to_string_lossy());
-                self.guard_word(&place, &state.dirs, Reach::File, Change::Any);
+                self.guard_word(&place, &state.dirs, Reach::File, effect.change());
             }
             for item in state.stdin.text.iter().filter(|_| reads_list) {
                 for word in item.split_whitespace() {
                     let word = Field::quoted(word);
-                    self.guard_word(&word, &state.dirs, effect.reach, Change::Any);
+                    self.guard_word(&word, &state.dirs, effect.reach, effect.change());
                 }
             }
         }
@@ -366,9 +382,15 @@ impl Checker<'_> {
             if !text.contains(|c: char| c.is_whitespace() || "'\"`()".contains(c)) {
                 continue;
             }
+            let writes = CODE_WRITES.iter().any(|word| text.contains(word));
+            let change = if writes {
+                Change::Any
+            } else {
+                Change::Possible
+            };
             for path in names_in_code("", text) {
                 let path = Field::quoted(&path);
-                self.guard_word(&path, &state.dirs, Reach::File, Change::Any);
+                self.guard_word(&path, &state.dirs, Reach::File, change);
             }
             if RUNS_PROGRAMS.iter().any(|word| text.contains(word)) {
                 let separators = |c: char| c.is_whitespace() || "'\"`()[],;".contains(c);

@@ -155,7 +155,7 @@ fn a_refusal_names_the_path() {
         }
         fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
             let is_below = self.places().iter().any(|place| path.starts_with(place));
-            (is_below && change == Change::Any).then(|| path.display().to_string())
+            (is_below && change != Change::Copy).then(|| path.display().to_string())
         }
         fn run_refusal(&self, _: &[Option<&str>]) -> Option<String> {
             None
@@ -183,6 +183,111 @@ fn a_refusal_names_the_path() {
             Some(real.join(path).display().to_string()),
             "{line}"
         );
+    }
+}
+
+/// Commands that are known to change a file, and others that may.
+#[test]
+fn known_changes_are_told_from_possible_ones() {
+    struct Certain(PathBuf);
+    impl CommandGuard for Certain {
+        fn places(&self) -> Vec<PathBuf> {
+            vec![self.0.clone()]
+        }
+        fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
+            (path == self.0 && change == Change::Any).then(|| "changed".to_owned())
+        }
+        fn run_refusal(&self, _: &[Option<&str>]) -> Option<String> {
+            None
+        }
+        fn is_in(&self, place: &Path, folder: &Path) -> bool {
+            place.starts_with(folder)
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let real = folder.path().canonicalize().unwrap();
+    for file in ["src/deep/a.js", "new/a.js", "b.txt"] {
+        let path = real.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
+    }
+    let guard = Certain(real.join("src/deep/a.js"));
+    for (is_certain, lines) in [
+        (
+            true,
+            &[
+                "echo x > FILE",
+                "cd src && echo x >> deep/a.js",
+                "cat > FILE <<'EOF'\nx\nEOF",
+                "cat b.txt | tee -a FILE",
+                "sed -i s/a/b/ FILE",
+                "sed -E --in-place=.bak 's/a/b/' FILE",
+                "perl -pi -e s/a/b/ FILE",
+                "yq -i .a FILE",
+                "truncate -s 0 FILE",
+                "dd if=b.txt of=FILE",
+                "sort -o FILE b.txt",
+                "jq . b.txt | sponge FILE",
+                "git checkout -- FILE",
+                "git checkout HEAD~1 -- src",
+                "git restore .",
+                "git mv FILE other.js",
+                "mv b.txt FILE",
+                "mv src elsewhere",
+                "cp new/a.js src/deep/",
+                "rsync -a new/ src/deep/",
+                "ln -sf b.txt FILE",
+                "rm -rf src",
+                "npx prettier --write FILE",
+                "npm run lint -- --fix FILE",
+                "black FILE",
+                "gofmt -l -w FILE",
+                "ruff format FILE",
+                "sudo env A=1 rm FILE",
+                "bash -c 'echo > FILE'",
+                "find . -name a.js -exec sed -i s/a/b/ {} +",
+                "find src -type f -delete",
+                "echo FILE | xargs sed -i s/a/b/",
+                "find src -name '*.js' | xargs sed -i s/a/b/",
+                "for f in src/deep/*.js; do echo x > $f; done",
+                "python3 -c \"open('FILE', 'w').write('')\"",
+                "python3 - <<'EOF'\nfrom pathlib import Path\nPath('FILE').write_text('')\nEOF",
+                "node -e \"require('fs').writeFileSync('FILE', '')\"",
+                "patch -p1 <<'EOF'\n--- a/FILE\n+++ b/FILE\nEOF",
+            ][..],
+        ),
+        (
+            false,
+            &[
+                "node FILE",
+                "python3 FILE",
+                "python3 -c \"print(open('FILE').read())\"",
+                "sed s/a/b/ FILE",
+                "awk '{print}' FILE",
+                "sort FILE",
+                "chmod +x FILE",
+                "eslint FILE",
+                "black --check FILE",
+                "gofmt -l FILE",
+                "ruff check FILE",
+                "npm test -- FILE",
+                "cargo test FILE",
+                "pytest FILE",
+                "git add FILE",
+                "git diff FILE > out.txt",
+                "git checkout main",
+                "cp FILE other.js",
+                "cp b.txt src",
+                "cat FILE | tee copy.txt",
+                "find src -name b.js -exec sed -i s/a/b/ {} +",
+            ],
+        ),
+    ] {
+        for line in lines {
+            let line = line.replace("FILE", "src/deep/a.js");
+            let refusal = guard_command(&line, &real, &guard);
+            assert_eq!(refusal.is_some(), is_certain, "{line}");
+        }
     }
 }
 

@@ -44,7 +44,9 @@ impl CommandGuard for HookGuard {
 
     fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
         let refusal = |path: &Path| match change {
-            Change::Any => self.0.refusal(path, |path| fs::read_to_string(path).ok()),
+            Change::Any | Change::Possible => {
+                self.0.refusal(path, |path| fs::read_to_string(path).ok())
+            }
             Change::Copy => self.0.copy_refusal(path),
             Change::Folder => self.0.folder_refusal(path),
         };

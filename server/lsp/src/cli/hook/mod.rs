@@ -10,6 +10,7 @@ mod seen_files;
 mod session;
 mod session_file;
 mod turns;
+mod unsaved;
 
 use std::{
     ffi::OsString,

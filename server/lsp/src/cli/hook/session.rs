@@ -28,9 +28,10 @@ use super::{
     seen_files::{RunningTool, SeenFiles},
     session_file::SessionFile,
     turns::SessionTurns,
+    unsaved::{UnsavedFiles, unsaved_reason},
     with_deadline,
 };
-use crate::{ipc, process::ancestors::ancestors};
+use crate::process::ancestors::ancestors;
 
 /// Time to create a checkpoint. A running server completes it later.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -201,7 +202,7 @@ impl Session {
         Some(file)
     }
 
-    /// Records that a tool is about to run. Returns an answer if it edits a file with unsaved text
+    /// Records that a tool is about to run. Returns an answer if it changes a file with unsaved text
     /// and the session does not know that.
     pub(super) fn begin_tool(&self, call: &ToolCall) -> Option<HookAnswer> {
         let used = self.used_files(call);
@@ -215,7 +216,7 @@ impl Session {
             save(&mut file);
             return None;
         }
-        let answer = self.unsaved_edit(&self.files_of(&call.paths), seen);
+        let answer = self.unsaved_change(call, seen);
         if answer.is_none() {
             let tool = if call.commands.is_empty() {
                 RunningTool::Edit
@@ -274,46 +275,18 @@ impl Session {
         paths.collect()
     }
 
-    /// Returns what to answer to an edit of files with unsaved text: once for each file, so that an
+    /// Returns what to answer to a change of files with unsaved text: once for each file, so that an
     /// agent without supervision goes on.
-    fn unsaved_edit(&self, paths: &[AbsPath], seen: &mut SeenFiles) -> Option<HookAnswer> {
-        if paths.is_empty() {
-            return None;
-        }
+    fn unsaved_change(&self, call: &ToolCall, seen: &mut SeenFiles) -> Option<HookAnswer> {
         let storage = Storage::open(&self.storage_dir()?).ok()?;
         let root = offline::root(&self.workspace).ok()?;
-        let editors = ipc::client::unsaved_files(&storage, &root);
-        let is_unsaved = |uri: &String| editors.iter().any(|editor| editor.uris.contains(uri));
-        seen.told_unsaved.retain(is_unsaved);
-        let mut names = Vec::new();
-        let mut editor_name = None;
-        for path in paths {
-            let real = fs::canonicalize(path.as_path()).ok();
-            let real = real.and_then(|real| AbsPath::new(&real));
-            let uris = [Some(path.clone()), real].into_iter().flatten();
-            let uris: Vec<String> = uris.map(|path| path.to_uri()).collect();
-            let found = editors.iter().find_map(|editor| {
-                let uri = uris.iter().find(|uri| editor.uris.contains(uri))?;
-                Some((editor, uri))
-            });
-            if let Some((editor, uri)) = found
-                && !seen.told_unsaved.contains(uri)
-            {
-                seen.told_unsaved.push(uri.clone());
-                let name = path.as_path().strip_prefix(root.path.as_path());
-                names.push(name.unwrap_or(path.as_path()).display().to_string());
-                editor_name = editor.editor.clone();
-            }
-        }
-        if names.is_empty() {
-            return None;
-        }
-        let reason = format!(
-            "{} {} unsaved changes in {}",
-            names.join(", "),
-            if names.len() == 1 { "has" } else { "have" },
-            editor_name.as_deref().unwrap_or("the editor"),
-        );
+        let unsaved = UnsavedFiles::of(&storage, &root);
+        seen.told_unsaved.retain(|uri| unsaved.contains(uri));
+        let mut new = unsaved.changed_by(&self.judge, call);
+        new.retain(|file| !seen.told_unsaved.contains(&file.uri));
+        let reason = unsaved_reason(&new, &root)?;
+        seen.told_unsaved
+            .extend(new.iter().map(|file| file.uri.clone()));
         Some(if self.is_attended && hook::can_ask(self.agent) {
             HookAnswer::Ask(format!(
                 "{reason}. The tool would change the file on disk, without them. Save or discard them first."
