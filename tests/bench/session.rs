@@ -12,7 +12,7 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sightline::connection::frame::{FrameReader, write_frame};
+use sightline_local::frame::{FrameReader, write_frame};
 
 use crate::report::Series;
 

@@ -30,7 +30,7 @@ pub(crate) fn all() -> Vec<(String, String)> {
     let mut found = vec![
         (
             "sightline",
-            sightline::process::version::LONG_VERSION.to_owned(),
+            sightline_local::process::version::LONG_VERSION.to_owned(),
         ),
         ("git", said("git", &["--version"])),
     ]

@@ -12,8 +12,8 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
-use sightline::connection::frame::{FrameReader, write_frame};
 use sightline_base::limits::MAX_UNSENT_BYTES;
+use sightline_local::frame::{FrameReader, write_frame};
 
 use crate::{
     harness::{Workspace, program, wait},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::main_loop::Options;
+use sightline_lsp::main_loop::Options;
 
 use crate::harness::{Server, Workspace, holds_null, uri};
 

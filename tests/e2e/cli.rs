@@ -325,7 +325,7 @@ fn every_command_has_a_manual_page() {
     assert!(complaint.contains("`sightline checkpoint`"), "{complaint}");
 }
 
-#[path = "../../server/lsp/build.rs"]
+#[path = "../../server/local/build.rs"]
 #[allow(dead_code, reason = "its `main` is Cargo's to call")]
 mod build_script;
 

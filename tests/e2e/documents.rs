@@ -15,7 +15,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::connection::lsp_client::LspClient;
+use sightline_local::lsp_client::LspClient;
 use sightline_protocol::method::{
     CloseDiff, DidChangeFiles, Direction, METHODS, Method, Notification, OpenDiff, Request,
 };

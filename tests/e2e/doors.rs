@@ -10,8 +10,9 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use sightline::{connection::lsp_client::LspClient, ipc};
 use sightline_agents::mcp::text;
+use sightline_ipc as ipc;
+use sightline_local::lsp_client::LspClient;
 use sightline_protocol::method::METHODS;
 
 use crate::{

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::main_loop::Options;
+use sightline_lsp::main_loop::Options;
 use sightline_testing::fixtures;
 
 use crate::harness::{Server, Workspace};

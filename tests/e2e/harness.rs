@@ -9,11 +9,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::{
-    connection::lsp_client::LspClient,
-    main_loop::{self, Options},
-};
 use sightline_base::path::AbsPath;
+use sightline_local::lsp_client::LspClient;
+use sightline_lsp::main_loop::{self, Options};
 use sightline_protocol::method::{ANY_REQUEST, METHODS};
 use tempfile::TempDir;
 

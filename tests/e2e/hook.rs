@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Value, json};
 #[cfg(unix)]
-use sightline::connection::frame::{FrameReader, write_frame};
+use sightline_local::frame::{FrameReader, write_frame};
 
 use crate::harness::{Server, Workspace, program};
 #[cfg(unix)]

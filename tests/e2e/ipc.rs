@@ -17,13 +17,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-#[cfg(unix)]
-use sightline::connection::frame::FrameReader;
-use sightline::ipc::socket_dir;
 use sightline_base::{
     path::{AbsPath, Root},
     storage::Storage,
 };
+use sightline_ipc::socket_dir;
+#[cfg(unix)]
+use sightline_local::frame::FrameReader;
 
 use crate::harness::{Server, Workspace, finished, program, spawn_in, wait};
 
@@ -134,8 +134,7 @@ pub(crate) fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
     let stream = UnixStream::connect(socket).unwrap();
     for message in messages {
         let mut frame = Vec::new();
-        sightline::connection::frame::write_frame(&mut frame, message.to_string().as_bytes())
-            .unwrap();
+        sightline_local::frame::write_frame(&mut frame, message.to_string().as_bytes()).unwrap();
         (&stream).write_all(&frame).unwrap();
     }
     let mut frames = FrameReader::new(&stream);

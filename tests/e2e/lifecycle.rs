@@ -97,7 +97,7 @@ fn initialize_twice_is_refused() {
 #[test]
 fn the_handshake_has_the_agreed_capabilities() {
     let workspace = Workspace::new(&[]);
-    let mut server = Server::bare(sightline::main_loop::Options::default());
+    let mut server = Server::bare(sightline_lsp::main_loop::Options::default());
     let error = server.refused("sightline/checkAccess", json!({}));
     assert_eq!(error["code"], -32002);
     let mut params = workspace.initialize();
@@ -132,7 +132,7 @@ fn the_handshake_has_the_agreed_capabilities() {
 fn commands_that_need_params_are_announced_to_plugins_only() {
     let announced = |experimental: serde_json::Value| {
         let workspace = Workspace::new(&[("a.txt", "a")]);
-        let mut server = Server::bare(sightline::main_loop::Options::default());
+        let mut server = Server::bare(sightline_lsp::main_loop::Options::default());
         let mut params = workspace.initialize();
         params["capabilities"]["experimental"] = experimental;
         let result = server.initialize(params);
@@ -175,7 +175,7 @@ fn t7_a_killed_parent_takes_the_server_with_it() {
         .spawn()
         .unwrap();
     let (output, input) = (shell.stdout.take().unwrap(), shell.stdin.take().unwrap());
-    let mut client = sightline::connection::lsp_client::LspClient::new(output, input);
+    let mut client = sightline_local::lsp_client::LspClient::new(output, input);
     client
         .request("initialize", workspace.initialize())
         .unwrap()
@@ -206,7 +206,7 @@ fn a_closed_output_ends_the_server() {
     drop(child.stdout.take());
     let silent = std::io::empty();
     let mut client =
-        sightline::connection::lsp_client::LspClient::new(silent, child.stdin.take().unwrap());
+        sightline_local::lsp_client::LspClient::new(silent, child.stdin.take().unwrap());
     // Responses are not read; sending may fail once the server is gone.
     let _ = client.start("initialize", workspace.initialize());
     let _ = client.start("sightline/listFiles", json!({}));
@@ -261,7 +261,7 @@ fn stdio_takes_precedence_over_other_arguments() {
             .spawn()
             .unwrap();
         let (output, input) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
-        let mut client = sightline::connection::lsp_client::LspClient::new(output, input);
+        let mut client = sightline_local::lsp_client::LspClient::new(output, input);
         client
             .request("initialize", workspace.initialize())
             .unwrap()

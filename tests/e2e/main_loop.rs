@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::main_loop::Options;
+use sightline_lsp::main_loop::Options;
 use sightline_protocol::method::{Direction, METHODS};
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Settings from their three sources, and messages about invalid ones.
 
 use serde_json::{Value, json};
-use sightline::main_loop::Options;
+use sightline_lsp::main_loop::Options;
 
 use crate::harness::{Server, Workspace};
 

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use sightline_context::document::PositionEncoding;
 use sightline_engine::session::client_info::ClientInfo;
+use sightline_local::process::version;
 use sightline_protocol::{PROTOCOL_VERSION, method::METHODS};
 
-use crate::{editor_features::code_actions::CODE_ACTION_KIND, editor_requests, process::version};
+use crate::{editor_features::code_actions::CODE_ACTION_KIND, editor_requests};
 
 /// Glob pattern of the rule files.
 const RULE_FILES: &str = "**/.clineignore";

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use sightline_access::{Origin, RULE_FILE};
 use sightline_base::path::{Root, uri_to_path};
+use sightline_bridges::Bridges;
 use sightline_context::document::{Change, PositionEncoding};
 use sightline_engine::{
     error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
@@ -20,6 +21,8 @@ use sightline_engine::{
     session::{Phase, Session, client_info::folder, normalize_uri},
     settings::{Problem, config_file::ConfigFiles, sources::Source},
 };
+use sightline_ipc::IpcServer;
+use sightline_local::process::logging;
 use sightline_protocol::{
     editor::{Position, Range},
     error::ErrorKind,
@@ -37,11 +40,8 @@ use tower_lsp::{
 use tower_service::Service;
 
 use crate::{
-    bridges::Bridges,
     capabilities::{initialize_result, registrations},
     file_watcher,
-    ipc::IpcServer,
-    process::logging,
 };
 
 /// The service of the standard methods, and the session they change.

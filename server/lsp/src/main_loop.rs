@@ -28,6 +28,7 @@ use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use sightline_base::{cancel::Cancel, limits};
+use sightline_bridges::Bridges;
 use sightline_engine::{
     client::Client,
     dispatch::{Call, Place, Scope},
@@ -41,26 +42,22 @@ use sightline_engine::{
     session::{Phase, Session, Snapshot},
     settings::config_file,
 };
+use sightline_ipc::{ConnectionWork, IpcServer, SocketRequest};
+use sightline_local::{frame::BadFrame, process::parent_watch};
 use sightline_protocol::{
     error::ErrorKind,
     method::{DidFocus, Notification},
 };
 
 use crate::{
-    bridges::Bridges,
-    connection::{
-        frame::BadFrame,
-        in_flight::InFlightRequests,
-        message::{InvalidMessage, Message},
-        reader::{self, Input},
-        writer::FrameWriter,
-    },
+    connection::in_flight::InFlightRequests,
+    connection::message::{InvalidMessage, Message},
+    connection::reader::{self, Input},
+    connection::writer::FrameWriter,
     document_sync::StandardMethods,
     editor_features::diagnostics::Diagnostics,
     execute_command::Origin,
     file_watcher,
-    ipc::{ConnectionWork, IpcServer, SocketRequest},
-    process::parent_watch,
     scheduler::{JobId, KeyedQueue},
 };
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::connection::frame::{FrameReader, write_frame};
+use sightline_local::frame::{FrameReader, write_frame};
 use sightline_testing::files::{Files, read, write};
 
 use crate::harness::{Workspace, program};

@@ -3,7 +3,7 @@
 use std::{fs, process::Child, time::Duration};
 
 use serde_json::{Value, json};
-use sightline::connection::lsp_client::LspClient;
+use sightline_local::lsp_client::LspClient;
 
 use crate::{
     checkpoints::{id, second_root},
@@ -164,17 +164,17 @@ fn a_command_works_on_its_own_folder_of_a_server_with_several() {
 #[cfg(unix)]
 #[test]
 fn changes_are_not_repeated_when_a_server_does_not_answer() {
-    use sightline::connection::frame::FrameReader;
     use sightline_base::{
         path::{AbsPath, Root},
         storage::Storage,
     };
+    use sightline_local::frame::FrameReader;
     use std::os::unix::net::UnixListener;
 
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let storage = Storage::open(&workspace.data()).unwrap();
     let root = Root::new(AbsPath::new(&workspace.root()).unwrap(), None);
-    let dir = sightline::ipc::socket_dir(&storage);
+    let dir = sightline_ipc::socket_dir(&storage);
     fs::create_dir_all(&dir).unwrap();
     let socket = dir.join(format!("{}-1.sock", storage.run_key(&root)));
     let listener = UnixListener::bind(&socket).unwrap();

@@ -4,13 +4,11 @@
 use std::io::Read;
 
 use serde_json::{Value, json};
-use sightline::{
-    connection::{
-        frame::{Frame, FrameReader, write_frame},
-        lsp_client::LspClient,
-    },
-    main_loop::{self, Options},
+use sightline_local::{
+    frame::{Frame, FrameReader, write_frame},
+    lsp_client::LspClient,
 };
+use sightline_lsp::main_loop::{self, Options};
 
 use crate::draw::Draw;
 

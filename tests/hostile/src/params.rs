@@ -4,11 +4,9 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Map, Value, json};
-use sightline::{
-    connection::lsp_client::LspClient,
-    main_loop::{self, Options},
-};
 use sightline_base::{limits::MAX_ERROR_MESSAGE_BYTES, path::AbsPath};
+use sightline_local::lsp_client::LspClient;
+use sightline_lsp::main_loop::{self, Options};
 use sightline_protocol::method::{Direction, METHODS, Method};
 use tempfile::TempDir;
 
@@ -277,7 +275,7 @@ pub fn run(bytes: &[u8]) {
     };
     let body = format!(r#"{{"jsonrpc":"2.0",{id}"method":"{name}","params":{params}}}"#);
     let mut frame = Vec::new();
-    sightline::connection::frame::write_frame(&mut frame, body.as_bytes()).unwrap();
+    sightline_local::frame::write_frame(&mut frame, body.as_bytes()).unwrap();
     ground.client.send_raw(&frame).unwrap();
     let mut is_refused = false;
     if method.direction == Direction::Request {

@@ -39,7 +39,7 @@ local function check_program()
   local path = vim.fn.exepath(cmd[1] or '')
   if path == '' then
     return vim.health.error(('`%s` is not on the PATH'):format(cmd[1] or ''), {
-      'Install the server, in a clone of the repository: cargo install --locked --path server/lsp',
+      'Install the server, in a clone of the repository: cargo install --locked --path server/sightline',
       'Or set its path: require("sightline").setup({ cmd = { "/path/to/sightline" } })',
     })
   end

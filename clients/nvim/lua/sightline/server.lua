@@ -217,7 +217,7 @@ function M.start_problem()
   end
   local cmd = config.current.cmd
   if type(cmd) == 'table' and vim.fn.executable(cmd[1] or '') == 0 then
-    return ('`%s` is not on the PATH; install it with `cargo install --locked --path server/lsp` in a clone of the repository'):format(
+    return ('`%s` is not on the PATH; install it with `cargo install --locked --path server/sightline` in a clone of the repository'):format(
       cmd[1] or ''
     )
   end

@@ -12,11 +12,11 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, bounded};
+use sightline_local::frame::{BadFrame, FrameReader};
 
-use crate::connection::{
-    frame::{BadFrame, FrameReader},
-    message::{InvalidMessage, Message},
-    writer::FrameWriter,
+use crate::{
+    connection::message::{InvalidMessage, Message},
+    connection::writer::FrameWriter,
 };
 
 /// Maximum number of messages that wait for the main loop.

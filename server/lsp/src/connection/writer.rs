@@ -21,8 +21,7 @@ use std::{
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sightline_base::limits::MAX_UNSENT_BYTES;
 use sightline_engine::client::Output;
-
-use crate::connection::frame::write_frame;
+use sightline_local::frame::write_frame;
 
 /// Maximum size of a frame that is written without handing over, in bytes. A writable
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and
@@ -288,8 +287,9 @@ mod tests {
         time::Duration,
     };
 
+    use sightline_local::frame::FrameReader;
+
     use super::*;
-    use crate::connection::frame::FrameReader;
 
     fn output() -> (PipeReader, Arc<FrameWriter>, JoinHandle<io::Result<()>>) {
         let (client, stream) = io::pipe().unwrap();

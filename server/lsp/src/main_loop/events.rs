@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use crossbeam_channel::{Receiver, never, select_biased};
 use serde_json::Value;
 use sightline_engine::{jobs::JobMessage, settings::config_file::ConfigFiles};
+use sightline_ipc::SocketRequest;
 
 use super::run_call::Answer;
-use crate::{connection::reader::Input, ipc::SocketRequest, scheduler::JobId};
+use crate::{connection::reader::Input, scheduler::JobId};
 
 /// What the main loop reacts to.
 pub(super) enum Event {

@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn cargo_binstall_finds_the_archive_of_each_platform() {
-        let manifest = fs::read_to_string(repository().join("server/lsp/Cargo.toml")).unwrap();
+        let manifest =
+            fs::read_to_string(repository().join("server/sightline/Cargo.toml")).unwrap();
         let manifest: DocumentMut = manifest.parse().unwrap();
         let package = &manifest["package"];
         let binstall = &package["metadata"]["binstall"];

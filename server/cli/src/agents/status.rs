@@ -1,0 +1,328 @@
+//! `sightline agents status`, and what `doctor` says about agents: what is connected, and what keeps it
+//! from running.
+
+use std::{
+    fs,
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use serde_json::json;
+use sightline_agents::{
+    Agent,
+    install::{
+        EditError, Locations, Part, Presence, Scope, Target, codex_trust, installed,
+        switches::{Switch, switches},
+    },
+};
+use sightline_base::fs::find_program;
+use sightline_engine::error::Error;
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    super::{DONE, NEGATIVE, Workspace, config_file::File, offline, print},
+    AgentName, locations, program, read_text, targets,
+};
+
+/// Part of Cline's log that is searched, in bytes.
+const LOG_TAIL: u64 = 256 * 1024;
+/// Age after which an entry of Cline's log is of no interest.
+const LOG_AGE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
+
+/// Something that keeps an agent from running what is installed.
+pub(crate) struct Problem {
+    pub(crate) what: String,
+    pub(crate) remedy: String,
+    /// Whether nothing of a part runs, so that `status` fails.
+    is_fatal: bool,
+}
+
+/// What an agent has.
+pub(crate) struct AgentState {
+    agent: Agent,
+    is_used: bool,
+    user: Installed,
+    project: Installed,
+    /// Whether Codex runs our hooks.
+    trusted: Option<bool>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// What an agent has in one scope.
+struct Installed {
+    parts: Vec<Part>,
+    /// Other versions of our entries.
+    outdated: bool,
+    problems: Vec<Problem>,
+}
+
+impl Installed {
+    fn read(agent: Agent, scope: Scope, locations: &Locations) -> Result<Self, Error> {
+        let program = program(scope)?;
+        let parts = installed(agent, scope, locations, &program, read_text);
+        let mut problems = Vec::new();
+        for target in targets(agent, scope, &Part::ALL, locations, &program) {
+            let broken = match File::read(&target.path) {
+                Ok(file) if file.exists() => invalid(&target, file.text()),
+                Ok(_) => None,
+                Err(error) => Some(error.message),
+            };
+            let Some(broken) = broken else { continue };
+            problems.push(Problem {
+                what: broken,
+                remedy: "correct the file".to_owned(),
+                is_fatal: true,
+            });
+        }
+        let flag = match scope {
+            Scope::User => "",
+            Scope::Project => " --project",
+        };
+        let remedy = format!(
+            "run `sightline agents install --agent {}{flag}`",
+            agent.name()
+        );
+        let name = scope_name(scope);
+        let mut targets = targets(agent, scope, &parts, locations, &program).into_iter();
+        let mut bare = false;
+        let outdated = targets.any(|target| {
+            let text = read_text(&target.path).unwrap_or_default();
+            match target.content.presence(&text) {
+                Ok(Presence::Current) | Err(_) => false,
+                _ if names_program_only(agent, scope, &parts, locations, &target.path, &text) => {
+                    bare = true;
+                    false
+                }
+                _ => true,
+            }
+        });
+        if outdated {
+            problems.push(Problem {
+                what: format!("out of date ({name})"),
+                remedy: remedy.clone(),
+                is_fatal: false,
+            });
+        }
+        if bare {
+            problems.push(Problem {
+                what: format!(
+                    "`sightline` is named without its folder ({name}), so it is not found if the agent has a shorter PATH"
+                ),
+                remedy,
+                is_fatal: false,
+            });
+        }
+        Ok(Self {
+            parts,
+            outdated,
+            problems,
+        })
+    }
+}
+
+/// Returns why an agent cannot read the text of a file.
+pub(super) fn invalid(target: &Target, text: &str) -> Option<String> {
+    let path = target.path.display();
+    Some(match target.check(text).err()? {
+        EditError::Syntax { format, line, .. } => format!("{path}: invalid {format}, line {line}"),
+        error => format!("{path}: {error}"),
+    })
+}
+
+/// Returns whether the entries of a user are as they should be, but name the program without its path.
+fn names_program_only(
+    agent: Agent,
+    scope: Scope,
+    parts: &[Part],
+    locations: &Locations,
+    path: &Path,
+    text: &str,
+) -> bool {
+    let Ok(bare) = program(Scope::Project) else {
+        return false;
+    };
+    let mut targets = targets(agent, scope, parts, locations, &bare).into_iter();
+    scope == Scope::User
+        && targets
+            .find(|target| target.path == path)
+            .is_some_and(|target| target.content.presence(text) == Ok(Presence::Current))
+}
+
+impl AgentState {
+    pub(super) fn read(agent: Agent, locations: &Locations) -> Result<Self, Error> {
+        let mut user = Installed::read(agent, Scope::User, locations)?;
+        let mut project = Installed::read(agent, Scope::Project, locations)?;
+        let mut problems = std::mem::take(&mut user.problems);
+        problems.append(&mut project.problems);
+        let parts: Vec<Part> = user.parts.iter().chain(&project.parts).copied().collect();
+        problems.extend(
+            switched_off(agent, locations, &parts)
+                .into_iter()
+                .map(|switch| Problem {
+                    what: switch.to_string(),
+                    remedy: "remove the setting".to_owned(),
+                    is_fatal: true,
+                }),
+        );
+        let has_hooks = |installed: &Installed| {
+            [Part::Context, Part::Access]
+                .iter()
+                .any(|part| installed.parts.contains(part))
+        };
+        let trusted =
+            (agent == Agent::Codex && has_hooks(&user)).then(|| codex_trusts_hooks(locations));
+        if trusted == Some(false) {
+            problems.push(Problem {
+                what: "hooks not approved yet".to_owned(),
+                remedy: "open Codex and enter /hooks".to_owned(),
+                is_fatal: false,
+            });
+        }
+        if agent == Agent::Cline && has_hooks(&user) && has_failed_to_load(&locations.cline_log()) {
+            problems.push(Problem {
+                what: format!(
+                    "Cline went on without plugins in the last 24 hours ({})",
+                    locations.cline_log().display()
+                ),
+                remedy: "set CLINE_PLUGIN_IMPORT_TIMEOUT_MS=30000 for Cline and start it again"
+                    .to_owned(),
+                is_fatal: true,
+            });
+        }
+        Ok(Self {
+            agent,
+            is_used: locations.folder(agent).is_dir(),
+            user,
+            project,
+            trusted,
+            problems,
+        })
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        !self.user.parts.is_empty() || !self.project.parts.is_empty()
+    }
+
+    pub(crate) fn title(&self) -> &'static str {
+        self.agent.title()
+    }
+
+    /// Returns what is connected, and the problems.
+    fn notes(&self, on_path: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (scope, installed) in [(Scope::User, &self.user), (Scope::Project, &self.project)] {
+            if !installed.parts.is_empty() {
+                let names = names(&installed.parts).join(", ");
+                notes.push(format!("{names} ({})", scope_name(scope)));
+            }
+        }
+        for problem in &self.problems {
+            notes.push(format!("{}: {}", problem.what, problem.remedy));
+        }
+        if notes.is_empty() {
+            let note = if self.is_used {
+                "not connected"
+            } else {
+                "not found"
+            };
+            notes.push(note.to_owned());
+        }
+        if self.is_used && !on_path {
+            notes.push(format!("`{}` is not on the PATH", self.agent.name()));
+        }
+        notes
+    }
+}
+
+pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
+    let root = offline::root(workspace)?;
+    let locations = locations(root.path.as_path().to_owned())?;
+    let mut rows = Vec::new();
+    let mut lines = String::new();
+    let mut fails = false;
+    for agent in Agent::ALL {
+        if !named.is_empty() && !named.contains(&AgentName(agent)) {
+            continue;
+        }
+        let state = AgentState::read(agent, &locations)?;
+        fails |= state.problems.iter().any(|problem| problem.is_fatal);
+        let on_path = find_program(agent.name()).is_some();
+        let notes = state.notes(on_path).join("; ");
+        lines.push_str(&format!("{:<13} {notes}\n", agent.title()));
+        let problems: Vec<&str> = state
+            .problems
+            .iter()
+            .map(|problem| problem.what.as_str())
+            .collect();
+        rows.push(json!({
+            "agent": agent.name(),
+            "title": agent.title(),
+            "used": state.is_used,
+            "onPath": on_path,
+            "user": names(&state.user.parts),
+            "project": names(&state.project.parts),
+            "outdated": state.user.outdated || state.project.outdated,
+            "trusted": state.trusted,
+            "problems": problems,
+        }));
+    }
+    print(&if workspace.json {
+        format!("{}\n", json!(rows))
+    } else {
+        lines
+    })?;
+    Ok(if fails { NEGATIVE } else { DONE })
+}
+
+fn names(parts: &[Part]) -> Vec<&'static str> {
+    parts.iter().map(|part| part.name()).collect()
+}
+
+pub(super) fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::User => "user",
+        Scope::Project => "project",
+    }
+}
+
+/// Returns the settings that keep an agent from running parts.
+pub(super) fn switched_off(agent: Agent, locations: &Locations, parts: &[Part]) -> Vec<Switch> {
+    let is_set = |name: &str| {
+        std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+    };
+    let mut found = switches(agent, locations, read_text, is_set);
+    found.retain(|switch| parts.iter().any(|part| switch.concerns(*part)));
+    found
+}
+
+pub(super) fn codex_trusts_hooks(locations: &Locations) -> bool {
+    let folder = locations.folder(Agent::Codex);
+    let path = folder.join("hooks.json");
+    let text = |path: &Path| File::read(path).map(|file| file.text().to_owned());
+    let hooks = text(&path)
+        .map_err(|_| ErrorKind::Storage)
+        .and_then(|text| serde_json::from_str(&text).map_err(|_| ErrorKind::InvalidParams));
+    let config = text(&folder.join("config.toml")).unwrap_or_default();
+    hooks.is_ok_and(|hooks| codex_trust::is_trusted(&config, &hooks, &path.to_string_lossy()))
+}
+
+/// Returns whether the log of Cline says that it went on without plugins, a short time ago.
+fn has_failed_to_load(log: &Path) -> bool {
+    let tail = || -> io::Result<String> {
+        let mut file = fs::File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
+        let mut tail = Vec::new();
+        file.take(LOG_TAIL).read_to_end(&mut tail)?;
+        Ok(String::from_utf8_lossy(&tail).into_owned())
+    };
+    let since = jiff::Timestamp::now() - LOG_AGE;
+    let is_recent = |line: &str| {
+        let entry: Option<serde_json::Value> = serde_json::from_str(line).ok();
+        let time = entry.and_then(|entry| entry["time"].as_str()?.parse().ok());
+        time.is_none_or(|time: jiff::Timestamp| time > since)
+    };
+    let tail = tail().unwrap_or_default();
+    tail.lines()
+        .any(|line| line.contains("plugin loading failed") && is_recent(line))
+}

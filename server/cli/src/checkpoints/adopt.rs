@@ -1,0 +1,93 @@
+//! `sightline checkpoint adopt`, and the hint to it.
+
+use serde::Serialize;
+use sightline_base::escape::one_line;
+use sightline_checkpoint::MovedStore;
+use sightline_engine::{
+    error::Error,
+    handlers::checkpoint::adopt::{adopt as take_over, moved_stores},
+    plural::plural,
+};
+
+use super::{
+    OFFLINE,
+    arguments::Adopt,
+    confirm::{Proceed, ask, require_terminal},
+    print_as,
+};
+use crate::{DONE, NEGATIVE, print_message, requests::Requests};
+
+/// The output with `--json`.
+#[derive(Serialize)]
+struct Adopted {
+    store: String,
+    checkpoints: usize,
+}
+
+/// `sightline checkpoint adopt`.
+pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
+    let proceed = arguments.confirm.proceed_or_ask();
+    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let found = moved_stores(
+        &requests.offline_server()?.context(),
+        arguments.store.as_deref(),
+    )?;
+    let store = match &found[..] {
+        [] => {
+            print_message("no store of a moved folder matches this folder");
+            return Ok(NEGATIVE);
+        }
+        [store] => store,
+        several => {
+            print_message("several stores match this folder; name one of them");
+            several
+                .iter()
+                .for_each(|store| print_message(&about(store)));
+            return Ok(NEGATIVE);
+        }
+    };
+    if proceed != Proceed::Yes {
+        if proceed == Proceed::Ask {
+            require_terminal()?;
+        }
+        print_message(&about(store));
+        if proceed == Proceed::DryRun {
+            return Ok(DONE);
+        }
+        if !ask("The checkpoints are moved to this folder. ")? {
+            return Ok(NEGATIVE);
+        }
+    }
+    requests
+        .with_maintenance(|requests| take_over(&requests.offline_server()?.context(), store))?;
+    let adopted = Adopted {
+        store: store.name.clone(),
+        checkpoints: store.checkpoints,
+    };
+    print_as(&arguments.workspace, &adopted, |adopted| {
+        let count = plural(adopted.checkpoints as u64, "checkpoint");
+        format!("{count} adopted\n")
+    })?;
+    Ok(DONE)
+}
+
+fn about(store: &MovedStore) -> String {
+    let count = plural(store.checkpoints as u64, "checkpoint");
+    let folder = store.folder.as_ref().map_or_else(
+        || "a folder that is not recorded".to_owned(),
+        |folder| one_line(&folder.display().to_string()).into_owned(),
+    );
+    format!("{}: {count} of {folder}", one_line(&store.name))
+}
+
+/// Returns a message about stores that may belong to this folder, if there are any.
+pub(crate) fn hint(requests: &Requests) -> Option<String> {
+    let found = moved_stores(&requests.offline_server().ok()?.context(), None).ok()?;
+    let store = found.first()?;
+    let count = plural(store.checkpoints as u64, "checkpoint");
+    let folder = store.folder.as_ref()?.display().to_string();
+    Some(format!(
+        "{count} of {}, which no longer exists, may belong to this folder: `sightline checkpoint adopt`",
+        one_line(&folder)
+    ))
+}

@@ -1,0 +1,291 @@
+//! `sightline hook`: answers one event of a coding agent.
+//!
+//! Agents take an exit code other than 0 as a refusal, or let a tool run if its hook fails. So the
+//! exit code is always 0, unknown events, agents and options are ignored, and a tool call or a
+//! prompt with a mention that cannot be checked is refused: built-in secrets are denied everywhere.
+
+mod access_check;
+pub(super) mod guard;
+mod seen_files;
+mod session;
+mod session_file;
+mod turns;
+mod unsaved;
+
+use std::{
+    ffi::OsString,
+    io::{self, Read},
+    mem,
+    panic::{self, AssertUnwindSafe},
+    path::PathBuf,
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use sightline_agents::{
+    Agent,
+    hook::{self, EventKind, HookAnswer, HookEvent},
+    judge,
+};
+use sightline_base::json_repair;
+use sightline_local::process::logging;
+
+use super::{DONE, print};
+use session::Session;
+
+/// Time to read standard input. Busy machines start agents' writers late.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time to answer. Agents kill a hook after 10 seconds, and then let the tool run.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time to record which files a tool uses. It does not stop the tool.
+const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum size of the input, in bytes. gemini-cli sends the content of mentioned files.
+const MAX_INPUT: usize = 64 * 1024 * 1024;
+
+/// Arguments for help texts. [`main`] reads them, and reports no errors.
+#[derive(clap::Args)]
+#[allow(dead_code, reason = "read by `main` before the arguments are parsed")]
+pub(super) struct Hook {
+    /// Name of the event, as the agent calls it.
+    event: String,
+    /// Agent that runs the hook: claude, codex, gemini, qwen, copilot, opencode or cline.
+    #[arg(long, value_name = "NAME")]
+    agent: String,
+    /// Workspace folder, instead of that of the session.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Data directory.
+    #[arg(long, value_name = "DIR")]
+    storage: Option<PathBuf>,
+    /// Record the turns, with a checkpoint before the first edit and at the end of each.
+    #[arg(long)]
+    checkpoints: bool,
+}
+
+/// One event to answer.
+struct Call {
+    agent: Agent,
+    kind: EventKind,
+    root: Option<PathBuf>,
+    storage: Option<PathBuf>,
+    checkpoints: bool,
+}
+
+/// Runs `sightline hook` with the arguments after `hook`. Returns the exit code, 0.
+pub(super) fn main(arguments: impl Iterator<Item = OsString>) -> i32 {
+    if let Some(call) = Call::parse(arguments) {
+        logging::start();
+        let answer = panic::catch_unwind(AssertUnwindSafe(|| call.answer()));
+        let answer = answer.unwrap_or_else(|_| call.failure(true, "internal error"));
+        // A closed pipe cannot be reported.
+        let _ = print(&hook::render(call.agent, call.kind, &answer));
+    }
+    DONE
+}
+
+impl Call {
+    /// Returns `None` if there is nothing to do.
+    fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let (mut event, mut agent, mut root, mut storage) = (None, None, None, None);
+        let mut checkpoints = false;
+        let mut arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
+        while let Some(argument) = arguments.next() {
+            let (name, value) = match argument.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+                _ => (argument.as_str(), None),
+            };
+            let mut value = || value.clone().or_else(|| arguments.next());
+            match name {
+                "--agent" => agent = value(),
+                "--root" => root = value(),
+                "--storage" => storage = value(),
+                "--checkpoints" => checkpoints = true,
+                _ if event.is_none() && !name.starts_with('-') => event = Some(argument),
+                _ => {}
+            }
+        }
+        let agent = Agent::from_name(&agent?)?;
+        Some(Self {
+            agent,
+            kind: hook::event_kind(agent, &event?)?,
+            root: root.map(PathBuf::from),
+            storage: storage.map(PathBuf::from),
+            checkpoints,
+        })
+    }
+
+    fn answer(&self) -> HookAnswer {
+        let end = Instant::now() + TIMEOUT;
+        let left = || end.saturating_duration_since(Instant::now());
+        let (text, read) = read_input();
+        let mentions = text.contains(&b'@');
+        let (agent, kind) = (self.agent, self.kind);
+        let parsed = read.and_then(|()| {
+            with_deadline(left(), move || {
+                let event = hook::parse(agent, kind, &parse_json(&text)?);
+                event.map_err(|error| error.to_string())
+            })
+        });
+        let input = match parsed {
+            Ok(Some(input)) => input,
+            Ok(None) => return HookAnswer::Nothing,
+            Err(why) => return self.failure(mentions, &why),
+        };
+        let session = match Session::new(self, &input) {
+            Ok(session) => session,
+            Err(error) => return self.failure(mentions, &error.message),
+        };
+        let access = session.access();
+        match input.event {
+            HookEvent::SessionStart { context_lost } => {
+                if context_lost {
+                    session.forget();
+                }
+                HookAnswer::Nothing
+            }
+            HookEvent::Prompt {
+                mentions: names,
+                text,
+            } => {
+                match with_deadline(left(), move || access.denied_mention(&names)) {
+                    Ok(Some(reason)) => return HookAnswer::Deny(reason),
+                    Ok(None) => {}
+                    Err(why) => return self.failure(mentions, &why),
+                }
+                session.begin_turn(&text);
+                let context = with_deadline(left(), move || {
+                    session.start_first_checkpoint();
+                    session.context().map_err(|error| error.message)
+                });
+                match context {
+                    Ok(Some(block)) => HookAnswer::Context(block),
+                    Ok(None) => HookAnswer::Nothing,
+                    Err(why) => {
+                        tracing::warn!(agent = self.agent.name(), why, "cannot add the block");
+                        HookAnswer::Nothing
+                    }
+                }
+            }
+            HookEvent::ToolCall(call) => {
+                let call = Arc::new(call);
+                let checked = call.clone();
+                match with_deadline(left(), move || access.denied_tool(&checked)) {
+                    Ok(Some(reason)) => return HookAnswer::Deny(reason),
+                    Ok(None) => {}
+                    Err(why) => return self.failure(mentions, &why),
+                }
+                let edits = call.edits;
+                let session = Arc::new(session);
+                let (recorder, limit) = (session.clone(), left().min(RECORD_TIMEOUT));
+                match with_deadline(limit, move || Ok(recorder.begin_tool(&call))) {
+                    Ok(Some(answer)) => return answer,
+                    Ok(None) => {}
+                    Err(why) => tracing::warn!(why, "cannot record what a tool uses"),
+                }
+                if edits {
+                    session.create_checkpoint();
+                }
+                HookAnswer::Nothing
+            }
+            HookEvent::ToolEnd(call) => {
+                let limit = left().min(RECORD_TIMEOUT);
+                let recorded = with_deadline(limit, move || {
+                    session.end_tool(&call);
+                    Ok(())
+                });
+                if let Err(why) = recorded {
+                    tracing::warn!(why, "cannot record what a tool changed");
+                }
+                HookAnswer::Nothing
+            }
+            HookEvent::TurnEnd => {
+                session.end_turn(true);
+                HookAnswer::Nothing
+            }
+            HookEvent::SessionEnd => {
+                session.end_turn(false);
+                HookAnswer::Nothing
+            }
+        }
+    }
+
+    /// Refuses what could not be checked: a tool, and a prompt that may mention a file. A model
+    /// chooses how large and how slow a call is, and built-in secrets are denied in every folder.
+    fn failure(&self, mentions: bool, why: &str) -> HookAnswer {
+        tracing::warn!(agent = self.agent.name(), why, "cannot answer a hook");
+        let can_read = match self.kind {
+            EventKind::ToolCall => true,
+            EventKind::Prompt => hook::reads_mentions(self.agent) && mentions,
+            EventKind::SessionStart
+            | EventKind::ToolEnd
+            | EventKind::TurnEnd
+            | EventKind::SessionEnd => false,
+        };
+        if can_read {
+            HookAnswer::Deny(judge::unchecked(why))
+        } else {
+            HookAnswer::Nothing
+        }
+    }
+}
+
+/// Runs `work` on a thread. A panic and the end of the time are errors.
+fn with_deadline<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let (done, outcome) = mpsc::channel();
+    thread::Builder::new()
+        .name("hook".to_owned())
+        .spawn(move || {
+            let _ = done.send(work());
+        })
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    match outcome.recv_timeout(limit) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(format!(
+            "no answer within {} seconds",
+            limit.as_secs_f32().round()
+        )),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err("internal error".to_owned()),
+    }
+}
+
+/// Reads standard input. An error comes with what was read before.
+fn read_input() -> (Vec<u8>, Result<(), String>) {
+    let shared = Arc::new(Mutex::new(Vec::new()));
+    let text = Arc::clone(&shared);
+    let read = with_deadline(INPUT_TIMEOUT, move || {
+        let mut chunk = vec![0; 64 * 1024];
+        let mut stdin = io::stdin().lock();
+        loop {
+            match stdin.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(count) => text.lock().extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(format!("cannot read standard input: {error}")),
+            }
+            if text.lock().len() > MAX_INPUT {
+                return Err("the hook input is larger than 64 MiB".to_owned());
+            }
+        }
+    });
+    let text = mem::take(&mut *shared.lock());
+    (text, read)
+}
+
+/// Parses JSON that an agent wrote. Ignores a byte order mark; invalid UTF-8 and lone surrogates are replaced.
+fn parse_json(text: &[u8]) -> Result<Value, String> {
+    let text = String::from_utf8_lossy(text);
+    let text = text.trim_start_matches('\u{feff}');
+    serde_json::from_str(text)
+        .or_else(|error| {
+            let repaired = json_repair::replace_lone_surrogates(text).ok_or(error)?;
+            serde_json::from_str(&repaired)
+        })
+        .map_err(|error| format!("the hook input is not JSON: {error}"))
+}

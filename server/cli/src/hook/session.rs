@@ -1,0 +1,399 @@
+//! The session of an event: its folder, the block for its prompts and its checkpoints.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use sightline_agents::{
+    Agent,
+    hook::{self, HookAnswer, HookInput, KnownSections, ToolCall},
+    judge::Judge,
+};
+use sightline_base::{
+    clock::now_millis,
+    path::{AbsPath, uri_to_path},
+    storage::{Storage, atomic_file},
+};
+use sightline_checkpoint::Checkpoints;
+use sightline_engine::{error::Error, restore_log};
+use sightline_local::process::ancestors::ancestors;
+use sightline_protocol::environment::{EnvironmentDetailsParams, Mode};
+
+use super::{
+    super::{Workspace, internal, offline, requests::Attached},
+    Call,
+    access_check::AccessCheck,
+    seen_files::{RunningTool, SeenFiles},
+    session_file::SessionFile,
+    turns::SessionTurns,
+    unsaved::{UnsavedFiles, unsaved_reason},
+    with_deadline,
+};
+
+/// Time to create a checkpoint. A running server completes it later.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Folder of the sessions' state in the data directory.
+const SESSIONS: &str = "agent-sessions";
+/// Age after which the state of a session is deleted.
+const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The session of an event.
+pub(super) struct Session {
+    agent: Agent,
+    judge: Judge,
+    workspace: Workspace,
+    task_id: Option<String>,
+    mode: Option<Mode>,
+    is_attended: bool,
+    /// The turns of the session, if it wants checkpoints.
+    turns: Option<SessionTurns>,
+}
+
+impl Session {
+    pub(super) fn new(call: &Call, input: &HookInput) -> Result<Self, Error> {
+        let cwd = input.cwd.as_deref().unwrap_or(Path::new("."));
+        let cwd = offline::absolute_path(cwd)?;
+        // A folder that was removed has the rules of the one above it.
+        let mut existing = cwd.as_path().ancestors().filter(|folder| folder.is_dir());
+        let cwd = match existing.next() {
+            Some(existing) => offline::absolute_path(existing)?,
+            None => cwd,
+        };
+        let root = match &call.root {
+            Some(root) => root.clone(),
+            None => offline::root_above(&cwd).canonical.as_path().to_owned(),
+        };
+        Ok(Self {
+            agent: call.agent,
+            judge: Judge {
+                folder: cwd.as_path().to_owned(),
+                home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+            },
+            workspace: Workspace {
+                root: Some(root),
+                storage: call.storage.clone(),
+                json: false,
+            },
+            task_id: input.task_id.clone(),
+            mode: input.mode,
+            is_attended: input.is_attended,
+            turns: None,
+        }
+        .with_turns(call, input))
+    }
+
+    fn with_turns(mut self, call: &Call, input: &HookInput) -> Self {
+        let wanted = input.turn_session.as_ref().filter(|_| call.checkpoints);
+        self.turns = wanted.and_then(|session| {
+            Some(SessionTurns {
+                agent: call.agent.name(),
+                session: session.clone(),
+                turn: input.turn.clone(),
+                is_subagent: input.is_subagent,
+                workspace: self.workspace.clone(),
+                storage: self.storage_dir()?,
+                file: self.session_file(&hook::task_id(call.agent, session), "turn")?,
+            })
+        });
+        self
+    }
+
+    /// Returns what checks access for the session.
+    pub(super) fn access(&self) -> AccessCheck {
+        AccessCheck {
+            judge: self.judge.clone(),
+            workspace: self.workspace.clone(),
+        }
+    }
+
+    /// Forgets what the model knows.
+    pub(super) fn forget(&self) {
+        if let Some(file) = self.state_file() {
+            let _ = fs::remove_file(file);
+        }
+    }
+
+    /// Records that a turn begins.
+    pub(super) fn begin_turn(&self, prompt: &str) {
+        if let Some(turns) = self.turns.clone() {
+            let prompt = prompt.to_owned();
+            record_turn("begin a turn", move || turns.begin(&prompt));
+        }
+    }
+
+    /// Records that the turn has ended, or with `again` that it has ended after it went on.
+    pub(super) fn end_turn(&self, again: bool) {
+        if let Some(turns) = self.turns.clone() {
+            record_turn("end a turn", move || turns.end(again));
+        }
+    }
+
+    /// Starts a process that creates the first checkpoint of the folder, which may take longer than an
+    /// edit can wait.
+    pub(super) fn start_first_checkpoint(&self) {
+        if self.turns.is_none() {
+            return;
+        }
+        if let Err(error) = self.spawn_first_checkpoint() {
+            tracing::warn!(%error, "cannot start the first checkpoint");
+        }
+    }
+
+    fn spawn_first_checkpoint(&self) -> Result<(), Error> {
+        let (Some(storage), Some(root)) = (self.storage_dir(), &self.workspace.root) else {
+            return Ok(());
+        };
+        let checkpoints =
+            Checkpoints::new(&Storage::open(&storage)?, &offline::root(&self.workspace)?);
+        if checkpoints.git_dir().exists() {
+            return Ok(());
+        }
+        let mut command = Command::new(env::current_exe().map_err(internal)?);
+        command
+            .args(["checkpoint", "create", "--root"])
+            .arg(root)
+            .arg("--storage")
+            .arg(storage)
+            .args(["--automatic", "--label", "first state (automatic)"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // Agents end the process group of a hook.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().map_err(internal)?;
+        Ok(())
+    }
+
+    /// Creates a checkpoint before the first edit of a turn. A failure does not stop the edit.
+    pub(super) fn create_checkpoint(&self) {
+        if let Some(turns) = self.turns.clone() {
+            record_turn("create a checkpoint before an edit", move || {
+                turns.save_first()
+            });
+        }
+    }
+
+    /// Returns a file of the session. Creates its folder.
+    fn session_file(&self, task: &str, extension: &str) -> Option<PathBuf> {
+        let folder = self.storage_dir()?.join(SESSIONS);
+        let storage = Storage::open(&self.storage_dir()?).ok()?;
+        storage.make_dir(&folder).ok()?;
+        Some(folder.join(format!("{task}.{extension}")))
+    }
+
+    /// Opens the record of the files that the session has used.
+    fn seen_files(&self) -> Option<SessionFile<SeenFiles>> {
+        let path = self.session_file(self.task_id.as_ref()?, "files")?;
+        if !path.exists() {
+            path.parent().into_iter().for_each(remove_old_files);
+        }
+        let opened = SessionFile::<SeenFiles>::open(&path);
+        let mut file = opened
+            .inspect_err(|error| tracing::warn!(%error, "cannot open the files of a session"))
+            .ok()?;
+        // Earlier restores do not concern the session.
+        if file.state.known_restore == 0 {
+            file.state.known_restore = now_millis();
+        }
+        Some(file)
+    }
+
+    /// Records that a tool is about to run. Returns an answer if it changes a file with unsaved text
+    /// and the session does not know that.
+    pub(super) fn begin_tool(&self, call: &ToolCall) -> Option<HookAnswer> {
+        let used = self.used_files(call);
+        if used.is_empty() && !call.edits {
+            return None;
+        }
+        let mut file = self.seen_files()?;
+        let seen = &mut file.state;
+        if !call.edits {
+            used.iter().for_each(|path| seen.read(path));
+            save(&mut file);
+            return None;
+        }
+        let answer = self.unsaved_change(call, seen);
+        if answer.is_none() {
+            let tool = if call.commands.is_empty() {
+                RunningTool::Edit
+            } else {
+                RunningTool::Command
+            };
+            seen.begin_change(tool, &used);
+        }
+        save(&mut file);
+        answer
+    }
+
+    /// Records that a tool has run.
+    pub(super) fn end_tool(&self, call: &ToolCall) {
+        let used = self.used_files(call);
+        let may_change = call.edits || call.restores;
+        if used.is_empty() && !may_change {
+            return;
+        }
+        let Some(mut file) = self.seen_files() else {
+            return;
+        };
+        if may_change {
+            file.state.end_change(&used);
+        } else {
+            // The beginning is not reported if only the context is installed.
+            used.iter().for_each(|path| file.state.read(path));
+        }
+        if call.restores {
+            file.state.known_restore = now_millis();
+        }
+        save(&mut file);
+    }
+
+    /// Returns the files of the workspace that a tool names, and those in its commands that exist.
+    fn used_files(&self, call: &ToolCall) -> Vec<AbsPath> {
+        let mut used = self.files_of(&call.paths);
+        used.extend(self.files_of(&call.own_reads));
+        let named = self.files_of(&call.command_words()).into_iter();
+        used.extend(named.filter(|path| path.as_path().is_file()));
+        used
+    }
+
+    /// Returns the files of the workspace among paths as given by a model.
+    fn files_of(&self, paths: &[String]) -> Vec<AbsPath> {
+        let root = self.workspace.root.as_deref();
+        let paths = paths.iter().filter_map(|path| {
+            let full = self.judge.absolute(&self.judge.folder, path);
+            let path = match uri_to_path(&full) {
+                Ok(Some(path)) => path,
+                _ => AbsPath::new(Path::new(&full))?,
+            };
+            let is_inside = root.is_some_and(|root| path.as_path().starts_with(root));
+            (is_inside && !path.as_path().is_dir()).then_some(path)
+        });
+        paths.collect()
+    }
+
+    /// Returns what to answer to a change of files with unsaved text: once for each file, so that an
+    /// agent without supervision goes on.
+    fn unsaved_change(&self, call: &ToolCall, seen: &mut SeenFiles) -> Option<HookAnswer> {
+        let storage = Storage::open(&self.storage_dir()?).ok()?;
+        let root = offline::root(&self.workspace).ok()?;
+        let unsaved = UnsavedFiles::of(&storage, &root);
+        seen.told_unsaved.retain(|uri| unsaved.contains(uri));
+        let mut new = unsaved.changed_by(&self.judge, call);
+        new.retain(|file| !seen.told_unsaved.contains(&file.uri));
+        let reason = unsaved_reason(&new, &root)?;
+        seen.told_unsaved
+            .extend(new.iter().map(|file| file.uri.clone()));
+        Some(if self.is_attended && hook::can_ask(self.agent) {
+            HookAnswer::Ask(format!(
+                "{reason}. The tool would change the file on disk, without them. Save or discard them first."
+            ))
+        } else {
+            HookAnswer::Deny(format!(
+                "{reason}. Ask the user to save or discard them first. To change the file on disk without them, \
+                 call the tool again."
+            ))
+        })
+    }
+
+    /// Returns a sentence for each restore that the session does not know.
+    fn restores(&self, seen: &mut SeenFiles) -> Vec<String> {
+        let store = self.storage_dir().and_then(|dir| {
+            let root = offline::root(&self.workspace).ok()?;
+            Some(Checkpoints::new(&Storage::open(&dir).ok()?, &root))
+        });
+        let logged = store.map(|store| restore_log::read(&store));
+        let mut logged = logged.unwrap_or_default();
+        logged.retain(|restore| restore.at > seen.known_restore);
+        if let Some(last) = logged.last() {
+            seen.known_restore = last.at;
+        }
+        logged.into_iter().map(|restore| restore.text).collect()
+    }
+
+    /// Returns the block with what the session does not know yet.
+    pub(super) fn context(&self) -> Result<Option<String>, Error> {
+        // Locks the state of the session. Agents run the hooks of the user and of the project at the same
+        // time: only one of them adds the block.
+        let mut seen = self.seen_files();
+        let (changed_files, restores) = match &mut seen {
+            Some(file) => (file.state.take_changes(), self.restores(&mut file.state)),
+            None => Default::default(),
+        };
+        let params = EnvironmentDetailsParams {
+            consume: false,
+            changed_files,
+            requester_pids: ancestors(),
+            ..EnvironmentDetailsParams::default()
+        };
+        let attached = Attached { offline: false };
+        let details = attached.environment_details(&self.workspace, params)?.0;
+        if let Some(file) = &mut seen {
+            save(file);
+        }
+        let sections = hook::told_sections(details.sections, self.mode, &restores);
+        let file = self.state_file();
+        let stored = file
+            .as_deref()
+            .and_then(|file| atomic_file::read(file).ok()?);
+        let mut known: KnownSections = stored
+            .and_then(|stored| serde_json::from_slice(&stored).ok())
+            .unwrap_or_default();
+        let block = hook::context_block(&sections, &mut known, hook::markup(self.agent));
+        if block.is_some()
+            && let Some(file) = &file
+            && let Err(error) = store(file, &known)
+        {
+            // The block will be repeated, which is harmless.
+            tracing::warn!(%error, "cannot store what a session knows");
+        }
+        Ok(block)
+    }
+
+    /// Returns the file with the sections that the session knows.
+    fn state_file(&self) -> Option<PathBuf> {
+        let name = format!("{}.json", self.task_id.as_ref()?);
+        Some(self.storage_dir()?.join(SESSIONS).join(name))
+    }
+
+    fn storage_dir(&self) -> Option<PathBuf> {
+        offline::storage_dir(self.workspace.storage.as_deref()).ok()
+    }
+}
+
+/// Runs work on a turn. A failure and a late end do not stop the agent; a running server completes the
+/// work.
+fn record_turn(what: &'static str, work: impl FnOnce() -> Result<(), Error> + Send + 'static) {
+    let done = with_deadline(CHECKPOINT_TIMEOUT, move || {
+        work().map_err(|error| error.message)
+    });
+    if let Err(why) = done {
+        tracing::warn!("cannot {what}: {why}");
+    }
+}
+
+fn store(file: &Path, known: &KnownSections) -> Result<(), Error> {
+    let text = serde_json::to_vec(known).map_err(internal)?;
+    Ok(atomic_file::replace(file, &text)?)
+}
+
+fn save(file: &mut SessionFile<SeenFiles>) {
+    if let Err(error) = file.save() {
+        tracing::warn!(%error, "cannot record the files of a session");
+    }
+}
+
+/// Deletes the state of sessions that have ended long ago.
+fn remove_old_files(folder: &Path) {
+    let now = SystemTime::now();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|time| now.duration_since(time).ok());
+        if age.is_some_and(|age| age > SESSION_AGE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! The command line: runs the features of Sightline without an editor, or in its running server.
+//!
+//! Each command builds the params of a request and calls the same handler as the server.
+//! Exit codes: 0 success, 1 negative result, 2 usage error, 3 failure.
+//!
+//! Modules:
+//!
+//! - `requests`: runs requests in the running server of the workspace, or in this process
+//! - `output`, `progress_bar`: what commands print
+//! - `access`, `exec`: checks paths and commands; runs commands that cannot open denied files
+//! - `checkpoints`: commands of checkpoints
+//! - `conversations`: tokens, history, tasks and compaction
+//! - `hook`: answers coding agents (`access_check`: asks for what `agents/judge` needs; `session`:
+//!   block and checkpoints; `seen_files`: what a session has read and written)
+//! - `agents`: connects coding agents (`installer`), tells what keeps entries from running (`status`)
+//!   and runs them (`check`)
+//! - `mcp`: serves tools to coding agents
+//! - `gateway`: starts the gateway
+//! - `helix`, `config_file`: edit the Helix configuration, and configuration files of other programs
+//! - `init`: writes a `.clineignore`
+//! - `config`, `doctor`, `uninstall`: settings and their origins; the requirements; deletes all data
+//! - `completions`, `man`, `schema`, `demo`: scripts of shells, manual pages, schemas, a sample session
+
+mod access;
+mod agents;
+mod checkpoints;
+mod completions;
+mod config;
+mod config_file;
+mod conversations;
+mod demo;
+mod doctor;
+mod exec;
+mod gateway;
+mod helix;
+mod hook;
+mod init;
+mod man;
+mod mcp;
+mod output;
+mod progress_bar;
+mod requests;
+mod schema;
+mod uninstall;
+
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal},
+    path::PathBuf,
+};
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use output::{
+    Color, internal, print, print_error, print_json, print_message, print_sorted_json, print_to,
+};
+use requests::{AnsweredBy, Attached, offline};
+use sightline_engine::error::Error;
+use sightline_local::process::{logging, signals, version};
+use sightline_protocol::{
+    environment::{EnvironmentDetailsParams, Mode},
+    error::ErrorKind,
+    files::{ListFilesParams, ReadFileParams},
+    method::ListFiles,
+};
+
+/// Success.
+pub const DONE: i32 = 0;
+/// Negative result: denied, or nothing to undo.
+pub const NEGATIVE: i32 = 1;
+/// Usage error.
+pub const BAD_USE: i32 = 2;
+/// Failure.
+pub const FAILURE: i32 = 3;
+
+/// Language server for AI coding agents: editor context, file access control and checkpoints.
+///
+/// Editors start this program as a language server, with --stdio or without arguments.
+/// The commands below offer the same features to hooks, scripts and editors that can only
+/// run programs. `environment`, `access`, `read` and most `checkpoint` commands use the
+/// running server of the workspace, if there is one; other commands use the disk.
+#[derive(Parser)]
+#[command(
+    name = "sightline",
+    version,
+    long_version = version::LONG_VERSION,
+    after_help = AFTER_HELP
+)]
+struct Arguments {
+    /// Run the language server on standard input and output. All other arguments are
+    /// ignored. This is the default if standard input is not a terminal.
+    #[arg(long)]
+    #[allow(dead_code, reason = "checked before the arguments are parsed")]
+    stdio: bool,
+    /// When to use colors.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    #[allow(dead_code, reason = "read before the arguments are parsed")]
+    color: Color,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 success, 1 negative result (denied, nothing to undo), 2 usage error, 3 failure.
+The workspace is the git repository that contains the current folder, else the topmost
+folder above it with a .clineignore, else the folder itself; --root selects another one.
+
+Examples:
+  sightline environment --files         print the block an agent would get now
+  sightline access .env src/main.rs     check whether an agent may see these files
+  sightline access --command 'cat .env' check whether it may run this command
+  sightline tokens --model gpt-4o *.md  count the tokens of files
+  sightline task list                   list stored conversations
+  sightline checkpoint create           save the current state of the workspace
+  sightline demo                        run a demo session with the real server";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the <environment_details> block.
+    Environment {
+        #[command(flatten)]
+        workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
+        /// Include the file list, workspace configuration and detected tools.
+        #[arg(long)]
+        files: bool,
+        /// Mode of the agent.
+        #[arg(long, value_enum, default_value_t = ModeArgument::Act)]
+        mode: ModeArgument,
+        /// Maximum number of entries in the file list.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        max_files: u32,
+        /// Task whose recently modified files are included. They are not marked as
+        /// delivered.
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+    },
+    /// Check whether agents may see paths or run a command. Path checks are enforced; the
+    /// command check is advisory.
+    #[command(arg_required_else_help = true)]
+    Access {
+        #[command(flatten)]
+        workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
+        /// Paths to check.
+        #[arg(value_name = "PATH", required_unless_present = "command")]
+        paths: Vec<String>,
+        /// Shell command line to check.
+        #[arg(long, value_name = "CMD")]
+        command: Option<String>,
+    },
+    /// List the files that agents may see.
+    List {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// Directory to list.
+        #[arg(value_name = "DIR", default_value = ".")]
+        directory: String,
+        /// List the directory itself, not its subdirectories.
+        #[arg(long)]
+        flat: bool,
+        /// Maximum number of entries.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        limit: u32,
+    },
+    /// Run a command that cannot open denied files which git does not track (Linux). Its exit
+    /// code is that of the command, or 125 if the files cannot be hidden and nothing was run.
+    Exec(exec::Exec),
+    /// Forward requests of coding agents to the model APIs of their providers. Listens on
+    /// loopback, prints its address as JSON, and runs until it is stopped.
+    Gateway(gateway::Gateway),
+    /// Print a file that agents may see.
+    Read {
+        #[command(flatten)]
+        workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
+        /// File to print.
+        #[arg(value_name = "FILE")]
+        file: String,
+        /// First line, starting at 1.
+        #[arg(long, value_name = "LINE")]
+        start: Option<u64>,
+        /// Last line, inclusive.
+        #[arg(long, value_name = "LINE")]
+        end: Option<u64>,
+        /// Truncate after this many bytes.
+        #[arg(long, value_name = "N")]
+        max_bytes: Option<u64>,
+    },
+    /// Count the tokens of files or of standard input.
+    Tokens(conversations::Tokens),
+    /// Choose which part of a conversation to send.
+    #[command(subcommand)]
+    History(conversations::History),
+    /// Manage stored conversations.
+    #[command(subcommand)]
+    Task(conversations::Task),
+    /// Replace the older part of a conversation with a summary.
+    #[command(subcommand)]
+    Compact(conversations::Compact),
+    /// Create, compare and restore checkpoints of the workspace.
+    #[command(subcommand)]
+    Checkpoint(checkpoints::Checkpoint),
+    /// Print a JSON schema: protocol, settings, methods, a type or a method.
+    Schema {
+        /// Schema to print; by default, lists the names.
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Write a .clineignore for the workspace, with the lines of other agents' rule files.
+    Init(init::Init),
+    /// Connect coding agents: their hooks, MCP tools and plugins.
+    #[command(subcommand)]
+    Agents(agents::Agents),
+    /// Add the server to Helix's configuration: print the entries for languages.toml and
+    /// config.toml, or merge them.
+    HelixConfig(helix::HelixConfig),
+    /// Check the requirements of the server on this machine and suggest fixes.
+    Doctor {
+        #[command(flatten)]
+        workspace: Workspace,
+    },
+    /// Answer an event of a coding agent, given as JSON on standard input. Configured as a
+    /// hook of the agent. The exit code is always 0; a refusal is part of the answer.
+    Hook(hook::Hook),
+    /// Serve tools for coding agents with the Model Context Protocol, on standard input and
+    /// output.
+    Mcp(mcp::Mcp),
+    /// Delete all data of Sightline: shows it and asks.
+    Uninstall(uninstall::Uninstall),
+    /// Show the settings in effect without an editor, where each comes from, and the configuration files.
+    Config {
+        #[command(flatten)]
+        workspace: Workspace,
+    },
+    /// Run a demo session with the real server, in a temporary copy of a sample project.
+    Demo,
+    /// Print a shell completion script.
+    Completions {
+        /// Shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page, or write all of them to a directory.
+    Man(man::Man),
+}
+
+#[derive(clap::Args, Clone)]
+struct Workspace {
+    /// Workspace folder.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Data directory.
+    #[arg(long, value_name = "DIR")]
+    storage: Option<PathBuf>,
+    /// Print the protocol's result object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ModeArgument {
+    Act,
+    Plan,
+}
+
+/// Runs the program. `serve` serves an editor on standard input and output. Returns the exit code.
+pub fn main(serve: fn() -> i32) -> i32 {
+    signals::ignore_file_size_signal();
+    // Agents take an exit code of the argument parser as a refusal.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|command| command == "hook")
+        && !std::env::args_os().any(|argument| argument == "--help" || argument == "-h")
+    {
+        return hook::main(arguments);
+    }
+    // Editors append this to any other configured arguments.
+    if std::env::args_os()
+        .skip(1)
+        .any(|argument| argument == "--stdio")
+    {
+        return serve();
+    }
+    let written: Vec<OsString> = std::env::args_os().collect();
+    let is_json = output::wants_json(&written);
+    let color = output::color_of(&written);
+    color.apply();
+    let matches = Arguments::command()
+        .color(color.into())
+        .try_get_matches_from(written);
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+        Ok(arguments) => arguments,
+        Err(error) if is_json && error.use_stderr() => {
+            print_error(&Error::invalid(output::usage_message(&error)), true);
+            return BAD_USE;
+        }
+        Err(error) => {
+            // Help and version are not errors.
+            let _ = error.print();
+            return if error.use_stderr() { BAD_USE } else { DONE };
+        }
+    };
+    logging::start();
+    let Some(command) = arguments.command else {
+        if io::stdin().is_terminal() {
+            let _ = Arguments::command().color(color.into()).print_help();
+            return DONE;
+        }
+        return serve();
+    };
+    let is_about_checkpoints = matches!(command, Command::Checkpoint(_));
+    run(command).unwrap_or_else(|error| {
+        print_error(&error, is_json);
+        match error.kind {
+            ErrorKind::AccessDenied => NEGATIVE,
+            _ if is_about_checkpoints && checkpoints::is_negative(&error) => NEGATIVE,
+            ErrorKind::InvalidParams => BAD_USE,
+            _ => FAILURE,
+        }
+    })
+}
+
+fn run(command: Command) -> Result<i32, Error> {
+    match command {
+        Command::Environment {
+            workspace,
+            attached,
+            files,
+            mode,
+            max_files,
+            task,
+        } => {
+            let params = EnvironmentDetailsParams {
+                include_files: files,
+                max_files,
+                mode: match mode {
+                    ModeArgument::Act => Mode::Act,
+                    ModeArgument::Plan => Mode::Plan,
+                },
+                task_id: task,
+                consume: false,
+                ..EnvironmentDetailsParams::default()
+            };
+            let (details, from) = attached.environment_details(&workspace, params)?;
+            if from == AnsweredBy::Disk && !attached.offline {
+                print_message("no server is running for this workspace; reading from disk");
+            }
+            if workspace.json {
+                print_sorted_json(&details)?;
+            } else {
+                print(&format!("{}\n", details.text))?;
+            }
+            Ok(DONE)
+        }
+        Command::Access {
+            workspace,
+            attached,
+            paths,
+            command,
+        } => access::run(&workspace, attached, &paths, command),
+        Command::Exec(exec) => Ok(exec::run(exec)),
+        Command::Gateway(arguments) => gateway::run(&arguments),
+        Command::List {
+            workspace,
+            directory,
+            flat,
+            limit,
+        } => {
+            let params = ListFilesParams {
+                path: Some(offline::absolute(&directory)?),
+                recursive: !flat,
+                limit,
+                work_done_token: None,
+            };
+            let listed = offline::call::<ListFiles>(&workspace, params)?;
+            if workspace.json {
+                print_json(&listed)?;
+            } else {
+                print(&format!("{}\n", listed.text))?;
+            }
+            Ok(DONE)
+        }
+        Command::Read {
+            workspace,
+            attached,
+            file,
+            start,
+            end,
+            max_bytes,
+        } => {
+            let params = ReadFileParams {
+                path: offline::absolute(&file)?,
+                start_line: start,
+                end_line: end,
+                max_bytes,
+                task_id: None,
+            };
+            let read = attached.read_file(&workspace, params)?;
+            if workspace.json {
+                print_sorted_json(&read)?;
+            } else {
+                print(&read.text)?;
+                if read.changed_on_disk {
+                    print_message(
+                        "this is the unsaved text of the editor; the file on disk has changed too",
+                    );
+                }
+            }
+            Ok(DONE)
+        }
+        Command::Tokens(arguments) => conversations::tokens(arguments),
+        Command::History(command) => conversations::history(command),
+        Command::Task(command) => conversations::task(command),
+        Command::Compact(command) => conversations::compact(command),
+        Command::Checkpoint(command) => checkpoints::run(command),
+        Command::Schema { name } => schema::run(name.as_deref()),
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Agents(command) => agents::run(command),
+        Command::HelixConfig(arguments) => helix::run(&arguments),
+        // Runs before the arguments are parsed.
+        Command::Hook(_) => Ok(DONE),
+        Command::Mcp(arguments) => mcp::run(arguments),
+        Command::Doctor { workspace } => doctor::run(&workspace),
+        Command::Config { workspace } => config::run(&workspace),
+        Command::Uninstall(arguments) => uninstall::run(&arguments),
+        Command::Demo => demo::run(),
+        Command::Completions { shell } => completions::run(shell, Arguments::command()),
+        Command::Man(arguments) => man::run(&arguments, Arguments::command()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use sightline_agents::wiring::commands;
+
+    use super::Arguments;
+
+    #[test]
+    fn commands_that_agents_may_run_exist() {
+        let mut program = Arguments::command();
+        program.build();
+        for names in commands::allowed() {
+            let found = names
+                .split(' ')
+                .try_fold(&program, |command, name| command.find_subcommand(name));
+            assert!(found.is_some(), "{names}");
+        }
+    }
+}

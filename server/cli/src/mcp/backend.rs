@@ -1,0 +1,477 @@
+//! Runs the tools: in the running server of the workspace, or in this process.
+
+use std::{mem::ManuallyDrop, num::NonZeroU64, path::Path, sync::Arc};
+
+use parking_lot::Mutex;
+use rmcp::model::JsonObject;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use sightline_access::AccessView;
+use sightline_agents::mcp::{
+    self, Tool,
+    page::{PageArguments, cut},
+    text,
+};
+use sightline_base::{path::Root, storage::Storage};
+use sightline_engine::{dispatch::Handler, error::Error};
+use sightline_ipc::{self as ipc, client::Reply};
+use sightline_local::process::ancestors::ancestors;
+use sightline_protocol::{
+    access::{CheckAccessParams, CheckAccessResult},
+    checkpoint::{
+        CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
+        RestoreCheckpointParams, UndoRestoreParams,
+    },
+    editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
+    environment::{EnvironmentDetailsParams, ModelRef, SectionId},
+    error::ErrorKind,
+    files::{ListFilesParams, ReadFileParams},
+    method::{
+        CheckAccess, CountTokens, CreateCheckpoint, Diagnostics, DiffCheckpoints,
+        EnvironmentDetails, ListCheckpoints, ListFiles, OpenFile, PreviewRestore, ReadFile,
+        RestoreCheckpoint, Selection, UndoRestore,
+    },
+    tokens::CountTokensParams,
+};
+
+use crate::{
+    Workspace,
+    offline::{self, OfflineServer},
+    requests::{AnsweredBy, Ask},
+};
+
+/// The files on disk may be older than what the user sees.
+const SILENT_SERVER: &str = "the Sightline server of the user's editor is running but does not answer, so \
+unsaved text is unknown; nothing was done. Try again later, or ask the user to check the editor";
+/// What only an editor knows.
+const NO_EDITOR: &str = "No editor is running for this folder.";
+/// Checkpoints in a list without `limit`.
+const LISTED_CHECKPOINTS: u32 = 20;
+/// Maximum size of a character in UTF-8, in bytes.
+const MAX_CHARACTER_BYTES: usize = 4;
+
+/// Answers tool calls.
+pub(super) struct Backend {
+    pub(super) workspace: Workspace,
+    pub(super) root: Root,
+    /// Started by the first call that no running server answers.
+    offline: Mutex<Option<Arc<ManuallyDrop<OfflineServer>>>>,
+}
+
+/// Result of a tool.
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// The same as data, for clients that show it.
+    pub(super) structured: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct EnvironmentArguments {
+    sections: Option<Vec<SectionId>>,
+    include_files: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadArguments {
+    path: String,
+    end_line: Option<NonZeroU64>,
+}
+
+#[derive(Deserialize)]
+struct DiffArguments {
+    from: String,
+    to: Option<String>,
+    paths: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct RestoreArguments {
+    id: String,
+    paths: Option<Vec<String>>,
+    token: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct UndoArguments {
+    undo_id: Option<String>,
+    token: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TokenArguments {
+    text: Option<String>,
+    path: Option<String>,
+    model: Option<String>,
+}
+
+impl Backend {
+    /// Returns an error if the workspace cannot be found.
+    pub(super) fn new(workspace: Workspace) -> Result<Self, Error> {
+        Ok(Self {
+            root: offline::root(&workspace)?,
+            workspace,
+            offline: Mutex::default(),
+        })
+    }
+
+    /// Runs a tool. Returns its result for the model.
+    pub(super) fn call(&self, tool: &Tool, arguments: JsonObject) -> Result<Answer, Error> {
+        let arguments = mcp::checked(tool, arguments).map_err(invalid_arguments)?;
+        let arguments = Value::Object(arguments);
+        let page: PageArguments = parsed(&arguments)?;
+        if tool.name == "checkpoint_list" {
+            return self.list_checkpoints(parsed(&arguments)?, page);
+        }
+        let text = self.call_for_text(tool.name, &arguments, page)?;
+        Ok(Answer {
+            text,
+            structured: None,
+        })
+    }
+
+    fn call_for_text(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        page: PageArguments,
+    ) -> Result<String, Error> {
+        match tool {
+            "environment_details" => self.environment_details(parsed(arguments)?),
+            "read_file" => return self.read_file(parsed(arguments)?, page),
+            "list_files" => self.list_files(parsed(arguments)?),
+            "check_access" => self.check_access(parsed(arguments)?),
+            "selection" => self.selection(parsed(arguments)?),
+            "diagnostics" => self.diagnostics(parsed(arguments)?),
+            "open_file" => self.open_file(parsed(arguments)?),
+            "checkpoint_create" => return self.create_checkpoint(parsed(arguments)?),
+            "checkpoint_diff" => self.diff_checkpoints(parsed(arguments)?),
+            "checkpoint_restore" => {
+                let arguments: RestoreArguments = parsed(arguments)?;
+                if arguments.token.is_some() {
+                    return self.restore(arguments);
+                }
+                self.preview_restore(arguments)
+            }
+            "checkpoint_undo" => {
+                let arguments: UndoArguments = parsed(arguments)?;
+                if arguments.token.is_some() {
+                    return self.undo(arguments);
+                }
+                self.preview_undo(arguments)
+            }
+            "count_tokens" => self.count_tokens(parsed(arguments)?),
+            _ => Err(Error::invalid(format!("there is no tool {tool}"))),
+        }
+        .map(|text| page.page(&text))
+    }
+
+    fn environment_details(&self, arguments: EnvironmentArguments) -> Result<String, Error> {
+        let params = EnvironmentDetailsParams {
+            include_files: arguments.include_files,
+            sections: arguments
+                .sections
+                .or_else(|| default_sections(arguments.include_files)),
+            consume: false,
+            requester_pids: ancestors(),
+            ..EnvironmentDetailsParams::default()
+        };
+        let (result, from) =
+            self.request_by::<EnvironmentDetails>(ipc::client::environment_details, params)?;
+        Ok(match from {
+            AnsweredBy::Editor => result.text,
+            AnsweredBy::Disk => {
+                format!("No editor is running for this folder.\n\n{}", result.text)
+            }
+        })
+    }
+
+    fn read_file(&self, arguments: ReadArguments, page: PageArguments) -> Result<String, Error> {
+        let ReadArguments { path, end_line } = arguments;
+        let end_line = end_line.map(NonZeroU64::get);
+        let start_line = page.start_line();
+        let max_bytes = page.max_characters().saturating_mul(MAX_CHARACTER_BYTES);
+        let params = ReadFileParams {
+            path: self.absolute(&path),
+            start_line: Some(start_line),
+            end_line,
+            max_bytes: Some(max_bytes as u64),
+            ..ReadFileParams::default()
+        };
+        let (result, from) = self.request_by::<ReadFile>(ipc::client::read_file, params)?;
+        let total = result.total_lines;
+        if start_line > total.max(1) {
+            return Err(Error::invalid(format!(
+                "startLine {start_line} is after the end: {path} has {total} lines"
+            )));
+        }
+        let is_editor_running = from == AnsweredBy::Editor;
+        Ok(text::file(
+            &path,
+            &result,
+            is_editor_running,
+            end_line,
+            page,
+        ))
+    }
+
+    fn list_files(&self, mut params: ListFilesParams) -> Result<String, Error> {
+        params.path = params.path.map(|path| self.absolute(&path));
+        params.work_done_token = None;
+        Ok(text::files(&self.request::<ListFiles>(params)?.0))
+    }
+
+    fn check_access(&self, mut params: CheckAccessParams) -> Result<String, Error> {
+        let asked = std::mem::take(&mut params.paths);
+        params.paths = asked.iter().map(|path| self.absolute(path)).collect();
+        let mut result = self.request::<CheckAccess>(params)?.0;
+        for (verdict, asked) in result.paths.iter_mut().zip(asked) {
+            verdict.path = asked;
+        }
+        Ok(text::access(&result))
+    }
+
+    fn selection(&self, params: SelectionParams) -> Result<String, Error> {
+        let (result, from) = self.request::<Selection>(params)?;
+        Ok(match from {
+            AnsweredBy::Editor => text::selection(&result),
+            AnsweredBy::Disk => NO_EDITOR.to_owned(),
+        })
+    }
+
+    fn diagnostics(&self, mut params: DiagnosticsParams) -> Result<String, Error> {
+        params.paths = self.absolute_paths(params.paths);
+        let (result, from) = self.request::<Diagnostics>(params)?;
+        Ok(match from {
+            AnsweredBy::Editor => text::diagnostics(&result),
+            AnsweredBy::Disk => NO_EDITOR.to_owned(),
+        })
+    }
+
+    fn open_file(&self, mut params: OpenFileParams) -> Result<String, Error> {
+        params.path = self.absolute(&params.path);
+        let shown = self.request::<OpenFile>(params)?.0;
+        Ok(format!("The editor was asked to show {}.", shown.path))
+    }
+
+    fn create_checkpoint(&self, arguments: CreateCheckpointParams) -> Result<String, Error> {
+        let params = CreateCheckpointParams {
+            label: arguments.label,
+            root: self.root_uri(),
+            ..CreateCheckpointParams::default()
+        };
+        let created = self.request::<CreateCheckpoint>(params)?.0;
+        Ok(cut(&text::created(&created)))
+    }
+
+    fn list_checkpoints(
+        &self,
+        arguments: ListCheckpointsParams,
+        page: PageArguments,
+    ) -> Result<Answer, Error> {
+        let params = ListCheckpointsParams {
+            limit: arguments.limit.or(Some(LISTED_CHECKPOINTS)),
+            root: self.root_uri(),
+            ..ListCheckpointsParams::default()
+        };
+        let listed = self.request::<ListCheckpoints>(params)?.0;
+        Ok(Answer {
+            text: page.page(&text::checkpoints(&listed)),
+            structured: text::checkpoints_as_json(&listed),
+        })
+    }
+
+    fn diff_checkpoints(&self, arguments: DiffArguments) -> Result<String, Error> {
+        let DiffArguments { from, to, paths } = arguments;
+        let params = DiffCheckpointsParams {
+            from,
+            to,
+            paths: self.absolute_paths(paths),
+            root: self.root_uri(),
+            patch: true,
+            ..DiffCheckpointsParams::default()
+        };
+        let result = self.request::<DiffCheckpoints>(params)?.0;
+        Ok(text::difference(&result))
+    }
+
+    fn preview_restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
+        let params = PreviewRestoreParams {
+            id: arguments.id,
+            paths: self.absolute_paths(arguments.paths),
+            root: self.root_uri(),
+            undo: Some(false),
+            ..PreviewRestoreParams::default()
+        };
+        let preview = self.request::<PreviewRestore>(params)?.0;
+        Ok(text::preview(&preview, "checkpoint_restore"))
+    }
+
+    fn restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
+        let params = RestoreCheckpointParams {
+            id: arguments.id,
+            paths: self.absolute_paths(arguments.paths),
+            root: self.root_uri(),
+            token: arguments.token,
+            ..RestoreCheckpointParams::default()
+        };
+        let restored = self.request::<RestoreCheckpoint>(params)?.0;
+        Ok(cut(&text::restored(&restored)))
+    }
+
+    fn preview_undo(&self, arguments: UndoArguments) -> Result<String, Error> {
+        let params = PreviewRestoreParams {
+            id: arguments.undo_id.unwrap_or_else(|| "last".to_owned()),
+            undo: Some(true),
+            root: self.root_uri(),
+            ..PreviewRestoreParams::default()
+        };
+        let preview = self.request::<PreviewRestore>(params)?.0;
+        Ok(text::preview(&preview, "checkpoint_undo"))
+    }
+
+    fn undo(&self, arguments: UndoArguments) -> Result<String, Error> {
+        let params = UndoRestoreParams {
+            undo_id: arguments.undo_id,
+            root: self.root_uri(),
+            token: arguments.token,
+            ..UndoRestoreParams::default()
+        };
+        let restored = self.request::<UndoRestore>(params)?.0;
+        Ok(cut(&text::restored(&restored)))
+    }
+
+    fn count_tokens(&self, arguments: TokenArguments) -> Result<String, Error> {
+        let text = match (arguments.text, arguments.path) {
+            (Some(text), None) => text,
+            (None, Some(path)) => {
+                let params = ReadFileParams {
+                    path: self.absolute(&path),
+                    max_bytes: Some(u64::MAX),
+                    ..ReadFileParams::default()
+                };
+                let file = self
+                    .request_by::<ReadFile>(ipc::client::read_file, params)?
+                    .0;
+                if file.truncated {
+                    return Err(Error::new(
+                        ErrorKind::TooLarge,
+                        format!("{path} is too large to be counted"),
+                    ));
+                }
+                file.text
+            }
+            _ => return Err(Error::invalid("give either text or path")),
+        };
+        let params = CountTokensParams {
+            texts: vec![text],
+            model: arguments.model.map(ModelRef::Id),
+            ..CountTokensParams::default()
+        };
+        Ok(text::tokens(&self.request::<CountTokens>(params)?.0))
+    }
+
+    /// Asks the running server, else this process.
+    fn request<M: Handler>(&self, params: M::Params) -> Result<(M::Result, AnsweredBy), Error> {
+        self.request_by::<M>(ipc::client::request::<M>, params)
+    }
+
+    /// Checks access in the running server, or by the rules on disk if it fails or is older.
+    ///
+    /// # Errors
+    /// If neither can.
+    pub(super) fn checked_access(
+        &self,
+        params: &CheckAccessParams,
+    ) -> Result<CheckAccessResult, Error> {
+        let answered = self.request::<CheckAccess>(params.clone()).ok();
+        let is_complete = |(result, _): &(CheckAccessResult, AnsweredBy)| {
+            result.commands.len() == params.commands.len()
+        };
+        match answered.filter(is_complete) {
+            Some((result, _)) => Ok(result),
+            None => self.offline()?.call::<CheckAccess>(params.clone()),
+        }
+    }
+
+    /// Returns the rules on disk.
+    ///
+    /// # Errors
+    /// If the workspace cannot be used.
+    pub(super) fn view(&self) -> Result<AccessView, Error> {
+        Ok(self.offline()?.context().view())
+    }
+
+    /// Returns the server in this process.
+    fn offline(&self) -> Result<Arc<ManuallyDrop<OfflineServer>>, Error> {
+        let mut offline = self.offline.lock();
+        if let Some(server) = &*offline {
+            return Ok(server.clone());
+        }
+        let server = Arc::new(OfflineServer::start(&self.workspace)?);
+        Ok(offline.insert(server).clone())
+    }
+
+    fn request_by<M: Handler>(
+        &self,
+        ask: Ask<M>,
+        params: M::Params,
+    ) -> Result<(M::Result, AnsweredBy), Error> {
+        let dir = offline::storage_dir(self.workspace.storage.as_deref());
+        let storage = dir.ok().and_then(|dir| Storage::open(&dir).ok());
+        if let Some(storage) = storage {
+            match ask(&storage, &self.root, &params) {
+                Reply::Answered(answer) => return Ok((answer?, AnsweredBy::Editor)),
+                Reply::Silent => return Err(Error::new(ErrorKind::Busy, SILENT_SERVER)),
+                Reply::NoServer => {}
+            }
+        }
+        Ok((self.offline()?.call::<M>(params)?, AnsweredBy::Disk))
+    }
+
+    fn root_uri(&self) -> Option<String> {
+        Some(self.root.canonical.to_uri())
+    }
+
+    /// Makes a path absolute, relative to the workspace folder. URIs are unchanged, and so is an empty
+    /// path, which is refused.
+    fn absolute(&self, path: &str) -> String {
+        let is_uri = path.to_ascii_lowercase().starts_with("file:");
+        if path.is_empty() || is_uri || Path::new(path).is_absolute() {
+            return path.to_owned();
+        }
+        self.root
+            .path
+            .as_path()
+            .join(path)
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    fn absolute_paths(&self, paths: Option<Vec<String>>) -> Option<Vec<String>> {
+        paths.map(|paths| paths.iter().map(|path| self.absolute(path)).collect())
+    }
+}
+
+/// Returns the sections with the file list, without those that tell a model nothing new.
+fn default_sections(include_files: bool) -> Option<Vec<SectionId>> {
+    const LEFT_OUT: [SectionId; 3] = [
+        SectionId::WorkspaceConfiguration,
+        SectionId::CliTools,
+        SectionId::Diagnostics,
+    ];
+    let sections = SectionId::ALL.into_iter();
+    include_files.then(|| sections.filter(|id| !LEFT_OUT.contains(id)).collect())
+}
+
+/// Reads the arguments of a tool. Other arguments are ignored.
+fn parsed<T: DeserializeOwned>(arguments: &Value) -> Result<T, Error> {
+    serde_path_to_error::deserialize(arguments).map_err(invalid_arguments)
+}
+
+fn invalid_arguments(why: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("invalid arguments: {why}"))
+}

@@ -1,0 +1,109 @@
+//! `sightline uninstall --data`: deletes the data directory, after showing its content.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use sightline_base::storage::Storage;
+use sightline_engine::error::Error;
+use sightline_ipc as ipc;
+
+use super::{
+    DONE, NEGATIVE,
+    checkpoints::{ConfirmArgs, Proceed, ask, confirm_below_agent, size},
+    offline, print, print_message,
+};
+
+/// File that every data directory contains.
+const VERSION_FILE: &str = "version";
+
+#[derive(clap::Args)]
+pub(super) struct Uninstall {
+    /// Delete the data directory with all checkpoints, tasks and conversations.
+    #[arg(long, required = true)]
+    #[allow(
+        dead_code,
+        reason = "required, so that the command says what it deletes"
+    )]
+    data: bool,
+    /// Data directory.
+    #[arg(long, value_name = "DIR")]
+    storage: Option<PathBuf>,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+}
+
+pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
+    let dir = offline::storage_dir(arguments.storage.as_deref())?;
+    let storage = Storage::open(&dir)?;
+    let dir = storage.dir();
+    let parts = match entries(dir) {
+        Ok(parts) => parts,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            print_message(&format!("there is no data in {}", dir.display()));
+            return Ok(DONE);
+        }
+        Err(error) => return Err(failed(dir, &error)),
+    };
+    if !parts.iter().any(|(name, _)| name == VERSION_FILE) {
+        return Err(Error::invalid(format!(
+            "{} is not a data directory of Sightline; nothing was deleted",
+            dir.display()
+        )));
+    }
+    let mut lines = format!("{}:\n", dir.display());
+    for (name, bytes) in &parts {
+        lines.push_str(&format!("  {name:<14} {}\n", size(*bytes)));
+    }
+    print(&lines)?;
+    let is_confirmed = match arguments.confirm.proceed()? {
+        Proceed::DryRun => return Ok(DONE),
+        Proceed::Ask => {
+            ask("All checkpoints, tasks and conversations are deleted. This cannot be undone. ")?
+        }
+        Proceed::Yes => {
+            confirm_below_agent("All checkpoints, tasks and conversations are deleted. ")?
+        }
+    };
+    if !is_confirmed {
+        print_message("nothing was deleted");
+        return Ok(NEGATIVE);
+    }
+    if ipc::client::running(&storage, None) > 0 {
+        return Err(Error::storage(
+            "a server is running; close your editors first. Nothing was deleted",
+        ));
+    }
+    fs::remove_dir_all(dir).map_err(|error| failed(dir, &error))?;
+    print(&format!("deleted {}\n", dir.display()))?;
+    Ok(DONE)
+}
+
+fn failed(dir: &Path, error: &io::Error) -> Error {
+    Error::storage(format!("cannot delete {}: {error}", dir.display()))
+}
+
+/// Returns the names in a data directory with their sizes, largest first.
+pub(super) fn entries(dir: &Path) -> io::Result<Vec<(String, u64)>> {
+    let mut parts = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        parts.push((name, size_of(&entry)));
+    }
+    parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Ok(parts)
+}
+
+/// Returns the size of a file, or of the files below a folder. Unreadable ones count as empty.
+fn size_of(entry: &fs::DirEntry) -> u64 {
+    let Ok(metadata) = entry.metadata() else {
+        return 0;
+    };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    let children = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+    children.map(|child| size_of(&child)).sum()
+}
