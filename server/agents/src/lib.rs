@@ -17,6 +17,7 @@
 //! - `install`: configuration of coding agents: adds and removes our entries, the plugins for
 //!   opencode and Cline; `switches` finds settings that switch entries off, `probe` describes a run
 //!   of a hook with a denied file
+//! - `launch`: starts an agent so that its requests go through the gateway
 //! - `wiring`: files, programs and commands that agents may not change or run; `command/guard` in
 //!   `access` finds them in command lines
 
@@ -25,6 +26,7 @@ pub mod hook;
 pub mod ide;
 pub mod install;
 pub mod judge;
+pub mod launch;
 pub mod mcp;
 pub mod wiring;
 

@@ -170,6 +170,11 @@ enum Command {
     /// Forward requests of coding agents to the model APIs of their providers. Listens on
     /// loopback, prints its address as JSON, and runs until it is stopped.
     Gateway(gateway::Gateway),
+    /// Run a coding agent whose requests to its models go through a gateway, which ends with it.
+    Run(gateway::run::Run),
+    /// Show the tokens of requests through the gateway, by day, agent and model, with their cost
+    /// where the price is known.
+    Usage(gateway::usage::Usage),
     /// Print a file that agents may see.
     Read {
         #[command(flatten)]
@@ -362,6 +367,8 @@ fn run(command: Command) -> Result<i32, Error> {
         } => access::run(&workspace, attached, &paths, command),
         Command::Exec(exec) => Ok(exec::run(exec)),
         Command::Gateway(arguments) => gateway::run(&arguments),
+        Command::Run(arguments) => gateway::run::run(&arguments),
+        Command::Usage(arguments) => gateway::usage::run(&arguments),
         Command::List {
             workspace,
             directory,

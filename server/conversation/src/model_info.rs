@@ -46,11 +46,16 @@ pub fn context_window(id: &str, named: Option<f64>) -> f64 {
     {
         return window;
     }
+    known_context_window(id).unwrap_or(DEFAULT_CONTEXT_WINDOW)
+}
+
+/// Returns the context window of a model in tokens, if the table has it.
+pub fn known_context_window(id: &str) -> Option<f64> {
     let id = bare_id(id);
     WINDOWS
         .iter()
         .find(|(prefix, _)| id.starts_with(prefix))
-        .map_or(DEFAULT_CONTEXT_WINDOW, |(_, window)| f64::from(*window))
+        .map(|(_, window)| f64::from(*window))
 }
 
 /// Returns whether the model is a Claude of generation 4 or later, or a GPT-5.

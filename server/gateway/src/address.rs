@@ -40,7 +40,13 @@ pub(crate) struct Address<'a> {
     pub(crate) path: &'a str,
 }
 
-impl Address<'_> {
+impl<'a> Address<'a> {
+    /// Returns the model in the path, as Gemini has it.
+    pub(crate) fn model(&self) -> Option<&'a str> {
+        let (_, rest) = self.path.split_once("/models/")?;
+        rest.split_once(':').map(|(model, _)| model)
+    }
+
     /// Returns the API of the path, if it is known.
     pub(crate) fn api(&self) -> Option<Api> {
         let known = APIS.iter().find(|(end, _)| self.path.ends_with(end));

@@ -58,6 +58,16 @@ impl Failure {
         }
     }
 
+    /// Returns whether the same request may succeed later.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.is_temporary
+    }
+
+    /// Returns the status of the response.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// Returns the response to the agent.
     pub(crate) fn response(self, api: Api) -> Response<Body> {
         let body = Full::from(self.json(api).to_string());

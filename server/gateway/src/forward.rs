@@ -24,10 +24,20 @@ use tokio::{
     time::{Instant, Sleep, sleep, timeout},
 };
 
-use crate::{failure::Failure, upstream::Upstream};
+use crate::{
+    failure::Failure,
+    upstream::Upstream,
+    usage::{Outcome, Recording},
+};
 
 /// Maximum time without a byte of a response. Models think for minutes.
 const IDLE: Duration = Duration::from_secs(600);
+/// Maximum time for repeated attempts. Agents repeat requests too.
+const RETRIES: Duration = Duration::from_secs(8);
+/// Pauses before repeated attempts, unless the provider names one.
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1500)];
+/// Longest pause that a provider may name for a repeated attempt.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum time to connect to a provider.
 const CONNECT: Duration = Duration::from_secs(15);
 
@@ -83,11 +93,42 @@ impl Client {
         }
     }
 
+    /// Sends a request, and repeats it up to two times if the provider is busy or cannot be reached. Nothing was
+    /// passed on to the agent then.
+    ///
+    /// # Errors
+    /// See [`Self::send`].
+    pub(crate) async fn send_and_repeat(
+        &self,
+        upstream: &Upstream,
+        uri: Uri,
+        method: Method,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let end = Instant::now() + RETRIES;
+        for pause in PAUSES {
+            let (uri, method) = (uri.clone(), method.clone());
+            let sent = self
+                .send(upstream, uri, method, headers, body.clone())
+                .await;
+            let pause = match &sent {
+                Ok(response) => pause_before_repeating(response, pause),
+                Err(failure) => failure.is_temporary().then_some(pause),
+            };
+            match pause {
+                Some(pause) if Instant::now() + pause < end => sleep(pause).await,
+                _ => return sent,
+            }
+        }
+        self.send(upstream, uri, method, headers, body).await
+    }
+
     /// Sends a request. Redirects are not followed: they would take the credentials elsewhere.
     ///
     /// # Errors
     /// If the provider cannot be reached, or redirects.
-    pub(crate) async fn send(
+    async fn send(
         &self,
         upstream: &Upstream,
         uri: Uri,
@@ -142,6 +183,26 @@ impl Client {
     }
 }
 
+/// Returns the pause before a request is repeated, or `None` if its response is passed on.
+fn pause_before_repeating(response: &Response<Incoming>, pause: Duration) -> Option<Duration> {
+    let header = |name: &str| response.headers().get(name)?.to_str().ok();
+    if header("x-should-retry") == Some("false") {
+        return None;
+    }
+    let named = header("retry-after").map(|value| value.parse().map(Duration::from_secs));
+    let named = match named {
+        Some(Ok(named)) if named <= MAX_PAUSE => Some(named),
+        // A long time, or a date.
+        Some(_) => return None,
+        None => None,
+    };
+    match response.status().as_u16() {
+        429 => named,
+        500 | 502 | 503 | 504 | 529 => Some(named.unwrap_or(pause)),
+        _ => None,
+    }
+}
+
 /// Returns an error with its causes. They name addresses and failed system calls, no content.
 fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -177,16 +238,36 @@ pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
 pub(crate) struct Stream {
     body: Incoming,
     idle: Pin<Box<Sleep>>,
+    is_ended: bool,
+    recording: Option<Recording>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Stream {
     /// Takes the place of the request, until the stream ends or the agent has left.
-    pub(crate) fn new(body: Incoming, place: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn new(
+        body: Incoming,
+        place: OwnedSemaphorePermit,
+        recording: Option<Recording>,
+    ) -> Self {
         Self {
             body,
             idle: Box::pin(sleep(IDLE)),
+            is_ended: false,
+            recording,
             _place: place,
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Some(recording) = self.recording.take() {
+            let is_complete = self.is_ended || self.body.is_end_stream();
+            recording.end(match is_complete {
+                true => Outcome::Complete,
+                false => Outcome::Broken,
+            });
         }
     }
 }
@@ -206,6 +287,13 @@ impl HttpBody for Stream {
             }
             Poll::Ready(frame) => {
                 self.idle.as_mut().reset(Instant::now() + IDLE);
+                self.is_ended |= frame.is_none();
+                if let Some(Ok(frame)) = &frame
+                    && let Some(bytes) = frame.data_ref()
+                    && let Some(recording) = &mut self.recording
+                {
+                    recording.meter.feed(bytes);
+                }
                 Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
             }
         }

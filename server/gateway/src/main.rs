@@ -14,6 +14,7 @@
 //! - `peer`: the user of a connection
 //! - `server`: connections and requests
 //! - `address`: checks the headers and the path of a request
+//! - `usage`: tokens that providers report, and the file with them
 //! - `upstream`: addresses of providers
 //! - `body`: reads and decodes the body of a request
 //! - `task`: the conversation of a request
@@ -32,22 +33,27 @@ mod secret;
 mod server;
 mod task;
 mod upstream;
+mod usage;
 
 use std::{
     io::{self, Write},
     net::Ipv4Addr,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
 };
 
 use serde_json::json;
-use sightline_base::storage::Storage;
+use sightline_base::{error::Error, storage::Storage};
 use tokio::net::TcpListener;
 
 use self::{
     options::Options, redact::Redaction, secret::Secret, server::Gateway, upstream::Upstreams,
+    usage::Log,
 };
 
+/// Folder with the decisions about conversations.
+const TASKS: &str = "tasks";
 /// Exit code of a failure, as of `sightline`.
 const FAILURE: u8 = 3;
 
@@ -81,7 +87,15 @@ fn run() -> Result<(), String> {
 async fn serve(options: Options) -> Result<(), String> {
     let upstreams = Upstreams::new(&options.upstreams)?;
     let secret = Secret::of_user(&options.storage)?;
-    let redaction = redaction(&options, &secret)?;
+    let folder = folder(&options.storage).map_err(|error| error.to_string())?;
+    let log = Log::open(&options.usage.unwrap_or_else(|| folder.join("usage.jsonl")))?;
+    let redaction = Redaction::new(
+        &options.roots,
+        options.secrets,
+        folder.join(TASKS),
+        secret.seed(),
+        options.dry_run,
+    )?;
     let port = options.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
@@ -95,29 +109,17 @@ async fn serve(options: Options) -> Result<(), String> {
         .local_addr()
         .map_err(|error| format!("cannot get the port: {error}"))?;
     print(&json!({ "url": format!("http://{address}/k/{}", secret.as_str()) }).to_string())?;
-    server::serve(
-        listener,
-        Arc::new(Gateway::new(secret, address, upstreams, redaction)),
-    )
-    .await;
+    let gateway = Gateway::new(secret, address, upstreams, redaction, log, options.limit);
+    server::serve(listener, Arc::new(gateway)).await;
     Ok(())
 }
 
-fn redaction(options: &Options, secret: &Secret) -> Result<Redaction, String> {
-    let open = || -> Result<_, sightline_base::error::Error> {
-        let storage = Storage::open(&options.storage)?;
-        let folder = storage.gateway().join("tasks");
-        storage.make_dir(&folder)?;
-        Ok(folder)
-    };
-    let folder = open().map_err(|error| error.to_string())?;
-    Redaction::new(
-        &options.roots,
-        options.secrets,
-        folder,
-        secret.seed(),
-        options.dry_run,
-    )
+/// Returns the folder of the gateway, which is created with the folder below it.
+fn folder(storage: &Path) -> Result<PathBuf, Error> {
+    let storage = Storage::open(storage)?;
+    let folder = storage.gateway();
+    storage.make_dir(&folder.join(TASKS))?;
+    Ok(folder)
 }
 
 fn print(line: &str) -> Result<(), String> {

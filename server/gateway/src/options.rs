@@ -23,6 +23,12 @@ pub(crate) struct Options {
     /// Whether requests pass unchanged, and only the report says what would be hidden.
     #[serde(default)]
     pub(crate) dry_run: bool,
+    /// File with the usage of requests, instead of the one in the data directory.
+    #[serde(default)]
+    pub(crate) usage: Option<PathBuf>,
+    /// Context window of models that are not known, in tokens.
+    #[serde(default)]
+    pub(crate) limit: Option<f64>,
     /// Addresses of providers by name, in addition to the known ones.
     #[serde(default)]
     pub(crate) upstreams: BTreeMap<String, String>,

@@ -6,11 +6,16 @@ use http_body_util::BodyExt;
 use hyper::{
     Request, Response, StatusCode,
     body::{Body as _, Bytes, Incoming},
-    header::{HeaderMap, HeaderName, HeaderValue},
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    http::request::Parts,
     server::conn::http1,
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use sightline_conversation::{
+    model_info,
+    wire::json::{decode, member},
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -19,17 +24,20 @@ use tokio::{
 };
 
 use crate::{
-    address,
+    address::{self, Address},
     body::RequestBody,
     failure::{Api, Body, Failure},
     forward::{Client, Stream, end_to_end},
     peer,
     redact::Redaction,
     secret::Secret,
-    task,
+    task::{self, Task},
     upstream::Upstreams,
+    usage::{Log, Meter, Outcome, Record, Recording, Usage},
 };
 
+/// Header of requests of Codex with a ChatGPT account.
+const CHATGPT_ACCOUNT: &str = "chatgpt-account-id";
 /// Header of a response: the number of strings of the request that were changed.
 const REDACTED: HeaderName = HeaderName::from_static("x-sightline-redacted");
 /// Header of a response: there are more denied files than can be recognized.
@@ -52,6 +60,9 @@ pub(crate) struct Gateway {
     upstreams: Upstreams,
     client: Client,
     redaction: Arc<Redaction>,
+    log: Log,
+    /// Context window of models that are not known.
+    limit: Option<f64>,
     places: Arc<Semaphore>,
 }
 
@@ -62,6 +73,8 @@ impl Gateway {
         address: SocketAddr,
         upstreams: Upstreams,
         redaction: Redaction,
+        log: Log,
+        limit: Option<f64>,
     ) -> Self {
         Self {
             secret,
@@ -69,8 +82,55 @@ impl Gateway {
             upstreams,
             client: Client::new(),
             redaction: Arc::new(redaction),
+            log,
+            limit,
             places: Arc::new(Semaphore::new(MAX_REQUESTS)),
         }
+    }
+
+    /// Returns the line for a request with a body, as if the gateway had refused it.
+    fn record(
+        &self,
+        head: &Parts,
+        address: Address<'_>,
+        task: &Task,
+        body: &RequestBody,
+    ) -> Option<Record> {
+        if body.text.is_empty() {
+            return None;
+        }
+        let model = member(&body.text, "model")
+            .filter(|model| model.starts_with('"'))
+            .map(|model| decode(model).into_owned())
+            .or_else(|| address.model().map(str::to_owned));
+        let window = model
+            .as_deref()
+            .and_then(model_info::known_context_window)
+            .or(self.limit);
+        let has = |name: &str, word: &str| {
+            let value = head.headers.get(name).and_then(|value| value.to_str().ok());
+            value.is_some_and(|value| value.contains(word))
+        };
+        let is_subscription = has(CHATGPT_ACCOUNT, "")
+            || has("anthropic-beta", "oauth-")
+            || matches!(address.upstream, "copilot" | "codeassist");
+        Some(Record {
+            at: 0,
+            task: match task {
+                Task::Id(id) => id.clone(),
+                Task::Start(start) => format!("{:032x}", self.redaction.hash(&[start])),
+            },
+            agent: task::agent(&head.headers),
+            upstream: address.upstream.to_owned(),
+            path: address.path.to_owned(),
+            model,
+            window,
+            is_subscription,
+            status: 0,
+            outcome: Outcome::Refused,
+            usage: Usage::default(),
+            redacted: 0,
+        })
     }
 }
 
@@ -121,53 +181,99 @@ async fn answer(gateway: &Gateway, request: Request<Incoming>) -> Response<Body>
         Ok(address) => address,
         Err(failure) => return failure.response(Api::Completions),
     };
-    let forwarded = async {
-        let is_of_chatgpt = head.headers.contains_key("chatgpt-account-id");
-        let name = address.upstream;
-        let route = gateway.upstreams.route(name, address.path, is_of_chatgpt);
-        let Some((upstream, path)) = route else {
-            return Err(Failure::new(
-                StatusCode::NOT_FOUND,
-                format!("no upstream {name:?}; start the gateway with --upstream {name}=URL"),
-            ));
-        };
-        let place = timeout(PLACE, gateway.places.clone().acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
-            let message = format!("{MAX_REQUESTS} requests are running; wait for one to end");
-            return Err(Failure::temporary(StatusCode::SERVICE_UNAVAILABLE, message));
-        };
-        if !content.is_end_stream() && address.api().is_none() {
-            return Err(Failure::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "cannot check the body: the path belongs to no known API",
-            ));
-        }
-        let content = RequestBody::read(content, &head.headers).await?;
-        let checked = check(gateway, &head.headers, content).await?;
-        let uri = upstream.uri(path, head.uri.query()).ok_or_else(|| {
-            Failure::new(
-                StatusCode::BAD_REQUEST,
-                "cannot use the path of the request",
-            )
-        })?;
-        let method = head.method.clone();
-        let sent = gateway
-            .client
-            .send(upstream, uri, method, &head.headers, checked.bytes);
-        let (mut head, body) = sent.await?.into_parts();
-        head.headers = end_to_end(&head.headers);
-        if checked.changed > 0 {
-            head.headers.insert(REDACTED, checked.changed.into());
-        }
-        if !checked.is_complete {
-            head.headers
-                .insert(INCOMPLETE, HeaderValue::from_static("1"));
-        }
-        Ok(Response::from_parts(head, Stream::new(body, place).boxed()))
+    let api = address.api().unwrap_or(Api::Completions);
+    match forward(gateway, &head, address, content).await {
+        Ok(response) => response,
+        Err(failure) => failure.response(api),
+    }
+}
+
+/// Reads, checks and forwards a request.
+async fn forward(
+    gateway: &Gateway,
+    head: &Parts,
+    address: Address<'_>,
+    content: Incoming,
+) -> Result<Response<Body>, Failure> {
+    let is_of_chatgpt = head.headers.contains_key(CHATGPT_ACCOUNT);
+    let name = address.upstream;
+    let route = gateway.upstreams.route(name, address.path, is_of_chatgpt);
+    let Some((upstream, path)) = route else {
+        return Err(Failure::new(
+            StatusCode::NOT_FOUND,
+            format!("no upstream {name:?}; start the gateway with --upstream {name}=URL"),
+        ));
     };
-    forwarded
-        .await
-        .unwrap_or_else(|failure| failure.response(address.api().unwrap_or(Api::Completions)))
+    let place = timeout(PLACE, gateway.places.clone().acquire_owned()).await;
+    let Ok(Ok(place)) = place else {
+        let message = format!("{MAX_REQUESTS} requests are running; wait for one to end");
+        return Err(Failure::temporary(StatusCode::SERVICE_UNAVAILABLE, message));
+    };
+    if !content.is_end_stream() && address.api().is_none() {
+        return Err(Failure::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "cannot check the body: the path belongs to no known API",
+        ));
+    }
+    let uri = upstream.uri(path, head.uri.query()).ok_or_else(|| {
+        Failure::new(
+            StatusCode::BAD_REQUEST,
+            "cannot use the path of the request",
+        )
+    })?;
+    let content = RequestBody::read(content, &head.headers).await?;
+    let task = task::of(&head.headers, &content.text);
+    let record = gateway.record(head, address, &task, &content);
+    let sent = async {
+        let checked = check(gateway, task, content).await?;
+        let method = head.method.clone();
+        let bytes = checked.bytes.clone();
+        let client = &gateway.client;
+        let response = client
+            .send_and_repeat(upstream, uri, method, &head.headers, bytes)
+            .await?;
+        Ok((checked, response))
+    };
+    let (checked, response) = match sent.await {
+        Ok(sent) => sent,
+        Err(failure) => {
+            if let Some(mut record) = record {
+                record.status = Failure::status(&failure).as_u16();
+                gateway.log.add(record);
+            }
+            return Err(failure);
+        }
+    };
+    let (mut head, body) = response.into_parts();
+    head.headers = end_to_end(&head.headers);
+    if checked.changed > 0 {
+        head.headers.insert(REDACTED, checked.changed.into());
+    }
+    if !checked.is_complete {
+        head.headers
+            .insert(INCOMPLETE, HeaderValue::from_static("1"));
+    }
+    let recording = record.map(|record| Recording {
+        meter: Meter::new(
+            address.api().unwrap_or(Api::Completions),
+            is_stream(&head.headers),
+        ),
+        record: Record {
+            status: head.status.as_u16(),
+            redacted: checked.changed,
+            ..record
+        },
+        log: gateway.log.clone(),
+    });
+    Ok(Response::from_parts(
+        head,
+        Stream::new(body, place, recording).boxed(),
+    ))
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"))
 }
 
 /// A request that may be sent.
@@ -180,7 +286,7 @@ struct CheckedRequest {
 /// Takes the contents of denied files out of a request. Its bytes stay if it has none.
 async fn check(
     gateway: &Gateway,
-    headers: &HeaderMap,
+    task: Task,
     body: RequestBody,
 ) -> Result<CheckedRequest, Failure> {
     if body.text.is_empty() {
@@ -191,9 +297,8 @@ async fn check(
         });
     }
     let redaction = gateway.redaction.clone();
-    let task = task::id(headers, &body.text);
     let checked = spawn_blocking(move || {
-        let checked = redaction.check(&task, &body.text)?;
+        let checked = redaction.check(task.text(), &body.text)?;
         let bytes = match &checked.text {
             Some(text) => body.encode(text).map_err(|error| error.to_string())?,
             None => body.bytes,

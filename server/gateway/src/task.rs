@@ -1,6 +1,6 @@
-//! Which conversation a request belongs to.
+//! Which conversation a request belongs to, and which agent sends it.
 
-use hyper::HeaderMap;
+use hyper::{HeaderMap, header::USER_AGENT};
 use sightline_conversation::wire::json::{Cursor, decode, member};
 
 /// Headers of agents that identify a conversation; a subagent has its own.
@@ -11,22 +11,49 @@ const IDS: [(&str, Option<&str>); 4] = [
     ("x-client-session-id", Some("x-agent-task-id")),
 ];
 
-/// Returns the id of the conversation of a request: that of the agent, else the start of the
-/// conversation, which each of its requests repeats.
-pub(crate) fn id(headers: &HeaderMap, body: &str) -> String {
+/// Words in `User-Agent`, and the agents that send them.
+const AGENTS: [(&str, &str); 6] = [
+    ("claude-cli", "claude"),
+    ("codex", "codex"),
+    ("GeminiCLI", "gemini"),
+    ("QwenCode", "qwen"),
+    ("opencode", "opencode"),
+    ("copilot", "copilot"),
+];
+
+/// What identifies a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// The id that the agent sends.
+    Id(String),
+    /// The start of the conversation, which each of its requests repeats.
+    Start(String),
+}
+
+impl Task {
+    /// Returns the text that differs from that of other conversations.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Id(text) | Self::Start(text) => text,
+        }
+    }
+}
+
+/// Returns the conversation of a request.
+pub(crate) fn of(headers: &HeaderMap, body: &str) -> Task {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     for (name, part) in IDS {
         if let Some(id) = header(name) {
             let part = part.and_then(header).unwrap_or_default();
-            return format!("{id} {part}").trim_end().to_owned();
+            return Task::Id(format!("{id} {part}").trim_end().to_owned());
         }
     }
     let code_assist = member(body, "request").and_then(|request| member(request, "session_id"));
     let id = code_assist.or_else(|| member(body, "prompt_cache_key"));
     if let Some(id) = id.filter(|id| id.starts_with('"')) {
-        return decode(id).into_owned();
+        return Task::Id(decode(id).into_owned());
     }
-    start(member(body, "request").unwrap_or(body))
+    Task::Start(start(member(body, "request").unwrap_or(body)))
 }
 
 /// Returns the system text and the first message.
@@ -54,4 +81,14 @@ fn start(body: &str) -> String {
         }
     }
     start
+}
+
+/// Returns the agent that sends a request.
+pub(crate) fn agent(headers: &HeaderMap) -> Option<&'static str> {
+    if headers.contains_key("x-interaction-type") {
+        return Some("copilot");
+    }
+    let name = headers.get(USER_AGENT)?.to_str().ok()?;
+    let known = AGENTS.iter().find(|(word, _)| name.contains(word));
+    known.map(|(_, agent)| *agent)
 }

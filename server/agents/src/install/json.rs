@@ -278,7 +278,7 @@ pub(super) fn value_for(text: &str, agent: Agent) -> Option<Value> {
 }
 
 /// Returns the value of a text. `None` if it is not JSON.
-fn value(text: &str) -> Option<Value> {
+pub(crate) fn value(text: &str) -> Option<Value> {
     parse(split_mark(text).1).ok()?.map(Value::from)
 }
 

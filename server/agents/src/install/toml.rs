@@ -273,7 +273,7 @@ fn values_end(table: &Table, end: &mut usize) {
 }
 
 /// Returns the value of a text. `None` if it is not TOML.
-pub(super) fn value(text: &str) -> Option<serde_json::Value> {
+pub(crate) fn value(text: &str) -> Option<serde_json::Value> {
     Some(plain(Document::parse(text).ok()?.as_table()))
 }
 

@@ -91,6 +91,13 @@ pub(super) struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AgentName(Agent);
 
+impl AgentName {
+    /// Returns the agent.
+    pub(super) fn agent(self) -> Agent {
+        self.0
+    }
+}
+
 impl ValueEnum for AgentName {
     fn value_variants<'a>() -> &'a [Self] {
         const ALL: [AgentName; 7] = [
@@ -215,7 +222,7 @@ fn targets(
 }
 
 /// Returns the text of a configuration file.
-fn read_text(path: &Path) -> Option<String> {
+pub(super) fn read_text(path: &Path) -> Option<String> {
     let file = File::read(path).ok().filter(File::exists)?;
     Some(file.text().to_owned())
 }

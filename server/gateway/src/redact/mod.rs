@@ -181,7 +181,8 @@ impl Redaction {
         })
     }
 
-    fn hash(&self, parts: &[&str]) -> u128 {
+    /// Returns a hash that others cannot predict.
+    pub(crate) fn hash(&self, parts: &[&str]) -> u128 {
         match parts {
             [one] => XxHash3_128::oneshot_with_seed(self.seed, one.as_bytes()),
             parts => XxHash3_128::oneshot_with_seed(self.seed, parts.join("\0").as_bytes()),

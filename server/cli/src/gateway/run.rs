@@ -1,0 +1,132 @@
+//! `sightline run`: starts a gateway and an agent whose requests go through it.
+
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use sightline_agents::{
+    Agent,
+    launch::{Launch, Surroundings},
+};
+use sightline_engine::error::Error;
+
+use super::{
+    super::{
+        Workspace,
+        agents::{self, AgentName},
+        offline,
+    },
+    Options, cannot_start, command, options, replace_this_process,
+};
+
+#[derive(clap::Args)]
+pub(crate) struct Run {
+    /// The agent, if the name of the program does not say so.
+    #[arg(long, value_enum, value_name = "NAME")]
+    agent: Option<AgentName>,
+    /// Workspace folder.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Program of the agent and its arguments.
+    #[arg(
+        value_name = "AGENT",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    command: Vec<OsString>,
+}
+
+/// What a gateway prints.
+#[derive(Deserialize)]
+struct Started {
+    url: String,
+}
+
+/// Replaces this process by the agent. Its gateway ends with it.
+pub(crate) fn run(arguments: &Run) -> Result<i32, Error> {
+    let (program, words) = arguments
+        .command
+        .split_first()
+        .ok_or_else(|| Error::invalid("no agent is named".to_owned()))?;
+    let name = match arguments.agent {
+        Some(agent) => agent.agent(),
+        None => agent_of(program)?,
+    };
+    let workspace = Workspace {
+        root: arguments.root.clone(),
+        storage: None,
+        json: false,
+    };
+    let root = offline::root(&workspace)?;
+    let locations = agents::locations(root.path.as_path().to_owned())?;
+    let surroundings = Surroundings {
+        locations: &locations,
+        variable: &|name| env::var(name).ok(),
+        read: &agents::read_text,
+    };
+    let given: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let launch = Launch::plan(name, &given, &surroundings).map_err(Error::invalid)?;
+    let mut settings = options(&[root], &workspace)?;
+    settings.upstreams.clone_from(&launch.upstreams);
+    settings.ends_with_parent = true;
+    let (mut gateway, url) = start(&settings)?;
+    let mut agent = Command::new(program);
+    agent
+        .args(launch.arguments(&url))
+        .args(words)
+        .envs(launch.variables(&url));
+    replace_this_process(&mut agent).inspect_err(|_| {
+        let _ = gateway.kill();
+    })
+}
+
+/// Returns the agent by the name of its program.
+fn agent_of(program: &OsString) -> Result<Agent, Error> {
+    let name = Path::new(program).file_stem().unwrap_or_default();
+    Agent::from_name(&name.to_string_lossy()).ok_or_else(|| {
+        let names: Vec<_> = AgentName::value_variants()
+            .iter()
+            .map(|known| known.agent().name())
+            .collect();
+        Error::invalid(format!(
+            "{} is no known agent; name it with --agent: {}",
+            name.display(),
+            names.join(", ")
+        ))
+    })
+}
+
+/// Starts a gateway. Returns its address. Keys at the terminal, such as Ctrl-C, do not reach it.
+fn start(options: &Options) -> Result<(Child, String), Error> {
+    let mut command = command(options)?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command
+        .spawn()
+        .map_err(|error| cannot_start(&command, &error))?;
+    let mut line = String::new();
+    if let Some(output) = child.stdout.take() {
+        BufReader::new(output)
+            .read_line(&mut line)
+            .map_err(|error| cannot_start(&command, &error))?;
+    }
+    match serde_json::from_str::<Started>(&line) {
+        Ok(started) => Ok((child, started.url)),
+        Err(_) => {
+            let _ = child.kill();
+            let error = io::Error::other("it printed no address");
+            Err(cannot_start(&command, &error))
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The program as `sightline gateway` starts it. `tests/gateway` has the tests of requests.
+
+use std::process::{Command, Output};
+
+fn run(argument: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sightline-gateway"))
+        .arg(argument)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_version_is_printed() {
+    let output = run("--version");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        text,
+        format!("sightline-gateway {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn options_that_cannot_be_used_are_errors() {
+    for (argument, words) in [
+        ("", "start the gateway with `sightline gateway`"),
+        ("{}", "missing field `storage`"),
+        (
+            r#"{"storage": "/nowhere/x", "upstreams": {"a": "http://example.com"}}"#,
+            "must start with https",
+        ),
+    ] {
+        let output = run(argument);
+        assert_eq!(output.status.code(), Some(3), "{argument}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(words), "{text}");
+    }
+}
