@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Sightline @VERSION@: downloads the archive of this platform, checks its
-# SHA-256 checksum, and copies the program to ~/.local/bin.
+# SHA-256 checksum, and copies the programs to ~/.local/bin.
 #
 # SIGHTLINE_INSTALL_DIR selects another directory, SIGHTLINE_DOWNLOADS another address
 # of the archives.
@@ -66,8 +66,10 @@ main() {
 
   mkdir -p "$directory"
   # A running server keeps the replaced file.
-  cp "$temporary/$name/sightline" "$directory/.sightline.new"
-  mv "$directory/.sightline.new" "$directory/sightline"
+  for program in sightline-gateway sightline; do
+    cp "$temporary/$name/$program" "$directory/.$program.new"
+    mv "$directory/.$program.new" "$directory/$program"
+  done
   echo "installed $directory/sightline ($version)"
   case :$PATH: in
     *:"$directory":*) ;;

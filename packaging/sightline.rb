@@ -27,7 +27,7 @@ class Sightline < Formula
   end
 
   def install
-    bin.install "sightline"
+    bin.install "sightline", "sightline-gateway"
     man1.install Dir["man/*.1"]
     bash_completion.install "completions/sightline.bash" => "sightline"
     fish_completion.install "completions/sightline.fish"

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { SIGHTLINE } from "../agents/workspace.mjs";
 
 /** Why the tests cannot run, or nothing. */
-export const MISSING = existsSync(join(dirname(SIGHTLINE), "sightline-gateway")) ? undefined : "sightline-gateway is not built; run cargo build -p sightline -p sightline-gateway";
+export const MISSING = process.env.CI || existsSync(join(dirname(SIGHTLINE), "sightline-gateway")) ? undefined : "sightline-gateway is not built; run cargo build -p sightline -p sightline-gateway";
 
 export class Gateway {
   /** Starts a gateway with a data directory, which is a new one unless given. */

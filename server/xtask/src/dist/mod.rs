@@ -42,7 +42,7 @@ pub(crate) struct Options {
     /// Target triple of the program; by default, that of this machine.
     #[arg(long)]
     target: Option<String>,
-    /// Program to package instead of building one.
+    /// Program to package instead of building one, with `sightline-gateway` next to it.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Address of the repository that hosts the releases, which the extensions for VS Code and
@@ -84,6 +84,25 @@ impl<'a> Project<'a> {
     }
 }
 
+/// The programs of a platform.
+#[derive(Clone, Copy)]
+struct Programs<'a> {
+    program: &'a [u8],
+    gateway: &'a [u8],
+}
+
+impl Programs<'_> {
+    /// Returns the programs below a folder, whose path ends with `/`.
+    fn entries(&self, platform: &Platform, folder: &str) -> Vec<Entry> {
+        [
+            (platform.program(), self.program),
+            (platform.gateway(), self.gateway),
+        ]
+        .map(|(name, content)| Entry::program(format!("{folder}{name}"), content))
+        .into()
+    }
+}
+
 /// Builds the packages and prints their paths.
 pub(crate) fn run(options: &Options) -> Result<()> {
     write_packages(options, &Output::create()?)
@@ -117,14 +136,21 @@ fn platform_packages(options: &Options, output: &Output, project: &Project) -> R
         Some(path) => path.clone(),
         None => build(options.target.as_deref())?,
     };
-    let program =
-        fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let read = |path: &Path| {
+        fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    };
+    let program = read(&path)?;
+    let gateway = read(&path.with_file_name(platform.gateway()))?;
+    let programs = Programs {
+        program: &program,
+        gateway: &gateway,
+    };
 
-    let archive = program_archive(platform, &path, &program)?;
+    let archive = program_archive(platform, &path, programs)?;
     output.write(&platform.archive_file(VERSION), &archive)?;
-    let (name, content) = wheel::build(platform, &program, project)?;
+    let (name, content) = wheel::build(platform, programs, project)?;
     output.write(&name, &content)?;
-    let (name, content) = npm::platform_package(platform, &program, project)?;
+    let (name, content) = npm::platform_package(platform, programs, project)?;
     output.write(&name, &content)?;
     if options.no_vsix {
         println!("VS Code extension: skipped, because of --no-vsix");
@@ -136,8 +162,8 @@ fn platform_packages(options: &Options, output: &Output, project: &Project) -> R
 
 /// Returns the archive of a program with its documents, completions and manual pages. The
 /// program is run, so it must be one for this machine.
-fn program_archive(platform: &Platform, path: &Path, program: &[u8]) -> Result<Vec<u8>> {
-    let mut entries = vec![Entry::program(platform.program(), program)];
+fn program_archive(platform: &Platform, path: &Path, programs: Programs<'_>) -> Result<Vec<u8>> {
+    let mut entries = programs.entries(platform, "");
     for name in ["README.md", "CHANGELOG.md", "LICENSE"] {
         entries.push(Entry::file(name, fs::read(repository().join(name))?));
     }
@@ -164,16 +190,19 @@ fn program_archive(platform: &Platform, path: &Path, program: &[u8]) -> Result<V
     archive::tar_gz(&name, &entries)
 }
 
-/// Builds the program and returns its path.
+/// Builds the programs and returns the path of the first. They are built apart, so that only the
+/// gateway has an HTTP client.
 fn build(target: Option<&str>) -> Result<PathBuf> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args(["build", "--package", "sightline", "--locked", "--release"])
-        .current_dir(repository());
-    if let Some(target) = target {
-        cargo.args(["--target", target]);
+    for package in ["sightline", "sightline-gateway"] {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(["build", "--package", package, "--locked", "--release"])
+            .current_dir(repository());
+        if let Some(target) = target {
+            cargo.args(["--target", target]);
+        }
+        succeed(&mut cargo)?;
     }
-    succeed(&mut cargo)?;
     let mut path = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| repository().join("target"), PathBuf::from);
     path.extend(target);

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DESCRIPTION, Project, Result, VERSION,
+    DESCRIPTION, Programs, Project, Result, VERSION,
     archive::{self, Entry},
     platform::{PLATFORMS, Platform},
 };
@@ -19,7 +19,7 @@ fn package_name(platform: &Platform) -> String {
 /// Returns the file name and the content of the package of a platform.
 pub(super) fn platform_package(
     platform: &Platform,
-    program: &[u8],
+    programs: Programs<'_>,
     project: &Project,
 ) -> Result<(String, Vec<u8>)> {
     let name = package_name(platform);
@@ -40,8 +40,8 @@ pub(super) fn platform_package(
         "# {name}\n\nThe program of the npm package `sightline` for {}. Install `sightline` instead.\n",
         platform.npm
     );
-    let program = Entry::program(format!("bin/{}", platform.program()), program);
-    pack(&name, manifest, readme, program, project)
+    let programs = programs.entries(platform, "bin/");
+    pack(&name, manifest, readme, programs, project)
 }
 
 /// Returns the file name and the content of the package `sightline`.
@@ -62,28 +62,28 @@ pub(super) fn main_package(project: &Project) -> Result<(String, Vec<u8>)> {
     let start = fs::read(repository().join("packaging/npm/sightline.js"))?;
     let start = Entry::program("bin/sightline.js", start);
     let readme = project.readme.clone();
-    pack("sightline", manifest, readme, start, project)
+    pack("sightline", manifest, readme, vec![start], project)
 }
 
 fn pack(
     name: &str,
     mut manifest: Value,
     readme: String,
-    program: Entry,
+    programs: Vec<Entry>,
     project: &Project,
 ) -> Result<(String, Vec<u8>)> {
     if let Some(url) = project.repository_url {
         manifest["repository"] = json!({"type": "git", "url": url});
     }
-    let entries = [
+    let mut entries = vec![
         Entry::file(
             "package.json",
             format!("{}\n", serde_json::to_string_pretty(&manifest)?),
         ),
         Entry::file("LICENSE", project.license.as_str()),
         Entry::file("README.md", readme),
-        program,
     ];
+    entries.extend(programs);
     Ok((
         format!("npm-{name}-{VERSION}.tgz"),
         archive::tar_gz("package", &entries)?,

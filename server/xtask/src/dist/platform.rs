@@ -99,6 +99,15 @@ impl Platform {
         }
     }
 
+    /// Returns the file name of the gateway.
+    pub(super) fn gateway(&self) -> &'static str {
+        if self.is_windows() {
+            "sightline-gateway.exe"
+        } else {
+            "sightline-gateway"
+        }
+    }
+
     /// Returns the name of the archive of a version, without its suffix.
     pub(super) fn archive_name(&self, version: &str) -> String {
         format!("sightline-v{version}-{}", self.target)

@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 
 use super::{
-    DESCRIPTION, Project, Result, VERSION,
+    DESCRIPTION, Programs, Project, Result, VERSION,
     archive::{self, Entry},
     platform::Platform,
 };
@@ -12,10 +12,10 @@ use super::{
 /// Returns the file name and the content of the wheel.
 pub(super) fn build(
     platform: &Platform,
-    program: &[u8],
+    programs: Programs<'_>,
     project: &Project,
 ) -> Result<(String, Vec<u8>)> {
-    let tag = format!("py3-none-{}", platform.wheel_tag(program));
+    let tag = format!("py3-none-{}", platform.wheel_tag(programs.program));
     let info = format!("sightline-{VERSION}.dist-info");
     let mut metadata = format!(
         "Metadata-Version: 2.4\nName: sightline\nVersion: {VERSION}\nSummary: {DESCRIPTION}\n\
@@ -32,12 +32,12 @@ pub(super) fn build(
         "Wheel-Version: 1.0\nGenerator: sightline xtask ({VERSION})\nRoot-Is-Purelib: false\nTag: {tag}\n"
     );
     let scripts = format!("sightline-{VERSION}.data/scripts");
-    let mut entries = vec![
-        Entry::program(format!("{scripts}/{}", platform.program()), program),
+    let mut entries = programs.entries(platform, &format!("{scripts}/"));
+    entries.extend([
         Entry::file(format!("{info}/licenses/LICENSE"), project.license.as_str()),
         Entry::file(format!("{info}/METADATA"), metadata),
         Entry::file(format!("{info}/WHEEL"), wheel),
-    ];
+    ]);
     let record_path = format!("{info}/RECORD");
     let mut record: String = entries
         .iter()
