@@ -6,7 +6,7 @@ fn run(argument: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sightline-gateway"))
         .arg(argument)
         .output()
-        .unwrap()
+        .expect("the program starts")
 }
 
 #[test]

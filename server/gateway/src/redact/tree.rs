@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
@@ -21,6 +21,8 @@ const SKIPPED: [&str; 6] = [
     ".venv",
     "venv",
 ];
+/// Marks a cache: <https://bford.info/cachedir/>.
+const CACHE_TAG: &str = "CACHEDIR.TAG";
 /// Maximum number of folders that are watched. In larger workspaces, new files in other folders are
 /// noticed when the contents are read again.
 const MAX_FOLDERS: usize = 20_000;
@@ -106,6 +108,9 @@ impl Tree {
                 }
             }
             now.names.insert(name);
+        }
+        if now.names.contains(OsStr::new(CACHE_TAG)) && !folder.is_root() {
+            below.clear();
         }
         self.folders.insert(key, now);
         for (folder, is_denied) in below {
