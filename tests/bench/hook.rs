@@ -1,11 +1,12 @@
 //! `sightline hook`, from the start of the process to its end: a prompt and a tool call,
 //! with a running server and without, and an edit with a checkpoint. Compared with hooks in
 //! Python and Node.js that only parse their input. `sightline mcp`, from the start to the
-//! answer of `initialize`.
+//! answer of `initialize`, and calls of a real MCP server through `sightline mcp wrap`.
 
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -47,6 +48,27 @@ const MCP_START: Goal = Goal::Value {
     aim: 10.0,
 };
 
+/// Calls of an MCP server per round, and milliseconds that each takes longer than without `wrap`.
+const CALLS: usize = 100;
+const ADDED: [(&str, usize, Goal); 2] = [
+    (
+        "MCP call through wrap, added",
+        2,
+        Goal::Value {
+            must: 0.3,
+            aim: 0.15,
+        },
+    ),
+    (
+        "MCP call with 100 KB, added",
+        100_000,
+        Goal::Value {
+            must: 3.0,
+            aim: 1.5,
+        },
+    ),
+];
+
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     let mut rows = Vec::new();
     for count in run.sizes.trees.clone() {
@@ -55,6 +77,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
         rows.extend(measure(tree, rounds));
         rows.push(measure_checkpoints(tree, rounds));
         rows.push(measure_mcp(tree, rounds));
+        rows.extend(measure_mcp_calls(tree, rounds));
     }
     rows
 }
@@ -92,11 +115,15 @@ fn measure_checkpoints(tree: &mut Tree, rounds: usize) -> Row {
         .goal(CHECKPOINT.only_if(tree.judged))
 }
 
-fn measure_mcp(tree: &Tree, rounds: usize) -> Row {
+fn initialize() -> Value {
     let client = json!({ "name": "bench", "version": "1" });
     let params =
         json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
-    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
+}
+
+fn measure_mcp(tree: &Tree, rounds: usize) -> Row {
+    let initialize = initialize();
     let mut series = Series::default();
     for _ in 0..rounds * CHECKPOINTS {
         let mut child = timed(&mut series, || {
@@ -123,6 +150,69 @@ fn measure_mcp(tree: &Tree, rounds: usize) -> Row {
     Row::new(PART, "mcp, start to answer of initialize", &series)
         .of(tree)
         .goal(MCP_START.only_if(tree.judged))
+}
+
+/// Calls `echo` of the server that `tests/provide/mcp` installs, directly and through `wrap`.
+fn measure_mcp_calls(tree: &Tree, rounds: usize) -> Vec<Row> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../target/mcp/node/node_modules/.bin/mcp-server-everything");
+    let Ok(path) = path.canonicalize() else {
+        progress("calls of MCP servers: skipped, run tests/provide/mcp");
+        return Vec::new();
+    };
+    let mut direct = Command::new(&path);
+    let mut wrapped = Command::new(env!("CARGO_BIN_EXE_sightline"));
+    wrapped.args(["mcp", "wrap", "--storage"]);
+    wrapped.arg(tree.path("data")).arg("--").arg(&path);
+    let mut peers = [direct.arg("stdio"), wrapped.arg("stdio")].map(|command| {
+        let mut child = command
+            .current_dir(tree.work())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        writeln!(input, "{}", initialize()).unwrap();
+        output.read_line(&mut String::new()).unwrap();
+        (child, input, output)
+    });
+    let line = "the quick brown fox jumps over the lazy dog\n";
+    let rows = ADDED.map(|(work, bytes, goal)| {
+        let message = line.repeat(bytes / line.len() + 1);
+        let mut series: [Series; 2] = Default::default();
+        for call in 0..rounds * CALLS {
+            let id = format!("{bytes}-{call}");
+            let params = json!({ "name": "echo", "arguments": { "message": message } });
+            let request =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            let request = request.to_string();
+            for ((_, input, output), series) in peers.iter_mut().zip(&mut series) {
+                timed(series, || {
+                    writeln!(input, "{request}").unwrap();
+                    let mut line = String::new();
+                    while !line.contains(&id) {
+                        line.clear();
+                        assert!(output.read_line(&mut line).unwrap() > 0, "no answer");
+                    }
+                });
+            }
+        }
+        let [direct, wrapped] = series.map(|series| {
+            let mut sorted = series.0;
+            sorted.sort_by(f64::total_cmp);
+            sorted[sorted.len() / 2]
+        });
+        Row::new(PART, work, &Series(vec![wrapped - direct]))
+            .of(tree)
+            .goal(goal.only_if(tree.judged))
+    });
+    for (mut child, input, _) in peers {
+        drop(input);
+        child.wait().unwrap();
+    }
+    rows.into()
 }
 
 fn measure(tree: &Tree, rounds: usize) -> Vec<Row> {
