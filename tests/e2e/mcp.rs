@@ -1,5 +1,7 @@
 //! `sightline mcp`, as a client of the Model Context Protocol sees it.
 
+#[cfg(unix)]
+mod hub;
 mod nested_rules;
 mod pages;
 mod protocol;

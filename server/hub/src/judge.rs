@@ -16,6 +16,7 @@ use sightline_base::json_repair;
 
 use crate::{
     message::{Message, Object, error_response, response, tool_error},
+    names::Names,
     result::{Scope, clean},
 };
 
@@ -183,6 +184,14 @@ impl Judge<'_> {
                 _ => unjudged(&why),
             })?;
         Ok(changed.then_some(value))
+    }
+
+    /// Returns whether a URI is that of a denied file.
+    pub fn hides(&self, uri: &str) -> bool {
+        self.rules.view().map_or(true, |view| {
+            let names = Names::new(&view, [self.folder.to_owned()]);
+            names.denial(uri).is_some()
+        })
     }
 
     /// Judges a message that the server sends on its own. Returns it as one line if it must be changed.

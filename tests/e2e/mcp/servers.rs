@@ -14,14 +14,14 @@ use sightline_testing::git;
 use super::TIMEOUT;
 use crate::harness::{Workspace, program};
 
-const FILES: &[(&str, &str)] = &[
+pub(super) const FILES: &[(&str, &str)] = &[
     (".clineignore", ".env\nprivate/\n"),
     (".env", "API_KEY=sk-live-51H8x9JkLmNoP\n"),
     ("a.txt", "alpha\n"),
     ("private/key.txt", "the key that no agent sees\n"),
     ("sub/b.txt", "beta\n"),
 ];
-const SECRETS: &[&str] = &["sk-live-51H8x9JkLmNoP", "no agent sees"];
+pub(super) const SECRETS: &[&str] = &["sk-live-51H8x9JkLmNoP", "no agent sees"];
 
 /// A client that keeps every line, as it was sent.
 pub(super) struct Session {
@@ -30,6 +30,7 @@ pub(super) struct Session {
     lines: mpsc::Receiver<String>,
     pub(super) seen: Vec<String>,
     pub(super) capabilities: Value,
+    pub(super) name: String,
     id: u64,
 }
 
@@ -54,6 +55,7 @@ impl Session {
             lines,
             seen: Vec::new(),
             capabilities: json!({}),
+            name: "test".to_owned(),
             id: 0,
         }
     }
@@ -61,7 +63,7 @@ impl Session {
     pub(super) fn initialize(&mut self) -> Value {
         let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": self.capabilities,
-            "clientInfo": { "name": "test", "version": "1" },
+            "clientInfo": { "name": self.name, "version": "1" },
         });
         let result = self.request("initialize", &params)["result"].clone();
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));

@@ -77,6 +77,57 @@ pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     Ok(format!("{mark}{json}"))
 }
 
+/// Sets a member of an object at the top, such as a server in `mcpServers`. An empty text is an empty file.
+///
+/// # Errors
+/// If the text is not JSON, or one of them has another type or is written twice.
+pub fn set_member(
+    text: &str,
+    parent: &'static str,
+    name: &str,
+    value: &Value,
+) -> Result<String, EditError> {
+    let (mark, json) = split_mark(text);
+    let json = match parse(json)? {
+        Some(_) => json.to_owned(),
+        None => format!("{{}}{json}"),
+    };
+    let root = parse(&json)?;
+    let Some(Node::Object(top)) = &root else {
+        return Err(EditError::NotAnObject(Vec::new()));
+    };
+    let edited = match member(top, parent)?.map(|member| &member.value) {
+        None => insert_member(&json, top, parent, &json!({ name: value })),
+        Some(Node::Object(object)) => match member(object, name)? {
+            Some(known) => replace(&json, &known.value, value).unwrap_or_else(|| json.clone()),
+            None => insert_member(&json, object, name, value),
+        },
+        Some(_) => return Err(EditError::NotAnObject(vec![parent])),
+    };
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Removes a member of an object at the top. Returns `None` if there is none.
+///
+/// # Errors
+/// If the text is not JSON, or one of them is written twice.
+pub fn remove_member(text: &str, parent: &str, name: &str) -> Result<Option<String>, EditError> {
+    let (mark, json) = split_mark(text);
+    let root = parse(json)?;
+    let Some(top) = root.as_ref().and_then(Node::as_object) else {
+        return Ok(None);
+    };
+    let object = member(top, parent)?.and_then(|member| member.value.as_object());
+    let Some(object) = object else {
+        return Ok(None);
+    };
+    if member(object, name)?.is_none() {
+        return Ok(None);
+    }
+    let edited = cut(json, &Container::of_object(object), index_of(object, name));
+    Ok(Some(format!("{mark}{edited}")))
+}
+
 /// Makes one edit towards an entry: adds an object or array above it, or the entry. Returns
 /// `None` if the entry is there.
 fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {

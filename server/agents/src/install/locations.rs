@@ -97,7 +97,7 @@ impl Locations {
     }
 
     /// Returns the file with the MCP servers of an agent.
-    pub(super) fn mcp(&self, agent: Agent, scope: Scope) -> Option<PathBuf> {
+    pub fn mcp(&self, agent: Agent, scope: Scope) -> Option<PathBuf> {
         let folder = self.folder(agent);
         let project = &self.project;
         Some(match (agent, scope) {

@@ -8,6 +8,8 @@
 //! servers, which [`rules`] judges.
 
 mod backend;
+mod hub;
+mod manage;
 mod rules;
 mod servers;
 mod stdio;
@@ -69,10 +71,13 @@ pub(super) fn run(arguments: Mcp) -> Result<i32, Error> {
         let message = format!("no tool is left; the tools are {}", names.join(", "));
         return Err(Error::invalid(message));
     }
-    let server = McpServer {
-        tools: tools.into(),
-        backend: Arc::new(Backend::new(workspace)?),
-    };
+    let backend = Arc::new(Backend::new(workspace)?);
+    let tools: Arc<[mcp::Tool]> = tools.into();
+    // Servers of the user may change files, and are not among named tools.
+    if !arguments.read_only && arguments.tools.is_empty() && hub::run(&backend, &tools)? {
+        return Ok(DONE);
+    }
+    let server = McpServer { tools, backend };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -153,16 +158,23 @@ impl ServerHandler for McpServer {
         // A panic fails this call only.
         let answer = tokio::task::spawn_blocking(move || backend.call(&tool, arguments)).await;
         let result = match answer {
-            Ok(Ok(answer)) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-                result.structured_content = answer.structured;
-                result
-            }
-            Ok(Err(error)) => CallToolResult::error(vec![ContentBlock::text(cut(&error.message))]),
+            Ok(answer) => call_result(answer),
             Err(_) => {
                 CallToolResult::error(vec![ContentBlock::text(format!("{} failed", request.name))])
             }
         };
         Ok(result.into())
+    }
+}
+
+/// Returns the result of one of our tools.
+fn call_result(answer: Result<backend::Answer, Error>) -> CallToolResult {
+    match answer {
+        Ok(answer) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+            result.structured_content = answer.structured;
+            result
+        }
+        Err(error) => CallToolResult::error(vec![ContentBlock::text(cut(&error.message))]),
     }
 }

@@ -1,6 +1,6 @@
 //! The access rules of the workspace, for servers of other programs.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use sightline_access::AccessView;
 use sightline_agents::{hook::ToolCall, judge::Judge};
@@ -9,7 +9,7 @@ use sightline_hub::judge::Rules;
 use super::{super::hook::guard::HookGuard, backend::Backend};
 
 /// Judges as hooks do.
-pub(super) struct WorkspaceRules(pub(super) Backend);
+pub(super) struct WorkspaceRules(pub(super) Arc<Backend>);
 
 impl Rules for WorkspaceRules {
     fn refusal(&self, folder: &Path, call: &ToolCall) -> Result<Option<String>, String> {

@@ -9,6 +9,7 @@ use sightline_hub::{process::Start, wrap::wrap};
 use super::{
     super::{Workspace, offline, print_message},
     backend::Backend,
+    manage::{self, Action, Add, List, Named},
     rules::WorkspaceRules,
 };
 
@@ -21,6 +22,26 @@ pub(super) enum Command {
     /// Run an MCP server on standard input and output. Calls that read denied files are refused, and
     /// denied files are taken out of its results.
     Wrap(Wrap),
+    /// List the MCP servers that agents get, with their state.
+    List(List),
+    /// Add a server: a known one, one at an address, or a command.
+    Add(Add),
+    /// Remove a server.
+    Remove(Named),
+    /// Move a server here from the configuration of an agent.
+    Adopt(Named),
+    /// Move a server back to the configuration of its agent.
+    Release(Named),
+    /// Let a server of the project run, and accept changed tools.
+    Trust(Named),
+    /// Offer a server to agents.
+    Enable(Named),
+    /// Do not offer a server to agents.
+    Disable(Named),
+    /// Restart a server in all sessions, at its next call.
+    Restart(Named),
+    /// Print what a server printed.
+    Log(Named),
     /// Run a command until it or another process ends, and end all that it started.
     #[command(hide = true)]
     Supervise(Supervise),
@@ -60,6 +81,16 @@ pub(super) struct Supervise {
 pub(super) fn run(command: Command) -> Result<i32, Error> {
     match command {
         Command::Wrap(arguments) => run_wrap(arguments),
+        Command::List(arguments) => manage::list(&arguments),
+        Command::Add(arguments) => manage::add(&arguments),
+        Command::Remove(named) => manage::change(Action::Remove, &named),
+        Command::Adopt(named) => manage::change(Action::Adopt, &named),
+        Command::Release(named) => manage::change(Action::Release, &named),
+        Command::Trust(named) => manage::change(Action::Trust, &named),
+        Command::Enable(named) => manage::change(Action::Enable, &named),
+        Command::Disable(named) => manage::change(Action::Disable, &named),
+        Command::Restart(named) => manage::change(Action::Restart, &named),
+        Command::Log(named) => manage::change(Action::Log, &named),
         Command::Supervise(arguments) => Ok(supervise(&arguments)),
     }
 }
@@ -77,7 +108,7 @@ fn run_wrap(arguments: Wrap) -> Result<i32, Error> {
         command: arguments.command,
         ..Start::default()
     };
-    wrap(Arc::new(WorkspaceRules(backend)), folder, &start).map_err(|error| {
+    wrap(Arc::new(WorkspaceRules(Arc::new(backend))), folder, &start).map_err(|error| {
         let name = arguments.name.unwrap_or(program);
         Error::storage(format!("cannot relay the MCP server {name}: {error}"))
     })

@@ -1,0 +1,78 @@
+//! Servers of the user in the session of an agent, besides our own tools.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sightline_agents::mcp;
+use sightline_base::storage::Storage;
+use sightline_engine::{error::Error, settings::config_file};
+use sightline_hub::{
+    hub::{OwnTools, Setup, has_servers, serve},
+    manage::Manager,
+    store::Store,
+};
+use sightline_local::process::version::VERSION;
+
+use super::{
+    super::{Workspace, agents, offline},
+    backend::Backend,
+    call_result,
+    rules::WorkspaceRules,
+};
+
+/// Returns what manages the servers of a workspace.
+pub(super) fn manager(workspace: &Workspace) -> Result<Manager, Error> {
+    let dir = offline::storage_dir(workspace.storage.as_deref())?;
+    let user_file = config_file::user_file().ok_or_else(|| {
+        Error::storage("cannot find the folder with your configuration: HOME is not set")
+    })?;
+    Ok(Manager {
+        store: Store::new(Storage::open(&dir)?),
+        user_file: user_file.with_file_name("mcp.json"),
+        root: offline::root(workspace)?.canonical.as_path().to_owned(),
+    })
+}
+
+struct Tools {
+    tools: Arc<[mcp::Tool]>,
+    backend: Arc<Backend>,
+}
+
+impl OwnTools for Tools {
+    fn list(&self) -> Vec<Value> {
+        self.tools.iter().map(mcp::Tool::to_json).collect()
+    }
+
+    fn call(&self, name: &str, arguments: Map<String, Value>) -> Option<Value> {
+        let tool = self.tools.iter().find(|tool| tool.name == name)?;
+        let result = call_result(self.backend.call(tool, arguments));
+        Some(serde_json::to_value(result).unwrap_or_default())
+    }
+}
+
+/// Serves one agent, if servers are configured. Returns whether any are.
+pub(super) fn run(backend: &Arc<Backend>, tools: &Arc<[mcp::Tool]>) -> Result<bool, Error> {
+    let Ok(manager) = manager(&backend.workspace) else {
+        // Our own tools need neither a home nor a data directory.
+        return Ok(false);
+    };
+    let locations = agents::locations(manager.root.clone())?;
+    let setup = Setup {
+        rules: Arc::new(WorkspaceRules(backend.clone())),
+        own: Arc::new(Tools {
+            tools: tools.clone(),
+            backend: backend.clone(),
+        }),
+        user_file: manager.user_file,
+        root: manager.root,
+        store: manager.store,
+        locations,
+        info: json!({ "name": mcp::SERVER_NAME, "version": VERSION }),
+        instructions: mcp::INSTRUCTIONS.to_owned(),
+    };
+    if !has_servers(&setup) {
+        return Ok(false);
+    }
+    serve(setup).map_err(|error| Error::storage(error.to_string()))?;
+    Ok(true)
+}

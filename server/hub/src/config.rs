@@ -1,0 +1,545 @@
+//! The servers that the user and the project configure, in the format of most MCP clients.
+//!
+//! An invalid entry concerns only itself. Values of variables and headers are never part of a message.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// Maximum length of the name of a server. With the prefixes of agents, names of tools have 64 characters.
+const MAX_NAME: usize = 24;
+/// Members of entries that other programs understand, and that change nothing here.
+const IGNORED: &[&str] = &[
+    "alwaysAllow",
+    "autoApprove",
+    "autoStart",
+    "dev",
+    "disabledTools",
+    "gallery",
+    "includeTools",
+    "oauth",
+    "trust",
+    "version",
+];
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file of the user. Its servers are trusted.
+    User,
+    /// A file of the project. Its servers run after the user has trusted them.
+    Project,
+}
+
+/// A configured server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// The file with its entry.
+    pub source: PathBuf,
+    /// Where that is.
+    pub origin: Origin,
+    /// Its entry.
+    pub entry: Entry,
+    /// Members of the entry that have no effect here.
+    pub ignored: Vec<String>,
+    /// Why it cannot be used, with the line of its entry.
+    pub problem: Option<String>,
+}
+
+/// An entry of `mcpServers`. Variables in it are not expanded.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Entry {
+    /// Program.
+    pub command: String,
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Folder, other than that of the workspace.
+    pub cwd: Option<String>,
+    /// Variables.
+    pub env: BTreeMap<String, String>,
+    /// Names of variables of this process that it gets too.
+    pub inherit: Vec<String>,
+    /// Address of a server that runs already.
+    pub url: Option<String>,
+    /// Kind of the connection.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Whether it is switched off.
+    pub disabled: bool,
+    /// Whether it is switched on.
+    pub enabled: bool,
+    /// The tools that are offered.
+    pub tools: Tools,
+    /// Seconds without an answer or progress after which a call ends.
+    pub timeout: u64,
+    /// Seconds to start.
+    pub start_timeout: u64,
+    /// Seconds without a call after which it is stopped. 0 for never.
+    pub idle: u64,
+    /// Whether it runs without denied files.
+    pub isolate: bool,
+    /// Whether texts of results are judged.
+    pub results: Results,
+    /// What happens to a tool whose definition changes.
+    pub pin: Pin,
+}
+
+/// The tools of a server that are offered, by their names. `*` is any text.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Tools {
+    /// Only these, unless empty.
+    pub allow: Vec<String>,
+    /// Not these.
+    pub deny: Vec<String>,
+}
+
+/// Whether texts of results are judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Results {
+    /// They are.
+    #[default]
+    Judge,
+    /// Only resources of denied files are hidden.
+    Pass,
+}
+
+/// What happens to a tool whose definition changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Pin {
+    /// The list and the log name it.
+    #[default]
+    Warn,
+    /// It is not offered until the user trusts the server again.
+    Block,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self {
+            command: String::new(),
+            args: Vec::new(),
+            cwd: None,
+            env: BTreeMap::new(),
+            inherit: Vec::new(),
+            url: None,
+            kind: None,
+            disabled: false,
+            enabled: true,
+            tools: Tools::default(),
+            timeout: 60,
+            start_timeout: 30,
+            idle: 600,
+            isolate: false,
+            results: Results::default(),
+            pin: Pin::default(),
+        }
+    }
+}
+
+impl Tools {
+    /// Returns whether a tool is offered.
+    pub fn offers(&self, name: &str) -> bool {
+        let has = |list: &[String]| list.iter().any(|pattern| matches(pattern, name));
+        (self.allow.is_empty() || has(&self.allow)) && !has(&self.deny)
+    }
+}
+
+/// Returns whether a name has this form. `*` is any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            (0..=name.len()).any(|at| name.is_char_boundary(at) && matches(rest, &name[at..]))
+        }),
+    }
+}
+
+/// Reads the servers of the user and of the project. One of the user replaces one of the project with
+/// the same name.
+///
+/// # Errors
+/// If a file cannot be read or is not JSON.
+pub fn read(user: &Path, project: &Path) -> Result<Vec<Server>, String> {
+    let mut servers: Vec<Server> = Vec::new();
+    for (path, origin, member) in [
+        (user.to_owned(), Origin::User, "mcpServers"),
+        (project.join(".mcp.json"), Origin::Project, "mcpServers"),
+        (project.join(".vscode/mcp.json"), Origin::Project, "servers"),
+    ] {
+        for server in read_file(&path, origin, member)? {
+            if servers.iter().all(|known| known.name != server.name) {
+                servers.push(server);
+            }
+        }
+    }
+    Ok(servers)
+}
+
+/// Reads the servers of a file. Without it, there are none.
+pub(crate) fn read_file(path: &Path, origin: Origin, member: &str) -> Result<Vec<Server>, String> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+    };
+    let value = parse(path, &text)?;
+    let Some(entries) = value.get(member) else {
+        return Ok(Vec::new());
+    };
+    let entries = entries
+        .as_object()
+        .ok_or_else(|| format!("cannot read {}: {member} is not an object", path.display()))?;
+    let servers = entries.iter().map(|(name, value)| {
+        let mut server = Server {
+            name: name.clone(),
+            source: path.to_owned(),
+            origin,
+            entry: Entry::default(),
+            ignored: Vec::new(),
+            problem: None,
+        };
+        if let Err(why) = server.fill(value) {
+            let quoted = Value::String(name.clone()).to_string();
+            let line = text
+                .lines()
+                .position(|line| line.contains(&quoted))
+                .map_or(String::new(), |line| format!(":{}", line + 1));
+            server.problem = Some(format!("{}{line}: {why}", path.display()));
+        }
+        server
+    });
+    Ok(servers.collect())
+}
+
+/// Parses a configuration file, with comments.
+///
+/// # Errors
+/// If it is not JSON.
+pub fn parse(path: &Path, text: &str) -> Result<Value, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default())
+        .map(|parsed| parsed.value.map_or(Value::Null, Value::from))
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+impl Server {
+    fn fill(&mut self, value: &Value) -> Result<(), String> {
+        let members = value.as_object().ok_or("the entry is not an object")?;
+        let mut members: Map<String, Value> = members.clone();
+        // Cline nests them.
+        if let Some(Value::Object(transport)) = members.remove("transport") {
+            members.extend(transport);
+        }
+        let known = |name: &str| IGNORED.contains(&name);
+        self.ignored = members.keys().filter(|name| known(name)).cloned().collect();
+        if let Some(Value::Array(words)) = members.get("command").cloned() {
+            // opencode: program and arguments
+            let mut words = words.into_iter();
+            members.insert("command".to_owned(), words.next().unwrap_or_default());
+            members.insert("args".to_owned(), words.collect());
+        }
+        if let Some(Value::Object(variables)) = members.remove("environment") {
+            members.insert("env".to_owned(), variables.into());
+        }
+        // The value itself may be a secret.
+        let entry = serde_json::from_value(members.into());
+        self.entry = entry.map_err(|error| {
+            let text = error.to_string();
+            let kind = text.split([':', '`']).next().unwrap_or_default().to_owned();
+            format!("{kind}: a member has another type")
+        })?;
+        check_name(&self.name)?;
+        if self.origin == Origin::Project {
+            self.entry.results = Results::Judge;
+            self.entry.inherit.clear();
+        }
+        let entry = &self.entry;
+        if let Some(url) = &entry.url {
+            return Err(format!(
+                "a server at an address is run by its own program: `sightline mcp add {}`",
+                if url.contains(['?', '@']) { "URL" } else { url }
+            ));
+        }
+        if entry.command.is_empty() {
+            return Err("the entry has no command".to_owned());
+        }
+        let texts = entry
+            .args
+            .iter()
+            .chain([&entry.command])
+            .chain(&entry.cwd)
+            .chain(entry.env.values());
+        for text in texts {
+            if text.contains("${input:") {
+                return Err("`${input:…}` is known to VS Code only".to_owned());
+            }
+            if text.contains("${cmd:") {
+                return Err("`${cmd:…}` would run a command; it is not supported".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a hash of what decides which program runs.
+    pub fn hash(&self) -> String {
+        let entry = &self.entry;
+        let names: Vec<&String> = entry.env.keys().collect();
+        let what = serde_json::json!([
+            entry.command,
+            entry.args,
+            entry.cwd,
+            names,
+            entry.url,
+            entry.isolate
+        ]);
+        let digest = Sha256::digest(what.to_string());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Expands the variables of a text.
+    ///
+    /// # Errors
+    /// If a variable is not set.
+    pub fn expand(
+        &self,
+        text: &str,
+        root: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<String, String> {
+        let mut expanded = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            expanded.push_str(before);
+            let Some((name, more)) = after.split_once('}') else {
+                rest = &rest[before.len()..];
+                break;
+            };
+            let (name, default) = match name.split_once(":-") {
+                Some((name, default)) => (name, Some(default.to_owned())),
+                None => (name, None),
+            };
+            let name = name.strip_prefix("env:").unwrap_or(name);
+            let value = match name {
+                "workspaceFolder" => Some(root.to_string_lossy().into_owned()),
+                "userHome" => variable("HOME"),
+                name => variable(name).filter(|value| !value.is_empty()).or(default),
+            };
+            expanded.push_str(&value.ok_or_else(|| format!("the variable {name} is not set"))?);
+            rest = more;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+
+    /// Returns the time after which a call without an answer ends.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.entry.timeout.max(1))
+    }
+
+    /// Returns the time to start.
+    pub fn start_timeout(&self) -> Duration {
+        Duration::from_secs(self.entry.start_timeout.max(1))
+    }
+}
+
+/// Checks the name of a server.
+///
+/// # Errors
+/// If it cannot be part of the name of a tool.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if name.is_empty()
+        || name.len() > MAX_NAME
+        || !is_plain
+        || name.contains("__")
+        || name == "sightline"
+    {
+        return Err(format!(
+            "invalid name {name:?}: use 1 to {MAX_NAME} of A-Z a-z 0-9 - _, without `__`, and not `sightline`"
+        ));
+    }
+    Ok(())
+}
+
+/// A server that many people use.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownServer {
+    /// Its name.
+    pub name: &'static str,
+    /// Program and arguments.
+    pub command: &'static [&'static str],
+    /// What it can do, and what to know.
+    pub about: &'static str,
+}
+
+/// The servers that `sightline mcp add NAME` knows. The package manager of the user picks the version.
+pub const KNOWN: &[KnownServer] = &[
+    KnownServer {
+        name: "chrome-devtools",
+        command: &["npx", "-y", "chrome-devtools-mcp@latest", "--isolated"],
+        about: "inspects pages in Chrome: network, console, performance; sends what the pages send",
+    },
+    KnownServer {
+        name: "everything",
+        command: &[
+            "npx",
+            "-y",
+            "@modelcontextprotocol/server-everything",
+            "stdio",
+        ],
+        about: "shows every feature of the protocol; for tests",
+    },
+    KnownServer {
+        name: "fetch",
+        command: &["uvx", "mcp-server-fetch"],
+        about: "reads web pages, also those of this machine and its network",
+    },
+    KnownServer {
+        name: "filesystem",
+        command: &[
+            "npx",
+            "-y",
+            "@modelcontextprotocol/server-filesystem",
+            "${workspaceFolder}",
+        ],
+        about: "reads, writes and lists the files of the workspace",
+    },
+    KnownServer {
+        name: "git",
+        command: &[
+            "uvx",
+            "mcp-server-git",
+            "--repository",
+            "${workspaceFolder}",
+        ],
+        about: "reads and changes the git repository: status, diffs, commits, branches",
+    },
+    KnownServer {
+        name: "memory",
+        command: &["npx", "-y", "@modelcontextprotocol/server-memory"],
+        about: "keeps notes between sessions in a file of its package, for all projects",
+    },
+    KnownServer {
+        name: "playwright",
+        command: &[
+            "npx",
+            "-y",
+            "@playwright/mcp@latest",
+            "--headless",
+            "--isolated",
+        ],
+        about: "uses web pages in a browser: navigates, clicks, types, takes screenshots",
+    },
+    KnownServer {
+        name: "time",
+        command: &["uvx", "mcp-server-time"],
+        about: "tells the time and converts time zones",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(text: &str) -> Vec<Server> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp.json");
+        fs::write(&path, text).unwrap();
+        read_file(&path, Origin::User, "mcpServers").unwrap()
+    }
+
+    #[test]
+    fn an_invalid_entry_concerns_only_itself() {
+        let found = servers(
+            r#"{ // comment
+              "mcpServers": {
+                "good": { "command": "a", "args": ["b"], "autoApprove": ["x"], "env": { "T": "${T}" } },
+                "words": { "command": ["a", "b"], "environment": { "T": "v" } },
+                "no__name": { "command": "a" },
+                "sightline": { "command": "a" },
+                "empty": {},
+                "type": { "command": "a", "env": { "KEY": 12345 } },
+                "input": { "command": "a", "args": ["${input:key}"] },
+                "cmd": { "command": "${cmd:id}" },
+              }
+            }"#,
+        );
+        let named = |name: &str| found.iter().find(|server| server.name == name).unwrap();
+        assert_eq!(named("good").problem, None);
+        assert_eq!(named("good").ignored, ["autoApprove"]);
+        assert_eq!(named("words").entry.args, ["b"]);
+        assert_eq!(named("words").entry.env["T"], "v");
+        for (name, line) in [
+            ("no__name", 5),
+            ("sightline", 6),
+            ("empty", 7),
+            ("type", 8),
+            ("input", 9),
+            ("cmd", 10),
+        ] {
+            let problem = named(name).problem.as_ref().unwrap();
+            assert!(problem.contains(&format!("mcp.json:{line}: ")), "{problem}");
+            assert!(!problem.contains("12345"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn variables_are_expanded() {
+        let server = &servers(r#"{"mcpServers": {"a": {"command": "a"}}}"#)[0];
+        let variable = |name: &str| (name == "T").then(|| "v".to_owned());
+        let expand = |text: &str| server.expand(text, Path::new("/w"), &variable);
+        for (text, expanded) in [
+            ("${T}-${env:T}-${N:-d}-${workspaceFolder}", "v-v-d-/w"),
+            ("$T {T} ${T", "$T {T} ${T"),
+        ] {
+            assert_eq!(expand(text).as_deref(), Ok(expanded), "{text}");
+        }
+        assert_eq!(
+            expand("a ${N}"),
+            Err("the variable N is not set".to_owned())
+        );
+    }
+
+    #[test]
+    fn tools_are_selected_by_patterns() {
+        let tools = Tools {
+            allow: vec!["read_*".to_owned(), "list".to_owned()],
+            deny: vec!["*_all".to_owned()],
+        };
+        let offered =
+            ["read_file", "list", "read_all", "lists", "write"].map(|name| tools.offers(name));
+        assert_eq!(offered, [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn the_hash_names_what_runs() {
+        let of = |entry: &str| servers(&format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#))[0].hash();
+        let first = of(r#"{"command": "a", "args": ["b"], "env": {"T": "v"}}"#);
+        assert_eq!(
+            first,
+            of(r#"{"command": "a", "args": ["b"], "env": {"T": "w"}, "timeout": 3}"#)
+        );
+        for other in [
+            r#"{"command": "a", "env": {"T": "v"}}"#,
+            r#"{"command": "a", "args": ["b"]}"#,
+        ] {
+            assert_ne!(first, of(other));
+        }
+    }
+}

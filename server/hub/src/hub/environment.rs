@@ -1,0 +1,79 @@
+//! The environment of servers: they get no tokens of the agent, and values of theirs are in no log.
+
+use std::{cmp::Reverse, env, ffi::OsString, path::PathBuf};
+
+/// Variables that every server gets.
+const VARIABLES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TERM",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SystemRoot",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "ComSpec",
+    "PATHEXT",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+/// Values of variables that are shorter are not replaced in logs: they would be part of any text.
+const MIN_SECRET: usize = 4;
+
+/// Returns the variables of a server: some of this process, those that it names, and its own.
+pub(super) fn variables(inherit: &[String], own: &[(String, String)]) -> Vec<(OsString, OsString)> {
+    let is_inherited = |name: &str| {
+        VARIABLES.contains(&name)
+            || name.starts_with("LC_")
+            || name.starts_with("XDG_")
+            || inherit.iter().any(|known| known == name)
+    };
+    env::vars_os()
+        .filter(|(name, _)| is_inherited(&name.to_string_lossy()))
+        .chain(own.iter().map(|(name, value)| (name.into(), value.into())))
+        .collect()
+}
+
+/// Returns the values that are replaced in logs, longest first, with what replaces them.
+pub(super) fn secrets(own: &[(String, String)]) -> Vec<(String, String)> {
+    let mut secrets: Vec<(String, String)> = own
+        .iter()
+        .filter(|(_, value)| value.len() >= MIN_SECRET)
+        .map(|(name, value)| (value.clone(), format!("${{{name}}}")))
+        .collect();
+    secrets.sort_by_key(|(value, _)| Reverse(value.len()));
+    secrets
+}
+
+/// Replaces values of variables in a text.
+pub(super) fn masked(text: &str, secrets: &[(String, String)]) -> String {
+    let mut text = text.to_owned();
+    for (value, name) in secrets {
+        text = text.replace(value, name);
+    }
+    text
+}
+
+/// Returns the file of a program.
+pub(super) fn find_program(name: &str) -> Option<PathBuf> {
+    if name.contains(['/', '\\']) {
+        return Some(PathBuf::from(name));
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}

@@ -1,0 +1,478 @@
+//! All servers of the user in one connection, besides our own tools: `server__tool`.
+//!
+//! One thread owns the state of all servers. It gets the lines of the agent and of each server as
+//! events. Requests and results are judged on other threads. Servers are started by that thread,
+//! which is the main thread: on Linux they end with it.
+
+mod client;
+mod environment;
+mod hosted;
+mod names;
+mod upstream;
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, Write},
+    path::PathBuf,
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use serde_json::{Map, Value, json};
+use sightline_agents::install::Locations;
+
+use self::hosted::{Hosted, LISTS, State};
+use crate::{
+    config::{self, Origin, Server},
+    judge::{Contents, Judge, Request, Rules},
+    manage::servers_of_agent,
+    message::{MAX_MESSAGE, Message, error_response},
+    process::{Line, read_line},
+    store::{self, Session, Store, trust_key},
+};
+
+/// How often files, timeouts and idle servers are looked at.
+const TICK: Duration = Duration::from_millis(500);
+/// Number of lines that are read before they are handled.
+const QUEUED: usize = 256;
+
+/// Our own tools.
+pub trait OwnTools: Send + Sync {
+    /// Returns their definitions.
+    fn list(&self) -> Vec<Value>;
+
+    /// Runs a tool. Returns its result, or `None` if there is none with this name.
+    fn call(&self, name: &str, arguments: Map<String, Value>) -> Option<Value>;
+}
+
+/// What a session needs.
+pub struct Setup {
+    /// The access rules.
+    pub rules: Arc<dyn Rules>,
+    /// Our own tools.
+    pub own: Arc<dyn OwnTools>,
+    /// The file of the user with servers.
+    pub user_file: PathBuf,
+    /// The workspace folder.
+    pub root: PathBuf,
+    /// State of servers.
+    pub store: Store,
+    /// The files of agents.
+    pub locations: Locations,
+    /// Name and version of this server.
+    pub info: Value,
+    /// What every session of an agent sees.
+    pub instructions: String,
+}
+
+enum Event {
+    Client(Line),
+    ClientEnd(io::Result<()>),
+    Server {
+        uid: u64,
+        generation: u64,
+        line: Line,
+    },
+    ServerEnd {
+        uid: u64,
+        generation: u64,
+    },
+    /// What it started has ended too.
+    ServerGone {
+        uid: u64,
+        generation: u64,
+        code: Option<i32>,
+    },
+    /// A call was judged: the request to send, or why it is refused.
+    Judged {
+        call: Call,
+        outcome: Result<Request, String>,
+    },
+}
+
+/// A request of the agent for a server.
+struct Call {
+    uid: u64,
+    /// Its id, as written.
+    id: String,
+    method: String,
+    /// Its params for the server.
+    params: Value,
+    /// Token of the agent for progress, as written.
+    token: Option<String>,
+}
+
+/// Versions of the configuration files.
+type Versions = Vec<Option<(SystemTime, u64)>>;
+
+struct Hub {
+    setup: Setup,
+    contents: Arc<Contents>,
+    events: mpsc::SyncSender<Event>,
+    servers: Vec<Hosted>,
+    next_uid: u64,
+    versions: Versions,
+    state: store::State,
+    /// What was last written about the session.
+    reported: Session,
+    /// Name and capabilities of the agent, after `initialize`.
+    agent: Option<(String, Value)>,
+    wants_log: bool,
+    /// Requests of the agent that a server answers, by their ids as written: the server, and the id there.
+    calls: HashMap<String, (u64, Option<u64>)>,
+    /// Requests of servers that the agent answers, by the id there: the server, its process, and its id as written.
+    asked: HashMap<u64, (u64, u64, String)>,
+    next_asked: u64,
+    /// Requests for lists that wait for servers.
+    waiting: Vec<(String, usize, Instant)>,
+    subscribed: HashSet<String>,
+}
+
+/// Returns whether servers are configured for a workspace.
+pub fn has_servers(setup: &Setup) -> bool {
+    config::read(&setup.user_file, &setup.root).map_or(true, |servers| !servers.is_empty())
+}
+
+/// Serves one agent until the end of its messages. Must run on the main thread.
+///
+/// # Errors
+/// If the standard streams fail.
+pub fn serve(setup: Setup) -> io::Result<()> {
+    let (events, received) = mpsc::sync_channel(QUEUED);
+    let sender = events.clone();
+    thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            let mut input = io::stdin().lock();
+            let end = loop {
+                match read_line(&mut input) {
+                    Ok(Some(line)) => {
+                        if sender.send(Event::Client(line)).is_err() {
+                            return;
+                        }
+                    }
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            let _ = sender.send(Event::ClientEnd(end));
+        })?;
+    let mut hub = Hub {
+        setup,
+        contents: Arc::default(),
+        events,
+        servers: Vec::new(),
+        next_uid: 0,
+        versions: Vec::new(),
+        state: store::State::default(),
+        reported: Session::default(),
+        agent: None,
+        wants_log: false,
+        calls: HashMap::new(),
+        asked: HashMap::new(),
+        next_asked: 0,
+        waiting: Vec::new(),
+        subscribed: HashSet::new(),
+    };
+    hub.configure();
+    let outcome = hub.run(&received);
+    let ends: Vec<_> = hub.servers.iter_mut().filter_map(Hosted::stop).collect();
+    for end in ends {
+        let _ = end.join();
+    }
+    hub.setup.store.end_session();
+    outcome
+}
+
+impl Hub {
+    fn run(&mut self, events: &mpsc::Receiver<Event>) -> io::Result<()> {
+        let mut ticked = Instant::now();
+        loop {
+            match events.recv_timeout(TICK) {
+                Ok(Event::Client(Line::Text(line))) => self.client_line(&line)?,
+                Ok(Event::Client(Line::TooLong)) => {
+                    let why = format!("the message is longer than {MAX_MESSAGE} bytes");
+                    print(&error_response("null", -32600, &why))?;
+                }
+                Ok(Event::ClientEnd(outcome)) => return outcome,
+                Ok(Event::Server {
+                    uid,
+                    generation,
+                    line,
+                }) => self.server_line(uid, generation, line)?,
+                Ok(Event::ServerEnd { uid, generation }) => self.server_ended(uid, generation)?,
+                Ok(Event::ServerGone {
+                    uid,
+                    generation,
+                    code,
+                }) => self.server_gone(uid, generation, code)?,
+                Ok(Event::Judged { call, outcome }) => self.judged(call, outcome)?,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            if ticked.elapsed() >= TICK {
+                ticked = Instant::now();
+                self.tick()?;
+            }
+            self.answer_lists()?;
+        }
+    }
+
+    fn position(&self, uid: u64) -> Option<usize> {
+        self.servers.iter().position(|server| server.uid == uid)
+    }
+
+    /// Returns what servers get of the capabilities of the agent. Roots are those of the workspace.
+    fn capabilities(&self) -> Value {
+        let mut capabilities = json!({ "roots": {} });
+        if let Some((_, own)) = &self.agent {
+            for name in ["elicitation", "sampling"] {
+                if let Some(value) = own.get(name) {
+                    capabilities[name] = value.clone();
+                }
+            }
+        }
+        capabilities
+    }
+
+    fn judge<T>(&self, at: usize, judge: impl FnOnce(&Judge<'_>) -> T) -> T {
+        let server = &self.servers[at].server;
+        judge(&Judge {
+            rules: &*self.setup.rules,
+            contents: &self.contents,
+            folder: &self.setup.root,
+            passes_text: server.entry.results == config::Results::Pass,
+        })
+    }
+
+    /// Reads the configuration if it changed. Only servers that changed are stopped. Returns whether any did.
+    fn configure(&mut self) -> bool {
+        let root = &self.setup.root;
+        let files = [
+            self.setup.user_file.clone(),
+            root.join(".mcp.json"),
+            root.join(".vscode/mcp.json"),
+        ];
+        let mut versions: Versions = files.iter().map(|path| store::version(path)).collect();
+        versions.push(self.setup.store.state_version());
+        if versions == self.versions {
+            return false;
+        }
+        self.versions = versions;
+        let read = config::read(&self.setup.user_file, root);
+        let state = self.setup.store.state().map_err(|error| error.to_string());
+        let (servers, state) = match read.and_then(|servers| Ok((servers, state?))) {
+            Ok(read) => read,
+            Err(why) => {
+                // The servers that run stay.
+                tracing::warn!(why, "cannot read the MCP servers");
+                return false;
+            }
+        };
+        let old = std::mem::replace(&mut self.state, state);
+        let mut known = std::mem::take(&mut self.servers);
+        let mut changed = false;
+        for server in servers {
+            let wanted = self.first_state(&server);
+            let at = known.iter().position(|known| known.server == server);
+            let restarts = old.restarts.get(&server.name) != self.state.restarts.get(&server.name)
+                || old.accepted.get(&server.name) != self.state.accepted.get(&server.name);
+            match at {
+                Some(at) if !restarts && known[at].is_usable() == is_usable(&wanted) => {
+                    self.servers.push(known.swap_remove(at));
+                }
+                _ => {
+                    changed = true;
+                    self.next_uid += 1;
+                    let mut hosted = Hosted::new(server, self.next_uid, wanted);
+                    hosted.look_up(&self.setup.store, &self.setup.root, &self.capabilities());
+                    self.servers.push(hosted);
+                }
+            }
+        }
+        for mut gone in known {
+            changed = true;
+            self.answer_all(&mut gone, "its configuration has changed");
+            gone.stop();
+        }
+        changed
+    }
+
+    /// Returns the state of a server that was not started.
+    fn first_state(&self, server: &Server) -> State {
+        let enabled = self
+            .state
+            .enabled
+            .get(&server.name)
+            .copied()
+            .unwrap_or(server.entry.enabled && !server.entry.disabled);
+        if let Some(problem) = &server.problem {
+            return State::Failed(problem.clone(), None);
+        }
+        if !enabled || self.reads_itself(server) {
+            return State::Disabled;
+        }
+        let trusted = self
+            .state
+            .trusted
+            .get(&trust_key(&self.setup.root, &server.name));
+        if server.origin == Origin::Project && trusted != Some(&server.hash()) {
+            return State::Untrusted;
+        }
+        State::Idle
+    }
+
+    /// Returns whether the agent has a server itself, by its name or by its command.
+    fn reads_itself(&self, server: &Server) -> bool {
+        let Some((agent, _)) = &self.agent else {
+            return false;
+        };
+        let has_it = |own: &Server| {
+            let entry = &own.entry;
+            own.name == server.name
+                || entry.command == server.entry.command && entry.args == server.entry.args
+        };
+        if servers_of_agent(agent, &self.setup.locations)
+            .iter()
+            .any(has_it)
+        {
+            return true;
+        }
+        let agent = agent.to_ascii_lowercase();
+        let readers: &[&str] = match server.source.parent().and_then(|folder| folder.file_name()) {
+            _ if server.origin == Origin::User => &[],
+            Some(name) if name == ".vscode" => &["visual studio code"],
+            _ => &["claude", "copilot"],
+        };
+        readers.iter().any(|name| agent.contains(name))
+    }
+
+    /// Looks at files, timeouts and idle servers.
+    fn tick(&mut self) -> io::Result<()> {
+        if self.configure() {
+            for kind in 0..LISTS.len() {
+                self.notify_changed(kind)?;
+            }
+        }
+        for at in 0..self.servers.len() {
+            let server = &mut self.servers[at];
+            if server.is_late() {
+                server.stop();
+                let limit = server.server.entry.start_timeout;
+                server.fail(
+                    format!("it did not start within {limit} s"),
+                    &self.setup.store,
+                );
+                self.answer_all_of(at)?;
+            } else if server.is_unused() {
+                server.stop();
+            } else if server.fetch_at.is_some_and(|at| at <= Instant::now())
+                && server.state == State::Ready
+            {
+                server.fetch();
+            }
+            self.end_late_calls(at)?;
+        }
+        self.report();
+        Ok(())
+    }
+
+    /// Writes the state of the session for the user, if it changed.
+    fn report(&mut self) {
+        let session = Session {
+            pid: std::process::id(),
+            root: self.setup.root.clone(),
+            agent: self
+                .agent
+                .as_ref()
+                .map(|(name, _)| name.clone())
+                .unwrap_or_default(),
+            servers: self.servers.iter().map(Hosted::report).collect(),
+        };
+        if session != self.reported {
+            if let Err(error) = self.setup.store.write_session(&session) {
+                tracing::warn!(%error, "cannot write the state of MCP servers");
+            }
+            self.reported = session;
+        }
+    }
+
+    /// Starts a server that does not run. Returns why it cannot be used now.
+    fn ensure_started(&mut self, at: usize) -> Result<(), String> {
+        let capabilities = self.capabilities();
+        let server = &mut self.servers[at];
+        server.used = Instant::now();
+        let name = &server.server.name;
+        match &server.state {
+            State::Ready | State::Starting => return Ok(()),
+            State::Idle => {}
+            State::Disabled => return Err(format!("the server {name} is disabled")),
+            State::Untrusted => {
+                return Err(format!(
+                    "the user has not trusted the server {name}: sightline mcp trust {name}"
+                ));
+            }
+            State::Failed(why, Some(next)) if *next > Instant::now() => {
+                let seconds = next.duration_since(Instant::now()).as_secs() + 1;
+                return Err(format!(
+                    "the server {name} failed: {why}. It starts again in {seconds} s"
+                ));
+            }
+            State::Failed(_, Some(_)) => {}
+            State::Failed(why, None) => {
+                return Err(format!(
+                    "the server {name} failed: {why}. The user can read `sightline mcp log {name}` and run \
+                     `sightline mcp restart {name}`"
+                ));
+            }
+        }
+        server.start(
+            &self.setup.root,
+            &self.setup.store,
+            &self.events,
+            &capabilities,
+        );
+        match &server.state {
+            State::Failed(why, _) => {
+                Err(format!("the server {} failed: {why}", server.server.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the agent that a list has changed.
+    fn notify_changed(&self, kind: usize) -> io::Result<()> {
+        const METHODS: [&str; 4] = [
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+            "notifications/resources/list_changed",
+            "notifications/resources/list_changed",
+        ];
+        if self.agent.is_none() {
+            return Ok(());
+        }
+        print(
+            json!({ "jsonrpc": "2.0", "method": METHODS[kind] })
+                .to_string()
+                .as_bytes(),
+        )
+    }
+}
+
+fn is_usable(state: &State) -> bool {
+    !matches!(state, State::Disabled | State::Untrusted)
+}
+
+/// Parses one line of a peer: its messages, or why it is none.
+fn messages(line: &[u8]) -> Result<Vec<Message<'_>>, String> {
+    Message::parse_line(line)
+}
+
+/// Writes a line to standard output.
+fn print(line: &[u8]) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(line)?;
+    output.write_all(b"\n")?;
+    output.flush()
+}

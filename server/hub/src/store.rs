@@ -1,0 +1,312 @@
+//! What is known of servers between sessions, in the data directory: decisions of the user, lists, logs,
+//! and the state of each session that runs.
+//!
+//! ```text
+//! <data directory>/mcp/state.json         trust, switches, restarts
+//! <data directory>/mcp/lists/KEY.json     tools, prompts and resources of a server
+//! <data directory>/mcp/adopted/NAME.json  how to move a server back to its agent
+//! <data directory>/mcp/log/NAME.log       what a server printed
+//! <data directory>/mcp/sessions/PID.json  servers of a session
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use sightline_base::{
+    error::Error,
+    storage::{Storage, atomic_file},
+};
+
+/// Maximum size of a log, in bytes. Half of it is kept when it is full.
+const MAX_LOG: u64 = 256 << 10;
+
+/// The files.
+#[derive(Clone, Debug)]
+pub struct Store {
+    storage: Storage,
+    dir: PathBuf,
+}
+
+/// Decisions of the user.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct State {
+    /// Hashes of trusted servers of projects, by folder and name.
+    pub trusted: BTreeMap<String, String>,
+    /// Servers that are switched on or off, by name.
+    pub enabled: BTreeMap<String, bool>,
+    /// When servers are to be restarted, in milliseconds, by name.
+    pub restarts: BTreeMap<String, i64>,
+    /// When changed definitions of tools were accepted, in milliseconds, by name.
+    pub accepted: BTreeMap<String, i64>,
+}
+
+/// The lists of a server, as it sent them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lists {
+    /// Tools.
+    pub tools: Vec<Box<RawValue>>,
+    /// Prompts.
+    pub prompts: Vec<Box<RawValue>>,
+    /// Resources.
+    pub resources: Vec<Box<RawValue>>,
+    /// Templates of resources.
+    pub templates: Vec<Box<RawValue>>,
+    /// Hashes of the definitions of tools when they were first seen, by name.
+    pub pins: BTreeMap<String, String>,
+    /// When these were accepted, in milliseconds.
+    pub pinned_at: i64,
+}
+
+/// A server in a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServerState {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub state: String,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// When it was started, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<i64>,
+    /// Number of calls.
+    pub calls: u64,
+    /// Number of calls that failed.
+    pub errors: u64,
+    /// Its tools.
+    pub tools: Vec<ToolState>,
+}
+
+/// A tool of a server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ToolState {
+    /// Its name.
+    pub name: String,
+    /// Its name for agents.
+    pub exposed_as: String,
+    /// Size of its definition, in bytes.
+    pub bytes: usize,
+    /// Whether it is offered.
+    pub enabled: bool,
+    /// Whether its definition has changed since it was first seen.
+    pub changed: bool,
+}
+
+/// A session that runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Session {
+    /// Its process.
+    pub pid: u32,
+    /// Its workspace folder.
+    pub root: PathBuf,
+    /// The agent, as it names itself.
+    pub agent: String,
+    /// Its servers.
+    pub servers: Vec<ServerState>,
+}
+
+impl Store {
+    /// Uses a data directory. Creates nothing.
+    pub fn new(storage: Storage) -> Self {
+        let dir = storage.dir().join("mcp");
+        Self { storage, dir }
+    }
+
+    fn path(&self, folder: &str, name: &str) -> PathBuf {
+        self.dir.join(folder).join(name)
+    }
+
+    fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+        let Some(content) = atomic_file::read(path)? else {
+            return Ok(None);
+        };
+        let parsed = serde_json::from_slice(&content);
+        parsed.map(Some).map_err(|error| {
+            Error::invalid(format!(
+                "cannot read {}: {error}; delete it",
+                path.display()
+            ))
+        })
+    }
+
+    fn write(&self, path: &Path, value: &impl Serialize) -> Result<(), Error> {
+        let content = serde_json::to_vec(value)
+            .map_err(|error| Error::invalid(format!("cannot write {}: {error}", path.display())))?;
+        self.storage.make_dir(path.parent().unwrap_or(&self.dir))?;
+        atomic_file::replace(path, &content)
+    }
+
+    /// Returns the decisions of the user.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn state(&self) -> Result<State, Error> {
+        Ok(Self::read(&self.dir.join("state.json"))?.unwrap_or_default())
+    }
+
+    /// Changes the decisions of the user.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn change_state(&self, change: impl FnOnce(&mut State)) -> Result<(), Error> {
+        let mut state = self.state()?;
+        change(&mut state);
+        self.write(&self.dir.join("state.json"), &state)
+    }
+
+    /// Returns what changes when the decisions of the user do.
+    pub fn state_version(&self) -> Option<(SystemTime, u64)> {
+        version(&self.dir.join("state.json"))
+    }
+
+    /// Returns the lists of a server. Those that cannot be read are asked for again.
+    pub fn lists(&self, key: &str) -> Option<Lists> {
+        Self::read(&self.path("lists", &format!("{key}.json"))).ok()?
+    }
+
+    /// Stores the lists of a server.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write_lists(&self, key: &str, lists: &Lists) -> Result<(), Error> {
+        self.write(&self.path("lists", &format!("{key}.json")), lists)
+    }
+
+    /// Returns the record of a server that was moved from the configuration of an agent.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn adopted<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
+        Self::read(&self.path("adopted", &format!("{name}.json")))
+    }
+
+    /// Stores such a record.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_adopted(&self, name: &str, record: &impl Serialize) -> Result<(), Error> {
+        self.write(&self.path("adopted", &format!("{name}.json")), record)
+    }
+
+    /// Removes such a record.
+    pub fn forget_adopted(&self, name: &str) {
+        // It was read before.
+        let _ = fs::remove_file(self.path("adopted", &format!("{name}.json")));
+    }
+
+    /// Stores the state of this session.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_session(&self, session: &Session) -> Result<(), Error> {
+        self.write(
+            &self.path("sessions", &format!("{}.json", session.pid)),
+            session,
+        )
+    }
+
+    /// Removes the state of this session.
+    pub fn end_session(&self) {
+        let name = format!("{}.json", std::process::id());
+        // It may never have been written.
+        let _ = fs::remove_file(self.path("sessions", &name));
+    }
+
+    /// Returns the sessions that run. Removes the files of others.
+    pub fn sessions(&self) -> Vec<Session> {
+        let entries = fs::read_dir(self.dir.join("sessions"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let found = entries.filter_map(|entry| {
+            let session: Session = Self::read(&entry.path()).ok()??;
+            if is_running(session.pid) {
+                return Some(session);
+            }
+            let _ = fs::remove_file(entry.path());
+            None
+        });
+        found.collect()
+    }
+
+    /// Appends to the log of a server.
+    pub fn log(&self, name: &str, text: &str) {
+        if let Err(error) = self.append_log(name, text) {
+            tracing::warn!(%error, name, "cannot write the log of a server");
+        }
+    }
+
+    fn append_log(&self, name: &str, text: &str) -> Result<(), Error> {
+        let path = self.log_path(name);
+        self.storage.make_dir(&self.dir.join("log"))?;
+        if path
+            .metadata()
+            .is_ok_and(|metadata| metadata.len() > MAX_LOG)
+        {
+            let old = atomic_file::read(&path)?.unwrap_or_default();
+            let kept = &old[old.len().saturating_sub(MAX_LOG as usize / 2)..];
+            let start = kept
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(0, |at| at + 1);
+            atomic_file::replace(&path, &kept[start..])?;
+        }
+        let failed = |error| atomic_file::failed("append to", &path, error);
+        let mut file = atomic_file::open(&path, OpenOptions::new().append(true).create(true))
+            .map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)
+    }
+
+    /// Returns the log of a server. Empty if it printed nothing.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_log(&self, name: &str) -> Result<String, Error> {
+        let content = atomic_file::read(&self.log_path(name))?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&content).into_owned())
+    }
+
+    fn log_path(&self, name: &str) -> PathBuf {
+        self.path("log", &format!("{name}.log"))
+    }
+}
+
+/// Returns the key under which the trust in a server of a project is stored.
+pub(crate) fn trust_key(root: &Path, name: &str) -> String {
+    format!("{}\0{name}", root.display())
+}
+
+/// Returns what changes when a file is written.
+pub(crate) fn version(path: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = path.metadata().ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+#[cfg(unix)]
+fn is_running(pid: u32) -> bool {
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
+#[cfg(not(unix))]
+fn is_running(_: u32) -> bool {
+    true
+}

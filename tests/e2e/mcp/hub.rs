@@ -1,0 +1,565 @@
+//! Servers of the user in `sightline mcp`, with real servers of `tests/provide/mcp`.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    TIMEOUT,
+    servers::{FILES, SECRETS, Session, real},
+};
+use crate::harness::{Workspace, program};
+
+fn config(workspace: &Workspace) -> PathBuf {
+    workspace.data().with_file_name("config")
+}
+
+/// Runs `sightline mcp` with an isolated configuration.
+fn mcp(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut command = program();
+    command.arg("mcp").args(arguments);
+    command
+        .arg("--storage")
+        .arg(workspace.data())
+        .arg("--root")
+        .arg(workspace.root())
+        .current_dir(workspace.root())
+        .env("HOME", workspace.data().with_file_name("home"))
+        .env("XDG_CONFIG_HOME", config(workspace))
+        .env("SECRET_X", "of our environment")
+        .env("TOKEN_SOURCE", "of-the-configuration");
+    command
+}
+
+fn run(workspace: &Workspace, arguments: &[&str]) -> (String, bool) {
+    let Output {
+        stdout,
+        stderr,
+        status,
+    } = mcp(workspace, arguments).output().unwrap();
+    let text = [stdout, stderr].concat();
+    (String::from_utf8(text).unwrap(), status.success())
+}
+
+fn configure(workspace: &Workspace, servers: &Value) {
+    let folder = config(workspace).join("sightline");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join("mcp.json"),
+        json!({ "mcpServers": servers }).to_string(),
+    )
+    .unwrap();
+}
+
+fn open(workspace: &Workspace, capabilities: Value) -> Session {
+    let mut session = Session::start(&mut mcp(workspace, &[]));
+    session.capabilities = capabilities;
+    session.initialize();
+    session
+}
+
+fn names(session: &mut Session) -> Vec<String> {
+    let list = session.request("tools/list", &json!({}));
+    let tools = list["result"]["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{result}"))
+}
+
+/// Returns the state that `sightline mcp list` prints, when it is this one.
+fn wait_for_state(workspace: &Workspace, name: &str, state: &str) -> Value {
+    let started = Instant::now();
+    loop {
+        let (text, _) = run(workspace, &["list", "--json"]);
+        let listed: Vec<Value> = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"));
+        let one = listed.into_iter().find(|one| one["name"] == name).unwrap();
+        if one["state"] == state {
+            return one;
+        }
+        assert!(started.elapsed() < TIMEOUT, "{one}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn lists_and_results_of_servers_are_complete() {
+    let (Some(everything), Some(files)) =
+        (real("mcp-server-everything"), real("mcp-server-filesystem"))
+    else {
+        return;
+    };
+    let workspace = Workspace::new(FILES);
+    let root = workspace.root();
+    configure(
+        &workspace,
+        &json!({
+            "all": { "command": everything, "args": ["stdio"] },
+            "fs": { "command": files, "args": ["${workspaceFolder}"], "tools": { "deny": ["write_*"] } },
+        }),
+    );
+    let calls = [
+        ("echo", json!({ "message": "hi" })),
+        ("get-structured-content", json!({ "location": "Chicago" })),
+        ("get-tiny-image", json!({})),
+        (
+            "get-annotated-message",
+            json!({ "messageType": "error", "includeImage": true }),
+        ),
+    ];
+    let mut direct = Session::start(Command::new(&everything).arg("stdio"));
+    direct.capabilities = json!({ "roots": {} });
+    direct.initialize();
+    let lists = [
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+    ];
+    // It adds tools after a moment.
+    let mut wanted = direct.request("tools/list", &json!({}));
+    for _ in 0..3 {
+        wanted = direct.request("tools/list", &json!({}));
+    }
+    let mut hub = open(&workspace, json!({}));
+    let names = names(&mut hub);
+    assert!(
+        names.contains(&"read_file".to_owned()) && names.contains(&"fs__read_file".to_owned()),
+        "{names:?}"
+    );
+    assert!(!names.contains(&"fs__write_file".to_owned()), "{names:?}");
+    let listed = hub.request("tools/list", &json!({}))["result"]["tools"].clone();
+    for tool in wanted["result"]["tools"].as_array().unwrap() {
+        let mut tool = tool.clone();
+        tool["name"] = format!("all__{}", tool["name"].as_str().unwrap()).into();
+        assert!(listed.as_array().unwrap().contains(&tool), "{tool}");
+    }
+    for list in &lists[1..] {
+        let (mut own, hosted) = (
+            direct.request(list, &json!({})),
+            hub.request(list, &json!({})),
+        );
+        let prompts = own["result"]
+            .get_mut("prompts")
+            .and_then(Value::as_array_mut);
+        for prompt in prompts.into_iter().flatten() {
+            prompt["name"] = format!("all__{}", prompt["name"].as_str().unwrap()).into();
+        }
+        own["result"].as_object_mut().unwrap().remove("nextCursor");
+        assert_eq!(own["result"], hosted["result"], "{list}");
+    }
+    for (tool, arguments) in &calls {
+        assert_eq!(
+            direct.call(tool, arguments),
+            hub.call(&format!("all__{tool}"), arguments),
+            "{tool}"
+        );
+    }
+    let prompt = json!({ "name": "args-prompt", "arguments": { "city": "Rome" } });
+    let hosted = json!({ "name": "all__args-prompt", "arguments": { "city": "Rome" } });
+    assert_eq!(
+        direct.request("prompts/get", &prompt)["result"],
+        hub.request("prompts/get", &hosted)["result"]
+    );
+    // Our own tools, and the rules.
+    assert!(text(&hub.call("read_file", &json!({ "path": "a.txt" }))).contains("alpha"));
+    let read = |name: &str| json!({ "path": root.join(name) });
+    assert_eq!(
+        text(&hub.call("fs__read_text_file", &read("a.txt"))),
+        "alpha\n"
+    );
+    for name in [".env", "private/key.txt"] {
+        let result = hub.call("fs__read_text_file", &read(name));
+        assert!(text(&result).contains(".clineignore:"), "{result}");
+    }
+    let denied = hub.request(
+        "tools/call",
+        &json!({ "name": "fs__write_file", "arguments": read("x") }),
+    );
+    assert_eq!(denied["error"]["code"], -32602, "{denied}");
+    // Their programs may be gone: the lists are known.
+    assert_eq!(hub.end(), Some(0));
+    for secret in SECRETS {
+        assert!(
+            !fs::read_dir(workspace.data().join("mcp/log"))
+                .unwrap()
+                .any(|file| {
+                    fs::read_to_string(file.unwrap().path())
+                        .unwrap()
+                        .contains(secret)
+                })
+        );
+    }
+    let mut warm = open(&workspace, json!({}));
+    assert_eq!(self::names(&mut warm), names);
+    let one = wait_for_state(&workspace, "fs", "idle");
+    assert_eq!(one["pid"], Value::Null, "{one}");
+    assert_eq!(warm.end(), Some(0));
+}
+
+#[test]
+fn progress_cancellation_and_questions_reach_the_other_side() {
+    let Some(everything) = real("mcp-server-everything") else {
+        return;
+    };
+    let workspace = Workspace::new(FILES);
+    configure(
+        &workspace,
+        &json!({ "all": { "command": everything, "args": ["stdio"], "timeout": 2, "env": { "API_TOKEN": "${TOKEN_SOURCE}" } } }),
+    );
+    let mut hub = open(
+        &workspace,
+        json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": { "listChanged": true } }),
+    );
+    let names = names(&mut hub);
+    assert!(
+        names.contains(&"all__trigger-elicitation-request".to_owned()),
+        "{names:?}"
+    );
+    // Longer than the timeout, with progress.
+    let long = json!({ "name": "all__trigger-long-running-operation", "arguments": { "duration": 4, "steps": 8 }, "_meta": { "progressToken": "mine" } });
+    let id = hub.begin("tools/call", &long);
+    let mut progress = Vec::new();
+    let answer = loop {
+        let message = hub.next();
+        if message["method"] == "notifications/progress" {
+            assert_eq!(message["params"]["progressToken"], "mine", "{message}");
+            progress.push(message["params"]["progress"].as_f64().unwrap());
+        } else if message["id"] == id {
+            break message;
+        }
+    };
+    assert!(
+        answer["result"]["isError"] != true && progress.len() >= 7 && progress.is_sorted(),
+        "{answer} {progress:?}"
+    );
+    // A call that is cancelled is not answered, and others are.
+    let slow = json!({ "name": "all__trigger-long-running-operation", "arguments": { "duration": 60, "steps": 600 } });
+    let cancelled = hub.begin("tools/call", &slow);
+    hub.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": cancelled } }));
+    let echo = hub.call("all__echo", &json!({ "message": "hi" }));
+    assert_eq!(text(&echo), "Echo: hi");
+    assert!(
+        hub.seen
+            .iter()
+            .all(|line| !line.contains(&format!("\"id\":{cancelled},")))
+    );
+    // A question of the server.
+    let id = hub.begin(
+        "tools/call",
+        &json!({ "name": "all__trigger-elicitation-request", "arguments": {} }),
+    );
+    let question = loop {
+        let message = hub.next();
+        if message["method"] == "elicitation/create" {
+            break message;
+        }
+    };
+    assert!(
+        question["params"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("all: "),
+        "{question}"
+    );
+    hub.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } }));
+    let answer = hub.response(id);
+    assert!(answer.to_string().contains("decline"), "{answer}");
+    // Roots are those of the workspace, and variables those of the configuration.
+    let roots = hub.call("all__get-roots-list", &json!({}));
+    assert!(
+        text(&roots).contains(&workspace.uri("")[..workspace.uri("").len() - 1]),
+        "{roots}"
+    );
+    let variables = hub.call("all__get-env", &json!({})).to_string();
+    assert!(
+        variables.contains("of-the-configuration") && !variables.contains("of our environment"),
+        "{variables}"
+    );
+    for arguments in [&["list"][..], &["list", "--json"], &["log", "all"]] {
+        let (text, done) = run(&workspace, arguments);
+        assert!(done && !text.contains("of-the-configuration"), "{text}");
+    }
+    assert_eq!(hub.end(), Some(0));
+    // An agent that cannot answer questions is not offered the tools for them.
+    let mut plain = open(&workspace, json!({}));
+    assert!(!self::names(&mut plain).contains(&"all__trigger-elicitation-request".to_owned()));
+}
+
+#[test]
+fn a_server_that_fails_concerns_only_itself() {
+    let Some(time) = real("mcp-server-time") else {
+        return;
+    };
+    let workspace = Workspace::new(FILES);
+    configure(
+        &workspace,
+        &json!({
+            "good": { "command": time },
+            "gone": { "command": "no-such-program" },
+            "slow": { "command": "sleep", "args": ["600"], "startTimeout": 2 },
+            "noise": { "command": "sh", "args": ["-c", "echo noise; echo error >&2; exit 3"] },
+            "bad__name": { "command": "true" },
+        }),
+    );
+    let mut hub = open(&workspace, json!({}));
+    let names = names(&mut hub);
+    assert!(
+        names.contains(&"good__get_current_time".to_owned()),
+        "{names:?}"
+    );
+    for (name, reason) in [
+        ("gone", "there is no program no-such-program"),
+        ("slow", "it did not start within 2 s"),
+        ("noise", "it ended with exit code 3"),
+        ("bad__name", "mcp.json:1: invalid name"),
+    ] {
+        let one = wait_for_state(&workspace, name, "failed");
+        assert!(one["reason"].as_str().unwrap().contains(reason), "{one}");
+    }
+    let (log, _) = run(&workspace, &["log", "noise"]);
+    assert!(log.contains("noise\n") && log.contains("error\n"), "{log}");
+    // A crash during a call is an error, nothing is repeated, and a later call starts the server again.
+    let call = json!({ "timezone": "UTC" });
+    assert!(text(&hub.call("good__get_current_time", &call)).contains("UTC"));
+    let pid = wait_for_state(&workspace, "good", "ready")["pid"]
+        .as_u64()
+        .unwrap();
+    assert!(
+        Command::new("kill")
+            .args(["-KILL", &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let started = Instant::now();
+    loop {
+        let result = hub.call("good__get_current_time", &call);
+        if result["isError"] != true {
+            break;
+        }
+        assert!(
+            text(&result).starts_with("sightline: the server good failed"),
+            "{result}"
+        );
+        assert!(started.elapsed() < TIMEOUT, "{result}");
+        thread::sleep(Duration::from_millis(100));
+    }
+    // It is switched off and on in the session.
+    assert!(run(&workspace, &["disable", "good"]).1);
+    wait_for_state(&workspace, "good", "disabled");
+    assert!(!self::names(&mut hub).contains(&"good__get_current_time".to_owned()));
+    assert!(run(&workspace, &["enable", "good"]).1);
+    wait_for_state(&workspace, "good", "idle");
+    assert!(self::names(&mut hub).contains(&"good__get_current_time".to_owned()));
+    assert!(!run(&workspace, &["enable", "other"]).1);
+    assert_eq!(hub.end(), Some(0));
+}
+
+#[test]
+fn servers_of_a_project_run_after_they_were_trusted() {
+    let Some(time) = real("mcp-server-time") else {
+        return;
+    };
+    let workspace = Workspace::new(FILES);
+    let entry = |argument: &str| {
+        let script = format!("touch started; exec {} {argument}", time.display());
+        json!({ "mcpServers": { "p": { "command": "sh", "args": ["-c", script] } } }).to_string()
+    };
+    workspace.write(".mcp.json", &entry(""));
+    let mut hub = open(&workspace, json!({}));
+    assert!(!names(&mut hub).iter().any(|name| name.starts_with("p__")));
+    let refused = hub.request(
+        "tools/call",
+        &json!({ "name": "p__get_current_time", "arguments": { "timezone": "UTC" } }),
+    );
+    assert!(refused["error"].is_object(), "{refused}");
+    assert!(
+        run(&workspace, &["list"])
+            .0
+            .contains("sightline mcp trust p")
+    );
+    assert!(!workspace.path("started").exists());
+    let (text, done) = run(&workspace, &["trust", "p"]);
+    assert!(done && text.contains("touch started"), "{text}");
+    wait_for_state(&workspace, "p", "idle");
+    assert!(names(&mut hub).contains(&"p__get_current_time".to_owned()));
+    assert!(workspace.path("started").exists());
+    // Another argument is another program.
+    fs::remove_file(workspace.path("started")).unwrap();
+    workspace.write(".mcp.json", &entry("--local-timezone UTC"));
+    wait_for_state(&workspace, "p", "untrusted");
+    assert!(!names(&mut hub).iter().any(|name| name.starts_with("p__")));
+    assert!(!workspace.path("started").exists());
+    assert_eq!(hub.end(), Some(0));
+}
+
+#[test]
+fn servers_are_added_removed_and_moved_byte_for_byte() {
+    let workspace = Workspace::new(FILES);
+    let home = workspace.data().with_file_name("home");
+    fs::create_dir_all(&home).unwrap();
+    let file = config(&workspace).join("sightline/mcp.json");
+    for (arguments, wanted) in [
+        (&["add", "playwright"][..], "added playwright"),
+        (&["add", "https://mcp.example.com/sse"], "added example"),
+        (&["list"], "playwright  idle"),
+        (&["remove", "example"], "removed example"),
+    ] {
+        let (text, done) = run(&workspace, arguments);
+        assert!(done && text.contains(wanted), "{arguments:?}: {text}");
+    }
+    for (arguments, wanted) in [
+        (&["add", "playwright"][..], "remove it first"),
+        (&["add", "none"], "is not known"),
+        (&["remove", "none"], "there is no server none"),
+    ] {
+        let (text, done) = run(&workspace, arguments);
+        assert!(!done && text.contains(wanted), "{arguments:?}: {text}");
+    }
+    let claude = "{\n  // mine\n  \"mcpServers\": {\n    \"x\": {\"command\": \"a\"},\n    \"notes\":   {\"command\": \"notes\", \"args\": [\"-v\"]}\n  }, \"z\": 1\n}\n";
+    fs::write(home.join(".claude.json"), claude).unwrap();
+    let (text, done) = run(&workspace, &["adopt", "notes"]);
+    assert!(done, "{text}");
+    let left = fs::read_to_string(home.join(".claude.json")).unwrap();
+    assert!(
+        !left.contains("notes") && left.contains("// mine"),
+        "{left}"
+    );
+    assert!(fs::read_to_string(&file).unwrap().contains("\"-v\""));
+    let (text, done) = run(&workspace, &["release", "notes"]);
+    assert!(done, "{text}");
+    assert_eq!(
+        fs::read_to_string(home.join(".claude.json")).unwrap(),
+        claude
+    );
+    assert!(!fs::read_to_string(&file).unwrap().contains("notes"));
+    // A server that the agent has itself is not offered again.
+    configure(
+        &workspace,
+        &json!({ "x": { "command": "true" }, "same": { "command": "notes", "args": ["-v"] } }),
+    );
+    let mut hub = Session::start(&mut mcp(&workspace, &[]));
+    hub.name = "claude-code".to_owned();
+    hub.initialize();
+    wait_for_state(&workspace, "x", "disabled");
+    wait_for_state(&workspace, "same", "disabled");
+    assert_eq!(hub.end(), Some(0));
+}
+
+/// Returns the command lines of processes that contain a text.
+#[cfg(target_os = "linux")]
+fn running_with(text: &str) -> Vec<String> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.filter(|line| line.contains(text)).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_browser_is_used_and_gone_when_it_is_idle() {
+    let browser = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../target/vscode/browser/chromium");
+    let Some(playwright) = real("playwright-mcp") else {
+        return;
+    };
+    if !browser.exists() {
+        println!("skipped: tests/vscode/provision did not install a browser");
+        return;
+    }
+    let workspace = Workspace::new(FILES);
+    let temporary = workspace.data().with_file_name("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    configure(
+        &workspace,
+        &json!({ "web": {
+            "command": playwright, "idle": 3, "env": { "TMPDIR": temporary },
+            "args": ["--headless", "--isolated", "--no-sandbox", "--executable-path", browser, "--output-dir", temporary],
+        } }),
+    );
+    let mut hub = open(&workspace, json!({}));
+    let page = "data:text/html,<title>first</title><button onclick=\"document.title='second'\">Press</button>";
+    let result = hub.call("web__browser_navigate", &json!({ "url": page }));
+    assert!(text(&result).contains("Page Title: first"), "{result}");
+    assert!(
+        text(&hub.call("web__browser_snapshot", &json!({}))).contains("button \"Press\" [ref=e2]")
+    );
+    let result = hub.call(
+        "web__browser_click",
+        &json!({ "element": "Press", "ref": "e2", "target": "e2" }),
+    );
+    assert!(text(&result).contains("Page Title: second"), "{result}");
+    let result = hub.call("web__browser_take_screenshot", &json!({}));
+    assert_eq!(result["content"][1]["type"], "image", "{result}");
+    let marker = temporary.to_str().unwrap();
+    assert!(
+        running_with(marker)
+            .iter()
+            .any(|line| line.contains("user-data-dir")),
+        "no browser"
+    );
+    wait_for_state(&workspace, "web", "idle");
+    let started = Instant::now();
+    while !running_with(marker).is_empty() {
+        assert!(started.elapsed() < TIMEOUT, "{:?}", running_with(marker));
+        thread::sleep(Duration::from_millis(50));
+    }
+    // The next call starts it again.
+    let result = hub.call("web__browser_navigate", &json!({ "url": page }));
+    assert!(text(&result).contains("Page Title: first"), "{result}");
+    assert_eq!(hub.end(), Some(0));
+    assert_eq!(running_with(marker), Vec::<String>::new());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn servers_end_with_the_hub() {
+    let workspace = Workspace::new(FILES);
+    for (round, signal) in ["-KILL", "-TERM", "-KILL", ""].into_iter().enumerate() {
+        let marker = format!("7000.{}{round}", std::process::id());
+        // It never answers.
+        let script = format!("sleep {marker} & setsid sleep {marker} & sleep {marker}; true");
+        configure(
+            &workspace,
+            &json!({ "slow": { "command": "sh", "args": ["-c", script] } }),
+        );
+        let mut hub = open(&workspace, json!({}));
+        hub.begin("tools/list", &json!({}));
+        let started = Instant::now();
+        while running_with(&marker).len() < 5 {
+            assert!(started.elapsed() < TIMEOUT, "{:?}", running_with(&marker));
+            thread::sleep(Duration::from_millis(5));
+        }
+        if signal.is_empty() {
+            assert_eq!(hub.end(), Some(0));
+        } else {
+            let pid = hub.process.id().to_string();
+            assert!(
+                Command::new("kill")
+                    .args([signal, &pid])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            hub.process.wait().unwrap();
+        }
+        let ended = Instant::now();
+        while !running_with(&marker).is_empty() {
+            assert!(ended.elapsed() < TIMEOUT, "{:?}", running_with(&marker));
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
