@@ -90,7 +90,7 @@ fn sorted(mut files: Vec<DeniedFile>) -> Vec<DeniedFile> {
     files
 }
 
-fn is_skipped(folder: &Path) -> bool {
+pub(super) fn is_skipped(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     SKIPPED.iter().any(|skipped| name == *skipped) || folder.join(CACHE_TAG).exists()
 }

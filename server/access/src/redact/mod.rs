@@ -38,7 +38,9 @@ mod search;
 mod sections;
 mod values;
 
-use std::{borrow::Cow, collections::HashMap, fmt, hash::BuildHasher, path::PathBuf};
+use std::{
+    borrow::Cow, collections::HashMap, fmt, hash::BuildHasher, path::PathBuf, time::SystemTime,
+};
 
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
@@ -95,6 +97,8 @@ pub struct HiddenContents {
     min_line: usize,
     /// Whether allowed files contain a value or line, by its hash.
     public: Mutex<HashMap<u64, bool>>,
+    /// The same for lines in files that git does not track, if files before this time count.
+    older: Option<(SystemTime, Mutex<HashMap<u64, bool>>)>,
     complete: bool,
 }
 
@@ -180,6 +184,14 @@ impl HiddenContents {
             }
         }
         true
+    }
+
+    /// Lets lines count as public, but not values, that an allowed file contains which has not
+    /// changed since `before`, also if git does not track it.
+    #[must_use]
+    pub fn with_public_lines(mut self, before: SystemTime) -> Self {
+        self.older = Some((before, Mutex::default()));
+        self
     }
 
     /// Returns whether no file that was read has changed since.
@@ -334,6 +346,7 @@ impl<'a> Redactor<'a> {
             sections.next(line, |heading| self.names.in_line(heading));
         }
         let mut matches = self.secret_matches(text).into_iter().peekable();
+        self.look_up_lines(text);
         let mut shown = String::new();
         let mut is_changed = false;
         let mut last = None;
@@ -395,7 +408,7 @@ impl<'a> Redactor<'a> {
             return Fate::LeftOut;
         }
         match self.contents.file_of_line(line) {
-            Some((file, content)) if !self.is_public(content) => {
+            Some((file, content)) if !self.is_public(content) && !self.is_older(content) => {
                 let file = &self.contents.files[file as usize];
                 Fate::Content(count(hidden, &file.shown, file.rule.as_ref(), 1))
             }
@@ -430,6 +443,41 @@ impl<'a> Redactor<'a> {
         let hash = self.contents.hash(text);
         let public = self.contents.public.lock();
         public.get(&hash).copied().unwrap_or(false)
+    }
+
+    /// Determines which lines are public, so that it is not done for each.
+    fn look_up_lines(&self, text: &str) {
+        let lines: Vec<&str> = text
+            .lines()
+            .filter_map(|line| Some(self.contents.file_of_line(line)?.1))
+            .collect();
+        self.look_up(&lines);
+        if let Some((before, known)) = &self.contents.older {
+            let mut known = known.lock();
+            let unknown: Vec<&str> = lines
+                .into_iter()
+                .filter(|line| {
+                    !known.contains_key(&self.contents.hash(line)) && !self.is_public(line)
+                })
+                .collect();
+            if unknown.is_empty() {
+                return;
+            }
+            let public = public::in_older_files(self.view, &unknown, *before);
+            for line in unknown {
+                known.insert(self.contents.hash(line), public.contains(line));
+            }
+        }
+    }
+
+    /// Returns whether an older allowed file contains a line.
+    fn is_older(&self, line: &str) -> bool {
+        let hash = self.contents.hash(line);
+        let known = |known: &Mutex<HashMap<u64, bool>>| known.lock().get(&hash) == Some(&true);
+        self.contents
+            .older
+            .as_ref()
+            .is_some_and(|(_, lines)| known(lines))
     }
 
     /// Determines which of these texts are public, with one process for all.

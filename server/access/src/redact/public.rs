@@ -2,10 +2,12 @@
 //!
 //! An untracked file is no proof: a command may have copied a secret there.
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashSet, fs, path::Path, time::SystemTime};
 
+use memchr::memmem;
 use sightline_base::path::RelPath;
 
+use super::files;
 use crate::{
     AccessView,
     command::{git, output_of},
@@ -57,4 +59,76 @@ pub(super) fn in_tracked_files(view: &AccessView, texts: &[&str]) -> HashSet<Str
         }
     }
     public
+}
+
+/// Maximum size of a file in which lines are looked for, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Maximum size of all files in which lines are looked for, in bytes. What others contain counts as
+/// secret.
+const MAX_BYTES: u64 = 128 << 20;
+
+/// Returns those of `lines` that an allowed file contains which has not changed since `before`. A
+/// command that runs later may have copied a secret.
+pub(super) fn in_older_files(
+    view: &AccessView,
+    lines: &[&str],
+    before: SystemTime,
+) -> HashSet<String> {
+    let mut left: Vec<&str> = lines.to_vec();
+    let mut public = HashSet::new();
+    let mut bytes = 0;
+    for (number, root) in view.roots().as_slice().iter().enumerate() {
+        let mut folders = vec![RelPath::default()];
+        while let Some(folder) = folders.pop() {
+            let path = root.canonical.join(&folder).as_path().to_owned();
+            for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+                let (Ok(kind), rel) = (entry.file_type(), folder.child(&entry.file_name())) else {
+                    continue;
+                };
+                if kind.is_dir() {
+                    if !files::is_skipped(&entry.path())
+                        && view.judge_entry(number, &rel, true).is_none()
+                    {
+                        folders.push(rel);
+                    }
+                    continue;
+                }
+                let is_older = |found: &fs::Metadata| changed(found).is_some_and(|at| at < before);
+                let size = match entry.metadata() {
+                    Ok(found) if kind.is_file() && is_older(&found) => found.len(),
+                    _ => continue,
+                };
+                if size > MAX_FILE_BYTES || view.judge_entry(number, &rel, false).is_some() {
+                    continue;
+                }
+                bytes += size;
+                if left.is_empty() || bytes > MAX_BYTES {
+                    return public;
+                }
+                let text = fs::read(entry.path()).unwrap_or_default();
+                left.retain(|line| {
+                    let is_found = memmem::find(&text, line.as_bytes()).is_some();
+                    if is_found {
+                        public.insert((*line).to_owned());
+                    }
+                    !is_found
+                });
+            }
+        }
+    }
+    public
+}
+
+/// Returns when a file was changed or came to its place, which programs cannot set.
+#[cfg(unix)]
+fn changed(found: &fs::Metadata) -> Option<SystemTime> {
+    use std::{os::unix::fs::MetadataExt, time::Duration};
+    let seconds = u64::try_from(found.ctime()).ok()?;
+    let nanos = u32::try_from(found.ctime_nsec()).ok()?;
+    Some(SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos))
+}
+
+#[cfg(not(unix))]
+fn changed(found: &fs::Metadata) -> Option<SystemTime> {
+    found.modified().ok()
 }
