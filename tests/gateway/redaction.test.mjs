@@ -183,6 +183,18 @@ describe("redaction", { skip: MISSING }, () => {
     assert.doesNotMatch((await through(user("ghx_a1B2c3D4e5F6g7"))).text, /ghx_/);
   });
 
+  test("a line that another file has too is not hidden, if git does not track it either", async () => {
+    await gateway.kill();
+    rmSync(join(project, ".git"), { recursive: true });
+    write("other.txt", "a line of two files\n");
+    write("secret.txt", `${LINE}\na line of two files\n`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await start();
+    const { text } = await through(user(`${LINE}\na line of two files\n${LICENCE}`));
+    assert.deepEqual(leaks(text), []);
+    assert.ok(text.includes("a line of two files") && text.includes(LICENCE), text);
+  });
+
   test("a copy of a denied file does not make its lines public", async () => {
     copyFileSync(join(project, "secret.txt"), join(project, "copy.txt"));
     assert.deepEqual(leaks((await through(user(LINE))).text), []);
@@ -218,6 +230,28 @@ describe("redaction", { skip: MISSING }, () => {
     provider.requests = [];
     assert.equal((await gateway.send("anthropic", "/v1/messages", { headers: SESSION, body: user("x") })).status, 400);
     assert.equal(provider.requests.length, 0);
+  });
+
+  test("killed in a stream, it goes on with the same address and decisions", async () => {
+    await gateway.kill();
+    const { port } = new URL(gateway.url);
+    options.push("--port", port);
+    await start();
+    provider.answer = (_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("data: 1\n\n");
+    };
+    const body = user(`look: ${LINE}`);
+    const broken = gateway.send("anthropic", "/v1/messages", { headers: SESSION, body, onChunk: () => gateway.child.kill("SIGKILL") });
+    await assert.rejects(broken);
+    const sent = provider.requests.at(-1).bytes;
+    const { url } = gateway;
+    provider.answer = (_, response) => response.end("{}");
+    await gateway.exited;
+    await start();
+    assert.equal(gateway.url, url, gateway.output);
+    write("secret.txt", "another content\n");
+    assert.equal((await through(body)).text, sent.toString());
   });
 
   test("--dry-run only reports", async () => {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use http_body_util::Full;
+use http_body_util::{Full, combinators::BoxBody};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint},
@@ -236,7 +236,7 @@ pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
 /// The body of a response of a provider, passed on as it comes. A stream that breaks off does so
 /// towards the agent too.
 pub(crate) struct Stream {
-    body: Incoming,
+    body: BoxBody<Bytes, hyper::Error>,
     idle: Pin<Box<Sleep>>,
     is_ended: bool,
     recording: Option<Recording>,
@@ -246,7 +246,7 @@ pub(crate) struct Stream {
 impl Stream {
     /// Takes the place of the request, until the stream ends or the agent has left.
     pub(crate) fn new(
-        body: Incoming,
+        body: BoxBody<Bytes, hyper::Error>,
         place: OwnedSemaphorePermit,
         recording: Option<Recording>,
     ) -> Self {

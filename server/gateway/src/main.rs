@@ -19,6 +19,7 @@
 //! - `body`: reads and decodes the body of a request
 //! - `task`: the conversation of a request
 //! - `redact`: takes the contents of denied files out of requests
+//! - `repair`: whether a conversation that became too long may be made shorter
 //! - `forward`: sends a request, and streams the response
 //! - `failure`: errors in the shape of each API
 
@@ -29,6 +30,7 @@ mod forward;
 mod options;
 mod peer;
 mod redact;
+mod repair;
 mod secret;
 mod server;
 mod task;

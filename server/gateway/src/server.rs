@@ -2,9 +2,9 @@
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full, Limited, combinators::BoxBody};
 use hyper::{
-    Request, Response, StatusCode,
+    Request, Response, StatusCode, Uri,
     body::{Body as _, Bytes, Incoming},
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     http::request::Parts,
@@ -30,9 +30,10 @@ use crate::{
     forward::{Client, Stream, end_to_end},
     peer,
     redact::Redaction,
+    repair,
     secret::Secret,
     task::{self, Task},
-    upstream::Upstreams,
+    upstream::{Upstream, Upstreams},
     usage::{Log, Meter, Outcome, Record, Recording, Usage},
 };
 
@@ -42,6 +43,8 @@ const CHATGPT_ACCOUNT: &str = "chatgpt-account-id";
 const REDACTED: HeaderName = HeaderName::from_static("x-sightline-redacted");
 /// Header of a response: there are more denied files than can be recognized.
 const INCOMPLETE: HeaderName = HeaderName::from_static("x-sightline-incomplete");
+/// Maximum size of an error that is read, in bytes.
+const MAX_ERROR: usize = 1 << 20;
 /// Maximum number of requests in flight.
 const MAX_REQUESTS: usize = 64;
 /// Maximum number of connections. Larger, because agents keep some open.
@@ -52,6 +55,9 @@ const HEADERS: Duration = Duration::from_secs(30);
 const PLACE: Duration = Duration::from_secs(60);
 /// Time after a failed `accept`. The process is probably out of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// A body of a response of a provider.
+type ResponseBody = BoxBody<Bytes, hyper::Error>;
 
 /// What answers requests.
 pub(crate) struct Gateway {
@@ -221,24 +227,23 @@ async fn forward(
             "cannot use the path of the request",
         )
     })?;
-    let content = RequestBody::read(content, &head.headers).await?;
+    let content = Arc::new(RequestBody::read(content, &head.headers).await?);
     let task = task::of(&head.headers, &content.text);
     let record = gateway.record(head, address, &task, &content);
-    let sent = async {
-        let checked = check(gateway, task, content).await?;
-        let method = head.method.clone();
-        let bytes = checked.bytes.clone();
-        let client = &gateway.client;
-        let response = client
-            .send_and_repeat(upstream, uri, method, &head.headers, bytes)
-            .await?;
-        Ok((checked, response))
+    let exchange = Exchange {
+        gateway,
+        head,
+        address,
+        upstream,
+        uri,
+        task,
+        content,
     };
-    let (checked, response) = match sent.await {
-        Ok(sent) => sent,
+    let (checked, response) = match exchange.run().await {
+        Ok(done) => done,
         Err(failure) => {
             if let Some(mut record) = record {
-                record.status = Failure::status(&failure).as_u16();
+                record.status = failure.status().as_u16();
                 gateway.log.add(record);
             }
             return Err(failure);
@@ -283,39 +288,102 @@ struct CheckedRequest {
     is_complete: bool,
 }
 
-/// Takes the contents of denied files out of a request. Its bytes stay if it has none.
-async fn check(
-    gateway: &Gateway,
+/// A request and its answer.
+struct Exchange<'a> {
+    gateway: &'a Gateway,
+    head: &'a Parts,
+    address: Address<'a>,
+    upstream: &'a Upstream,
+    uri: Uri,
     task: Task,
-    body: RequestBody,
-) -> Result<CheckedRequest, Failure> {
-    if body.text.is_empty() {
-        return Ok(CheckedRequest {
-            bytes: body.bytes,
-            changed: 0,
-            is_complete: true,
-        });
-    }
-    let redaction = gateway.redaction.clone();
-    let checked = spawn_blocking(move || {
-        let checked = redaction.check(task.text(), &body.text)?;
-        let bytes = match &checked.text {
-            Some(text) => body.encode(text).map_err(|error| error.to_string())?,
-            None => body.bytes,
+    content: Arc<RequestBody>,
+}
+
+impl Exchange<'_> {
+    /// Checks and sends the request. If its conversation does not fit into the context window, makes
+    /// it shorter and sends it once more, where that is safe.
+    async fn run(&self) -> Result<(CheckedRequest, Response<ResponseBody>), Failure> {
+        let checked = self.check().await?;
+        let response = self.send(&checked).await?;
+        let status = response.status();
+        let may_be_too_long =
+            status == StatusCode::BAD_REQUEST || status == StatusCode::PAYLOAD_TOO_LARGE;
+        let (api, headers) = (self.address.api(), &self.head.headers);
+        if !may_be_too_long || !repair::may_mask(api, &self.task, headers, &self.content.text) {
+            return Ok((checked, response.map(BodyExt::boxed)));
+        }
+        let (head, body) = response.into_parts();
+        let body = match Limited::new(body, MAX_ERROR).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(_) => {
+                let message = "cannot read the error of the provider: it broke off";
+                return Err(Failure::temporary(StatusCode::BAD_GATEWAY, message));
+            }
         };
-        Ok::<_, String>(CheckedRequest {
-            bytes,
-            changed: checked.changed,
-            is_complete: checked.is_complete,
+        if repair::says_too_long(status, self.address.upstream, &body) && self.mask().await? {
+            let checked = self.check().await?;
+            let response = self.send(&checked).await?;
+            return Ok((checked, response.map(BodyExt::boxed)));
+        }
+        // Agents match the words of the provider.
+        let body = Full::new(body).map_err(|never| match never {}).boxed();
+        Ok((checked, Response::from_parts(head, body)))
+    }
+
+    async fn send(&self, checked: &CheckedRequest) -> Result<Response<Incoming>, Failure> {
+        let (uri, method) = (self.uri.clone(), self.head.method.clone());
+        let (client, bytes) = (&self.gateway.client, checked.bytes.clone());
+        client
+            .send_and_repeat(self.upstream, uri, method, &self.head.headers, bytes)
+            .await
+    }
+
+    /// Takes the contents of denied files out of the request. Its bytes stay if it has none.
+    async fn check(&self) -> Result<CheckedRequest, Failure> {
+        if self.content.text.is_empty() {
+            return Ok(CheckedRequest {
+                bytes: self.content.bytes.clone(),
+                changed: 0,
+                is_complete: true,
+            });
+        }
+        self.decide(|redaction, task, body| {
+            let checked = redaction.check(task, &body.text)?;
+            let bytes = match &checked.text {
+                Some(text) => body.encode(text).map_err(|error| error.to_string())?,
+                None => body.bytes.clone(),
+            };
+            Ok(CheckedRequest {
+                bytes,
+                changed: checked.changed,
+                is_complete: checked.is_complete,
+            })
         })
-    });
-    let why = match checked.await {
-        Ok(Ok(checked)) => return Ok(checked),
-        Ok(Err(why)) => why,
-        Err(_) => "internal error".to_owned(),
-    };
-    Err(Failure::new(
-        StatusCode::BAD_REQUEST,
-        format!("cannot check the request: {why}"),
-    ))
+        .await
+    }
+
+    /// Decides to replace old results of the conversation. Returns whether that is worth it.
+    async fn mask(&self) -> Result<bool, Failure> {
+        self.decide(|redaction, task, body| redaction.mask(task, &body.text))
+            .await
+    }
+
+    /// Runs what reads files.
+    async fn decide<T: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&Redaction, &str, &RequestBody) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let redaction = self.gateway.redaction.clone();
+        let (task, content) = (self.task.clone(), self.content.clone());
+        let decided = spawn_blocking(move || decide(&redaction, task.text(), &content));
+        let why = match decided.await {
+            Ok(Ok(decided)) => return Ok(decided),
+            Ok(Err(why)) => why,
+            Err(_) => "internal error".to_owned(),
+        };
+        Err(Failure::new(
+            StatusCode::BAD_REQUEST,
+            format!("cannot check the request: {why}"),
+        ))
+    }
 }

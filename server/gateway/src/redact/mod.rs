@@ -9,8 +9,10 @@
 //! - `strings`: the strings of a request
 //! - `tree`: new denied files
 //! - `decisions`: what was decided
+//! - `mask`: replaces old results of a conversation that became too long
 
 mod decisions;
+mod mask;
 mod strings;
 mod tree;
 
@@ -18,7 +20,7 @@ use std::{
     borrow::Cow,
     path::PathBuf,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use parking_lot::Mutex;
@@ -53,6 +55,8 @@ pub(crate) struct Redaction {
     state: Mutex<State>,
     decisions: Decisions,
     seed: u64,
+    /// Copies that are made later do not make lines public.
+    started: SystemTime,
     is_dry: bool,
 }
 
@@ -95,6 +99,7 @@ impl Redaction {
             state: Mutex::default(),
             decisions: Decisions::new(folder),
             seed,
+            started: SystemTime::now(),
             is_dry,
         };
         // So that the first request waits less.
@@ -117,11 +122,15 @@ impl Redaction {
         let rules = hash_of(&(texts, state.tree.rules(&view)));
         let is_old = state.read.is_none_or(|read| read.elapsed() > REREAD);
         if is_denied_new || is_old || rules != state.rules || !state.contents.is_current() {
-            state.contents = Arc::new(HiddenContents::read_lines(&view, MIN_LINE_BYTES));
+            state.contents = Arc::new(self.read(&view));
             state.rules = rules;
             state.read = Some(Instant::now());
         }
         Ok((view, rules, state.contents.clone()))
+    }
+
+    fn read(&self, view: &AccessView) -> HiddenContents {
+        HiddenContents::read_lines(view, MIN_LINE_BYTES).with_public_lines(self.started)
     }
 
     /// Checks a request of a task, valid JSON.
@@ -142,12 +151,7 @@ impl Redaction {
         let mut changes: Vec<(&Piece, String)> = Vec::new();
         for piece in &strings.pieces {
             let literal = text.get(piece.range.clone()).unwrap_or_default();
-            let call = piece.call.and_then(|call| strings.calls.get(call));
-            // The same text is the result of other calls too.
-            let key = match call {
-                Some(call) if !call.paths.is_empty() => self.hash(&[literal, &call.key]),
-                _ => self.hash(&[literal]),
-            };
+            let key = self.key(text, piece, &strings);
             let new;
             let decision = match task.get(key) {
                 Some(Decision::Clean(known)) if *known == rules => continue,
@@ -179,6 +183,16 @@ impl Redaction {
             changed,
             is_complete,
         })
+    }
+
+    /// Returns the key of a string in the decisions.
+    fn key(&self, text: &str, piece: &Piece, strings: &Strings<'_>) -> u128 {
+        let literal = text.get(piece.range.clone()).unwrap_or_default();
+        match piece.call.and_then(|call| strings.calls.get(call)) {
+            // The same text is the result of other calls too.
+            Some(call) if !call.paths.is_empty() => self.hash(&[literal, &call.key]),
+            _ => self.hash(&[literal]),
+        }
     }
 
     /// Returns a hash that others cannot predict.
@@ -280,7 +294,9 @@ fn redact(
         if at > 0 {
             changed.push('"');
         }
-        let inner = (part.len() >= MIN_LINE_BYTES)
+        // Not the start of a diff.
+        let is_command = part.starts_with("diff ") && !part.contains("\\n");
+        let inner = (part.len() >= MIN_LINE_BYTES && !is_command)
             .then(|| redact(redactor, &decode(part), depth + 1, hidden))
             .flatten();
         match inner {
