@@ -227,11 +227,28 @@
 ---@field turnEnd? boolean The turn ends. If nothing changed since the newest checkpoint, that one is returned, and none is created. Default: `false`.
 ---@field workDoneToken? sightline.ProgressToken Token for `$/progress` notifications, as in LSP.
 
+--- Something that an agent was refused, that was hidden from it, or that it was allowed.
+---@class sightline.Decision
+---@field agent? string The agent, such as `claude`, or the client of the MCP server.
+---@field at integer Time, in milliseconds since the Unix epoch.
+---@field door string Where it was decided: `hook`, `mcp` or `lsp`.
+---@field rule? sightline.AccessRule The rule that decided.
+---@field session? string The session, as the agent names it.
+---@field subject string The file, or the first word of a command and a hash of it.
+---@field tool? string The tool, event or method.
+---@field verdict sightline.DecisionVerdict The decision.
+
 --- Decision of `sightline/truncateHistory`.
----@alias sightline.Decision
+---@alias sightline.Decision2
 ---| "fits" # The conversation fits.
 ---| "deduplicated" # Duplicate file reads were replaced, which saved enough.
 ---| "truncated" # Messages were left out.
+
+--- A decision.
+---@alias sightline.DecisionVerdict
+---| "denied" # Refused.
+---| "redacted" # Contents were replaced in a text.
+---| "allowed" # Allowed.
 
 --- Params of `sightline/deleteTask`.
 ---@class sightline.DeleteTaskParams
@@ -460,6 +477,12 @@
 ---@field id string Id of its checkpoint.
 ---@field root string URI of the workspace folder.
 
+--- A file whose contents were replaced.
+---@class sightline.HiddenFile
+---@field count integer Number of values, lines and parts of diffs that were replaced.
+---@field path string The file.
+---@field rule? sightline.AccessRule The rule that denies it.
+
 --- Display of denied entries in file lists.
 ---@alias sightline.IgnoredFiles
 ---| "hide" # Omit them. A closing line gives their number.
@@ -500,6 +523,17 @@
 --- Result of `sightline/listCheckpoints`.
 ---@class sightline.ListCheckpointsResult
 ---@field checkpoints sightline.Checkpoint[] Checkpoints, newest first.
+
+--- Params of `sightline/listDecisions`.
+---@class sightline.ListDecisionsParams
+---@field agent? string Only those about this agent.
+---@field all? boolean Also those that allowed something, if the setting `log.allowed` kept them. Default: `false`.
+---@field limit? integer Maximum number of decisions.
+---@field since? integer Only those since this time, in milliseconds since the Unix epoch.
+
+--- Result of `sightline/listDecisions`.
+---@class sightline.ListDecisionsResult
+---@field decisions sightline.Decision[] The decisions, newest first.
 
 --- Params of `sightline/listFiles`.
 ---@class sightline.ListFilesParams
@@ -547,8 +581,15 @@
 
 --- Log of the server.
 ---@class sightline.LogSettings
+---@field allowed? boolean Whether `sightline log` also keeps what agents were allowed. Only in the settings of the user, not of a project. Default: `false`.
+---@field commands? sightline.LoggedCommands What `sightline log` keeps of commands. Only in the settings of the user, not of a project. Default: `"hash"`.
 ---@field file? string Log file. Defaults to standard error. Read only at startup.
 ---@field level? sightline.LogLevel Log level. Default: `"warn"`.
+
+--- What the log of decisions keeps of a command.
+---@alias sightline.LoggedCommands
+---| "hash" # Its first word, and a hash.
+---| "full" # The command.
 
 --- Whether a prompt may mention a denied file.
 ---@alias sightline.Mentions
@@ -783,6 +824,16 @@
 ---@alias sightline.RecursiveReaders
 ---| "deny" # Deny.
 ---| "allow" # Allow.
+
+--- Params of `sightline/redact`.
+---@class sightline.RedactParams
+---@field cwd? string Directory of the program, which names in diffs may be relative to.
+---@field texts? string[] Texts for an agent, such as the output of a program. Default: `[]`.
+
+--- Result of `sightline/redact`.
+---@class sightline.RedactResult
+---@field hidden sightline.HiddenFile[] The files whose contents were replaced.
+---@field texts string[] The texts in the same order, with notices in place of the contents of denied files.
 
 --- Action of a restore on a path.
 ---@alias sightline.RestoreAction
@@ -1055,7 +1106,7 @@
 ---@field charactersSaved number Fraction of characters saved by replacing duplicate file reads in this call. Negative if the notices are longer than the files.
 ---@field contextHistory any[] Edits made so far. Pass them to the next call.
 ---@field contextHistoryChanged boolean True if this call made edits.
----@field decision sightline.Decision The decision.
+---@field decision sightline.Decision2 The decision.
 ---@field deletedRange? integer[] Messages to leave out: first and last index, inclusive.
 ---@field edits? sightline.MessageEdit[] With `reply: "edits"`, the texts to replace in messages that are kept.
 ---@field messages? sightline.Message[] The messages to send.
@@ -1127,6 +1178,10 @@ M.methods = {
   environmentDetails = "sightline/environmentDetails",
   --- Checks paths and a command line against the access rules. Takes `sightline.CheckAccessParams`, answers `sightline.CheckAccessResult`.
   checkAccess = "sightline/checkAccess",
+  --- Replaces the contents of denied files in texts. Takes `sightline.RedactParams`, answers `sightline.RedactResult`.
+  redact = "sightline/redact",
+  --- Lists what agents were refused and what was hidden from them, newest first. Takes `sightline.ListDecisionsParams`, answers `sightline.ListDecisionsResult`.
+  listDecisions = "sightline/listDecisions",
   --- Lists files in breadth-first order, without denied entries. Takes `sightline.ListFilesParams`, answers `sightline.ListFilesResult`.
   listFiles = "sightline/listFiles",
   --- Reads a file that the access rules allow. Unsaved editor text takes precedence over the disk. Takes `sightline.ReadFileParams`, answers `sightline.ReadFileResult`.

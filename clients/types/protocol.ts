@@ -10,6 +10,10 @@ export interface Methods {
   "sightline/environmentDetails": { params: EnvironmentDetailsParams; result: EnvironmentDetailsResult };
   /** Checks paths and a command line against the access rules. */
   "sightline/checkAccess": { params: CheckAccessParams; result: CheckAccessResult };
+  /** Replaces the contents of denied files in texts. */
+  "sightline/redact": { params: RedactParams; result: RedactResult };
+  /** Lists what agents were refused and what was hidden from them, newest first. */
+  "sightline/listDecisions": { params: ListDecisionsParams; result: ListDecisionsResult };
   /** Lists files in breadth-first order, without denied entries. */
   "sightline/listFiles": { params: ListFilesParams; result: ListFilesResult };
   /** Reads a file that the access rules allow. Unsaved editor text takes precedence over the disk. */
@@ -655,14 +659,43 @@ export interface CreateCheckpointParams {
   workDoneToken?: ProgressToken;
 }
 
+/** Something that an agent was refused, that was hidden from it, or that it was allowed. */
+export interface Decision {
+  /** The agent, such as `claude`, or the client of the MCP server. */
+  agent?: string;
+  /** Time, in milliseconds since the Unix epoch. */
+  at: number;
+  /** Where it was decided: `hook`, `mcp` or `lsp`. */
+  door: string;
+  /** The rule that decided. */
+  rule?: AccessRule;
+  /** The session, as the agent names it. */
+  session?: string;
+  /** The file, or the first word of a command and a hash of it. */
+  subject: string;
+  /** The tool, event or method. */
+  tool?: string;
+  /** The decision. */
+  verdict: DecisionVerdict;
+}
+
 /** Decision of `sightline/truncateHistory`. */
-export type Decision =
+export type Decision2 =
   /** The conversation fits. */
   | "fits"
   /** Duplicate file reads were replaced, which saved enough. */
   | "deduplicated"
   /** Messages were left out. */
   | "truncated";
+
+/** A decision. */
+export type DecisionVerdict =
+  /** Refused. */
+  | "denied"
+  /** Contents were replaced in a text. */
+  | "redacted"
+  /** Allowed. */
+  | "allowed";
 
 /** Params of `sightline/deleteTask`. */
 export interface DeleteTaskParams {
@@ -1105,6 +1138,16 @@ export interface GroupMember {
   root: string;
 }
 
+/** A file whose contents were replaced. */
+export interface HiddenFile {
+  /** Number of values, lines and parts of diffs that were replaced. */
+  count: number;
+  /** The file. */
+  path: string;
+  /** The rule that denies it. */
+  rule?: AccessRule;
+}
+
 /** Display of denied entries in file lists. */
 export type IgnoredFiles =
   /** Omit them. A closing line gives their number. */
@@ -1168,6 +1211,27 @@ export interface ListCheckpointsParams {
 export interface ListCheckpointsResult {
   /** Checkpoints, newest first. */
   checkpoints: Checkpoint[];
+}
+
+/** Params of `sightline/listDecisions`. */
+export interface ListDecisionsParams {
+  /** Only those about this agent. */
+  agent?: string;
+  /**
+   * Also those that allowed something, if the setting `log.allowed` kept them.
+   * Default: `false`.
+   */
+  all?: boolean;
+  /** Maximum number of decisions. */
+  limit?: number;
+  /** Only those since this time, in milliseconds since the Unix epoch. */
+  since?: number;
+}
+
+/** Result of `sightline/listDecisions`. */
+export interface ListDecisionsResult {
+  /** The decisions, newest first. */
+  decisions: Decision[];
 }
 
 /** Params of `sightline/listFiles`. */
@@ -1260,6 +1324,17 @@ export type LogLevel =
 
 /** Log of the server. */
 export interface LogSettings {
+  /**
+   * Whether `sightline log` also keeps what agents were allowed. Only in the settings of the
+   * user, not of a project.
+   * Default: `false`.
+   */
+  allowed?: boolean;
+  /**
+   * What `sightline log` keeps of commands. Only in the settings of the user, not of a project.
+   * Default: `"hash"`.
+   */
+  commands?: LoggedCommands;
   /** Log file. Defaults to standard error. Read only at startup. */
   file?: string;
   /**
@@ -1268,6 +1343,13 @@ export interface LogSettings {
    */
   level?: LogLevel;
 }
+
+/** What the log of decisions keeps of a command. */
+export type LoggedCommands =
+  /** Its first word, and a hash. */
+  | "hash"
+  /** The command. */
+  | "full";
 
 /** Whether a prompt may mention a denied file. */
 export type Mentions =
@@ -1721,6 +1803,25 @@ export type RecursiveReaders =
   | "deny"
   /** Allow. */
   | "allow";
+
+/** Params of `sightline/redact`. */
+export interface RedactParams {
+  /** Directory of the program, which names in diffs may be relative to. */
+  cwd?: string;
+  /**
+   * Texts for an agent, such as the output of a program.
+   * Default: `[]`.
+   */
+  texts?: string[];
+}
+
+/** Result of `sightline/redact`. */
+export interface RedactResult {
+  /** The files whose contents were replaced. */
+  hidden: HiddenFile[];
+  /** The texts in the same order, with notices in place of the contents of denied files. */
+  texts: string[];
+}
 
 /** Action of a restore on a path. */
 export type RestoreAction =
@@ -2286,7 +2387,7 @@ export interface TruncateHistoryResult {
   /** True if this call made edits. */
   contextHistoryChanged: boolean;
   /** The decision. */
-  decision: Decision;
+  decision: Decision2;
   /** Messages to leave out: first and last index, inclusive. */
   deletedRange?: number[];
   /** With `reply: "edits"`, the texts to replace in messages that are kept. */

@@ -30,6 +30,7 @@ export const AGENTS = [
     run: (command) => call("Bash", { command, description: "show" }),
     mcpRead: (path) => call("mcp__sightline__read_file", { path }),
     mcpTool: "mcp__sightline__read_file",
+    replacesOutput: true,
     blocksMentions: true,
   },
   {
@@ -79,6 +80,7 @@ export const AGENTS = [
     run: (command) => call("run_shell_command", { command, description: "show" }),
     mcpRead: (path) => call("mcp_sightline_read_file", { path }),
     mcpTool: "mcp_sightline_read_file",
+    replacesOutput: true,
     blocksMentions: true,
   },
   {
@@ -143,6 +145,7 @@ export const AGENTS = [
     run: (command) => call("bash", { command, description: "show" }),
     mcpRead: (path) => call("sightline_read_file", { path }),
     mcpTool: "sightline_read_file",
+    replacesOutput: true,
   },
   {
     name: "cline",

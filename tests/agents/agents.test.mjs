@@ -134,6 +134,16 @@ for (const agent of AGENTS) {
       assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
     });
 
+    if (agent.replacesOutput) {
+      test("a value of a denied file is replaced in the output of a command", async () => {
+        writeFileSync(join(workspace.project, ".env"), "TOKEN=a8Kd9Lq2Zx7Wm3Rt\n");
+        const { requests, output } = await ask("Run it", agent.run("printf 'begin %s%s end' a8Kd9Lq2 Zx7Wm3Rt"));
+        const { results } = requests.at(-1) ?? assert.fail(output);
+        assert.match(results[0], /begin \[hidden: \.env\] end/);
+        assert.ok(requests.every(({ text }) => !text.includes("a8Kd9Lq2Zx7Wm3Rt")));
+      });
+    }
+
     test("the MCP tools are offered, and read unsaved text", async () => {
       const { requests, output } = await ask("Use the tools", agent.mcpRead("notes.txt"), agent.mcpRead("secret.txt"));
       const { results, tools } = requests.at(-1) ?? assert.fail(output);

@@ -292,6 +292,8 @@ fn rows() -> Vec<Row> {
         Row::new("listCheckpoints", json!({ "limit": 20 }))
             .command_line(&["checkpoint", "list", "--limit", "20"])
             .tool("checkpoint_list", json!({}), listed),
+        Row::new("redact", json!({ "texts": ["a"] })),
+        Row::new("listDecisions", json!({})).command_line(&["log"]),
         Row::new("checkpointStats", json!({})).command_line(&["checkpoint", "stats"]),
         Row::new("verifyCheckpoints", json!({})).command_line(&["checkpoint", "verify"]),
         Row::new("pruneCheckpoints", json!({ "ids": ["claude-1.1"], "dryRun": true }))

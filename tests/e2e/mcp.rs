@@ -5,6 +5,7 @@ mod hub;
 mod nested_rules;
 mod pages;
 mod protocol;
+mod redaction;
 #[cfg(unix)]
 mod running_server;
 #[cfg(unix)]

@@ -26,7 +26,7 @@ use super::{
     DONE, NEGATIVE, Workspace,
     agents::{AgentState, states},
     checkpoints::{moved_hint, size},
-    offline, print, print_json,
+    log, offline, print, print_json,
     requests::{Attached, Requests},
     uninstall,
 };
@@ -80,6 +80,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         editors(),
     ];
     findings.extend(moved_checkpoints(workspace));
+    findings.extend(refused(workspace));
     let is_ok = findings.iter().all(|finding| finding.ok);
     if workspace.json {
         print_json(&Report {
@@ -112,6 +113,22 @@ fn storage(named: Option<&Path>) -> Finding {
             error.to_string(),
             "change its owner or mode (chown, chmod 700), or set `storage.path` to another directory",
         ),
+    }
+}
+
+/// Counts what agents were refused today.
+fn refused(workspace: &Workspace) -> Option<Finding> {
+    let what = "decisions";
+    match log::today(workspace) {
+        Ok((0, 0)) => None,
+        Ok((denied, redacted)) => {
+            let reads = plural(denied, "read", "reads");
+            let found = format!(
+                "{denied} {reads} refused and {redacted} redacted today; `sightline log` lists them"
+            );
+            Some(Finding::passed(what, found))
+        }
+        Err(error) => Some(Finding::failed(what, error.message, "move the file away")),
     }
 }
 

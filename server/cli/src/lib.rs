@@ -35,6 +35,7 @@ mod gateway;
 mod helix;
 mod hook;
 mod init;
+mod log;
 mod man;
 mod mcp;
 mod output;
@@ -227,6 +228,8 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
     },
+    /// List what agents were refused, and what was hidden from them, newest first.
+    Log(log::Log),
     /// Answer an event of a coding agent, given as JSON on standard input. Configured as a
     /// hook of the agent. The exit code is always 0; a refusal is part of the answer.
     Hook(hook::Hook),
@@ -429,6 +432,7 @@ fn run(command: Command) -> Result<i32, Error> {
         // Runs before the arguments are parsed.
         Command::Hook(_) => Ok(DONE),
         Command::Mcp(arguments) => mcp::run(arguments),
+        Command::Log(arguments) => log::run(arguments),
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Config { workspace } => config::run(&workspace),
         Command::Uninstall(arguments) => uninstall::run(&arguments),

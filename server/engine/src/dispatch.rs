@@ -21,6 +21,7 @@ use crate::{
         },
         compaction::{apply_compaction, plan_compaction},
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
+        decisions,
         editor::{diagnostics, open_file, selection, unsaved_files},
         environment_details, list_files, read_file,
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
@@ -111,6 +112,8 @@ macro_rules! requests {
 requests! {
     EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id);
     CheckAccess, check_access::run, |_, _| Pool;
+    Redact, decisions::redact, |_, _| Pool;
+    ListDecisions, decisions::list, |_, _| Pool;
     ListFiles, list_files::run, |_, _| Pool, with_token;
     ReadFile, read_file::run, |p, _| any_task(&p.task_id);
     Diagnostics, diagnostics::run, |_, _| Pool;

@@ -36,6 +36,7 @@ use super::{
 pub const METHODS: &[&str] = &[
     "sightline/environmentDetails",
     "sightline/checkAccess",
+    "sightline/redact",
     "sightline/listFiles",
     "sightline/readFile",
     "sightline/diagnostics",

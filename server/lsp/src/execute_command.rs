@@ -21,8 +21,10 @@ const MESSAGE_CHARS: usize = 200;
 /// How a request arrived, which determines what the user is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Custom request, or the command line: nothing is shown.
+    /// Custom request of the editor: nothing is shown.
     Request,
+    /// Request of the command line or a hook, which reports decisions itself.
+    Socket,
     /// Command: the result is shown if the client discards it.
     Command,
     /// Command for users, which shows its own result.
@@ -72,7 +74,7 @@ pub fn parse(text: &str) -> Result<(Call, Origin), Error> {
 /// setting says so.
 pub fn show(context: &RequestContext<'_>, origin: Origin, method: &str, outcome: &Outcome) {
     let is_shown = match (origin, outcome) {
-        (Origin::Request, _) | (Origin::UserCommand, Ok(_)) => false,
+        (Origin::Request | Origin::Socket, _) | (Origin::UserCommand, Ok(_)) => false,
         // A plugin shows the error itself.
         (Origin::UserCommand, Err(_)) => !context.snapshot.client_info.plugin,
         (Origin::Command, _) => {

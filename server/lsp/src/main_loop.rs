@@ -353,7 +353,7 @@ impl MainLoop {
             return;
         }
         let reply = ReplyTo::Socket(request.id, request.connection);
-        self.start_call(request.call, Origin::Request, Cancel::default(), reply);
+        self.start_call(request.call, Origin::Socket, Cancel::default(), reply);
     }
 
     fn place(&self, call: &Call, snapshot: &Snapshot) -> Place {

@@ -13,13 +13,14 @@
 //! Modules:
 //!
 //! - `method`: the table of methods: names, params, results, errors
-//! - `environment`, `access`, `files`, `tracker`, `conversation`, `tokens`, `task`, `compaction`,
+//! - `environment`, `access`, `decision`, `files`, `tracker`, `conversation`, `tokens`, `task`, `compaction`,
 //!   `checkpoint`, `editor`, `settings`, `error`: wire types by subject
 
 pub mod access;
 pub mod checkpoint;
 pub mod compaction;
 pub mod conversation;
+pub mod decision;
 pub mod editor;
 pub mod environment;
 pub mod error;

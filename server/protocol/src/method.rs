@@ -8,7 +8,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::ErrorKind;
 use crate::{
-    access, checkpoint, compaction, conversation, editor, environment, files, task, tokens, tracker,
+    access, checkpoint, compaction, conversation, decision, editor, environment, files, task,
+    tokens, tracker,
 };
 
 /// Direction of a method.
@@ -245,6 +246,16 @@ methods! {
             access::CheckAccessParams => access::CheckAccessResult,
             since "0.1.0", fails {
                 TooLarge: "the request has more than a million paths",
+            };
+        /// Replaces the contents of denied files in texts.
+        Redact = "sightline/redact":
+            decision::RedactParams => decision::RedactResult,
+            since "0.1.0", fails {};
+        /// Lists what agents were refused and what was hidden from them, newest first.
+        ListDecisions = "sightline/listDecisions":
+            decision::ListDecisionsParams => decision::ListDecisionsResult,
+            since "0.1.0", fails {
+                Storage: "the log cannot be read",
             };
         /// Lists files in breadth-first order, without denied entries.
         ListFiles = "sightline/listFiles":

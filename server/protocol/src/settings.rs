@@ -425,6 +425,22 @@ pub struct LogSettings {
     /// Log file. Defaults to standard error. Read only at startup.
     #[serde(deserialize_with = "absolute_path")]
     pub file: Option<PathBuf>,
+    /// What `sightline log` keeps of commands. Only in the settings of the user, not of a project.
+    pub commands: LoggedCommands,
+    /// Whether `sightline log` also keeps what agents were allowed. Only in the settings of the
+    /// user, not of a project.
+    pub allowed: bool,
+}
+
+/// What the log of decisions keeps of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum LoggedCommands {
+    /// Its first word, and a hash.
+    #[default]
+    Hash,
+    /// The command.
+    Full,
 }
 
 /// Log level.

@@ -48,6 +48,8 @@ fn wires() -> Vec<Wire> {
     vec![
         request::<method::EnvironmentDetails>(),
         request::<method::CheckAccess>(),
+        request::<method::Redact>(),
+        request::<method::ListDecisions>(),
         request::<method::ListFiles>(),
         request::<method::ReadFile>(),
         request::<method::Diagnostics>(),

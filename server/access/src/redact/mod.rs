@@ -253,7 +253,7 @@ pub struct Redacted<'t> {
     pub text: Cow<'t, str>,
     /// The files whose contents were hidden.
     pub hidden: Vec<Hidden>,
-    /// Number of lines that were left out because they name a denied file.
+    /// Number of lines that were left out.
     pub left_out: u32,
 }
 
@@ -279,7 +279,7 @@ pub struct Redactor<'a> {
 /// What becomes of a line.
 enum Fate {
     Kept,
-    /// It names a denied file.
+    /// It is left out without a notice.
     LeftOut,
     /// It is content of the file with this number in `hidden`.
     Content(usize),
@@ -328,8 +328,8 @@ impl<'a> Redactor<'a> {
         hidden
     }
 
-    /// [`Self::redact`] for the rest of a text that started with `before`. `leave_out_names`: also leaves out
-    /// the lines that name a denied file.
+    /// [`Self::redact`] for the rest of a text that started with `before`. `leave_out_names`: lines that name a
+    /// denied file, and those with its contents, are left out without a notice.
     pub fn redact_after<'t>(
         &mut self,
         before: &str,
@@ -402,7 +402,12 @@ impl<'a> Redactor<'a> {
         let line = line.trim_end_matches(['\n', '\r']);
         if let Some(heading) = sections.next(line, |heading| self.names.in_line(heading)) {
             let (path, rule) = self.file_of_heading(heading);
-            return Fate::Content(count(hidden, &path, rule.as_ref(), 1));
+            let file = count(hidden, &path, rule.as_ref(), 1);
+            return if leave_out_names {
+                Fate::LeftOut
+            } else {
+                Fate::Content(file)
+            };
         }
         if leave_out_names && self.names.in_line(line) {
             return Fate::LeftOut;
@@ -410,7 +415,12 @@ impl<'a> Redactor<'a> {
         match self.contents.file_of_line(line) {
             Some((file, content)) if !self.is_public(content) && !self.is_older(content) => {
                 let file = &self.contents.files[file as usize];
-                Fate::Content(count(hidden, &file.shown, file.rule.as_ref(), 1))
+                let number = count(hidden, &file.shown, file.rule.as_ref(), 1);
+                if leave_out_names {
+                    Fate::LeftOut
+                } else {
+                    Fate::Content(number)
+                }
             }
             _ => Fate::Kept,
         }

@@ -1,4 +1,4 @@
-//! The sections of denied files in diffs.
+//! The sections of denied files in diffs, and in the output of `head` and `tail`.
 
 /// First words of lines between the heading of a diff and its changes.
 const HEADERS: [&str; 13] = [
@@ -42,6 +42,8 @@ enum State {
     Uncounted,
     /// After `--- name` without `diff …`.
     Plain,
+    /// After `==> name <==` of `head` and `tail`, to the next one.
+    Head,
 }
 
 impl Sections {
@@ -64,7 +66,9 @@ impl Sections {
         let is_commit = heads("commit ") || heads("diff ");
         if heads("diff ") {
             self.begin(State::Git, line, names_denied(line));
-        } else if self.state == State::Uncounted && !is_commit {
+        } else if heads("==> ") {
+            self.begin(State::Head, line, names_denied(line));
+        } else if self.state == State::Head || self.state == State::Uncounted && !is_commit {
         } else if heads("@@@ ") || heads("GIT binary patch") {
             self.state = State::Uncounted;
         } else if let Some(counts) = hunk(line) {
@@ -75,7 +79,9 @@ impl Sections {
             if self.denied.is_none() && names_denied(line) {
                 self.denied = Some(line.to_owned());
             }
-        } else if !HEADERS.iter().any(|header| heads(header)) {
+        } else if !HEADERS.iter().any(|header| heads(header))
+            && (self.state != State::Git || !line.starts_with(['+', '-', ' ']))
+        {
             self.begin(State::Outside, line, false);
             self.graph = 0;
         }
@@ -113,6 +119,7 @@ impl Sections {
 /// Returns the last path of a heading, without the prefixes of git.
 pub(super) fn path_of_heading(heading: &str) -> &str {
     let (name, _) = heading.split_once('\t').unwrap_or((heading, ""));
+    let name = name.trim_end_matches(" <==");
     let last = name.rsplit(' ').next().unwrap_or(name).trim_matches('"');
     ["a/", "b/"]
         .iter()

@@ -68,6 +68,10 @@ pub struct HookInput {
     pub mode: Option<Mode>,
     /// Whether the agent can ask the user, according to its input.
     pub is_attended: bool,
+    /// Name of the tool.
+    pub tool: Option<String>,
+    /// Output of a tool that has run, if the agent lets a hook replace it.
+    pub output: Option<Value>,
     /// The event.
     pub event: HookEvent,
 }
@@ -106,6 +110,8 @@ pub enum HookAnswer {
     Context(String),
     /// Refuses the prompt or the tool, with the reason.
     Deny(String),
+    /// Replaces the output of a tool. Has the form of the output.
+    Output(Value),
     /// Asks the user whether the tool may run, with the reason.
     Ask(String),
 }
@@ -232,6 +238,10 @@ pub fn parse(
                 Mode::Act
             }
         }),
+        tool: input[format.tool_name].as_str().map(str::to_owned),
+        output: (format.replaces_output && kind == EventKind::ToolEnd)
+            .then(|| input.get("tool_response").cloned())
+            .flatten(),
         is_attended: mode.is_some_and(|mode| ATTENDED_MODES.contains(&mode)),
         event,
     }))

@@ -17,7 +17,7 @@ use sightline_base::{
 use sightline_protocol::access::{CheckAccessParams, CheckAccessResult};
 
 use crate::hook::{ToolCall, quote, readings, shortened};
-pub use refusal::{unchecked, without_folder};
+pub use refusal::{Refusal, Subject, unchecked, without_folder};
 use request::Request;
 
 /// The session whose calls are judged.
@@ -40,7 +40,7 @@ impl Judge {
         call: &ToolCall,
         guard: impl FnOnce() -> Result<G, String>,
         check: impl FnMut(&CheckAccessParams) -> Result<CheckAccessResult, String>,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<Refusal>, String> {
         let mut texts = call.commands.iter().chain(&call.codes);
         if let Some(command) = texts.find(|it| it.len() > MAX_COMMAND_BYTES) {
             return Err(format!(
@@ -53,7 +53,15 @@ impl Judge {
         if (has_commands || !call.changed.is_empty())
             && let Some(why) = self.refused_change(call, &call.changed, &guard()?)
         {
-            return Ok(Some(format!("{why}.")));
+            let changed = call.changed.first().cloned().unwrap_or_default();
+            let command = call.commands.first().or(call.codes.first());
+            return Ok(Some(Refusal {
+                reason: format!("{why}."),
+                subject: command.map_or(Subject::Path(changed), |command| {
+                    Subject::Command(command.clone())
+                }),
+                rule: None,
+            }));
         }
         Request::of_tool(self, call, &starts)?.denial(check)
     }
@@ -66,7 +74,7 @@ impl Judge {
         &self,
         mentions: &[String],
         check: impl FnMut(&CheckAccessParams) -> Result<CheckAccessResult, String>,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<Refusal>, String> {
         Request::of_mentions(self, mentions)?.denial(check)
     }
 

@@ -4,23 +4,43 @@ use sightline_protocol::access::{AccessKind, AccessRule, CommandAccess, PathAcce
 
 use crate::hook::Search;
 
+/// Why something is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// A text for the model and the user.
+    pub reason: String,
+    /// What is refused.
+    pub subject: Subject,
+    /// The rule that decided, if one did.
+    pub rule: Option<AccessRule>,
+}
+
+/// What is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A path.
+    Path(String),
+    /// A command line.
+    Command(String),
+}
+
 /// Returns the refusal of what could not be checked.
 pub fn unchecked(why: &str) -> String {
     format!("Sightline could not check this: {why}. Try a smaller or simpler call.")
 }
 
 /// Returns why a tool that uses paths may not run. Paths outside the workspace are left to the agent.
-pub(super) fn denied_path(paths: &[PathAccess]) -> Option<String> {
+pub(super) fn denied_path(paths: &[PathAccess]) -> Option<Refusal> {
     let path = paths.iter().find(|path| is_denied(path))?;
-    Some(hidden(
-        &path.path,
-        path.rule.as_ref(),
-        path.reason.as_deref(),
-    ))
+    Some(Refusal {
+        reason: hidden(&path.path, path.rule.as_ref(), path.reason.as_deref()),
+        subject: Subject::Path(path.path.clone()),
+        rule: path.rule.clone(),
+    })
 }
 
-/// Returns why a command may not run.
-pub(super) fn denied_command(command: &CommandAccess) -> Option<String> {
+/// Returns why the command `line` may not run.
+pub(super) fn denied_command(line: &str, command: &CommandAccess) -> Option<Refusal> {
     if command.allowed {
         return None;
     }
@@ -29,21 +49,33 @@ pub(super) fn denied_command(command: &CommandAccess) -> Option<String> {
         Some(denied) => hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason)),
         None => unchecked("the command is denied"),
     };
-    Some(match &command.instead {
-        Some(instead) => format!("{reason} Run instead: {}", without_folder(instead)),
-        None => reason,
+    Some(Refusal {
+        reason: match &command.instead {
+            Some(instead) => format!("{reason} Run instead: {}", without_folder(instead)),
+            None => reason,
+        },
+        subject: Subject::Command(without_folder(line).to_owned()),
+        rule: command
+            .denied
+            .first()
+            .and_then(|denied| denied.rule.clone()),
     })
 }
 
 /// Returns why a search in the content of files may not run, given the check of its command line.
-pub(super) fn denied_search(search: &Search, command: &CommandAccess) -> Option<String> {
+pub(super) fn denied_search(search: &Search, command: &CommandAccess) -> Option<Refusal> {
     let denied = command.denied.first().filter(|_| !command.allowed)?;
-    if denied.path.is_empty() {
-        return Some(unchecked(&denied.reason));
-    }
-    let reason = hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason));
-    let advice = search.advice(command.instead.as_deref());
-    Some(format!("{reason} {advice}"))
+    let reason = if denied.path.is_empty() {
+        unchecked(&denied.reason)
+    } else {
+        let reason = hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason));
+        format!("{reason} {}", search.advice(command.instead.as_deref()))
+    };
+    Some(Refusal {
+        reason,
+        subject: Subject::Path(denied.path.clone()),
+        rule: denied.rule.clone(),
+    })
 }
 
 /// Returns a command line without the folder in which it is checked.
@@ -55,14 +87,18 @@ pub fn without_folder(command: &str) -> &str {
 }
 
 /// Returns why a prompt that mentions files may not be sent. `None` if it may.
-pub(super) fn denied_mention(paths: &[PathAccess]) -> Option<String> {
+pub(super) fn denied_mention(paths: &[PathAccess]) -> Option<Refusal> {
     let path = paths.iter().find(|path| is_denied(path))?;
     let why = cause(path.rule.as_ref(), path.reason.as_deref());
-    Some(format!(
-        "{0} is hidden from agents{why}, and the agent would add its content to the prompt. \
-         Remove the @ to send only the name, or allow the file in .clineignore.",
-        path.path
-    ))
+    Some(Refusal {
+        reason: format!(
+            "{0} is hidden from agents{why}, and the agent would add its content to the prompt. \
+             Remove the @ to send only the name, or allow the file in .clineignore.",
+            path.path
+        ),
+        subject: Subject::Path(path.path.clone()),
+        rule: path.rule.clone(),
+    })
 }
 
 fn is_denied(path: &PathAccess) -> bool {
@@ -115,8 +151,11 @@ mod tests {
             ..PathAccess::default()
         }];
         let expected = "a.key is hidden by the user (.clineignore:3: *.key); continue without it.";
-        assert_eq!(denied_path(&paths).as_deref(), Some(expected));
-        assert!(denied_mention(&paths).unwrap().contains(".clineignore:3"));
+        let refusal = denied_path(&paths).unwrap();
+        assert_eq!(refusal.reason, expected);
+        assert_eq!(refusal.subject, Subject::Path("a.key".to_owned()));
+        let refusal = denied_mention(&paths).unwrap();
+        assert!(refusal.reason.contains(".clineignore:3"));
         paths[0].access = AccessKind::Outside;
         assert_eq!(denied_path(&paths), None);
     }

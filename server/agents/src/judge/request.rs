@@ -9,7 +9,7 @@ use sightline_base::limits::MAX_CHECKED_COMMANDS;
 use sightline_protocol::access::{CheckAccessParams, CheckAccessResult, CommandAccess};
 
 use super::{
-    Judge, as_code, in_folder,
+    Judge, Refusal, as_code, in_folder,
     refusal::{denied_command, denied_mention, denied_path, denied_search},
     without_parents,
 };
@@ -135,7 +135,7 @@ impl Request {
     pub(super) fn denial(
         self,
         mut check: impl FnMut(&CheckAccessParams) -> Result<CheckAccessResult, String>,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<Refusal>, String> {
         if self.paths.is_empty() && self.commands.is_empty() {
             return Ok(None);
         }
@@ -159,22 +159,26 @@ impl Request {
             return Ok(denied_mention(&result.paths));
         }
         Ok(denied_path(&result.paths).or_else(|| {
-            let mut checked = result.commands.into_iter().zip(&subjects);
-            checked.find_map(|(access, subject)| subject.denial(access))
+            let mut checked = result
+                .commands
+                .into_iter()
+                .zip(&subjects)
+                .zip(&params.commands);
+            checked.find_map(|((access, subject), line)| subject.denial(line, access))
         }))
     }
 }
 
 impl Subject {
-    fn denial(&self, mut access: CommandAccess) -> Option<String> {
+    fn denial(&self, line: &str, mut access: CommandAccess) -> Option<Refusal> {
         match self {
-            Self::Command => denied_command(&access),
+            Self::Command => denied_command(line, &access),
             Self::Code => {
                 // Code of another language is not parsed as a command line.
                 access.denied.retain(|denied| !denied.path.is_empty());
                 access.allowed = access.denied.is_empty();
                 access.instead = None;
-                denied_command(&access)
+                denied_command(line, &access)
             }
             Self::Search(search) => denied_search(search, &access),
         }

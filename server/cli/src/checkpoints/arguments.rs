@@ -281,7 +281,7 @@ impl From<ModeArgument> for RestoreMode {
 }
 
 /// Parses an age into milliseconds.
-fn age(text: &str) -> Result<i64, String> {
+pub(crate) fn age(text: &str) -> Result<i64, String> {
     let wrong =
         || format!("invalid age {text:?}; use a number followed by d, h, m or s, such as 30d");
     let unit = text.chars().last().ok_or_else(wrong)?;

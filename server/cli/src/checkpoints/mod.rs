@@ -43,7 +43,7 @@ use super::{
 };
 
 pub(super) use adopt::hint as moved_hint;
-pub(super) use arguments::Checkpoint;
+pub(super) use arguments::{Checkpoint, age};
 pub(super) use confirm::{ConfirmArgs, Proceed, ask, below_agent, confirm_below_agent};
 pub(super) use format::difference as colored_difference;
 pub(super) use format::size;

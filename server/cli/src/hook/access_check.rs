@@ -1,6 +1,9 @@
 //! Judges an event with one access check, in the running server or from disk.
 
-use sightline_agents::{hook::ToolCall, judge::Judge};
+use sightline_agents::{
+    hook::ToolCall,
+    judge::{Judge, Refusal},
+};
 use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
     method::CheckAccess,
@@ -22,7 +25,7 @@ impl AccessCheck {
     ///
     /// # Errors
     /// If the access cannot be checked.
-    pub(super) fn denied_mention(&self, mentions: &[String]) -> Result<Option<String>, String> {
+    pub(super) fn denied_mention(&self, mentions: &[String]) -> Result<Option<Refusal>, String> {
         self.judge.mentions(mentions, |params| self.check(params))
     }
 
@@ -30,7 +33,7 @@ impl AccessCheck {
     ///
     /// # Errors
     /// If the access cannot be checked.
-    pub(super) fn denied_tool(&self, call: &ToolCall) -> Result<Option<String>, String> {
+    pub(super) fn denied_tool(&self, call: &ToolCall) -> Result<Option<Refusal>, String> {
         let guard = || {
             let guard = HookGuard::new(&self.workspace, &self.judge.folder);
             guard.map_err(|error| error.message)

@@ -6,6 +6,7 @@
 
 mod access_check;
 pub(super) mod guard;
+mod redaction;
 mod seen_files;
 mod session;
 mod session_file;
@@ -152,7 +153,10 @@ impl Call {
                 text,
             } => {
                 match with_deadline(left(), move || access.denied_mention(&names)) {
-                    Ok(Some(reason)) => return HookAnswer::Deny(reason),
+                    Ok(Some(refusal)) => {
+                        session.record_refusal(&refusal);
+                        return HookAnswer::Deny(refusal.reason);
+                    }
                     Ok(None) => {}
                     Err(why) => return self.failure(mentions, &why),
                 }
@@ -174,9 +178,15 @@ impl Call {
                 let call = Arc::new(call);
                 let checked = call.clone();
                 match with_deadline(left(), move || access.denied_tool(&checked)) {
-                    Ok(Some(reason)) => return HookAnswer::Deny(reason),
-                    Ok(None) => {}
-                    Err(why) => return self.failure(mentions, &why),
+                    Ok(Some(refusal)) => {
+                        session.record_refusal(&refusal);
+                        return HookAnswer::Deny(refusal.reason);
+                    }
+                    Ok(None) => session.record_allowed(&call),
+                    Err(why) => {
+                        session.record_unchecked();
+                        return self.failure(mentions, &why);
+                    }
                 }
                 let edits = call.edits;
                 let session = Arc::new(session);
@@ -193,14 +203,27 @@ impl Call {
             }
             HookEvent::ToolEnd(call) => {
                 let limit = left().min(RECORD_TIMEOUT);
+                let session = Arc::new(session);
+                let recorder = session.clone();
                 let recorded = with_deadline(limit, move || {
-                    session.end_tool(&call);
+                    recorder.end_tool(&call);
                     Ok(())
                 });
                 if let Err(why) = recorded {
                     tracing::warn!(why, "cannot record what a tool changed");
                 }
-                HookAnswer::Nothing
+                let redacted = with_deadline(left(), move || {
+                    let output = session.redacted_output();
+                    output.map_err(|error| error.message)
+                });
+                match redacted {
+                    Ok(Some(output)) => HookAnswer::Output(output),
+                    Ok(None) => HookAnswer::Nothing,
+                    Err(why) => {
+                        tracing::warn!(why, "cannot redact the output of a tool");
+                        HookAnswer::Nothing
+                    }
+                }
             }
             HookEvent::TurnEnd => {
                 session.end_turn(true);

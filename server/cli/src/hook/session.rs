@@ -7,10 +7,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use serde_json::Value;
 use sightline_agents::{
     Agent,
     hook::{self, HookAnswer, HookInput, KnownSections, ToolCall},
-    judge::Judge,
+    judge::{Judge, Refusal, Subject},
 };
 use sightline_base::{
     clock::now_millis,
@@ -18,14 +19,18 @@ use sightline_base::{
     storage::{Storage, atomic_file},
 };
 use sightline_checkpoint::Checkpoints;
-use sightline_engine::{error::Error, restore_log};
+use sightline_engine::{decision_log, error::Error, restore_log, settings::config_file};
 use sightline_local::process::ancestors::ancestors;
-use sightline_protocol::environment::{EnvironmentDetailsParams, Mode};
+use sightline_protocol::{
+    decision::{Decision, DecisionVerdict},
+    environment::{EnvironmentDetailsParams, Mode},
+};
 
 use super::{
     super::{Workspace, internal, offline, requests::Attached},
     Call,
     access_check::AccessCheck,
+    redaction,
     seen_files::{RunningTool, SeenFiles},
     session_file::SessionFile,
     turns::SessionTurns,
@@ -35,6 +40,8 @@ use super::{
 
 /// Time to create a checkpoint. A running server completes it later.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Name of hooks in the log of decisions.
+const DOOR: &str = "hook";
 /// Folder of the sessions' state in the data directory.
 const SESSIONS: &str = "agent-sessions";
 /// Age after which the state of a session is deleted.
@@ -48,6 +55,9 @@ pub(super) struct Session {
     task_id: Option<String>,
     mode: Option<Mode>,
     is_attended: bool,
+    session: Option<String>,
+    tool: Option<String>,
+    output: Option<Value>,
     /// The turns of the session, if it wants checkpoints.
     turns: Option<SessionTurns>,
 }
@@ -80,6 +90,9 @@ impl Session {
             task_id: input.task_id.clone(),
             mode: input.mode,
             is_attended: input.is_attended,
+            session: input.session.clone(),
+            tool: input.tool.clone(),
+            output: input.output.clone(),
             turns: None,
         }
         .with_turns(call, input))
@@ -107,6 +120,66 @@ impl Session {
             judge: self.judge.clone(),
             workspace: self.workspace.clone(),
         }
+    }
+
+    /// Returns the output of the tool without the contents of denied files. `None` if there are none.
+    pub(super) fn redacted_output(&self) -> Result<Option<Value>, Error> {
+        let Some(mut output) = self.output.clone() else {
+            return Ok(None);
+        };
+        let folder = self.judge.folder.to_string_lossy().into_owned();
+        let hidden = redaction::redact(&self.workspace, folder, &mut output)?;
+        self.record(decision_log::redactions(DOOR, &hidden).collect());
+        Ok((!hidden.is_empty()).then_some(output))
+    }
+
+    /// Records that a tool or a prompt was refused.
+    pub(super) fn record_refusal(&self, refusal: &Refusal) {
+        let decision = self.decision(&refusal.subject, DecisionVerdict::Denied);
+        self.record(vec![Decision {
+            rule: refusal.rule.clone(),
+            ..decision
+        }]);
+    }
+
+    /// Records that a tool was refused because it could not be checked.
+    pub(super) fn record_unchecked(&self) {
+        let subject = Subject::Path("(could not be checked)".to_owned());
+        self.record(vec![self.decision(&subject, DecisionVerdict::Denied)]);
+    }
+
+    /// Records that a tool was allowed.
+    pub(super) fn record_allowed(&self, call: &ToolCall) {
+        if !config_file::user_settings().log.allowed {
+            return;
+        }
+        let commands = call.commands.iter().cloned().map(Subject::Command);
+        let paths = call.paths.iter().cloned().map(Subject::Path);
+        let subjects = commands.chain(paths);
+        let decisions = subjects.map(|subject| self.decision(&subject, DecisionVerdict::Allowed));
+        self.record(decisions.collect());
+    }
+
+    fn decision(&self, subject: &Subject, verdict: DecisionVerdict) -> Decision {
+        let settings = config_file::user_settings().log;
+        let subject = match subject {
+            Subject::Path(path) => path.clone(),
+            Subject::Command(line) => decision_log::command_subject(&settings, line),
+        };
+        decision_log::decision(DOOR, subject, verdict)
+    }
+
+    fn record(&self, mut decisions: Vec<Decision>) {
+        let storage = self.storage_dir().and_then(|dir| Storage::open(&dir).ok());
+        let Some(storage) = storage.filter(|_| !decisions.is_empty()) else {
+            return;
+        };
+        for decision in &mut decisions {
+            decision.agent = Some(self.agent.name().to_owned());
+            decision.session = self.session.clone();
+            decision.tool = self.tool.clone();
+        }
+        decision_log::record(&storage, &config_file::user_settings().log, &decisions);
     }
 
     /// Forgets what the model knows.

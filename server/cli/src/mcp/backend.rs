@@ -13,7 +13,7 @@ use sightline_agents::mcp::{
     text,
 };
 use sightline_base::{path::Root, storage::Storage};
-use sightline_engine::{dispatch::Handler, error::Error};
+use sightline_engine::{decision_log, dispatch::Handler, error::Error, settings::config_file};
 use sightline_ipc::{self as ipc, client::Reply};
 use sightline_local::process::ancestors::ancestors;
 use sightline_protocol::{
@@ -22,13 +22,14 @@ use sightline_protocol::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
         RestoreCheckpointParams, UndoRestoreParams,
     },
+    decision::{Decision, DecisionVerdict, RedactParams},
     editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
     environment::{EnvironmentDetailsParams, ModelRef, SectionId},
     error::ErrorKind,
     files::{ListFilesParams, ReadFileParams},
     method::{
         CheckAccess, CountTokens, CreateCheckpoint, Diagnostics, DiffCheckpoints,
-        EnvironmentDetails, ListCheckpoints, ListFiles, OpenFile, PreviewRestore, ReadFile,
+        EnvironmentDetails, ListCheckpoints, ListFiles, OpenFile, PreviewRestore, ReadFile, Redact,
         RestoreCheckpoint, Selection, UndoRestore,
     },
     tokens::CountTokensParams,
@@ -43,6 +44,8 @@ use crate::{
 /// The files on disk may be older than what the user sees.
 const SILENT_SERVER: &str = "the Sightline server of the user's editor is running but does not answer, so \
 unsaved text is unknown; nothing was done. Try again later, or ask the user to check the editor";
+/// Name of the tools in the log of decisions.
+const DOOR: &str = "mcp";
 /// What only an editor knows.
 const NO_EDITOR: &str = "No editor is running for this folder.";
 /// Checkpoints in a list without `limit`.
@@ -119,7 +122,50 @@ impl Backend {
     }
 
     /// Runs a tool. Returns its result for the model.
-    pub(super) fn call(&self, tool: &Tool, arguments: JsonObject) -> Result<Answer, Error> {
+    pub(super) fn call(
+        &self,
+        tool: &Tool,
+        arguments: JsonObject,
+        client: Option<&str>,
+    ) -> Result<Answer, Error> {
+        let answer = self.answer(tool, arguments);
+        let mut decisions = Vec::new();
+        let answer = match answer {
+            Ok(answer) => {
+                let params = RedactParams {
+                    texts: vec![answer.text],
+                    cwd: None,
+                };
+                let redacted = self.request::<Redact>(params)?.0;
+                decisions.extend(decision_log::redactions(DOOR, &redacted.hidden));
+                Ok(Answer {
+                    text: redacted.texts.concat(),
+                    structured: answer.structured,
+                })
+            }
+            Err(error) => {
+                if error.kind == ErrorKind::AccessDenied {
+                    let subject = error.path.clone().unwrap_or_default();
+                    decisions.push(Decision {
+                        rule: error.rule.clone(),
+                        ..decision_log::decision(DOOR, subject, DecisionVerdict::Denied)
+                    });
+                }
+                Err(error)
+            }
+        };
+        for decision in &mut decisions {
+            decision.tool = Some(tool.name.to_owned());
+            decision.agent = client.map(str::to_owned);
+        }
+        let dir = offline::storage_dir(self.workspace.storage.as_deref());
+        if let Some(storage) = dir.ok().and_then(|dir| Storage::open(&dir).ok()) {
+            decision_log::record(&storage, &config_file::user_settings().log, &decisions);
+        }
+        answer
+    }
+
+    fn answer(&self, tool: &Tool, arguments: JsonObject) -> Result<Answer, Error> {
         let arguments = mcp::checked(tool, arguments).map_err(invalid_arguments)?;
         let arguments = Value::Object(arguments);
         let page: PageArguments = parsed(&arguments)?;

@@ -45,7 +45,7 @@ impl OwnTools for Tools {
 
     fn call(&self, name: &str, arguments: Map<String, Value>) -> Option<Value> {
         let tool = self.tools.iter().find(|tool| tool.name == name)?;
-        let result = call_result(self.backend.call(tool, arguments));
+        let result = call_result(self.backend.call(tool, arguments, None));
         Some(serde_json::to_value(result).unwrap_or_default())
     }
 }

@@ -146,9 +146,13 @@ impl ServerHandler for McpServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let backend = self.backend.clone();
+        let client = context
+            .peer
+            .peer_info()
+            .map(|info| info.client_info.name.clone());
         let Some(tool) = self.tools.iter().find(|tool| tool.name == request.name) else {
             let message = format!("there is no tool {}", request.name);
             return Err(ErrorData::invalid_params(message, None));
@@ -156,7 +160,9 @@ impl ServerHandler for McpServer {
         let arguments = request.arguments.unwrap_or_default();
         let tool = tool.clone();
         // A panic fails this call only.
-        let answer = tokio::task::spawn_blocking(move || backend.call(&tool, arguments)).await;
+        let answer =
+            tokio::task::spawn_blocking(move || backend.call(&tool, arguments, client.as_deref()))
+                .await;
         let result = match answer {
             Ok(answer) => call_result(answer),
             Err(_) => {

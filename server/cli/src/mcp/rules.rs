@@ -21,10 +21,11 @@ impl Rules for WorkspaceRules {
             let guard = HookGuard::new(&self.0.workspace, folder);
             guard.map_err(|error| error.message)
         };
-        judge.tool_call(call, guard, |params| {
+        let refusal = judge.tool_call(call, guard, |params| {
             let checked = self.0.checked_access(params);
             checked.map_err(|error| error.message)
-        })
+        })?;
+        Ok(refusal.map(|refusal| refusal.reason))
     }
 
     fn view(&self) -> Result<AccessView, String> {

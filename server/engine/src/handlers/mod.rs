@@ -13,6 +13,7 @@ pub mod check_access;
 pub mod checkpoint;
 pub mod compaction;
 pub mod conversation;
+pub mod decisions;
 pub mod editor;
 pub mod environment_details;
 pub mod list_files;

@@ -18,6 +18,7 @@ pub(super) const FORMAT: Format = Format {
     tool_input: "tool_input",
     reads_mentions: true,
     asks: true,
+    replaces_output: true,
     has_content: false,
     markup: Markup::Tagged,
     render,
@@ -36,6 +37,12 @@ fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
         }
         (EventKind::ToolCall, HookAnswer::Deny(reason)) => Some(decision("deny", reason)),
         (EventKind::ToolCall, HookAnswer::Ask(reason)) => Some(decision("ask", reason)),
+        (EventKind::ToolEnd, HookAnswer::Output(output)) => Some(json!({
+            "hookSpecificOutput": {
+                "hookEventName": "PostToolUse",
+                "updatedToolOutput": output,
+            }
+        })),
         _ => None,
     }
 }

@@ -15,6 +15,7 @@ pub(super) const FORMAT: Format = Format {
     tool_input: "tool_input",
     reads_mentions: false,
     asks: false,
+    replaces_output: false,
     has_content: false,
     markup: Markup::Tagged,
     render,

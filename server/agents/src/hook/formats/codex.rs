@@ -5,5 +5,6 @@ use super::{Format, claude_code};
 pub(super) const FORMAT: Format = Format {
     reads_mentions: false,
     asks: false,
+    replaces_output: false,
     ..claude_code::FORMAT
 };

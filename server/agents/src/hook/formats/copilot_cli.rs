@@ -18,6 +18,7 @@ pub(super) const FORMAT: Format = Format {
     tool_input: "toolArgs",
     reads_mentions: false,
     asks: false,
+    replaces_output: false,
     has_content: false,
     markup: Markup::Tagged,
     render,

@@ -17,6 +17,7 @@ pub(super) const FORMAT: Format = Format {
     tool_input: "tool_input",
     reads_mentions: true,
     asks: false,
+    replaces_output: true,
     has_content: true,
     markup: Markup::Headings,
     render,
@@ -30,7 +31,22 @@ fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
                 "additionalContext": text,
             }
         })),
+        (EventKind::ToolEnd, HookAnswer::Output(output)) => {
+            Some(json!({ "decision": "deny", "reason": text_of(&output["llmContent"]) }))
+        }
         (_, HookAnswer::Deny(reason)) => Some(json!({ "decision": "deny", "reason": reason })),
         _ => None,
+    }
+}
+
+/// Returns the text of an output: a string, or parts with texts.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(text_of).collect(),
+        Value::Object(part) => part
+            .get("text")
+            .map_or_else(|| content.to_string(), text_of),
+        Value::Null | Value::Bool(_) | Value::Number(_) => content.to_string(),
     }
 }

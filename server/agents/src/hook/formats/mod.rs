@@ -27,6 +27,8 @@ pub(super) struct Format {
     pub(super) reads_mentions: bool,
     /// Whether the agent can ask the user whether a tool may run.
     pub(super) asks: bool,
+    /// Whether a hook can replace the output of a tool.
+    pub(super) replaces_output: bool,
     /// Whether the prompt of the event has the content of these files.
     pub(super) has_content: bool,
     pub(super) markup: Markup,

@@ -3,5 +3,6 @@
 use super::{Format, claude_code};
 
 pub(super) const FORMAT: Format = Format {
+    replaces_output: false,
     ..claude_code::FORMAT
 };

@@ -13,9 +13,10 @@
       output.parts.push({ id, messageID: output.message.id, sessionID: input.sessionID, type: "text", text, synthetic: true })
     }
   },
-  "tool.execute.after": async (input) => {
+  "tool.execute.after": async (input, output) => {
     try {
-      hook("PostToolUse", { session_id: input.sessionID, cwd: directory, tool_name: input.tool, tool_input: input.args ?? {} })
+      const answer = hook("PostToolUse", { session_id: input.sessionID, cwd: directory, tool_name: input.tool, tool_input: input.args ?? {}, tool_response: output })
+      Object.assign(output, answer.hookSpecificOutput?.updatedToolOutput)
     } catch {
       // The tool has run.
     }

@@ -1,0 +1,146 @@
+//! Secret values in what agents get, and the log of what they did not get.
+
+use serde_json::{Value, json};
+
+use super::Client;
+use crate::{
+    harness::{Server, Workspace},
+    hook::hook,
+    ipc::run,
+};
+
+const SECRET: &str = "a8Kd9Lq2Zx7Wm3Rt";
+
+fn workspace() -> Workspace {
+    Workspace::new(&[
+        (".clineignore", "secret.txt\n"),
+        (".env", "TOKEN=a8Kd9Lq2Zx7Wm3Rt\n"),
+        ("secret.txt", "SECRET\n"),
+        ("copy.txt", "copied: a8Kd9Lq2Zx7Wm3Rt\n"),
+    ])
+}
+
+fn decisions(workspace: &Workspace, arguments: &[&str]) -> Vec<Value> {
+    let (code, output, errors) = run(workspace, &[&["log", "--json"], arguments].concat());
+    assert_eq!(code, 0, "{errors}");
+    let listed: Value = serde_json::from_str(&output).unwrap();
+    listed["decisions"].as_array().unwrap().clone()
+}
+
+#[test]
+fn tools_redact_values_and_refusals_are_logged() {
+    let workspace = workspace();
+    let mut client = Client::open(&workspace, &[]);
+    let text = client.text("read_file", json!({ "path": "copy.txt" }));
+    assert!(text.contains("copied: [hidden: .env]"), "{text}");
+    client.text("checkpoint_create", json!({}));
+    workspace.write("copy.txt", "now: a8Kd9Lq2Zx7Wm3Rt\n");
+    let diff = client.text("checkpoint_diff", json!({ "from": "last" }));
+    assert!(
+        diff.contains("+now: [hidden: .env]") && !diff.contains(SECRET),
+        "{diff}"
+    );
+    assert!(client.call("read_file", json!({ "path": "secret.txt" })).1);
+
+    let input = |tool: &str, more: Value| {
+        let mut input = json!({
+            "session_id": "s", "cwd": workspace.root(), "tool_name": tool,
+            "tool_input": { "command": "cat secret.txt # private" },
+        });
+        input
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        input.to_string()
+    };
+    let refused = hook(
+        &workspace,
+        "PreToolUse",
+        "claude",
+        &input("Bash", json!({})),
+    );
+    assert!(refused.contains("deny"), "{refused}");
+    let response = json!({ "tool_response": { "stdout": format!("x {SECRET}"), "code": 0 } });
+    let answer = hook(
+        &workspace,
+        "PostToolUse",
+        "claude",
+        &input("Bash", response),
+    );
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let output = &answer["hookSpecificOutput"]["updatedToolOutput"];
+    assert_eq!(*output, json!({ "stdout": "x [hidden: .env]", "code": 0 }));
+    let same = json!({ "tool_response": { "stdout": "x" } });
+    assert_eq!(
+        hook(&workspace, "PostToolUse", "claude", &input("Bash", same)),
+        ""
+    );
+
+    let logged = decisions(&workspace, &[]);
+    let seen: Vec<[&str; 4]> = logged
+        .iter()
+        .map(|decision| {
+            ["door", "tool", "verdict", "agent"].map(|name| decision[name].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ["hook", "Bash", "redacted", "claude"],
+            ["hook", "Bash", "denied", "claude"],
+            ["mcp", "read_file", "denied", "test"],
+            ["mcp", "checkpoint_diff", "redacted", "test"],
+            ["mcp", "read_file", "redacted", "test"],
+        ]
+    );
+    let subject = logged[1]["subject"].as_str().unwrap();
+    assert!(
+        subject.starts_with("cat #") && !subject.contains("private"),
+        "{subject}"
+    );
+    assert_eq!(logged[1]["rule"]["source"], ".clineignore");
+    assert_eq!(decisions(&workspace, &["--agent", "claude"]).len(), 2);
+    assert_eq!(decisions(&workspace, &["--since", "2h"]).len(), 5);
+    let (_, text, _) = run(&workspace, &["log"]);
+    assert_eq!(text.lines().count(), 5);
+    assert!(!text.contains(SECRET), "{text}");
+    let (_, doctor, _) = run(&workspace, &["doctor"]);
+    assert!(
+        doctor.contains("2 reads refused and 3 redacted today"),
+        "{doctor}"
+    );
+}
+
+#[test]
+fn a_server_redacts_texts_and_logs_refused_requests() {
+    let workspace = workspace();
+    let mut server = Server::start(&workspace);
+    let redact = |server: &mut Server| {
+        let texts = json!({ "texts": [format!("a {SECRET}"), "b"] });
+        server.call("sightline/redact", texts)
+    };
+    let redacted = redact(&mut server);
+    assert_eq!(redacted["texts"], json!(["a [hidden: .env]", "b"]));
+    assert_eq!(redacted["hidden"][0]["count"], 1);
+    server.refused("sightline/readFile", json!({ "path": "secret.txt" }));
+    let listed = server.call("sightline/listDecisions", json!({}));
+    let decision = &listed["decisions"][0];
+    assert_eq!(decision["door"], "lsp");
+    assert_eq!(decision["tool"], "sightline/readFile");
+    assert_eq!(decision["subject"], "secret.txt");
+    // The file is read again when it changes.
+    workspace.write(".env", "TOKEN=another-Qx7Wm3RtYb1\n");
+    let redacted = redact(&mut server);
+    assert_eq!(redacted["texts"][0], format!("a {SECRET}"));
+    // In terminals too.
+    let terminal = json!({
+        "id": "1", "command": "make", "isBusy": true, "newOutput": "got another-Qx7Wm3RtYb1\n",
+    });
+    server.send_notification(
+        "sightline/didChangeTerminals",
+        json!({ "terminals": [terminal] }),
+    );
+    let block = server.block(json!({}));
+    assert!(block.contains("got [hidden: .env]"), "{block}");
+    assert_eq!(server.end(), 0);
+}
