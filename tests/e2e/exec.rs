@@ -153,6 +153,41 @@ fn a_folder_below_the_project_is_no_project() {
     }
 }
 
+/// A repository in the project has its own files, and the project around it is hidden too.
+#[test]
+fn a_nested_repository_hides_the_project_around_it() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    workspace.write("vendor/lib/.env", SECRET);
+    workspace.write("vendor/lib/a.c", "a\n");
+    git::init(&workspace.path("vendor/lib"));
+    for line in [
+        "cat .env ../../.env ../../private/notes.md ../../mixed/untracked.txt",
+        "grep -rn value ../..",
+        "cd ../.. && cat .env",
+    ] {
+        let mut command = exec(&workspace);
+        command
+            .current_dir(workspace.path("vendor/lib"))
+            .env("HOME", "/nonexistent");
+        let shown = text(&command.args(["--shell", line]).output().unwrap());
+        assert!(!shown.contains(SECRET), "{line}: {shown}");
+    }
+    let mut command = exec(&workspace);
+    command
+        .current_dir(workspace.path("vendor/lib"))
+        .env("HOME", "/nonexistent");
+    let shown = text(
+        &command
+            .args(["cat", "a.c", "../../src/a.ts"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(shown, "a\na\n");
+}
+
 #[test]
 fn other_users_and_nested_calls_read_nothing_either() {
     let workspace = workspace();

@@ -9,7 +9,7 @@ use std::{
 
 use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
 
-use sightline_base::escape::one_line;
+use sightline_base::{escape::one_line, path::Roots};
 use sightline_engine::{error::Error, session::Snapshot};
 use sightline_protocol::error::ErrorKind;
 
@@ -86,7 +86,17 @@ fn prepare(root: Option<PathBuf>, words: &[OsString]) -> Result<Command, Error> 
         return Ok(command(words));
     }
     let unavailable = |error: CannotHide| Error::new(ErrorKind::Unsupported, error.to_string());
-    let hidden = hidden_paths(&session.access.get().view().0).map_err(unavailable)?;
+    let roots = match workspace.root {
+        Some(_) => session.roots().to_vec(),
+        // A repository in a project hides what the project denies, too.
+        None => offline::roots_above(&offline::current()?),
+    };
+    let secrets = session.settings.access.secrets;
+    let rules = session
+        .access
+        .get()
+        .updated(Roots::new(roots).into(), Vec::new(), secrets);
+    let hidden = hidden_paths(&rules.view().0).map_err(unavailable)?;
     hidden_from(words, &hidden).map_err(unavailable)
 }
 

@@ -124,6 +124,20 @@ pub(crate) fn root_above(folder: &AbsPath) -> Root {
     Root::new(found.unwrap_or_else(|| folder.clone()), None)
 }
 
+/// Returns the project that contains a folder, and those that contain that one, except the home folder or one above it.
+pub(crate) fn roots_above(folder: &AbsPath) -> Vec<Root> {
+    let mut roots = vec![root_above(folder)];
+    let home = std::env::home_dir().unwrap_or_default();
+    while let Some(root) = roots.last().and_then(|root| {
+        let above = root.canonical.as_path().parent()?;
+        let project = project_of(above).filter(|it| !home.starts_with(it))?;
+        Some(Root::new(AbsPath::new(project)?, None))
+    }) {
+        roots.push(root);
+    }
+    roots
+}
+
 /// Returns the repository that contains a folder, else the topmost folder above it with rules.
 fn project_of(folder: &Path) -> Option<&Path> {
     let mut above = folder.ancestors();
