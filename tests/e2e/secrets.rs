@@ -334,3 +334,50 @@ fn every_door_decides_by_content() {
     }
     assert_eq!(server.end(), 0);
 }
+
+/// Variables of agents move the folders with their tokens.
+#[test]
+fn tokens_of_agents_are_denied_where_variables_move_them() {
+    let workspace = plain();
+    let moved = workspace.path("../moved");
+    for file in [
+        "auth.json",
+        "oauth_creds.json",
+        "settings/providers.json",
+        "a.json",
+    ] {
+        let file = moved.join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "SECRET-1").unwrap();
+    }
+    let moved = moved.canonicalize().unwrap();
+    for (variable, file) in [
+        ("CODEX_HOME", "auth.json"),
+        ("QWEN_HOME", "oauth_creds.json"),
+        ("CLINE_DATA_DIR", "settings/providers.json"),
+    ] {
+        let check = |command: &str| {
+            let mut access = program();
+            access
+                .args(["access", "--offline", "--command", command])
+                .current_dir(workspace.root())
+                .env(variable, &moved);
+            access.output().unwrap().status.code()
+        };
+        let path = moved.join(file).display().to_string();
+        for command in [
+            format!("cat ${variable}/{file}"),
+            format!("cat \"${{{variable}}}/{file}\""),
+            format!("cat {path}"),
+            format!("cp {path}.bak x"),
+            format!("cd ${variable} && cat {file}"),
+        ] {
+            assert_eq!(check(&command), Some(1), "{command}");
+        }
+        assert_eq!(
+            check(&format!("cat ${variable}/a.json")),
+            Some(0),
+            "{variable}"
+        );
+    }
+}

@@ -56,12 +56,12 @@ use parking_lot::{Mutex, MutexGuard};
 use sightline_protocol::{access::AccessRule, settings::Secrets};
 
 pub use self::{
-    command::{Change, CommandGuard, guard_changes, guard_command},
+    command::{Change, CommandGuard, guard_changes, guard_command, starts_with_command},
     document_origin::Origin,
     open::{OpenedFile, OpenedFolder, PathKind},
     rule_file::{PROJECT_FILE, read_project_file, read_small_file},
     rules::{ClockReading, REMOVAL_DELAY, RULE_FILE},
-    secrets::content::Content,
+    secrets::{content::Content, deny_moved_secrets},
     view::{AccessView, EntryRules, RuleBase},
 };
 use self::{
@@ -210,6 +210,11 @@ impl Access {
                     files.rules().clone(),
                 ));
             }
+        }
+        if self.secrets == Secrets::Deny {
+            scopes.extend(secrets::moved().iter().map(|(folder, rules)| {
+                RuleScope::new(folder, None, ScopeKind::Above, rules.clone())
+            }));
         }
         changed.sort_unstable();
         changed.dedup();

@@ -6,14 +6,14 @@ pub(super) mod content;
 
 use std::{
     path::Path,
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, OnceLock},
 };
 
 use super::{
     gitignore::{self, Origin, RuleLine},
     rules::{Rules, compile_lines},
 };
-use sightline_base::path::RelPath;
+use sightline_base::path::{AbsPath, RelPath};
 
 /// The source of the rules, as reported.
 const SOURCE: &str = "built-in secrets";
@@ -90,6 +90,42 @@ pub(super) fn rules_outside() -> &'static Rules {
         compile_lines(lines, |_| "cannot compile the built-in rules".to_owned())
     });
     &RULES
+}
+
+/// The first line about tokens of agents.
+const AGENT_TOKENS: &str = "# Tokens of coding agents.";
+/// Folders with secrets whose place only this process knows, and their rules.
+static MOVED: OnceLock<Vec<(AbsPath, Rules)>> = OnceLock::new();
+
+/// Denies files in folders that variables of the environment move, such as `auth.json` in `$CODEX_HOME`, to all views of this
+/// process from now on. The first call decides.
+pub fn deny_moved_secrets(files: &[(AbsPath, &str)]) {
+    let text = str::from_utf8(TEXT).unwrap_or_default();
+    let number = text
+        .lines()
+        .take_while(|line| *line != AGENT_TOKENS)
+        .count();
+    let rules = |name: &str| {
+        let pattern = format!("/{name}");
+        let line = RuleLine {
+            source: SOURCE.into(),
+            number: u32::try_from(number + 1).unwrap_or(1),
+            text: pattern.as_bytes(),
+            origin: Origin::Secret,
+        };
+        compile_lines(vec![line], |_| {
+            "cannot compile the built-in rules".to_owned()
+        })
+    };
+    let all = files
+        .iter()
+        .map(|(folder, name)| (folder.clone(), rules(name)));
+    let _ = MOVED.set(all.collect());
+}
+
+/// Returns the rules of [`deny_moved_secrets`].
+pub(super) fn moved() -> &'static [(AbsPath, Rules)] {
+    MOVED.get().map_or(&[], Vec::as_slice)
 }
 
 /// What the wildcards of a pattern can stand for, at least.

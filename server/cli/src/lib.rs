@@ -55,6 +55,8 @@ use output::{
     Color, internal, print, print_error, print_json, print_message, print_sorted_json, print_to,
 };
 use requests::{AnsweredBy, Attached, offline};
+use sightline_access::deny_moved_secrets;
+use sightline_base::path::AbsPath;
 use sightline_engine::error::Error;
 use sightline_local::process::{logging, signals, version};
 use sightline_protocol::{
@@ -274,9 +276,23 @@ enum ModeArgument {
     Plan,
 }
 
+/// Denies the tokens of agents whose folders are moved by variables of the environment.
+fn deny_moved_tokens() {
+    let Ok(locations) = agents::locations(PathBuf::new()) else {
+        return;
+    };
+    let tokens: Vec<(AbsPath, &str)> = locations
+        .moved_tokens()
+        .into_iter()
+        .filter_map(|(folder, file)| Some((AbsPath::new(&folder)?, file)))
+        .collect();
+    deny_moved_secrets(&tokens);
+}
+
 /// Runs the program. `serve` serves an editor on standard input and output. Returns the exit code.
 pub fn main(serve: fn() -> i32) -> i32 {
     signals::ignore_file_size_signal();
+    deny_moved_tokens();
     // Agents take an exit code of the argument parser as a refusal.
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|command| command == "hook")

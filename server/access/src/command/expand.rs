@@ -336,7 +336,6 @@ fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
             _ => unknown(),
         },
         Part::Unknown => unknown(),
-        Part::AnsiC(text) => vec![Field::quoted(&ansi_c(text))],
         Part::Process(body) => {
             let output = environment.output(body);
             vec![Field {
@@ -423,13 +422,20 @@ fn variable(
             .map(|home| Field::quoted(home))
             .collect(),
         (_, Some(known)) if !known.is_empty() => known.iter().map(requote).collect(),
-        _ => vec![Field {
+        _ => {
             // `"$@"` has no words without arguments.
-            units: vec![Unit::Unknown {
-                can_vanish: !is_quoted || name == "@",
-            }],
-            ..Field::default()
-        }],
+            let can_vanish = !is_quoted || name == "@";
+            let unknown = Field {
+                units: vec![Unit::Unknown { can_vanish }],
+                ..Field::default()
+            };
+            // A path in the environment of this process, such as `$CODEX_HOME`, is probably that of the shell.
+            let is_path = |it: &String| it.starts_with('/') && !it.contains(':');
+            let given = std::env::var(name).ok().filter(is_path);
+            let mut fields = given.map_or_else(Vec::new, |it| vec![Field::quoted(&it)]);
+            fields.push(unknown);
+            fields
+        }
     };
     let argument = argument.unwrap_or_default();
     match operator.trim_start_matches(':').chars().next() {
@@ -457,42 +463,6 @@ fn unknown() -> Vec<Field> {
         units: vec![Unit::Unknown { can_vanish: false }],
         ..Field::default()
     }]
-}
-
-/// Decodes the text in `$'…'`.
-fn ansi_c(text: &str) -> String {
-    let mut decoded = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        decoded.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let (radix, most, skip) = match rest.chars().next() {
-            Some('x') => (16, 2, 1),
-            Some('u') => (16, 4, 1),
-            Some('U') => (16, 8, 1),
-            Some('0'..='7') => (8, 3, 0),
-            Some(other) => {
-                decoded.push(match other {
-                    'n' => '\n',
-                    't' => '\t',
-                    other => other,
-                });
-                rest = &rest[other.len_utf8()..];
-                continue;
-            }
-            None => break,
-        };
-        rest = &rest[skip..];
-        let digits = rest
-            .chars()
-            .take(most)
-            .take_while(|c| c.is_digit(radix))
-            .count();
-        let code = u32::from_str_radix(&rest[..digits], radix).ok();
-        decoded.extend(code.and_then(char::from_u32));
-        rest = &rest[digits..];
-    }
-    decoded + rest
 }
 
 fn literal(text: &str, is_quoted: bool) -> Field {

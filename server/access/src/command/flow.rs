@@ -402,6 +402,10 @@ impl Checker<'_> {
                 None => state.enter(None),
             },
         }
+        // Another value of the same variable.
+        if words.iter().any(Field::has_unknown) {
+            state.enter(None);
+        }
         let targets = state.dirs.iter();
         let targets = targets
             .flat_map(|dir| self.judge.link_targets(dir))

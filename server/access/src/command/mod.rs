@@ -27,7 +27,6 @@ use std::{collections::HashMap, path::PathBuf};
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
 pub(crate) use self::git::{git, output_of};
-pub use self::guard::{Change, CommandGuard, guard_changes, guard_command};
 use self::{
     expand::{DECODED, Environment, Field, Output, expand, expand_whole},
     git::Changes,
@@ -35,6 +34,10 @@ use self::{
     judge::Judge,
     programs::{Arguments, Use, has},
     syntax::{Assignment, Command, Fix, Redirect, RedirectKind, Simple, Word},
+};
+pub use self::{
+    guard::{Change, CommandGuard, guard_changes, guard_command},
+    programs::starts_with_command,
 };
 use super::AccessView;
 use sightline_base::{limits::MAX_COMMAND_BYTES, path::AbsPath};

@@ -158,8 +158,8 @@ pub(super) fn is_command_variable(name: &str) -> bool {
         .any(|end| name.ends_with(end))
 }
 
-/// Returns whether a text starts with a command.
-pub(super) fn starts_with_command(text: &str) -> bool {
+/// Returns whether a text starts with a command of a common program, with operands.
+pub fn starts_with_command(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
     words.next().is_some() && has(COMMANDS, &program_name(first.trim_end_matches(';')))

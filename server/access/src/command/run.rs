@@ -13,7 +13,7 @@ use super::{
     syntax::{DeniedName, Fix},
     tree,
 };
-use sightline_base::path::AbsPath;
+use sightline_base::{fs::find_program, path::AbsPath};
 
 /// Maximum programs that one pattern means.
 const MAX_PROGRAMS: usize = 16;
@@ -115,6 +115,22 @@ impl Checker<'_> {
                 dir.map_or_else(Output::default, |dir| {
                     Output::of_text(dir.to_string_lossy().into_owned())
                 })
+            }
+            "which" | "command" | "type" if state.is_consumed && rest.len() < 3 => {
+                let is_query = name == "which"
+                    || has(
+                        "-v -p -P",
+                        &rest.first().map(Field::text).unwrap_or_default(),
+                    );
+                match rest
+                    .last()
+                    .filter(|_| is_query)
+                    .and_then(|word| find_program(&word.text()))
+                {
+                    Some(path) => Output::of_text(path.to_string_lossy().into_owned()),
+                    None if name == "command" && !is_query => self.run(rest, state),
+                    None => Output::default(),
+                }
             }
             "source" | "." => self.source(rest, state),
             "find" => self.find(words, state),

@@ -100,8 +100,6 @@ pub(super) enum Part {
     Process(Rc<Vec<Command>>),
     /// `~` and `~+`.
     Tilde(String),
-    /// The text in `$'…'`.
-    AnsiC(String),
     Unknown,
 }
 

@@ -367,3 +367,36 @@ fn commands_that_read_secrets_are_denied() {
         assert_eq!(verdict.allowed, is_allowed, "{command}: {verdict:?}");
     }
 }
+
+/// Variables of the environment move folders of agents.
+#[test]
+fn tokens_in_moved_folders_are_denied() {
+    let (_dir, root) = workspace(&[("in/auth.json", "1"), ("in/config.toml", "1")]);
+    let outside = root.parent().unwrap().join("moved");
+    write(
+        &outside,
+        &[("data/settings/p.json", "1"), ("data/p.json", "1")],
+    );
+    sightline_access::deny_moved_secrets(&[
+        (abs(&root.join("in")), "auth.json"),
+        (abs(&outside), "data/settings/p.json"),
+    ]);
+    let denying = view(&root);
+    let outside = |path: &str| outside.join(path).to_string_lossy().into_owned();
+    for (path, access) in [
+        ("in/auth.json".to_owned(), AccessKind::Denied),
+        ("in/auth.json.bak".to_owned(), AccessKind::Denied),
+        ("in/config.toml".to_owned(), AccessKind::Allowed),
+        ("auth.json".to_owned(), AccessKind::Allowed),
+        (outside("data/settings/p.json"), AccessKind::Denied),
+        (outside("data/p.json"), AccessKind::Outside),
+    ] {
+        assert_eq!(kind(&denying, &path), access, "{path}");
+    }
+    assert!(!denying.check_command("grep -r x in").allowed);
+    let allowing = access(&root, Secrets::Allow).view().0;
+    assert_eq!(kind(&allowing, "in/auth.json"), AccessKind::Allowed);
+    let rule = rule(ask(&denying, "in/auth.json"));
+    let line = RULES.lines().nth(rule.line as usize - 1).unwrap();
+    assert_eq!(line, "# Tokens of coding agents.");
+}

@@ -90,6 +90,35 @@ impl Locations {
             .map_or_else(|| self.folder(Agent::Cline).join("data"), Path::to_owned)
     }
 
+    /// Returns the files with tokens in folders that variables move: the folder, and the path in it. The built-in secrets deny
+    /// those in folders with the usual names.
+    pub fn moved_tokens(&self) -> Vec<(PathBuf, &'static str)> {
+        let is_set = |names: &[&str]| names.iter().any(|name| self.variable(name).is_some());
+        [
+            (
+                &["CLAUDE_CONFIG_DIR"][..],
+                self.folder(Agent::Claude),
+                ".credentials.json",
+            ),
+            (&["CODEX_HOME"], self.folder(Agent::Codex), "auth.json"),
+            (
+                &["GEMINI_CLI_HOME"],
+                self.folder(Agent::Gemini),
+                "oauth_creds.json",
+            ),
+            (&["QWEN_HOME"], self.folder(Agent::Qwen), "oauth_creds.json"),
+            (
+                &["CLINE_DIR", "CLINE_DATA_DIR"],
+                self.cline_data(),
+                "settings/providers.json",
+            ),
+        ]
+        .into_iter()
+        .filter(|(names, ..)| is_set(names))
+        .map(|(_, folder, file)| (folder, file))
+        .collect()
+    }
+
     /// Returns the log of Cline.
     pub fn cline_log(&self) -> PathBuf {
         self.variable("CLINE_LOG_PATH")

@@ -56,7 +56,7 @@ impl Parser<'_> {
                 '$' if self.rest().starts_with("$'") && !is_quoted => {
                     let rest = &self.rest()[2..];
                     let end = end_of_ansi_c(rest).ok_or("a quote is not closed")?;
-                    parts.push(Part::AnsiC(rest[..end].to_owned()));
+                    parts.push(text(ansi_c(&rest[..end]), true));
                     self.at += end + 3;
                 }
                 '$' if self.rest().starts_with("$\"") && !is_quoted => self.at += 1,
@@ -331,4 +331,40 @@ fn end_of_ansi_c(text: &str) -> Option<usize> {
         is_escaped = c == '\\' && !is_escaped;
         ends
     })
+}
+
+/// Decodes the text in `$'…'`.
+fn ansi_c(text: &str) -> String {
+    let mut decoded = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        decoded.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let (radix, most, skip) = match rest.chars().next() {
+            Some('x') => (16, 2, 1),
+            Some('u') => (16, 4, 1),
+            Some('U') => (16, 8, 1),
+            Some('0'..='7') => (8, 3, 0),
+            Some(other) => {
+                decoded.push(match other {
+                    'n' => '\n',
+                    't' => '\t',
+                    other => other,
+                });
+                rest = &rest[other.len_utf8()..];
+                continue;
+            }
+            None => break,
+        };
+        rest = &rest[skip..];
+        let digits = rest
+            .chars()
+            .take(most)
+            .take_while(|c| c.is_digit(radix))
+            .count();
+        let code = u32::from_str_radix(&rest[..digits], radix).ok();
+        decoded.extend(code.and_then(char::from_u32));
+        rest = &rest[digits..];
+    }
+    decoded + rest
 }
