@@ -317,6 +317,7 @@ mod tests {
         }
         let found = call("ask", json!({ "input": "cat a" }));
         assert_eq!(found.commands, Vec::<String>::new());
+        assert_eq!(found.codes, ["cat a"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Collects paths, commands and texts from the arguments of a tool call.
 
 use serde_json::{Map, Value};
+use sightline_access::starts_with_command;
 
 use super::{
     super::{
@@ -134,8 +135,21 @@ impl Collector {
             }
             Kind::Setting => self.possible_path(text, &['/']),
             // Single words are more often names of branches, issues or buttons.
-            Kind::Operands | Kind::Other | Kind::Input => self.possible_path(text, &['/', '.']),
+            Kind::Operands | Kind::Other | Kind::Input => {
+                self.possible_path(text, &['/', '.', '%']);
+                self.add_by_form(text);
+            }
             Kind::Content | Kind::Excluded => {}
+        }
+    }
+
+    /// Adds what a text looks like, whatever its name: a folder from which paths start, a command line, or code.
+    fn add_by_form(&mut self, text: &str) {
+        if text.len() <= MAX_PATH && text.contains('/') && !text.contains('\n') {
+            self.call.folders.push(text.to_owned());
+        }
+        if starts_with_command(text) || calls_with_text(text) {
+            self.call.codes.push(text.to_owned());
         }
     }
 
@@ -146,6 +160,13 @@ impl Collector {
             self.call.possible_paths.push(text.to_owned());
         }
     }
+}
+
+/// Returns whether a text looks like code that calls something, with a string in it: `open('a')`, `$(cat "a")`.
+fn calls_with_text(text: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || "_$.!?]".contains(c);
+    let mut calls = text.match_indices('(');
+    text.contains(['\'', '"', '`']) && calls.any(|(at, _)| text[..at].ends_with(is_name))
 }
 
 /// Returns whether the text is a URL of another machine.
