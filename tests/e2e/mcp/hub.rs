@@ -459,6 +459,41 @@ fn servers_are_added_removed_and_moved_byte_for_byte() {
     assert_eq!(hub.end(), Some(0));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_isolated_server_cannot_open_denied_files() {
+    // A server that reads what it likes: its only tool returns the size of a file, or why it cannot.
+    let script = r#"
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request: continue
+    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    if request["method"] == "tools/list":
+        result = {"tools": [{"name": "size", "inputSchema": {"type": "object"}}]}
+    if request["method"] == "tools/call":
+        try: text = "it has %d bytes" % len(open(".env").read())
+        except OSError as error: text = "error %d" % error.errno
+        result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"#;
+    let workspace = Workspace::new(FILES);
+    let server =
+        |isolate: bool| json!({ "command": "python3", "args": ["-c", script], "isolate": isolate });
+    configure(
+        &workspace,
+        &json!({ "open": server(false), "hidden": server(true) }),
+    );
+    let mut hub = open(&workspace, json!({}));
+    names(&mut hub);
+    assert_eq!(text(&hub.call("open__size", &json!({}))), "it has 30 bytes");
+    let hidden = hub.call("hidden__size", &json!({}));
+    // Where namespaces are forbidden, it does not start.
+    let refused = text(&hidden).contains("exit code 125");
+    assert!(refused || text(&hidden) == "error 13", "{hidden}");
+    assert_eq!(hub.end(), Some(0));
+}
+
 /// Returns the command lines of processes that contain a text.
 #[cfg(target_os = "linux")]
 fn running_with(text: &str) -> Vec<String> {
