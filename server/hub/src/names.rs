@@ -150,6 +150,9 @@ fn candidates(line: &str) -> Vec<&str> {
         }
         starts.extend(long_format(start));
     }
+    // Most lines have neither a mark nor a drawing.
+    starts.sort_unstable();
+    starts.dedup();
     let mut found = Vec::new();
     for start in starts {
         let ends = [
