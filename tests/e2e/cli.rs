@@ -65,6 +65,7 @@ fn access_answers_by_exit_code() {
         (vec!["list", "--root", "nowhere"], 2),
         (vec!["schema", "no-such-name"], 2),
         (vec!["schema"], 0),
+        (vec!["schema", "truncateHistory"], 0),
         (vec!["--version"], 0),
         (vec!["--help"], 0),
         (vec!["no-such-command"], 2),

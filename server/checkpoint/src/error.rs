@@ -101,7 +101,7 @@ pub enum Error {
     GitWait(#[source] io::Error),
     /// git reported an error.
     #[error(
-        "git {command} failed ({status}): {output}; check that the remote exists and needs no prompt"
+        "git {command} failed ({status}): {output}; check that the remote is a URL or path that exists, and needs no prompt"
     )]
     GitFailed {
         /// The git command.

@@ -82,8 +82,11 @@ pub(super) fn run(arguments: &Init) -> Result<i32, Error> {
     }
     let mut text = TEMPLATE.to_owned();
     if !found.is_empty() {
-        print(&printable(&found))?;
-        let takes = match arguments.confirm.proceed()? {
+        let proceed = arguments.confirm.proceed();
+        if !matches!(proceed, Ok(Proceed::DryRun)) {
+            print(&printable(&found))?;
+        }
+        let takes = match proceed? {
             Proceed::Ask => {
                 ask("With y, .clineignore gets these lines, otherwise only comments. ")?
             }
@@ -94,6 +97,11 @@ pub(super) fn run(arguments: &Init) -> Result<i32, Error> {
         }
     }
     if matches!(arguments.confirm.proceed(), Ok(Proceed::DryRun)) {
+        print(&format!(
+            "would write {}:\n\n{}",
+            path.display(),
+            printable(&text)
+        ))?;
         return Ok(DONE);
     }
     match write(&path, &text) {

@@ -45,14 +45,17 @@ fn names() -> Result<Vec<String>, Error> {
     Ok(files.into_iter().chain(methods).chain(types).collect())
 }
 
-/// Returns a schema by name: a file of `schemas/`, or the self-contained schema of a method or
-/// type. Returns `None` for an unknown name.
+/// Returns a schema by name: a file of `schemas/`, or the self-contained schema of a method, also
+/// without `sightline/`, or a type. Returns `None` for an unknown name.
 fn schema(name: &str) -> Result<Option<String>, Error> {
     if let Some((_, text)) = FILES.iter().find(|(file, _)| *file == name) {
         return Ok(Some((*text).to_owned()));
     }
     let all = definitions()?;
-    let root = match METHODS.iter().find(|method| method.name == name) {
+    let is_it = |method: &&Method| {
+        method.name == name || method.name.strip_prefix("sightline/") == Some(name)
+    };
+    let root = match METHODS.iter().find(is_it) {
         Some(method) => method_schema(method),
         None => match all.get(name) {
             Some(schema) => schema.clone(),

@@ -305,7 +305,7 @@ mod tests {
         let root = || PathBuf::from("/w");
         let status = std::process::ExitStatus::default();
         let git_failed = format!(
-            "git push failed ({status}): why; check that the remote exists and needs no prompt"
+            "git push failed ({status}): why; check that the remote is a URL or path that exists, and needs no prompt"
         );
         for (error, kind, message) in [
             (E::InvalidParams(why()), Kind::InvalidParams, "why"),
