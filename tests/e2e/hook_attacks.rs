@@ -1,5 +1,6 @@
 //! `sightline hook`, with input that tries to get past it.
 
+mod inputs;
 #[cfg(unix)]
 mod processes;
 mod searches;

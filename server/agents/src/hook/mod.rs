@@ -196,16 +196,18 @@ pub fn parse(
             ),
         },
         EventKind::Prompt => {
-            let prompt = input["prompt"].as_str();
+            let prompt = &input["prompt"];
             // Qwen Code repeats the event after each tool, with an empty prompt.
-            if prompt.is_some_and(str::is_empty) {
+            if prompt.as_str().is_some_and(str::is_empty) {
                 return Ok(None);
             }
-            let mentioning = prompt.filter(|_| format.reads_mentions);
+            let mut text = String::new();
+            add_texts(prompt, &mut text);
+            let mentioning = if format.reads_mentions { &*text } else { "" };
             HookEvent::Prompt {
-                mentions: mentions::mentions(mentioning.unwrap_or_default(), format.has_content)
+                mentions: mentions::mentions(mentioning, format.has_content)
                     .ok_or(ParseError::TooManyMentions)?,
-                text: prompt.unwrap_or_default().to_owned(),
+                text,
             }
         }
         EventKind::ToolCall | EventKind::ToolEnd => {
@@ -245,6 +247,17 @@ pub fn parse(
         is_attended: mode.is_some_and(|mode| ATTENDED_MODES.contains(&mode)),
         event,
     }))
+}
+
+/// Adds the texts of a prompt, which may be a list of parts, one a line.
+fn add_texts(prompt: &Value, text: &mut String) {
+    match prompt {
+        Value::String(part) if text.is_empty() => text.push_str(part),
+        Value::String(part) => text.extend(["\n", part]),
+        Value::Array(parts) => parts.iter().for_each(|part| add_texts(part, text)),
+        Value::Object(fields) => fields.values().for_each(|part| add_texts(part, text)),
+        _ => {}
+    }
 }
 
 /// Renders an answer as the standard output of a hook. Empty if there is nothing to say.

@@ -1,8 +1,9 @@
 //! `sightline hook`: answers one event of a coding agent.
 //!
 //! Agents take an exit code other than 0 as a refusal, or let a tool run if its hook fails. So the
-//! exit code is always 0, unknown events, agents and options are ignored, and a tool call or a
-//! prompt with a mention that cannot be checked is refused: built-in secrets are denied everywhere.
+//! exit code is always 0, unknown events and options are ignored, and a tool call, also of an unknown
+//! agent, or a prompt with a mention that cannot be checked is refused: built-in secrets are denied
+//! everywhere.
 
 mod access_check;
 pub(super) mod guard;
@@ -35,7 +36,7 @@ use sightline_agents::{
 use sightline_base::json_repair;
 use sightline_local::process::logging;
 
-use super::{DONE, print};
+use super::{DONE, print, print_message};
 use session::Session;
 
 /// Time to read standard input. Busy machines start agents' writers late.
@@ -47,7 +48,7 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of the input, in bytes. gemini-cli sends the content of mentioned files.
 const MAX_INPUT: usize = 64 * 1024 * 1024;
 
-/// Arguments for help texts. [`main`] reads them, and reports no errors.
+/// Arguments for help texts. [`main`] reads them.
 #[derive(clap::Args)]
 #[allow(dead_code, reason = "read by `main` before the arguments are parsed")]
 pub(super) struct Hook {
@@ -78,19 +79,47 @@ struct Call {
 
 /// Runs `sightline hook` with the arguments after `hook`. Returns the exit code, 0.
 pub(super) fn main(arguments: impl Iterator<Item = OsString>) -> i32 {
-    if let Some(call) = Call::parse(arguments) {
-        logging::start();
-        let answer = panic::catch_unwind(AssertUnwindSafe(|| call.answer()));
-        let answer = answer.unwrap_or_else(|_| call.failure(true, "internal error"));
-        // A closed pipe cannot be reported.
-        let _ = print(&hook::render(call.agent, call.kind, &answer));
-    }
+    // A closed pipe cannot be reported.
+    let _ = match Call::parse(arguments) {
+        Ok(call) => {
+            logging::start();
+            let answer = panic::catch_unwind(AssertUnwindSafe(|| call.answer()));
+            let answer = answer.unwrap_or_else(|_| call.failure(true, "internal error"));
+            print(&hook::render(call.agent, call.kind, &answer))
+        }
+        Err(misuse) => {
+            print_message(&misuse.why);
+            print(&misuse.refusal)
+        }
+    };
     DONE
 }
 
+/// Arguments that name no event of an agent.
+struct Misuse {
+    why: String,
+    /// What an agent takes as a refusal, if the event is a tool call of any agent. Empty otherwise.
+    refusal: String,
+}
+
+impl Misuse {
+    fn new(event: &str, agent: Option<Agent>, why: String) -> Self {
+        let is_tool = |agent: &Agent| hook::event_kind(*agent, event) == Some(EventKind::ToolCall);
+        // A known agent may add events. Of an unknown one, a tool would run without a check.
+        let judged = Agent::ALL
+            .into_iter()
+            .find(|other| agent.is_none() && is_tool(other));
+        let answer = HookAnswer::Deny(judge::unchecked(&why));
+        let refusal = judged.map(|agent| hook::render(agent, EventKind::ToolCall, &answer));
+        Self {
+            why: format!("sightline hook: {why}; nothing was checked"),
+            refusal: refusal.unwrap_or_default(),
+        }
+    }
+}
+
 impl Call {
-    /// Returns `None` if there is nothing to do.
-    fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+    fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, Misuse> {
         let (mut event, mut agent, mut root, mut storage) = (None, None, None, None);
         let mut checkpoints = false;
         let mut arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
@@ -109,10 +138,20 @@ impl Call {
                 _ => {}
             }
         }
-        let agent = Agent::from_name(&agent?)?;
-        Some(Self {
+        let (event, name) = (event.unwrap_or_default(), agent.unwrap_or_default());
+        let Some(agent) = Agent::from_name(&name) else {
+            let known = Agent::ALL.map(Agent::name).join(", ");
+            let why =
+                format!("`--agent {name}` in the settings of the agent is not one of {known}");
+            return Err(Misuse::new(&event, None, why));
+        };
+        let Some(kind) = hook::event_kind(agent, &event) else {
+            let why = format!("{event:?} is not an event of {}", agent.title());
+            return Err(Misuse::new(&event, Some(agent), why));
+        };
+        Ok(Self {
             agent,
-            kind: hook::event_kind(agent, &event?)?,
+            kind,
             root: root.map(PathBuf::from),
             storage: storage.map(PathBuf::from),
             checkpoints,
