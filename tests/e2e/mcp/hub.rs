@@ -217,7 +217,7 @@ fn progress_cancellation_and_questions_reach_the_other_side() {
     let workspace = Workspace::new(FILES);
     configure(
         &workspace,
-        &json!({ "all": { "command": everything, "args": ["stdio"], "timeout": 2, "env": { "API_TOKEN": "${TOKEN_SOURCE}" } } }),
+        &json!({ "all": { "command": everything, "args": ["stdio"], "timeout": 6, "env": { "API_TOKEN": "${TOKEN_SOURCE}" } } }),
     );
     let mut hub = open(
         &workspace,
@@ -229,7 +229,7 @@ fn progress_cancellation_and_questions_reach_the_other_side() {
         "{names:?}"
     );
     // Longer than the timeout, with progress.
-    let long = json!({ "name": "all__trigger-long-running-operation", "arguments": { "duration": 4, "steps": 8 }, "_meta": { "progressToken": "mine" } });
+    let long = json!({ "name": "all__trigger-long-running-operation", "arguments": { "duration": 9, "steps": 18 }, "_meta": { "progressToken": "mine" } });
     let id = hub.begin("tools/call", &long);
     let mut progress = Vec::new();
     let answer = loop {
@@ -242,7 +242,7 @@ fn progress_cancellation_and_questions_reach_the_other_side() {
         }
     };
     assert!(
-        answer["result"]["isError"] != true && progress.len() >= 7 && progress.is_sorted(),
+        answer["result"]["isError"] != true && progress.len() >= 16 && progress.is_sorted(),
         "{answer} {progress:?}"
     );
     // A call that is cancelled is not answered, and others are.
@@ -521,7 +521,7 @@ fn a_browser_is_used_and_gone_when_it_is_idle() {
     configure(
         &workspace,
         &json!({ "web": {
-            "command": playwright, "idle": 3, "env": { "TMPDIR": temporary },
+            "command": playwright, "idle": 8, "env": { "TMPDIR": temporary },
             "args": ["--headless", "--isolated", "--no-sandbox", "--executable-path", browser, "--output-dir", temporary],
         } }),
     );
