@@ -239,7 +239,7 @@
 ---@field verdict sightline.DecisionVerdict The decision.
 
 --- Decision of `sightline/truncateHistory`.
----@alias sightline.Decision2
+---@alias sightline.DecisionOfTruncation
 ---| "fits" # The conversation fits.
 ---| "deduplicated" # Duplicate file reads were replaced, which saved enough.
 ---| "truncated" # Messages were left out.
@@ -1106,7 +1106,7 @@
 ---@field charactersSaved number Fraction of characters saved by replacing duplicate file reads in this call. Negative if the notices are longer than the files.
 ---@field contextHistory any[] Edits made so far. Pass them to the next call.
 ---@field contextHistoryChanged boolean True if this call made edits.
----@field decision sightline.Decision2 The decision.
+---@field decision sightline.DecisionOfTruncation The decision.
 ---@field deletedRange? integer[] Messages to leave out: first and last index, inclusive.
 ---@field edits? sightline.MessageEdit[] With `reply: "edits"`, the texts to replace in messages that are kept.
 ---@field messages? sightline.Message[] The messages to send.

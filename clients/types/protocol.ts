@@ -680,7 +680,7 @@ export interface Decision {
 }
 
 /** Decision of `sightline/truncateHistory`. */
-export type Decision2 =
+export type DecisionOfTruncation =
   /** The conversation fits. */
   | "fits"
   /** Duplicate file reads were replaced, which saved enough. */
@@ -2387,7 +2387,7 @@ export interface TruncateHistoryResult {
   /** True if this call made edits. */
   contextHistoryChanged: boolean;
   /** The decision. */
-  decision: Decision2;
+  decision: DecisionOfTruncation;
   /** Messages to leave out: first and last index, inclusive. */
   deletedRange?: number[];
   /** With `reply: "edits"`, the texts to replace in messages that are kept. */

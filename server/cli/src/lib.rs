@@ -14,6 +14,7 @@
 //!   block and checkpoints; `seen_files`: what a session has read and written)
 //! - `agents`: connects coding agents (`installer`), tells what keeps entries from running (`status`)
 //!   and runs them (`check`)
+//! - `log`: prints what agents were refused
 //! - `mcp`: serves tools to coding agents
 //! - `gateway`: starts the gateway
 //! - `helix`, `config_file`: edit the Helix configuration, and configuration files of other programs

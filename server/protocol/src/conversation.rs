@@ -178,6 +178,7 @@ pub struct TruncateHistoryResult {
 /// Decision of `sightline/truncateHistory`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "DecisionOfTruncation")]
 pub enum Decision {
     /// The conversation fits.
     Fits,
