@@ -91,6 +91,18 @@ impl Denial {
             by_content: false,
         }
     }
+
+    /// The denial of a file that a guard protects. It has a rule, because the file is known.
+    pub(crate) fn of_guard() -> Self {
+        let rule = AccessRule {
+            line: 1,
+            ..AccessRule::default()
+        };
+        Self {
+            rule: Some(rule),
+            ..Self::new(String::new())
+        }
+    }
 }
 
 /// The result of an access check.

@@ -127,7 +127,7 @@ impl Find {
     }
 
     /// Returns whether it does not descend into a folder.
-    pub(super) fn prunes(&self, path: &str) -> bool {
+    fn prunes(&self, path: &str) -> bool {
         self.branches
             .iter()
             .any(|branch| branch.prunes && branch.is_true(path, true) == Some(true))
@@ -144,19 +144,6 @@ impl Find {
             }
         }
         false
-    }
-
-    /// Returns the words that may be changed by an action: folders that it starts from, words of commands,
-    /// and files that it writes.
-    pub(super) fn changed_words(&self) -> Vec<&Field> {
-        let is_reached = |root: &&Field| self.reaches(&root.text(), true);
-        let roots = self.roots.iter().filter(is_reached);
-        let commands = self.actions.iter().flat_map(|action| match action {
-            Action::Run(command) => command.as_slice(),
-            _ => &[],
-        });
-        let uses = self.uses.iter().map(|(word, _)| word);
-        roots.chain(commands).chain(uses).collect()
     }
 
     /// Parses tests up to a closing parenthesis.
@@ -276,7 +263,7 @@ pub(super) fn find(
     let all = Search {
         skips_hidden: false,
         skips_ignored: false,
-        with_folders: false,
+        with_folders: judge.guarded.is_some(),
         visit: &visit,
     };
     let mut found = search(judge, &all, folder, written);

@@ -47,11 +47,18 @@ impl Checker<'_> {
                 .iter()
                 .filter(|_| (!is_print || state.is_consumed) && !is_allowed)
             {
-                if let Some(denial) = self.judge.denial(place).filter(|_| !place.is_dir()) {
+                let is_dir = place.is_dir();
+                let counts = || match self.judge.guarded {
+                    Some(_) => find.reaches(root, is_dir),
+                    None => !is_dir,
+                };
+                if counts()
+                    && let Some(denial) = self.judge.denial(place)
+                {
                     names.push(DeniedName {
                         path: root.clone(),
                         place: place.clone(),
-                        is_dir: false,
+                        is_dir,
                         denial,
                         fix: None,
                     });
@@ -61,7 +68,10 @@ impl Checker<'_> {
             let names: Rc<[DeniedName]> = names.into();
             match action {
                 find::Action::Print => output.names = names,
-                find::Action::Delete => self.deny_names(&names, "`find` would delete"),
+                find::Action::Delete => {
+                    self.deny_names(&names, "`find` would delete");
+                    self.guard_deleted(&names);
+                }
                 find::Action::Run(command) => {
                     // A program that reads folders gets the folders.
                     for (root, _) in roots.iter().filter(|(root, _)| find.reaches(root, true)) {
@@ -262,6 +272,15 @@ impl Checker<'_> {
             } else {
                 Writes::Versions
             });
+        }
+        if self.judge.guarded.is_some() {
+            let lists = has("diff grep ls-files status", &git.subcommand);
+            let words = git.rest().filter(|_| lists);
+            let names = self.guarded_below(words, &all_dirs);
+            return Output {
+                names,
+                ..Output::default()
+            };
         }
         if self.judge.readers == RecursiveReaders::Allow {
             return Output::default();

@@ -9,7 +9,7 @@ use std::{
 
 use sightline_protocol::{access::DeniedOperand, settings::RecursiveReaders};
 
-use super::expand::{DECODED, Field};
+use super::expand::{DECODED, Field, Unit};
 use crate::{
     AccessView, Denial, Verdict,
     casefold::fold,
@@ -68,7 +68,7 @@ pub(super) struct Judge<'a> {
     rewritten: BTreeSet<PathBuf>,
     /// Names by which the command makes other paths known: `ln -s TARGET NAME`.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
-    /// Files and folders that a guard protects. With a guard, the rules do not apply.
+    /// Files and folders that a guard protects, of which names are followed instead of denied files.
     pub(super) guarded: Option<Vec<PathBuf>>,
     known: HashMap<PathBuf, Option<Denial>>,
     entries_left: usize,
@@ -222,7 +222,7 @@ impl<'a> Judge<'a> {
     /// [`Self::denial`], as if earlier commands wrote nothing.
     fn denial_now(&mut self, path: &Path) -> Option<Denial> {
         if self.guarded.is_some() {
-            return None;
+            return self.may_hold_guarded(path).then(Denial::of_guard);
         }
         if let Some(known) = self.known.get(path) {
             return known.clone();
@@ -270,6 +270,20 @@ impl<'a> Judge<'a> {
             })
     }
 
+    /// Returns whether a folder may contain what is searched for: with a guard, one of its places.
+    /// A place itself counts too.
+    pub(super) fn may_hold(&self, folder: &Path) -> bool {
+        self.guarded.is_none() || self.may_hold_guarded(folder)
+    }
+
+    fn may_hold_guarded(&self, path: &Path) -> bool {
+        let path = AbsPath::new(path);
+        let touches =
+            |path: &Path, place: &PathBuf| place.starts_with(path) || path.starts_with(place);
+        let mut places = self.guarded.iter().flatten();
+        path.is_some_and(|path| places.any(|place| touches(path.as_path(), place)))
+    }
+
     /// [`Self::denial`], without keeping the result.
     pub(super) fn denial_of(&self, path: &Path) -> Option<Denial> {
         let folded = AbsPath::new(path)?;
@@ -291,6 +305,10 @@ impl<'a> Judge<'a> {
 
     /// Denies the command because of a path. `how` says what the command does with it.
     pub(super) fn deny(&mut self, path: &str, how: &str, denial: Denial) {
+        // What a guard protects can be read.
+        if self.guarded.is_some() {
+            return;
+        }
         let path = &*path.replace(DECODED, "");
         let why = match &denial.rule {
             Some(_) if denial.by_content => format!("which is hidden because {}", denial.reason),
@@ -368,7 +386,10 @@ impl<'a> Judge<'a> {
             return Vec::new();
         };
         let is_absolute = text.starts_with('/') && !is_in_dir;
-        let only_folders = text.ends_with('/');
+        let only_folders = matches!(
+            field.units.last(),
+            Some(Unit::Plain('/') | Unit::Quoted('/'))
+        );
         let starts = if is_absolute {
             vec![PathBuf::from("/")]
         } else {
@@ -424,9 +445,7 @@ impl<'a> Judge<'a> {
         dotglob: bool,
         todo: &mut Vec<(PathBuf, usize)>,
     ) {
-        // A guard protects known places.
-        let mut guarded = self.guarded.iter();
-        if guarded.any(|paths| !paths.iter().any(|path| path.starts_with(folder))) {
+        if !self.may_hold(folder) {
             return;
         }
         if matches!(step, Step::AnyDepth) {

@@ -117,6 +117,8 @@ struct State {
     /// Whether the output goes to another command.
     is_consumed: bool,
     dotglob: bool,
+    /// Whether a program is only perhaps the one that runs: a word of `docker` and the like.
+    is_guess: bool,
 }
 
 impl State {

@@ -109,9 +109,6 @@ const EXCLUSIONS: NameList = "--exclude --ignore --skip --hide --omit --deselect
                               --exclude-dir --exclude-pattern --exclude-glob";
 /// Options of any program that name a file to write.
 const OUTPUTS: NameList = "--output --out --outfile --output-file -o --target-directory";
-/// Options that set the working directory.
-const FOLDER_OPTIONS: NameList =
-    "-C --directory --cwd --chdir --work-tree --git-dir --prefix -WorkingDirectory";
 
 /// Shells: run the operand of `-c`, or their input, as a script.
 pub(super) const SHELLS: NameList =
@@ -137,6 +134,9 @@ const WRAPPERS: NameList = "command builtin exec sudo doas env nohup time timeou
      hyperfine noglob nocorrect xargs parallel su runuser sg script unbuffer systemd-run npx pnpx bunx uvx uv poetry \
      pipenv pdm bundle mise asdf direnv dotenv nix nix-shell devbox ssh valgrind perf gosu su-exec fakeroot proxychains \
      start-process coproc then winpty rtk wsl watchexec git-annex";
+/// Programs with subcommands, some of which run a program of a package or a container.
+pub(super) const LAUNCHERS: NameList = "bun bunx bundle cargo docker kubectl mise nerdctl npm npx nix nix-shell pdm pipenv pipx \
+     pnpm pnpx podman poetry rye uv uvx yarn";
 /// Programs that are recognized at the start of a command in a word, such as `'cat .env'` for a
 /// pager. English words are not listed.
 const COMMANDS: NameList = "cat bat tac head tail less nl od xxd hexdump strings base64 base32 cp mv tee dd scp rsync grep egrep \
@@ -146,9 +146,14 @@ const COMMANDS: NameList = "cat bat tac head tail less nl od xxd hexdump strings
 const COMMAND_VARIABLES: NameList =
     "COMMAND PAGER EDITOR VISUAL LESSOPEN LESSCLOSE BROWSER ASKPASS _SSH _RSH _CMD EXTERNAL_DIFF";
 
+/// Returns whether a program runs the code that it is given, in a programming language.
+pub(super) fn is_language(name: &str) -> bool {
+    is_listed(LANGUAGES, name)
+}
+
 /// Returns whether a program runs its input and some operands as code.
 pub(super) fn is_interpreter(name: &str) -> bool {
-    is_listed(LANGUAGES, name) || is_listed(COMMAND_LANGUAGES, name)
+    is_language(name) || is_listed(COMMAND_LANGUAGES, name)
 }
 
 /// Returns whether a variable contains a command that programs run.
@@ -243,40 +248,6 @@ pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
     first
 }
 
-/// Returns the folders that options of a command change to.
-pub(super) fn option_folders(words: &[Field]) -> Vec<String> {
-    let mut folders = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let text = word.text();
-        let named = FOLDER_OPTIONS.split_ascii_whitespace().find_map(|option| {
-            let rest = text.strip_prefix(option)?;
-            match rest.strip_prefix('=') {
-                Some(value) => Some(value.to_owned()),
-                None if rest.is_empty() => words.get(at + 1).map(Field::text),
-                None => (option == "-C").then(|| rest.to_owned()),
-            }
-        });
-        folders.extend(named);
-    }
-    folders
-}
-
-/// Returns where the last of these options ends in the command line, with its value.
-pub(super) fn option_end(words: &[Field], lists: &[&str]) -> Option<usize> {
-    let names = || lists.iter().flat_map(|list| list.split_ascii_whitespace());
-    let at = words.iter().rposition(|word| {
-        let text = word.text();
-        names().any(|name| {
-            text.strip_prefix(name).is_some_and(|value| {
-                value.is_empty() || value.starts_with('=') || !name.starts_with("--")
-            })
-        })
-    })?;
-    let is_alone = names().any(|name| name == words[at].text());
-    let end = words.get(at + usize::from(is_alone))?;
-    Some(end.span.end).filter(|end| *end > 0)
-}
-
 /// The words of a command, split by the row of its program.
 pub(super) struct Arguments {
     pub(super) program: Option<&'static Program>,
@@ -349,10 +320,13 @@ impl Arguments {
 
     /// Returns whether only names and counts are printed.
     pub(super) fn prints_names_only(&self) -> bool {
-        let names_only = |program: &Program| {
-            self.is_set(program.get("names_only")) || program.has_field("lists_names")
-        };
-        self.program.is_some_and(names_only)
+        let names_only = |program: &Program| self.is_set(program.get("names_only"));
+        self.has_field("lists_names") || self.program.is_some_and(names_only)
+    }
+
+    /// Returns whether the row of the program has a field.
+    pub(super) fn has_field(&self, key: &str) -> bool {
+        self.program.is_some_and(|program| program.has_field(key))
     }
 
     fn read(&mut self, program: &'static Program, words: &[Field]) {

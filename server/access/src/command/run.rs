@@ -20,6 +20,10 @@ const MAX_PROGRAMS: usize = 16;
 /// Maximum folders that `patch -p` removes from a path.
 const MAX_REMOVED: usize = 8;
 
+/// Options that set the working directory.
+const FOLDER_OPTIONS: &str =
+    "-C --directory --cwd --chdir --work-tree --git-dir --prefix -WorkingDirectory";
+
 /// A program that reads folders.
 #[derive(Clone, Copy)]
 pub(super) struct FolderSearch<'s> {
@@ -33,13 +37,8 @@ impl Checker<'_> {
     /// Runs a command. The first word is the program.
     pub(super) fn run(&mut self, words: &[Field], state: &mut State) -> Output {
         self.nested(|checker| {
-            let names = checker.guard_words_of(words, state).into();
-            let mut output = checker.nested_run(words, state);
-            output.append(Output {
-                names,
-                ..Output::default()
-            });
-            output
+            checker.guard_words_of(words, state);
+            checker.nested_run(words, state)
         })
     }
 
@@ -104,6 +103,12 @@ impl Checker<'_> {
                 self.read_variables(rest, state);
                 Output::default()
             }
+            "unset" => {
+                for word in rest {
+                    state.assign(&word.text(), [Field::default()]);
+                }
+                Output::default()
+            }
             "shopt" | "setopt" => {
                 let sets =
                     |word: &Field| has("dotglob globdots glob_dots", &word.text().to_lowercase());
@@ -116,17 +121,13 @@ impl Checker<'_> {
                     Output::of_text(dir.to_string_lossy().into_owned())
                 })
             }
-            "which" | "command" | "type" if state.is_consumed && rest.len() < 3 => {
-                let is_query = name == "which"
-                    || has(
-                        "-v -p -P",
-                        &rest.first().map(Field::text).unwrap_or_default(),
-                    );
-                match rest
-                    .last()
-                    .filter(|_| is_query)
-                    .and_then(|word| find_program(&word.text()))
-                {
+            "which" | "command" | "type"
+                if (state.is_consumed || name == "command") && rest.len() < 3 =>
+            {
+                let first = rest.first().map(Field::text).unwrap_or_default();
+                let is_query = name == "which" || has("-v -V -p -P", &first);
+                let found = rest.last().filter(|_| is_query);
+                match found.and_then(|word| find_program(&word.text())) {
                     Some(path) => Output::of_text(path.to_string_lossy().into_owned()),
                     None if name == "command" && !is_query => self.run(rest, state),
                     None => Output::default(),
@@ -159,8 +160,9 @@ impl Checker<'_> {
     /// Runs the command after a wrapper such as `sudo`.
     pub(super) fn wrapped(&mut self, words: &[Field], at: usize, state: &mut State) -> Output {
         let name = program_name(&words[0].text());
-        let folders = programs::option_folders(&words[..at]);
+        let folders = option_folders(&words[..at]);
         let mut inner = state.clone();
+        inner.is_guess |= has(programs::LAUNCHERS, &name);
         for folder in folders {
             let entered: Vec<PathBuf> = inner.dirs.iter().map(|dir| dir.join(&folder)).collect();
             inner.add_dirs(entered);
@@ -225,7 +227,7 @@ impl Checker<'_> {
             .position(is_exec)
             .filter(|_| has("fd fdfind", name));
         let arguments = Arguments::new(&words[..exec.unwrap_or(words.len())]);
-        let folders = programs::option_folders(words);
+        let folders = option_folders(words);
         let in_folders = folders
             .iter()
             .flat_map(|folder| state.dirs.iter().map(move |dir| dir.join(folder)));
@@ -281,10 +283,8 @@ impl Checker<'_> {
                 dirs: &tree_dirs,
             };
             output.names = self.read_folders(name, &search, exec.is_some(), state);
-        } else if arguments
-            .program
-            .is_some_and(|program| program.has_field("lists_names"))
-            && state.is_consumed
+        } else if state.is_consumed
+            && (arguments.prints_names_only() || arguments.has_field("prints_names"))
         {
             output.names = self.list_folders(&arguments, &dirs, state);
         }
@@ -475,8 +475,7 @@ impl Checker<'_> {
             last
         } else {
             // The last matching option decides.
-            let last_filter =
-                programs::option_end(words, &[program.get("include"), program.get("globs")]);
+            let last_filter = option_end(words, &[program.get("include"), program.get("globs")]);
             last_filter
                 .or(arguments.options_at)
                 .unwrap_or(words[0].span.end)
@@ -498,6 +497,7 @@ impl Checker<'_> {
             files.for_each(|name| name.fix = fix);
             names.extend(found);
         }
+        self.keep_matching(name, arguments, &mut names);
         let names: Rc<[DeniedName]> = names.into();
         if !only_names {
             self.deny_names(&names, &format!("`{name}` would read"));
@@ -506,7 +506,7 @@ impl Checker<'_> {
         names
     }
 
-    /// Returns the denied names that `ls` prints.
+    /// Returns the denied names among the operands of a program that prints names, and for `ls` those in folders.
     pub(super) fn list_folders(
         &mut self,
         arguments: &Arguments,
@@ -515,7 +515,7 @@ impl Checker<'_> {
     ) -> Rc<[DeniedName]> {
         let mut names = Vec::new();
         let mut operands = arguments.operands.clone();
-        if operands.is_empty() {
+        if operands.is_empty() && arguments.has_field("lists_names") {
             operands.push(Field::quoted("."));
         }
         for operand in &operands {
@@ -528,7 +528,10 @@ impl Checker<'_> {
                     .collect()
             };
             for (path, place) in places {
-                if let Some(denial) = self.judge.denial(&place) {
+                let lists =
+                    arguments.has_field("lists_names") && !arguments.is_set("-d --directory");
+                let is_listed = lists && self.judge.guarded.is_some() && place.is_dir();
+                if let Some(denial) = self.judge.denial(&place).filter(|_| !is_listed) {
                     names.push(DeniedName {
                         path,
                         is_dir: false,
@@ -536,11 +539,45 @@ impl Checker<'_> {
                         denial,
                         fix: None,
                     });
-                } else if !arguments.is_set("-d --directory") {
+                } else if lists {
                     names.extend(tree::listed(&mut self.judge, arguments, &place, &path));
                 }
             }
         }
         names.into()
     }
+}
+
+/// Returns the folders that options of a command change to.
+fn option_folders(words: &[Field]) -> Vec<String> {
+    let mut folders = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let text = word.text();
+        let named = FOLDER_OPTIONS.split_ascii_whitespace().find_map(|option| {
+            let rest = text.strip_prefix(option)?;
+            match rest.strip_prefix('=') {
+                Some(value) => Some(value.to_owned()),
+                None if rest.is_empty() => words.get(at + 1).map(Field::text),
+                None => (option == "-C").then(|| rest.to_owned()),
+            }
+        });
+        folders.extend(named);
+    }
+    folders
+}
+
+/// Returns where the last of these options ends in the command line, with its value.
+fn option_end(words: &[Field], lists: &[&str]) -> Option<usize> {
+    let names = || lists.iter().flat_map(|list| list.split_ascii_whitespace());
+    let at = words.iter().rposition(|word| {
+        let text = word.text();
+        names().any(|name| {
+            text.strip_prefix(name).is_some_and(|value| {
+                value.is_empty() || value.starts_with('=') || !name.starts_with("--")
+            })
+        })
+    })?;
+    let is_alone = names().any(|name| name == words[at].text());
+    let end = words.get(at + usize::from(is_alone))?;
+    Some(end.span.end).filter(|end| *end > 0)
 }

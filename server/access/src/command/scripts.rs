@@ -12,6 +12,22 @@ use super::{
 /// Places of the standard input.
 const STDIN_PATHS: [&str; 4] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-"];
 
+/// Words of code that run another program.
+pub(super) const RUNS_PROGRAMS: &[&str] = &[
+    "system",
+    "popen",
+    "spawn",
+    "exec",
+    "subprocess",
+    "shell",
+    "`",
+    "check_output",
+    "check_call",
+];
+/// Programs and subcommands of git that change files, as words of code.
+const WRITERS: &str = "checkout chmod chown cp dd install ln mv rename reset restore rm rmdir rsync shred \
+     sponge tee truncate unlink -i";
+
 impl Checker<'_> {
     /// Runs a shell: the operand of `-c`, a script, or the input.
     pub(super) fn shell(&mut self, name: &str, rest: &[Field], state: &mut State) -> Output {
@@ -150,6 +166,7 @@ impl Checker<'_> {
 
     /// Checks the paths that code names.
     pub(super) fn code(&mut self, code: &str, program: &str, dirs: &[PathBuf], state: &State) {
+        self.guard_code(program, code, state);
         if code.contains(DECODED) {
             self.refuse_decoded();
         } else if code_reads(program, code) {
@@ -236,13 +253,56 @@ fn code_reads(program: &str, code: &str) -> bool {
         || WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Returns whether code contains a word of functions that write files.
-fn code_writes(code: &str) -> bool {
+/// Returns the words that may be those of a command that code runs.
+pub(super) fn words_of(code: &str) -> impl Iterator<Item = &str> {
+    let words = code.split(|c: char| c.is_whitespace() || "'\"`()[],;".contains(c));
+    words.filter(|word| !word.is_empty())
+}
+
+/// Returns whether code runs a program that changes files.
+fn runs_a_writer(code: &str) -> bool {
+    RUNS_PROGRAMS.iter().any(|word| code.contains(word))
+        && (code.contains(" > ") || words_of(code).any(|word| has(WRITERS, word)))
+}
+
+/// Returns whether code contains a word of functions that change files, or the mode of an open file.
+pub(super) fn code_writes(code: &str) -> bool {
     const WORDS: &[&str] = &[
-        "write", "'w", "\"w", "'a", "\"a", "dump", "rename", "unlink", "remove", "copy",
-        "truncate", ">", "touch", "system", "exec", "spawn", "save", "append", "rmtree", "mkdir",
-        "symlink", "chmod", "-i",
+        "appendfile",
+        "chmod",
+        "chown",
+        "copy",
+        "delete",
+        "link(",
+        "link ",
+        "move(",
+        "os.replace",
+        "put_contents",
+        "remove",
+        "rename",
+        "rm(",
+        "rm_",
+        "rmdir",
+        "rmsync",
+        "rmtree",
+        "save",
+        "touch",
+        "truncate",
+        "unlink",
+        "write",
+        "'>",
+        "\">",
     ];
     let lower = code.to_lowercase();
+    let lower = lower
+        .replace("stdout.write", "")
+        .replace("stderr.write", "");
+    let is_mode = |text: &str| {
+        text.len() < 4
+            && text.contains(['w', 'a', 'x', '+'])
+            && text.chars().all(|c| "rwaxbt+".contains(c))
+    };
     WORDS.iter().any(|word| lower.contains(word))
+        || runs_a_writer(code)
+        || lower.split(['\'', '"']).any(is_mode)
 }

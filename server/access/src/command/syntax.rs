@@ -1,8 +1,11 @@
 //! Shell commands as the check sees them.
 
-use std::{cell::OnceCell, ops::Range, path::PathBuf, rc::Rc};
-
-use sightline_protocol::access::AccessRule;
+use std::{
+    cell::OnceCell,
+    ops::Range,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use crate::Denial;
 
@@ -129,15 +132,12 @@ impl DeniedName {
     }
 
     /// A file that a guard protects.
-    pub(super) fn guarded(path: String, place: PathBuf) -> Self {
+    pub(super) fn of_guard(place: &Path) -> Self {
         Self {
-            path,
-            place,
+            path: place.to_string_lossy().into_owned(),
+            place: place.to_owned(),
             is_dir: false,
-            denial: Denial {
-                rule: Some(AccessRule::default()),
-                ..Denial::new(String::new())
-            },
+            denial: Denial::of_guard(),
             fix: None,
         }
     }

@@ -237,7 +237,9 @@ impl Walk<'_, '_> {
             }
             if visit.uses && (!is_dir || self.search.with_folders) {
                 let place = entry.path();
-                let denial = if kind.is_symlink() {
+                let denial = if self.judge.guarded.is_some() {
+                    self.judge.denial(&place)
+                } else if kind.is_symlink() {
                     self.judge.denial_of(&place)
                 } else {
                     AbsPath::new(&place)
@@ -261,7 +263,7 @@ impl Walk<'_, '_> {
                     fix: None,
                 }));
             }
-            if is_dir && visit.enters {
+            if is_dir && visit.enters && self.judge.may_hold(&entry.path()) {
                 self.queue.push_back(Pending {
                     place: entry.path(),
                     path,

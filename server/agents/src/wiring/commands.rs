@@ -41,6 +41,15 @@ const ALLOWED: &[(&str, Rest)] = &[
     ("task show", Rest::Any),
     ("tokens", Rest::Any),
 ];
+/// First names of other commands. After a program that may not run its words, only known names count.
+const FOR_USERS: &[&str] = &[
+    "gateway",
+    "helix-config",
+    "init",
+    "request",
+    "ui",
+    "uninstall",
+];
 /// Options that make any command print something only.
 const PRINTING: &[&str] = &["--help", "-h", "--version", "-V"];
 /// Programs that install and remove other programs.
@@ -67,6 +76,9 @@ const REMOVALS: &[&str] = &[
     "--uninstall-extension",
     "-r",
 ];
+/// Words before one that names a folder or a package of a project, not what is installed or removed.
+const OF_PROJECT: &str = "--cwd --dir --filter --manifest-path --package --prefix --requirement --workspace -C -F \
+     -p -r -w workspace";
 /// Subcommands of agents that remove, replace or switch off an entry.
 const ENTRY_CHANGES: &[&str] = &[
     "add",
@@ -117,14 +129,20 @@ pub fn allowed() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns why agents may not run a program with these words, the first of which is its name. `None` if
-/// they may. A word is `None` if it is not known.
-pub fn refusal(words: &[Option<&str>]) -> Option<String> {
+/// they may. A word is `None` if it is not known. `is_certain`: the program runs; otherwise these are words
+/// of another one, which may run them.
+pub fn refusal(words: &[Option<&str>], is_certain: bool) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let program = program.map(name)?;
     let has = |list: &[&str]| arguments.iter().flatten().any(|word| list.contains(word));
-    let names_us = || arguments.iter().flatten().any(|word| is_our_package(word));
+    let names_us = || {
+        words.windows(2).any(|pair| {
+            let is_of_project = |word: &str| OF_PROJECT.split(' ').any(|before| before == word);
+            pair[1].is_some_and(is_our_package) && !pair[0].is_some_and(is_of_project)
+        })
+    };
     if program == PROGRAM {
-        return own_refusal(arguments);
+        return own_refusal(arguments, is_certain);
     }
     if PACKAGE_MANAGERS.contains(&&*program) && has(REMOVALS) && names_us() {
         return Some(format!(
@@ -185,8 +203,18 @@ fn moved_refusal(words: &[Option<&str>]) -> Option<String> {
             || SWITCH_VARIABLES.contains(&variable);
         is_known.then(|| variable.to_owned())
     };
-    let clears =
-        |word: &str| matches!(word, "-i" | "-" | "--ignore-environment").then(|| word.to_owned());
+    let clears = |word: &str| {
+        let unset = word.trim_start_matches("--unset=").trim_start_matches("-u");
+        let is_clear = [
+            "-i",
+            "-",
+            "--ignore-environment",
+            "-H",
+            "--set-home",
+            "--login",
+        ];
+        (is_clear.contains(&word) || HOMES.contains(&unset)).then(|| word.to_owned())
+    };
     let mut before = words[..at].iter().flatten();
     let variable = before.find_map(|word| moves(word).or_else(|| clears(word)))?;
     Some(format!(
@@ -219,8 +247,14 @@ fn overrides_hooks(arguments: &[Option<&str>]) -> bool {
     })
 }
 
-fn own_refusal(arguments: &[Option<&str>]) -> Option<String> {
-    if may_run(arguments) {
+fn own_refusal(arguments: &[Option<&str>], is_certain: bool) -> Option<String> {
+    // `cargo run -p NAME -- COMMAND`
+    let end = arguments.iter().position(|word| *word == Some("--"));
+    let arguments = match end.filter(|_| !is_certain) {
+        Some(end) => &arguments[end + 1..],
+        None => arguments,
+    };
+    if may_run(arguments) || !is_certain && !is_command(arguments) {
         return None;
     }
     let words: Vec<Option<&str>> = std::iter::once(Some(PROGRAM))
@@ -230,6 +264,30 @@ fn own_refusal(arguments: &[Option<&str>]) -> Option<String> {
         "`{0}` is for the user, not for agents. The user can run it at a terminal: {0}",
         line(&words)
     ))
+}
+
+/// Returns whether words begin with a known command of our program. `...` may be any.
+fn is_command(arguments: &[Option<&str>]) -> bool {
+    let is_option = |word: &&&str| word.starts_with('-');
+    let first = arguments.iter().flatten().find(|word| !is_option(word));
+    let mut known = ALLOWED
+        .iter()
+        .filter_map(|(command, _)| command.split(' ').next());
+    first.is_some_and(|first| {
+        FOR_USERS.contains(first) || *first == "..." || known.any(|known| known == *first)
+    }) || arguments.contains(&Some("--stdio"))
+}
+
+/// Returns whether our program, started with these arguments by an agent, needs a person at a terminal.
+/// Servers do not: editors and agents start them.
+pub fn needs_person(arguments: &[&str]) -> bool {
+    let words: Vec<Option<&str>> = arguments.iter().copied().map(Some).collect();
+    let is_server = match words.as_slice() {
+        [] => true,
+        [Some("mcp"), rest @ ..] => rest.first() == Some(&Some("wrap")) || are_options(rest),
+        words => words.contains(&Some("--stdio")),
+    };
+    !is_server && !may_run(&words)
 }
 
 /// Returns whether agents may run our program with these arguments. Without a command it is a server,
@@ -282,11 +340,14 @@ fn are_options(words: &[Option<&str>]) -> bool {
     })
 }
 
-/// Returns whether a word names one of our packages, such as `sightline@1`, or the folder of its source.
+/// Returns whether a word names our package: `sightline@1`, `tap/sightline`, `publisher.sightline`, or its
+/// repository.
 fn is_our_package(word: &str) -> bool {
-    let word = word.trim_start_matches('@');
-    let mut parts = word.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    parts.any(|part| part.eq_ignore_ascii_case(PROGRAM))
+    let word = word.to_lowercase();
+    let scope = word.strip_prefix('@').unwrap_or(&word);
+    let name = scope.split(['@', '=', '<', '>', '~', '[']).next();
+    name.and_then(|name| name.trim_end_matches(".git").rsplit(['/', '.', ':']).next())
+        == Some(PROGRAM)
 }
 
 /// Returns the name of a program, without folder, version and extension.
@@ -306,14 +367,14 @@ fn line(words: &[Option<&str>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::refusal;
+    use super::{needs_person, refusal};
 
     fn refuses(line: &str) -> bool {
         let words: Vec<Option<&str>> = line
             .split(' ')
             .map(|word| Some(word).filter(|word| *word != "$x"))
             .collect();
-        refusal(&words).is_some()
+        refusal(&words, true).is_some()
     }
 
     #[test]
@@ -375,6 +436,60 @@ mod tests {
         }
     }
 
+    /// After a program that may not run its words.
+    #[test]
+    fn words_of_other_programs_count_if_they_are_our_commands() {
+        let refuses = |line: &str| {
+            let words: Vec<Option<&str>> = line.split(' ').map(Some).collect();
+            refusal(&words, false).is_some()
+        };
+        for line in [
+            "sightline agents uninstall",
+            "sightline -- checkpoint prune",
+            "sightline --release -- uninstall --yes",
+            "sightline init",
+            "sightline mcp",
+            "sightline --stdio",
+            "sightline ...",
+        ] {
+            assert!(refuses(line), "{line}");
+        }
+        for line in [
+            "sightline",
+            "sightline .",
+            "sightline -- --help",
+            "sightline -- access .env",
+            "sightline add lodash",
+            "sightline run build",
+        ] {
+            assert!(!refuses(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn below_an_agent_only_listed_commands_and_servers_need_no_person() {
+        let needs = |line: &str| needs_person(&line.split_whitespace().collect::<Vec<_>>());
+        for line in [
+            "",
+            "--stdio",
+            "mcp",
+            "mcp --root . --tools a",
+            "mcp wrap -- npx server",
+            "checkpoint list",
+            "hook",
+        ] {
+            assert!(!needs(line), "{line}");
+        }
+        for line in [
+            "checkpoint undo --yes",
+            "mcp remove a",
+            "init",
+            "new-command",
+        ] {
+            assert!(needs(line), "{line}");
+        }
+    }
+
     #[test]
     fn removals_of_our_program_and_entries_are_for_the_user() {
         for line in [
@@ -388,6 +503,9 @@ mod tests {
             "gemini mcp remove -s user sightline",
             "codex mcp add sightline -- true",
             "gemini hooks disable --all",
+            "brew uninstall tap/sightline",
+            "cargo install --git https://example.com/sightline.git",
+            "code --uninstall-extension publisher.sightline",
         ] {
             assert!(refuses(line), "{line}");
         }
@@ -399,6 +517,11 @@ mod tests {
             "claude mcp list",
             "claude mcp remove github",
             "git rm sightline",
+            "cargo add sightline-core",
+            "cargo add serde -p sightline",
+            "pip install -r sightline/requirements.txt",
+            "npm install @sightline-labs/ui",
+            "yarn workspace sightline add lodash",
         ] {
             assert!(!refuses(line), "{line}");
         }
@@ -431,6 +554,9 @@ mod tests {
             "sudo CODEX_HOME=/tmp codex exec x",
             "env OPENCODE_PURE=1 opencode run x",
             "env -i claude -p x",
+            "env -u HOME claude -p x",
+            "env --unset=HOME claude",
+            "sudo -H claude -p x",
         ] {
             assert!(refuses(line), "{line}");
         }
@@ -458,7 +584,7 @@ mod tests {
     fn a_refusal_names_the_command_for_a_terminal() {
         let words = ["sightline", "agents", "uninstall", "--yes"].map(Some);
         assert_eq!(
-            refusal(&words).as_deref(),
+            refusal(&words, true).as_deref(),
             Some(
                 "`sightline agents uninstall --yes` is for the user, not for agents. The user can run it at a \
                  terminal: sightline agents uninstall --yes"

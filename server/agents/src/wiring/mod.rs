@@ -150,8 +150,9 @@ impl Wiring {
 
     /// Returns why agents may not copy a file, given by its absolute path. `None` if they may.
     pub fn copy_refusal(&self, path: &Path) -> Option<String> {
-        let kind = self.kind_of(path, |_| None)?;
-        (kind == Kind::Program).then(|| kind.refusal(path))
+        let is_program = self.kind_of(path, |_| None) == Some(Kind::Program);
+        (is_program || ends_with(path, commands::PROGRAM) && !path.is_dir())
+            .then(|| Kind::Program.refusal(path))
     }
 
     /// Returns why agents may not give a program the folder of this file to change. `None` if they may.

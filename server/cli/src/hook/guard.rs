@@ -53,8 +53,8 @@ impl CommandGuard for HookGuard {
         refusal(path).or_else(|| refusal(&real(path)))
     }
 
-    fn run_refusal(&self, words: &[Option<&str>]) -> Option<String> {
-        commands::refusal(words)
+    fn run_refusal(&self, words: &[Option<&str>], is_certain: bool) -> Option<String> {
+        commands::refusal(words, is_certain)
     }
 }
 

@@ -92,7 +92,7 @@ impl CommandGuard for Changes<'_> {
         None
     }
 
-    fn run_refusal(&self, _: &[Option<&str>]) -> Option<String> {
+    fn run_refusal(&self, _: &[Option<&str>], _: bool) -> Option<String> {
         None
     }
 

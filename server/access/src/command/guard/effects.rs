@@ -5,12 +5,12 @@ use super::{Change, invocation::Invocation};
 use crate::command::{
     expand::Field,
     git::Git,
-    programs::{Arguments, NameList, Use, has},
+    programs::{Arguments, LAUNCHERS, NameList, Use, has},
 };
 
 /// Programs that run the command after them.
 const RUNNERS: NameList = "command builtin exec sudo doas env nohup time busybox timeout nice ionice stdbuf setsid xargs \
-     parallel watch chroot unshare nsenter taskset chrt caffeinate strace ltrace docker podman nerdctl bwrap flock entr \
+     parallel watch chroot unshare nsenter taskset chrt caffeinate strace ltrace bwrap flock entr \
      hyperfine noglob nocorrect then";
 
 /// How far the change of a path reaches.
@@ -38,7 +38,7 @@ const READERS: NameList = "[ b2sum basename cat cd chdir cksum cmp code colordif
 /// Options with which readers write files or run programs.
 const WRITING_OPTIONS: &[(NameList, NameList)] = &[
     ("diff colordiff", "--output"),
-    ("fd fdfind", "-x -X --exec"),
+    ("perl ruby", "-i"),
     ("rg", "--pre --hostname-bin"),
     ("sightline", "-o --output --to"),
 ];
@@ -92,10 +92,6 @@ const MODES: NameList = "chattr chflags chgrp chmod chown icacls mount setfacl t
 const COPIERS: NameList = "copy copy-item cp gcp install ditto rsync scp";
 /// Words between a program that runs others and the program that it runs.
 const RUN_WORDS: NameList = "dlx exec run tool x --";
-/// Programs that run one of a package.
-const LAUNCHERS: NameList =
-    "bun bunx cargo mise npm npx nix nix-shell pipenv pipx pnpm poetry rye uv uvx yarn";
-
 /// What a program does with its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Effect {
@@ -177,23 +173,8 @@ impl Effect {
                 });
             }
             if has(READERS, &name) {
-                let inner: Vec<usize> = programs.iter().copied().filter(|it| it > at).collect();
-                if name != "find" {
-                    let writes = writes(&name, &texts);
-                    return Some(plain(if writes { Reach::File } else { Reach::Nothing }));
-                }
-                let run = (!inner.is_empty()).then(|| Self::of(invocation, &inner));
-                let changes = texts.iter().any(|text| changes_found(text));
-                let runs = run.is_some_and(|effect| effect.reach != Reach::Nothing);
-                return Some(Self {
-                    is_certain: changes || run.is_some_and(|effect| effect.is_certain),
-                    keeps_access: !changes && run.is_some_and(|effect| effect.keeps_access),
-                    ..plain(if changes || runs {
-                        Reach::Folder
-                    } else {
-                        Reach::Nothing
-                    })
-                });
+                let writes = writes(&name, &texts);
+                return Some(plain(if writes { Reach::File } else { Reach::Nothing }));
             }
             None
         });
@@ -236,6 +217,10 @@ fn rewrites(name: &str, texts: &[String]) -> bool {
 /// Returns the words of a simple command that may be the program that runs: the first one, and what it
 /// runs.
 pub(super) fn programs(invocation: &Invocation) -> Vec<usize> {
+    // `command -v PROGRAM` runs nothing.
+    if invocation.program(0) == "command" && matches!(invocation.exact(1), Some("-v" | "-V")) {
+        return vec![0];
+    }
     let runs_others = |name: &str| [RUNNERS, LAUNCHERS].iter().any(|list| has(list, name));
     let mut found = vec![0];
     if runs_others(&invocation.program(0)) {
@@ -255,18 +240,11 @@ pub(super) fn programs(invocation: &Invocation) -> Vec<usize> {
             before = text;
         }
     }
-    let of_find = (1..invocation.len()).filter(|at| {
-        matches!(
-            invocation.exact(at - 1),
-            Some("-exec" | "-execdir" | "-ok" | "-okdir")
-        )
-    });
-    found.extend(of_find);
     found
 }
 
 /// Returns whether the words of a program have an option with which it writes files.
-fn writes(name: &str, texts: &[String]) -> bool {
+pub(super) fn writes(name: &str, texts: &[String]) -> bool {
     let mut rows = WRITING_OPTIONS.iter().filter(|(names, _)| has(names, name));
     rows.any(|(_, options)| is_set(options, texts))
 }
@@ -298,12 +276,6 @@ fn keeps_access(texts: &[String]) -> bool {
         digits && owner.is_some_and(|owner| owner >= b'4')
             || mode.contains('+') && !mode.contains(['-', '='])
     })
-}
-
-fn changes_found(text: &str) -> bool {
-    ["-delete", "-fprint", "-fls"]
-        .iter()
-        .any(|action| text.starts_with(action))
 }
 
 fn of_git(words: &[Field]) -> Reach {
@@ -368,7 +340,7 @@ fn prints_lines(script: &str) -> bool {
 
 /// Returns whether words of a program can be a script, or a command that it runs.
 pub(super) fn takes_script(name: &str) -> bool {
-    is_careful(name) || has("fd fdfind git rg tar", name)
+    is_careful(name) || has("git rg tar", name)
 }
 
 /// Returns whether a program may run the words that it is given as a command.
@@ -377,11 +349,6 @@ pub(super) fn may_run_words(name: &str) -> bool {
         READERS, REPLACERS, MODES, COPIERS, PLAIN, RUNNERS, LAUNCHERS,
     ];
     !(is_careful(name) || name == "git" || known.iter().any(|list| has(list, name)))
-}
-
-/// Returns whether the words after the name of a program are its own, as in `cargo test`.
-pub(super) fn has_subcommands(name: &str) -> bool {
-    has(LAUNCHERS, name) || has("docker podman nerdctl", name)
 }
 
 fn extracts(text: &str) -> bool {

@@ -4,22 +4,25 @@
 //! A [`CommandGuard`] knows which. Every word of a program that is not known to only read is taken
 //! as a path that it changes.
 
+mod code;
 mod effects;
 mod invocation;
 
 use std::{
     fs,
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
+use regex::RegexBuilder;
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
     Checker, State,
     deny::pieces,
     expand::Field,
-    programs::{self, has},
-    scripts::names_in_code,
+    find::Find,
+    programs::{self, Arguments, Use, has},
     syntax::DeniedName,
 };
 use crate::AccessView;
@@ -27,25 +30,6 @@ use effects::{Effect, Reach};
 use invocation::Invocation;
 use sightline_base::path::AbsPath;
 
-/// Words of code that run another program.
-const RUNS_PROGRAMS: &[&str] = &[
-    "system",
-    "popen",
-    "spawn",
-    "exec",
-    "subprocess",
-    "shell",
-    "`",
-    "check_output",
-    "check_call",
-];
-/// Words of code that changes files: names of functions, and modes of `open`.
-const CODE_WRITES: &[&str] = &[
-    "write", "truncate", "unlink", "remove", "rename", "replace", "move", "copy", "'w", "\"w",
-    "'a'", "\"a\"", "'r+", "\"r+",
-];
-/// Programs that use the words they read as paths.
-const LIST_READERS: &str = "xargs parallel cpio rsync tar read mapfile readarray";
 /// Maximum words of code that are taken as one command.
 const MAX_CODE_WORDS: usize = 12;
 
@@ -69,8 +53,9 @@ pub trait CommandGuard: Sync {
     /// Returns why an absolute path must not be changed.
     fn change_refusal(&self, path: &Path, change: Change) -> Option<String>;
     /// Returns why a program must not run with these words, the first of which is its name. A word is
-    /// `None` if its value is unknown.
-    fn run_refusal(&self, words: &[Option<&str>]) -> Option<String>;
+    /// `None` if its value is unknown. `is_certain`: the program runs; otherwise these are words of another
+    /// one, which may run them.
+    fn run_refusal(&self, words: &[Option<&str>], is_certain: bool) -> Option<String>;
     /// Returns whether a change of the files of a folder, such as `git restore FOLDER`, concerns a place.
     fn is_in(&self, place: &Path, folder: &Path) -> bool {
         place.parent() == Some(folder)
@@ -80,7 +65,7 @@ pub trait CommandGuard: Sync {
 /// Returns why a command line must not run in a folder. `None` if the guard refuses nothing.
 pub fn guard_command(text: &str, folder: &Path, guard: &dyn CommandGuard) -> Option<String> {
     let view = AccessView::default();
-    let mut checker = Checker::new(&view, RecursiveReaders::Allow);
+    let mut checker = Checker::new(&view, RecursiveReaders::Deny);
     let guarded = Guarded::new(guard, folder.to_owned());
     checker.judge.guarded = Some(guarded.places.clone());
     checker.guard = Some(guarded);
@@ -158,117 +143,174 @@ impl<'a> Guarded<'a> {
 }
 
 impl Checker<'_> {
-    /// Checks a simple command by the guard. Returns guarded files whose names it prints.
-    pub(super) fn guard_words_of(&mut self, words: &[Field], state: &State) -> Vec<DeniedName> {
-        let Some(guarded) = self.guard.as_ref().filter(|_| !words.is_empty()) else {
-            return Vec::new();
-        };
-        let invocation = &Invocation::new(words);
+    /// Checks a simple command by the guard, with each guarded file whose name it gets.
+    pub(super) fn guard_words_of(&mut self, words: &[Field], state: &State) {
+        if self.guard.is_none() || words.is_empty() {
+            return;
+        }
+        self.guard_invocation(&Invocation::new(words), state);
+        let names = words.iter().flat_map(|word| word.names.iter());
+        let mut places: Vec<&Path> = names.map(|name| name.place.as_path()).collect();
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            let place = Field::quoted(&place.to_string_lossy());
+            let named = words.iter().map(|word| {
+                let is_named = !word.names.is_empty();
+                if is_named { &place } else { word }.clone()
+            });
+            let named: Vec<Field> = named.collect();
+            let named = Invocation::new(&named);
+            // `find . -type f -exec chmod 644 {} +`
+            if !Effect::of(&named, &effects::programs(&named)).keeps_access {
+                self.guard_invocation(&named, state);
+            }
+        }
+    }
+
+    fn guard_invocation(&mut self, invocation: &Invocation, state: &State) {
+        let Some(guarded) = &self.guard else { return };
         let guard = guarded.guard;
         if let Some(text) = invocation.executed() {
             let mut folders = state.dirs.iter();
             if let Some(refusal) = folders.find_map(|dir| guard_command(&text, dir, guard)) {
                 self.refuse(&refusal);
             }
-            return Vec::new();
+            return;
+        }
+        // `find` runs its commands with what it finds.
+        if invocation.program(0) == "find" {
+            for (word, kind) in &Find::new(&invocation.words).uses {
+                if *kind == Use::Write {
+                    self.guard_word(word, &state.dirs, Reach::File, Change::Any);
+                }
+            }
+            return;
         }
         let programs = effects::programs(invocation);
         let last = programs.last().map(|at| invocation.program(*at));
         let last = last.unwrap_or_default();
-        let gets_input = programs
-            .iter()
-            .any(|at| has("xargs parallel", &invocation.program(*at)));
         // Variables that the line has set reach the program.
         let names = state.variables.keys().map(|name| format!("{name}="));
         let names: Vec<String> = std::iter::once("env".to_owned()).chain(names).collect();
         let variables: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
+        let mut is_certain = !state.is_guess;
         for at in &programs {
-            let rest = (at + 1..invocation.len()).map(|at| invocation.exact(at));
-            let rest = rest.chain(gets_input.then_some(None));
-            let rest: Vec<Option<&str>> = rest.collect();
-            let mut words = vec![invocation.exact(*at)];
-            words.extend(&rest);
+            let words = (*at..invocation.len()).map(|at| invocation.exact(at));
+            let words: Vec<Option<&str>> = words.collect();
             let with_variables = [variables.as_slice(), &words].concat();
-            let refusal = guard.run_refusal(&words);
-            if let Some(refusal) = refusal.or_else(|| guard.run_refusal(&with_variables)) {
+            let refusal = guard.run_refusal(&words, is_certain);
+            if let Some(refusal) = refusal.or_else(|| guard.run_refusal(&with_variables, true)) {
                 self.refuse(&refusal);
-                return Vec::new();
+                return;
+            }
+            is_certain &= !has(programs::LAUNCHERS, &invocation.program(*at));
+            // The value of an option is not known: `npx --yes PROGRAM FILE`, `docker run -v DIR:/x`.
+            if let Some(word) = invocation.words.get(*at).filter(|_| *at > 0)
+                && !word.text().ends_with(":ro")
+            {
+                self.guard_word(word, &state.dirs, Reach::Into, Change::Folder);
             }
         }
-        // `npx --yes PROGRAM FILE`: the value of an option is not known.
-        if let [_, .., before, at] = programs.as_slice()
-            && invocation
-                .exact(before - 1)
-                .is_some_and(|word| word.starts_with('-'))
-            && let Some(word) = invocation.words.get(*at)
-        {
-            self.guard_word(word, &state.dirs, Reach::File, Change::Folder);
-        }
-        if !programs::is_interpreter(&last)
+        if !programs::is_language(&last)
             && effects::may_run_words(&last)
-            && !effects::has_subcommands(&invocation.program(0))
+            && !has(programs::LAUNCHERS, &invocation.program(0))
         {
             self.guard_runner(invocation, &last, state);
         }
         let effect = Effect::of(invocation, &programs);
-        let find = invocation.find();
-        let operands: Vec<&Field> = match &find {
-            Some(find) => find.changed_words(),
-            None => (1..invocation.len())
-                .filter(|at| !programs.contains(at) || invocation.exact(*at).is_none())
-                .filter_map(|at| invocation.words.get(at))
-                .collect(),
-        };
+        if effect.reach == Reach::Nothing || code::only_reads(invocation, &programs, state) {
+            return;
+        }
+        let operands: Vec<&Field> = (1..invocation.len())
+            .filter(|at| !programs.contains(at) || invocation.exact(*at).is_none())
+            .filter_map(|at| invocation.words.get(at))
+            .collect();
         if effect.creates {
             self.guard_created(&operands, state);
         }
-        if effect.reach != Reach::Nothing {
-            for (at, word) in operands.iter().enumerate() {
-                let is_source = effect.copies && at + 1 < operands.len();
-                let change = if is_source {
-                    Change::Copy
-                } else {
-                    effect.change()
-                };
-                // The last operand of `cp` stays where it is.
-                let reach = match effect.copies {
-                    true if effect.deletes && !is_source => Reach::Tree,
-                    true => Reach::File,
-                    false => effect.reach,
-                };
-                self.guard_word(word, &state.dirs, reach, change);
-                if effects::takes_script(&last) {
-                    for part in word
-                        .text()
-                        .split(|c: char| c.is_whitespace() || "'\"`".contains(c))
-                    {
-                        self.guard_word(&Field::quoted(part), &state.dirs, Reach::File, change);
-                    }
-                }
-            }
-            if effect.reach == Reach::Into && has(effects::EXTRACTORS, &last) {
-                self.guard_word(&Field::quoted("."), &state.dirs, Reach::Into, Change::Any);
-            }
-            let reads_list =
-                (0..invocation.len()).any(|at| has(LIST_READERS, &invocation.program(at)));
-            let of_input = state.stdin.names.iter().filter(|_| reads_list);
-            let of_words = operands.iter().flat_map(|word| word.names.iter());
-            for name in of_input.chain(of_words).filter(|_| !effect.keeps_access) {
-                let place = Field::quoted(&name.place.to_string_lossy());
-                self.guard_word(&place, &state.dirs, Reach::File, effect.change());
-            }
-            for item in state.stdin.text.iter().filter(|_| reads_list) {
-                for word in item.split_whitespace() {
-                    let word = Field::quoted(word);
-                    self.guard_word(&word, &state.dirs, effect.reach, effect.change());
+        for (at, word) in operands.iter().enumerate() {
+            let is_source = effect.copies && at + 1 < operands.len();
+            let change = if is_source {
+                Change::Copy
+            } else {
+                effect.change()
+            };
+            // The last operand of `cp` stays where it is.
+            let reach = match effect.copies {
+                true if effect.deletes && !is_source => Reach::Tree,
+                true => Reach::File,
+                false => effect.reach,
+            };
+            self.guard_word(word, &state.dirs, reach, change);
+            if effects::takes_script(&last)
+                || (programs::is_interpreter(&last) && !programs::is_language(&last))
+            {
+                for part in word
+                    .text()
+                    .split(|c: char| c.is_whitespace() || "'\"`".contains(c))
+                {
+                    self.guard_word(&Field::quoted(part), &state.dirs, Reach::File, change);
                 }
             }
         }
-        self.guard_code(invocation, &programs, state);
-        if find.is_some() || has("fd fdfind", &last) {
-            return self.guard_found(invocation, effect, state);
+        if effect.reach == Reach::Into && has(effects::EXTRACTORS, &last) {
+            self.guard_word(&Field::quoted("."), &state.dirs, Reach::Into, Change::Any);
         }
-        Vec::new()
+    }
+
+    /// Checks the files that `find` deletes. It deletes only empty folders.
+    pub(super) fn guard_deleted(&mut self, names: &[DeniedName]) {
+        for name in names.iter().filter(|name| !name.is_dir) {
+            let place = Field::quoted(&name.place.to_string_lossy());
+            self.guard_word(&place, &[PathBuf::new()], Reach::File, Change::Any);
+        }
+    }
+
+    /// Returns the guarded files that these words name, or that are below them.
+    pub(super) fn guarded_below<'f>(
+        &self,
+        words: impl Iterator<Item = &'f Field>,
+        dirs: &[PathBuf],
+    ) -> Rc<[DeniedName]> {
+        let words: Vec<AbsPath> = words
+            .flat_map(|word| dirs.iter().map(move |dir| dir.join(word.text())))
+            .filter_map(|path| AbsPath::new(&path))
+            .collect();
+        // Without operands, the names are not known.
+        let is_named = |place: &&PathBuf| {
+            let mut words = words.iter().map(AbsPath::as_path);
+            words.any(|word| !dirs.iter().any(|dir| dir == word) && place.starts_with(word))
+        };
+        let places = self.judge.guarded.iter().flatten();
+        places
+            .filter(is_named)
+            .map(|place| DeniedName::of_guard(place))
+            .collect()
+    }
+
+    /// Keeps the guarded files that a search may find: by their content, for `fd` by their name.
+    pub(super) fn keep_matching(
+        &self,
+        program: &str,
+        arguments: &Arguments,
+        names: &mut Vec<DeniedName>,
+    ) {
+        let mut texts = arguments.uses.iter();
+        let first = texts.find(|(_, kind)| *kind == Use::Text);
+        let pattern = first.and_then(|(word, _)| word.known());
+        let Some(pattern) = pattern.filter(|_| self.guard.is_some()) else {
+            return;
+        };
+        let mut pattern = RegexBuilder::new(&pattern.replace("\\|", "|"));
+        let Ok(pattern) = pattern.unicode(false).case_insensitive(true).build() else {
+            return;
+        };
+        let text = |place: &Path| match has("fd fdfind", program) {
+            true => Some(place.file_name()?.to_string_lossy().into_owned()),
+            false => fs::read_to_string(place).ok(),
+        };
+        names.retain(|name| text(&name.place).is_none_or(|text| pattern.is_match(&text)));
     }
 
     /// Checks the commands among the words of a program that may run them.
@@ -369,40 +411,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks files and commands that code of an interpreter names.
-    fn guard_code(&mut self, invocation: &Invocation, programs: &[usize], state: &State) {
-        let interprets = programs
-            .iter()
-            .any(|at| programs::is_interpreter(&invocation.program(*at)));
-        if !interprets || Effect::of(invocation, programs).reach == Reach::Nothing {
-            return;
-        }
-        let texts = invocation.texts(1);
-        for text in texts.iter().chain(&state.stdin.text) {
-            if !text.contains(|c: char| c.is_whitespace() || "'\"`()".contains(c)) {
-                continue;
-            }
-            let writes = CODE_WRITES.iter().any(|word| text.contains(word));
-            let change = if writes {
-                Change::Any
-            } else {
-                Change::Possible
-            };
-            for path in names_in_code("", text) {
-                let path = Field::quoted(&path);
-                self.guard_word(&path, &state.dirs, Reach::File, change);
-            }
-            if RUNS_PROGRAMS.iter().any(|word| text.contains(word)) {
-                let separators = |c: char| c.is_whitespace() || "'\"`()[],;".contains(c);
-                self.guard_words(
-                    text.split(separators)
-                        .filter(|word| !word.is_empty())
-                        .collect(),
-                );
-            }
-        }
-    }
-
     /// Checks the commands that begin at any of these words.
     fn guard_words(&mut self, words: Vec<&str>) {
         let Some(guarded) = &self.guard else { return };
@@ -410,7 +418,7 @@ impl Checker<'_> {
         let refusal = (0..words.len()).find_map(|at| {
             let end = words.len().min(at + MAX_CODE_WORDS);
             // A program that is only named.
-            (end > at + 1).then(|| guarded.guard.run_refusal(&words[at..end]))?
+            (end > at + 1).then(|| guarded.guard.run_refusal(&words[at..end], false))?
         });
         if let Some(refusal) = refusal {
             self.refuse(&refusal);
@@ -449,7 +457,10 @@ impl Checker<'_> {
                 None => paths.extend(dirs.iter().map(|dir| dir.join(value))),
             }
         }
-        if field.has_glob() {
+        // A part that is not known may be any name in a folder that is named.
+        let names = field.names_of_path();
+        let is_below = names.len() > 1 && names.first().is_some_and(|name| !name.has_unknown());
+        if field.has_glob() || is_below && field.has_unknown() {
             let matches = self.judge.matches(field, dirs, false);
             paths.extend(matches.into_iter().map(|(_, place)| place));
         }

@@ -13,15 +13,20 @@ impl CommandGuard for TestGuard {
     }
 
     fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
-        let is_program = path == self.0.join("bin/tool");
+        let is_program = path == self.0.join("bin/tool") && change != Change::Folder;
         let is_config = path == self.0.join("conf/key.json") && change != Change::Copy;
         (is_program || is_config).then(|| "changed".to_owned())
     }
 
-    fn run_refusal(&self, words: &[Option<&str>]) -> Option<String> {
+    fn run_refusal(&self, words: &[Option<&str>], is_certain: bool) -> Option<String> {
         let is_tool = words[0].is_some_and(|word| word.ends_with("tool"));
-        (is_tool && words.get(1).is_some_and(|word| *word != Some("show")))
-            .then(|| "run".to_owned())
+        let second = words.iter().skip(1).find(|word| **word != Some("--"))?;
+        let is_refused = if is_certain {
+            *second != Some("show")
+        } else {
+            *second == Some("hide")
+        };
+        (is_tool && is_refused).then(|| "run".to_owned())
     }
 }
 
@@ -102,6 +107,17 @@ fn protected_files_are_not_changed() {
         "for f in $(find conf -name 'key*'); do rm $f; done",
         "find conf -type f | while read -r f; do sed -i s/a/b/ \"$f\"; done",
         "find . -type f | grep key | head -1 | xargs truncate -s 0",
+        "python3 -c \"shutil.rmtree('conf')\"",
+        "python3 -c \"(Path('conf') / 'key.json').unlink()\"",
+        "python3 -c \"subprocess.run(['rm', 'conf/key.json'])\"",
+        "ruby -i -ne 'puts 1' conf/key.json",
+        "ls conf | xargs -I{} rm conf/{}",
+        "ls | xargs rm -rf",
+        "echo conf/* | xargs rm",
+        "grep -l x conf/* | xargs rm",
+        "rm conf/$x",
+        "vim -c ':w! conf/key.json'",
+        "docker run -v conf:/x alpine",
     ] {
         assert!(refuses(line).is_some(), "{line}");
     }
@@ -140,6 +156,15 @@ fn protected_files_are_read() {
         "mv a.txt conf/b.txt",
         "cp a.txt conf",
         "ls -l bin/tool",
+        "python3 -c \"print(open('conf/key.json').read())\"",
+        "python3 -c \"open('b', 'w').write('see conf/key.json')\"",
+        "python3 -c \"subprocess.run(['cat', 'conf/key.json'])\"",
+        "perl -ne 'print if /x/' conf/key.json",
+        "ls conf | xargs -I{} cat conf/{}",
+        "ls new | xargs -I{} rm new/{}",
+        "grep -rl absent . | xargs sed -i s/a/b/",
+        "find . -type d -empty -delete",
+        "rm new/$x $x",
     ] {
         assert_eq!(refuses(line), None, "{line}");
     }
@@ -157,7 +182,7 @@ fn a_refusal_names_the_path() {
             let is_below = self.places().iter().any(|place| path.starts_with(place));
             (is_below && change != Change::Copy).then(|| path.display().to_string())
         }
-        fn run_refusal(&self, _: &[Option<&str>]) -> Option<String> {
+        fn run_refusal(&self, _: &[Option<&str>], _: bool) -> Option<String> {
             None
         }
     }
@@ -197,7 +222,7 @@ fn known_changes_are_told_from_possible_ones() {
         fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
             (path == self.0 && change == Change::Any).then(|| "changed".to_owned())
         }
-        fn run_refusal(&self, _: &[Option<&str>]) -> Option<String> {
+        fn run_refusal(&self, _: &[Option<&str>], _: bool) -> Option<String> {
             None
         }
         fn is_in(&self, place: &Path, folder: &Path) -> bool {
@@ -328,6 +353,10 @@ fn only_allowed_commands_run() {
         "echo tool hide",
         "mkdir tool hide",
         "cargo test -p tool hide",
+        "cargo run -p tool",
+        "docker build -t tool .",
+        "npx lint src/tool",
+        "command -v tool",
         "timeout 5 grep tool hide",
     ] {
         assert_eq!(refuses(line), None, "{line}");
