@@ -306,6 +306,50 @@ fn a_restore_takes_two_steps_and_can_be_undone() {
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "changed\n");
 }
 
+/// What keeps the hooks in force is left alone, as by other tools.
+#[test]
+fn a_restore_leaves_configuration_of_agents_alone() {
+    let workspace = Workspace::new(FILES);
+    let settings = workspace.path(".claude/settings.json");
+    let notes = workspace.path("notes.txt");
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
+    let mut client = Client::open(&workspace, &[]);
+    client.text("checkpoint_create", json!({}));
+    workspace.write(".claude/settings.json", "{\"hooks\": {}}\n");
+    workspace.write("notes.txt", "changed\n");
+
+    let preview = client.text("checkpoint_restore", json!({ "id": "last" }));
+    let left_alone = "left alone: .claude/settings.json (";
+    assert!(preview.contains(left_alone), "{preview}");
+    assert!(!preview.contains("delete .claude"), "{preview}");
+    let arguments = json!({ "id": "last", "token": quoted(&preview, "token") });
+    let restored = client.text("checkpoint_restore", arguments);
+    assert!(restored.contains(left_alone), "{restored}");
+    assert_eq!(read(&notes), "saved text\n");
+    assert_eq!(read(&settings), "{\"hooks\": {}}\n");
+
+    // Nothing else is left to restore.
+    for arguments in [
+        json!({ "id": "last" }),
+        json!({ "id": "last", "token": "0000" }),
+    ] {
+        let (text, is_error) = client.call("checkpoint_restore", arguments);
+        let text = text.to_string();
+        assert!(
+            is_error && text.contains("only the user may change it"),
+            "{text}"
+        );
+    }
+
+    // The user has restored them.
+    let (code, ..) = run(&workspace, &["checkpoint", "restore", "last", "--yes"]);
+    assert_eq!(code, 0);
+    assert_eq!(read(&settings), "");
+    let (text, is_error) = client.call("checkpoint_undo", json!({}));
+    assert!(is_error, "{text:?}");
+    assert_eq!(read(&settings), "");
+}
+
 #[test]
 fn tools_can_be_selected() {
     let workspace = Workspace::new(FILES);

@@ -6,13 +6,16 @@ use parking_lot::Mutex;
 use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-use sightline_access::AccessView;
+use sightline_access::{AccessView, guard_changes};
 use sightline_agents::mcp::{
     self, Tool,
     page::{PageArguments, cut},
     text,
 };
-use sightline_base::{path::Root, storage::Storage};
+use sightline_base::{
+    path::{Root, uri_to_path},
+    storage::Storage,
+};
 use sightline_engine::{decision_log, dispatch::Handler, error::Error, settings::config_file};
 use sightline_ipc::{self as ipc, client::Reply};
 use sightline_local::process::ancestors::ancestors;
@@ -20,7 +23,8 @@ use sightline_protocol::{
     access::{CheckAccessParams, CheckAccessResult},
     checkpoint::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
-        RestoreCheckpointParams, UndoRestoreParams,
+        PreviewRestoreResult, RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict,
+        UndoRestoreParams,
     },
     decision::{Decision, DecisionVerdict, RedactParams},
     editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
@@ -37,6 +41,7 @@ use sightline_protocol::{
 
 use crate::{
     Workspace,
+    hook::guard::HookGuard,
     offline::{self, OfflineServer},
     requests::{AnsweredBy, Ask},
 };
@@ -195,20 +200,8 @@ impl Backend {
             "open_file" => self.open_file(parsed(arguments)?),
             "checkpoint_create" => return self.create_checkpoint(parsed(arguments)?),
             "checkpoint_diff" => self.diff_checkpoints(parsed(arguments)?),
-            "checkpoint_restore" => {
-                let arguments: RestoreArguments = parsed(arguments)?;
-                if arguments.token.is_some() {
-                    return self.restore(arguments);
-                }
-                self.preview_restore(arguments)
-            }
-            "checkpoint_undo" => {
-                let arguments: UndoArguments = parsed(arguments)?;
-                if arguments.token.is_some() {
-                    return self.undo(arguments);
-                }
-                self.preview_undo(arguments)
-            }
+            "checkpoint_restore" => return self.restore(parsed(arguments)?, page),
+            "checkpoint_undo" => return self.undo(parsed(arguments)?, page),
             "count_tokens" => self.count_tokens(parsed(arguments)?),
             _ => Err(Error::invalid(format!("there is no tool {tool}"))),
         }
@@ -344,50 +337,82 @@ impl Backend {
         Ok(text::difference(&result))
     }
 
-    fn preview_restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
-        let params = PreviewRestoreParams {
-            id: arguments.id,
-            paths: self.absolute_paths(arguments.paths),
-            root: self.root_uri(),
+    fn restore(&self, arguments: RestoreArguments, page: PageArguments) -> Result<String, Error> {
+        let RestoreArguments { id, paths, token } = arguments;
+        let (preview, mut params) = self.preview(PreviewRestoreParams {
+            id,
+            paths: self.absolute_paths(paths),
             undo: Some(false),
             ..PreviewRestoreParams::default()
-        };
-        let preview = self.request::<PreviewRestore>(params)?.0;
-        Ok(text::preview(&preview, "checkpoint_restore"))
-    }
-
-    fn restore(&self, arguments: RestoreArguments) -> Result<String, Error> {
+        })?;
+        if token.is_none() {
+            return Ok(page.page(&text::preview(&preview, "checkpoint_restore")));
+        }
         let params = RestoreCheckpointParams {
-            id: arguments.id,
-            paths: self.absolute_paths(arguments.paths),
+            id: params.id,
+            paths: params.paths.take(),
             root: self.root_uri(),
-            token: arguments.token,
+            token,
             ..RestoreCheckpointParams::default()
         };
         let restored = self.request::<RestoreCheckpoint>(params)?.0;
-        Ok(cut(&text::restored(&restored)))
+        Ok(restored_text(restored, preview))
     }
 
-    fn preview_undo(&self, arguments: UndoArguments) -> Result<String, Error> {
-        let params = PreviewRestoreParams {
-            id: arguments.undo_id.unwrap_or_else(|| "last".to_owned()),
+    fn undo(&self, arguments: UndoArguments, page: PageArguments) -> Result<String, Error> {
+        let UndoArguments { undo_id, token } = arguments;
+        let (preview, params) = self.preview(PreviewRestoreParams {
+            id: undo_id.clone().unwrap_or_else(|| "last".to_owned()),
             undo: Some(true),
-            root: self.root_uri(),
             ..PreviewRestoreParams::default()
-        };
-        let preview = self.request::<PreviewRestore>(params)?.0;
-        Ok(text::preview(&preview, "checkpoint_undo"))
-    }
-
-    fn undo(&self, arguments: UndoArguments) -> Result<String, Error> {
+        })?;
+        if token.is_none() {
+            return Ok(page.page(&text::preview(&preview, "checkpoint_undo")));
+        }
         let params = UndoRestoreParams {
-            undo_id: arguments.undo_id,
+            undo_id,
+            paths: params.paths,
             root: self.root_uri(),
-            token: arguments.token,
+            token,
             ..UndoRestoreParams::default()
         };
         let restored = self.request::<UndoRestore>(params)?.0;
-        Ok(cut(&text::restored(&restored)))
+        Ok(restored_text(restored, preview))
+    }
+
+    /// Previews a restore. What keeps the hooks in force is left alone: it is among the conflicts, and not
+    /// below the paths of the params that are returned.
+    fn preview(
+        &self,
+        mut params: PreviewRestoreParams,
+    ) -> Result<(PreviewRestoreResult, PreviewRestoreParams), Error> {
+        params.root = self.root_uri();
+        let preview = self.request::<PreviewRestore>(params.clone())?.0;
+        let guard = HookGuard::new(&self.workspace, self.root.path.as_path())?;
+        let (mut kept, mut others) = (Vec::new(), Vec::new());
+        for change in &preview.changes {
+            let path = uri_to_path(&change.uri).ok().flatten();
+            let places = path.iter().map(|path| path.as_path().to_owned());
+            match guard_changes(places, true, &guard) {
+                Some(reason) => kept.push(RestoreConflict {
+                    path: change.path.clone(),
+                    reason,
+                    ..RestoreConflict::default()
+                }),
+                None => others.push(change.uri.clone()),
+            }
+        }
+        if kept.is_empty() {
+            return Ok((preview, params));
+        }
+        if others.is_empty() {
+            let reasons: Vec<String> = kept.into_iter().map(|kept| kept.reason).collect();
+            return Err(Error::new(ErrorKind::AccessDenied, reasons.join(". ")));
+        }
+        params.paths = Some(others);
+        let mut preview = self.request::<PreviewRestore>(params.clone())?.0;
+        preview.conflicts.extend(kept);
+        Ok((preview, params))
     }
 
     fn count_tokens(&self, arguments: TokenArguments) -> Result<String, Error> {
@@ -511,6 +536,17 @@ fn default_sections(include_files: bool) -> Option<Vec<SectionId>> {
     ];
     let sections = SectionId::ALL.into_iter();
     include_files.then(|| sections.filter(|id| !LEFT_OUT.contains(id)).collect())
+}
+
+/// Returns what a restore changed, with what its preview left out of the request.
+fn restored_text(mut restored: RestoreCheckpointResult, preview: PreviewRestoreResult) -> String {
+    for conflict in preview.conflicts {
+        let mut known = restored.conflicts.iter();
+        if !known.any(|known| known.path == conflict.path) {
+            restored.conflicts.push(conflict);
+        }
+    }
+    cut(&text::restored(&restored))
 }
 
 /// Reads the arguments of a tool. Other arguments are ignored.
