@@ -73,6 +73,53 @@ fn below_an_agent_the_data_is_not_deleted_without_a_person() {
     assert!(home.workspace.data().join("sightline/version").exists());
 }
 
+/// All commands that are not for agents, also those that ask nothing.
+#[test]
+fn below_an_agent_commands_for_the_user_need_a_person() {
+    let mut home = Home::new();
+    let root = home.workspace.root().join("project");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a.txt"), "one").unwrap();
+    let mut run = |variable: Option<&'static str>, words: &str| {
+        home.variables = variable
+            .map(|name| (name, "1".to_owned()))
+            .into_iter()
+            .collect();
+        let words: Vec<&str> = words.split(' ').chain(["--root", "project"]).collect();
+        let output = home.command(&words);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code().unwrap(), error)
+    };
+    run(None, "checkpoint create");
+    fs::write(root.join("a.txt"), "two").unwrap();
+    for words in [
+        "checkpoint restore last --yes",
+        "checkpoint undo --yes",
+        "checkpoint prune --keep 0 --yes",
+        "checkpoint delete last --yes",
+        "init",
+    ] {
+        let (code, error) = run(Some("CLAUDECODE"), words);
+        assert_eq!(code, 2, "{words}: {error}");
+        assert!(
+            error.contains(&format!("run there: sightline {words}")),
+            "{error}"
+        );
+    }
+    assert_eq!(fs::read_to_string(root.join("a.txt")).unwrap(), "two");
+    assert!(!root.join(".clineignore").exists());
+    for words in [
+        "checkpoint list",
+        "checkpoint stats",
+        "checkpoint restore last --dry-run",
+        "doctor --json",
+    ] {
+        let (code, error) = run(Some("CLAUDECODE"), words);
+        assert!(!error.contains("needs a person"), "{words}: {code} {error}");
+    }
+    assert_eq!(run(None, "checkpoint restore last --yes").0, 0);
+}
+
 #[test]
 fn links_of_a_project_do_not_lead_to_files_elsewhere() {
     let home = Home::new();

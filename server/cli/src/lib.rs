@@ -51,7 +51,8 @@ use std::{
     path::PathBuf,
 };
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use checkpoints::confirm_below_agent;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use output::{
     Color, internal, print, print_error, print_json, print_message, print_sorted_json, print_to,
 };
@@ -315,8 +316,12 @@ pub fn main(serve: fn() -> i32) -> i32 {
     let matches = Arguments::command()
         .color(color.into())
         .try_get_matches_from(written);
-    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
-        Ok(arguments) => arguments,
+    let parsed = matches.and_then(|matches| {
+        let arguments = Arguments::from_arg_matches(&matches)?;
+        Ok((arguments, is_dry_run(&matches)))
+    });
+    let (arguments, is_dry_run) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) if is_json && error.use_stderr() => {
             print_error(&Error::invalid(output::usage_message(&error)), true);
             return BAD_USE;
@@ -336,7 +341,18 @@ pub fn main(serve: fn() -> i32) -> i32 {
         return serve();
     };
     let is_about_checkpoints = matches!(command, Command::Checkpoint(_));
-    run(command).unwrap_or_else(|error| {
+    let is_confirmed = match command {
+        // Asks if it removes or replaces entries.
+        Command::Agents(_) => Ok(true),
+        _ if is_dry_run => Ok(true),
+        _ => confirm_below_agent(""),
+    };
+    let done = match is_confirmed {
+        Ok(true) => run(command),
+        Ok(false) => Ok(NEGATIVE),
+        Err(error) => Err(error),
+    };
+    done.unwrap_or_else(|error| {
         print_error(&error, is_json);
         match error.kind {
             ErrorKind::AccessDenied => NEGATIVE,
@@ -345,6 +361,16 @@ pub fn main(serve: fn() -> i32) -> i32 {
             _ => FAILURE,
         }
     })
+}
+
+/// Returns whether a command only shows what it would do.
+fn is_dry_run(matches: &ArgMatches) -> bool {
+    let flag = matches.try_get_one::<bool>("dry_run");
+    let is_set = flag.is_ok_and(|flag| flag == Some(&true));
+    is_set
+        || matches
+            .subcommand()
+            .is_some_and(|(_, below)| is_dry_run(below))
 }
 
 fn run(command: Command) -> Result<i32, Error> {

@@ -11,7 +11,7 @@ use sightline_ipc as ipc;
 
 use super::{
     DONE, NEGATIVE,
-    checkpoints::{ConfirmArgs, Proceed, ask, confirm_below_agent, size},
+    checkpoints::{ConfirmArgs, Proceed, ask, size},
     offline, print, print_message,
 };
 
@@ -62,9 +62,7 @@ pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
         Proceed::Ask => {
             ask("All checkpoints, tasks and conversations are deleted. This cannot be undone. ")?
         }
-        Proceed::Yes => {
-            confirm_below_agent("All checkpoints, tasks and conversations are deleted. ")?
-        }
+        Proceed::Yes => true,
     };
     if !is_confirmed {
         print_message("nothing was deleted");

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
+use sightline_agents::wiring::commands;
 use sightline_engine::error::Error;
 
 #[derive(Args)]
@@ -84,12 +85,17 @@ pub(crate) fn below_agent() -> Option<&'static str> {
     AGENT_VARIABLES.iter().find(is_set).copied()
 }
 
-/// Asks at the terminal, also with `--yes`, if an agent runs this command.
+/// Asks at the terminal, also with `--yes`, if an agent runs a command that is for the user.
 ///
 /// # Errors
 /// `invalidParams` if an agent runs it without a terminal.
 pub(crate) fn confirm_below_agent(note: &str) -> Result<bool, Error> {
-    let Some(variable) = below_agent() else {
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some(variable) = below_agent().filter(|_| commands::needs_person(&words)) else {
         return Ok(true);
     };
     if io::stdin().is_terminal() {
@@ -97,10 +103,6 @@ pub(crate) fn confirm_below_agent(note: &str) -> Result<bool, Error> {
             "{note}An agent runs this command ({variable} is set). "
         ));
     }
-    let arguments: Vec<String> = std::env::args_os()
-        .skip(1)
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
     Err(Error::invalid(format!(
         "an agent runs this command ({variable} is set), and it needs a person at a terminal. Nothing was changed. To do it, run there: sightline {}",
         arguments.join(" ")
