@@ -49,26 +49,10 @@ pub trait Output: Send + Sync {
     fn send_latest(&self, key: String, body: Vec<u8>);
 }
 
-/// No client.
-struct Closed;
-
-impl Output for Closed {
-    fn is_closed(&self) -> bool {
-        true
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    fn send(&self, _: Vec<u8>) {}
-
-    fn send_latest(&self, _: String, _: Vec<u8>) {}
-}
-
-/// The connected client, shared by all threads.
+/// The client, shared by all threads. By default it is not connected, for use without an editor.
+#[derive(Default)]
 pub struct Client {
-    output: Arc<dyn Output>,
+    output: Option<Arc<dyn Output>>,
     next_id: AtomicU64,
     pending: Mutex<HashMap<u64, PendingRequest>>,
 }
@@ -77,30 +61,28 @@ impl Client {
     /// Sends messages to `output`.
     pub fn new(output: Arc<dyn Output>) -> Self {
         Self {
-            output,
-            next_id: AtomicU64::new(0),
-            pending: Mutex::default(),
+            output: Some(output),
+            ..Self::default()
         }
-    }
-
-    /// A client that is not connected, for use without an editor.
-    pub fn closed() -> Self {
-        Self::new(Arc::new(Closed))
     }
 
     /// Returns whether no more messages can be sent.
     pub fn is_closed(&self) -> bool {
-        self.output.is_closed()
+        let output = self.output.as_ref();
+        output.is_none_or(|output| output.is_closed())
     }
 
     /// Returns whether so much output is waiting that more should not be added.
     pub fn is_full(&self) -> bool {
-        self.output.is_full()
+        let output = self.output.as_ref();
+        output.is_some_and(|output| output.is_full())
     }
 
     /// Sends a message.
     pub fn send(&self, body: Vec<u8>) {
-        self.output.send(body);
+        if let Some(output) = &self.output {
+            output.send(body);
+        }
     }
 
     /// Sends a notification.
@@ -113,15 +95,16 @@ impl Client {
     /// Sends a notification about the state of `subject`. While the output is full, only
     /// the latest one per subject is kept.
     pub fn notify_latest(&self, method: &str, subject: &str, params: &impl Serialize) {
-        if let Some(body) = body_of(&notification(method, params)) {
-            let key = format!("{method} {subject}");
-            self.output.send_latest(key, body);
+        if let Some(output) = &self.output
+            && let Some(body) = body_of(&notification(method, params))
+        {
+            output.send_latest(format!("{method} {subject}"), body);
         }
     }
 
     /// Sends a notification, or drops it if the output is full.
     pub fn notify_if_room(&self, method: &str, params: &impl Serialize) {
-        if !self.output.is_full() {
+        if !self.is_full() {
             self.notify(method, params);
         }
     }
@@ -260,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_withdrawn_request_keeps_nothing() {
-        let client = Client::closed();
+        let client = Client::default();
         let kept = Arc::new(());
         for subject in ["a", "b"] {
             let kept = kept.clone();

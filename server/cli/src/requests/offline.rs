@@ -68,7 +68,7 @@ impl OfflineServer {
     /// need not be freed.
     pub(crate) fn start(workspace: &Workspace) -> Result<ManuallyDrop<Self>, Error> {
         // Jobs and delayed work never run: there is no session that would wait for them.
-        let mut services = Services::new(Client::closed(), JobSender::closed());
+        let mut services = Services::new(Client::default(), JobSender::closed());
         services.progress_listener = progress_bar::listener().map(Arc::new);
         Ok(ManuallyDrop::new(Self {
             services: Arc::new(services),

@@ -69,7 +69,7 @@ mod tests {
         std::fs::write(folder.path().join(".clineignore"), "*7\n").unwrap();
         let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
         let jobs = JobSender::closed();
-        let services = Services::new(Client::closed(), jobs);
+        let services = Services::new(Client::default(), jobs);
         let services = Arc::new(services);
         let context = RequestContext::new(&services, Session::offline(root).snapshot());
         let params = params_compat::typed(CheckAccess::NAME, &params.to_string()).unwrap();
