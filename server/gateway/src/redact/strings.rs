@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
-use sightline_conversation::wire::json::{Cursor, decode, member, string_equals};
+use sightline_conversation::wire::json::{Cursor, decode, string_equals};
 
 /// Maximum nesting of arrays and objects.
 const MAX_DEPTH: usize = 128;
@@ -146,31 +146,23 @@ impl<'a> Strings<'a> {
         call: Option<usize>,
         depth: usize,
     ) -> Result<(), TooDeep> {
-        let object = text.get(range.clone()).unwrap_or_default();
-        self.add_calls(object);
+        let object = Members::of(text.get(range.clone()).unwrap_or_default());
+        self.add_call(&object);
         let is = |name: &str, values: &[&str]| {
-            let value = member(object, name).filter(|value| value.starts_with('"'));
+            let value = object.get(name).filter(|value| value.starts_with('"'));
             value.is_some_and(|value| values.iter().any(|known| string_equals(value, known)))
         };
         if is("type", &OF_MODELS) {
             return Ok(());
         }
         let is_of_model = is("role", &["assistant", "model"]);
-        let call = self.call_of_result(object).or(call);
-        let mut cursor = Cursor::new(object);
-        cursor.enter(b'{');
-        while let Some(key) = cursor.next_member() {
-            let inner = cursor.skip_value();
+        let call = self.call_of_result(&object).or(call);
+        for (key, inner) in &object.members {
             let value = range.start + inner.start..range.start + inner.end;
-            if is_of_model {
-                // Only for the calls.
+            // What a model wrote is searched for calls only.
+            if is_of_model || string_equals(key, "tool_calls") {
                 self.add_calls_below(text.get(value).unwrap_or_default(), depth + 1)?;
-            } else if OPAQUE.iter().any(|name| string_equals(key, name)) {
-                let is_list = string_equals(key, "tool_calls");
-                if is_list {
-                    self.add_calls_below(text.get(value).unwrap_or_default(), depth + 1)?;
-                }
-            } else {
+            } else if !OPAQUE.iter().any(|name| string_equals(key, name)) {
                 self.value(text, value, call, depth + 1)?;
             }
         }
@@ -191,28 +183,33 @@ impl<'a> Strings<'a> {
                     self.add_calls_below(item, depth + 1)?;
                 }
             }
-            Some(b'{') => self.add_calls(value),
+            Some(b'{') => self.add_call(&Members::of(value)),
             _ => {}
         }
         Ok(())
     }
 
     /// Adds the call that an object is.
-    fn add_calls(&mut self, object: &'a str) {
+    fn add_call(&mut self, object: &Members<'a>) {
         // Chat completions and Gemini have an object inside.
-        let inner = |name| member(object, name).filter(|inner| inner.starts_with('{'));
+        let inner = |name| {
+            let inner = object.get(name).filter(|inner| inner.starts_with('{'));
+            inner.map(Members::of)
+        };
+        let inside;
         let (call, id) = if let Some(inner) = inner("functionCall") {
-            (inner, member(inner, "id"))
+            inside = inner;
+            (&inside, inside.get("id"))
         } else if let Some(inner) = inner("function") {
-            (inner, member(object, "id"))
+            inside = inner;
+            (&inside, object.get("id"))
         } else {
-            let id = member(object, "call_id").or_else(|| member(object, "id"));
-            (object, id)
+            (object, object.get("call_id").or_else(|| object.get("id")))
         };
         let arguments = ["input", "arguments", "args"]
             .iter()
-            .find_map(|name| member(call, name));
-        let (Some(arguments), Some(name)) = (arguments, member(call, "name")) else {
+            .find_map(|name| call.get(name));
+        let (Some(arguments), Some(name)) = (arguments, call.get("name")) else {
             return;
         };
         let arguments = match arguments.starts_with('"') {
@@ -236,23 +233,45 @@ impl<'a> Strings<'a> {
     }
 
     /// Returns the call whose result an object is.
-    fn call_of_result(&mut self, object: &'a str) -> Option<usize> {
-        let result = member(object, "functionResponse").unwrap_or(object);
-        let is_gemini = result.len() != object.len();
-        let id = match is_gemini {
-            true => member(result, "id"),
-            false => ["tool_use_id", "tool_call_id", "call_id"]
-                .iter()
-                .find_map(|name| member(object, name)),
-        };
-        if let Some(id) = id {
-            return self.by_id.get(&decode(id)).copied();
+    fn call_of_result(&mut self, object: &Members<'a>) -> Option<usize> {
+        if let Some(result) = object.get("functionResponse") {
+            let result = Members::of(result);
+            if let Some(id) = result.get("id") {
+                return self.by_id.get(&decode(id)).copied();
+            }
+            let name = decode(result.get("name")?);
+            return self.by_name.get_mut(&name)?.pop_front();
         }
-        if !is_gemini {
-            return None;
+        let id = ["tool_use_id", "tool_call_id", "call_id"]
+            .iter()
+            .find_map(|name| object.get(name))?;
+        self.by_id.get(&decode(id)).copied()
+    }
+}
+
+/// The members of an object, found in one pass: the objects of a request hold all of it.
+struct Members<'a> {
+    object: &'a str,
+    members: Vec<(&'a str, Range<usize>)>,
+}
+
+impl<'a> Members<'a> {
+    fn of(object: &'a str) -> Self {
+        let mut members = Vec::new();
+        let mut cursor = Cursor::new(object);
+        if cursor.enter(b'{') {
+            while let Some(key) = cursor.next_member() {
+                members.push((key, cursor.skip_value()));
+            }
         }
-        let name = decode(member(result, "name")?);
-        self.by_name.get_mut(&name)?.pop_front()
+        Self { object, members }
+    }
+
+    /// Returns a value; the last one if there are several.
+    fn get(&self, name: &str) -> Option<&'a str> {
+        let mut members = self.members.iter().rev();
+        let (_, range) = members.find(|(key, _)| string_equals(key, name))?;
+        self.object.get(range.clone())
     }
 }
 
