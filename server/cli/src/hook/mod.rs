@@ -87,39 +87,16 @@ pub(super) fn main(arguments: impl Iterator<Item = OsString>) -> i32 {
             let answer = answer.unwrap_or_else(|_| call.failure(true, "internal error"));
             print(&hook::render(call.agent, call.kind, &answer))
         }
-        Err(misuse) => {
-            print_message(&misuse.why);
-            print(&misuse.refusal)
+        Err(why) => {
+            print_message(&format!("sightline hook: {why}; nothing was checked"));
+            Ok(())
         }
     };
     DONE
 }
 
-/// Arguments that name no event of an agent.
-struct Misuse {
-    why: String,
-    /// What an agent takes as a refusal, if the event is a tool call of any agent. Empty otherwise.
-    refusal: String,
-}
-
-impl Misuse {
-    fn new(event: &str, agent: Option<Agent>, why: String) -> Self {
-        let is_tool = |agent: &Agent| hook::event_kind(*agent, event) == Some(EventKind::ToolCall);
-        // A known agent may add events. Of an unknown one, a tool would run without a check.
-        let judged = Agent::ALL
-            .into_iter()
-            .find(|other| agent.is_none() && is_tool(other));
-        let answer = HookAnswer::Deny(judge::unchecked(&why));
-        let refusal = judged.map(|agent| hook::render(agent, EventKind::ToolCall, &answer));
-        Self {
-            why: format!("sightline hook: {why}; nothing was checked"),
-            refusal: refusal.unwrap_or_default(),
-        }
-    }
-}
-
 impl Call {
-    fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, Misuse> {
+    fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
         let (mut event, mut agent, mut root, mut storage) = (None, None, None, None);
         let mut checkpoints = false;
         let mut arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
@@ -141,13 +118,12 @@ impl Call {
         let (event, name) = (event.unwrap_or_default(), agent.unwrap_or_default());
         let Some(agent) = Agent::from_name(&name) else {
             let known = Agent::ALL.map(Agent::name).join(", ");
-            let why =
-                format!("`--agent {name}` in the settings of the agent is not one of {known}");
-            return Err(Misuse::new(&event, None, why));
+            return Err(format!(
+                "`--agent {name}` in the settings of the agent is not one of {known}"
+            ));
         };
         let Some(kind) = hook::event_kind(agent, &event) else {
-            let why = format!("{event:?} is not an event of {}", agent.title());
-            return Err(Misuse::new(&event, Some(agent), why));
+            return Err(format!("{event:?} is not an event of {}", agent.title()));
         };
         Ok(Self {
             agent,
