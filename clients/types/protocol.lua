@@ -558,6 +558,35 @@
 ---@class sightline.ListTasksResult
 ---@field tasks sightline.TaskSummary[] Tasks, most recently updated first.
 
+--- Params of `sightline/listTurns`.
+---@class sightline.ListTurnsParams
+---@field before? string Return only turns that began before this one, to continue a list.
+---@field limit? integer Maximum number of turns to return, newest first; 100 by default, at most 1000.
+---@field root? string Return only turns of this workspace folder, given by path, URI or name.
+---@field session? string Return only turns of this session: its name, such as `claude-2`, or what the agent calls it.
+
+--- Result of `sightline/listTurns`.
+---@class sightline.ListTurnsResult
+---@field turns sightline.ListedTurn[] Turns, newest first.
+
+--- A turn of an agent: a prompt, and what followed.
+---@class sightline.ListedTurn
+---@field after? string Id of the checkpoint at the end.
+---@field agent string Name of the agent.
+---@field before? string Id of the checkpoint before the first edit. Absent if the turn edited nothing.
+---@field endedAt? integer End of the turn, in milliseconds since the Unix epoch.
+---@field files sightline.TurnFile[] Files that changed in the turn, sorted by path. At most 200.
+---@field head? sightline.CheckpointHead Branch and commit of the user's repository at the prompt.
+---@field moreFiles? integer Number of changed files that are not listed.
+---@field name string Name of the turn, such as `claude-2.3`.
+---@field number integer Number of the prompt in the session, from 1.
+---@field outside? sightline.OutsideChanges What changed between the end of the turn before and the first edit.
+---@field prompt? string The first characters of the prompt, if the setting `checkpoints.turnNames` stores them.
+---@field root string URI of the workspace folder.
+---@field running? boolean True if the turn has not ended.
+---@field session string Session, as the agent calls it.
+---@field startedAt integer Time of the prompt, in milliseconds since the Unix epoch.
+
 --- Params of `sightline/loadTask`.
 ---@class sightline.LoadTaskParams
 ---@field taskId string Id of the task.
@@ -681,6 +710,14 @@
 ---@class sightline.OpenFileResult
 ---@field path string The file that the editor was asked to show: relative to the workspace root, with `/`.
 
+--- What changed between two turns: by the user, another program, or another agent.
+---@class sightline.OutsideChanges
+---@field files sightline.TurnFile[] Files, sorted by path. At most 200. Their contents are not compared.
+---@field from? sightline.CheckpointHead Branch and commit before, if they changed.
+---@field moreFiles? integer Number of changed files that are not listed.
+---@field to? sightline.CheckpointHead Branch and commit after, if they changed.
+---@field turns? string[] Names of other turns that ran then.
+
 --- Display of open files outside every workspace folder.
 ---@alias sightline.OutsideFiles
 ---| "hide" # Omit them.
@@ -736,9 +773,11 @@
 ---@class sightline.PreviewRestoreResult
 ---@field changes sightline.RestoreChange[] Changes the restore would make.
 ---@field conflicts sightline.RestoreConflict[] Differences the restore would leave unchanged.
+---@field target? sightline.RestoreTarget The state that would be restored.
 ---@field taskId? string Task whose conversation would be restored as well, with `undo`.
 ---@field token string Token of this preview. A restore with this token makes exactly these changes, or none.
 ---@field undoId? string Id of the undo point, with `undo`.
+---@field warnings? string[] What the user may not expect, as text: another branch is checked out now, or the checkpoint is from another folder.
 
 --- Token usage and time of a request to a model.
 ---@class sightline.PreviousRequest
@@ -891,6 +930,14 @@
 ---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
 ---@field replacedUnsaved? boolean True if the path was open with unsaved text, which was replaced. The document is still unsaved, so undoing this needs `force`.
 ---@field uri string URI of the file.
+
+--- The state that a restore leads to.
+---@class sightline.RestoreTarget
+---@field branch? string Branch of the user's repository.
+---@field createdAt integer Creation time, in milliseconds since the Unix epoch.
+---@field id string Id of the checkpoint.
+---@field label? string Label of the checkpoint.
+---@field name? string Name of the turn whose state before, or with a `+` after it this is.
 
 --- A conversation that was restored.
 ---@class sightline.RestoredTask
@@ -1120,6 +1167,15 @@
 ---| "messages" # The messages to send.
 ---| "edits" # Edits to apply to the caller's copy of the conversation.
 
+--- A file that a turn changed.
+---@class sightline.TurnFile
+---@field additions integer Number of added lines; 0 if the contents were not compared.
+---@field deletions integer Number of deleted lines; 0 if the contents were not compared.
+---@field path string Path relative to the workspace folder.
+---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
+---@field sharedWith? string[] Names of turns that ran at the same time and also have the file. What changed while both ran is listed for both.
+---@field status sightline.DifferenceStatus Kind of change.
+
 --- What is stored of a prompt.
 ---@alias sightline.TurnNames
 ---| "prompt" # The first 60 characters.
@@ -1228,6 +1284,8 @@ M.methods = {
   createCheckpoint = "sightline/createCheckpoint",
   --- Lists checkpoints, newest first. Takes `sightline.ListCheckpointsParams`, answers `sightline.ListCheckpointsResult`.
   listCheckpoints = "sightline/listCheckpoints",
+  --- Lists the turns of agents, and what changed in and between them, newest first. Takes `sightline.ListTurnsParams`, answers `sightline.ListTurnsResult`.
+  listTurns = "sightline/listTurns",
   --- Compares two checkpoints, or a checkpoint with the current workspace. Takes `sightline.DiffCheckpointsParams`, answers `sightline.DiffCheckpointsResult`.
   diffCheckpoints = "sightline/diffCheckpoints",
   --- Previews a restore without changing anything. Takes `sightline.PreviewRestoreParams`, answers `sightline.PreviewRestoreResult`.

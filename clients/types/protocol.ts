@@ -60,6 +60,8 @@ export interface Methods {
   "sightline/createCheckpoint": { params: CreateCheckpointParams; result: Checkpoint };
   /** Lists checkpoints, newest first. */
   "sightline/listCheckpoints": { params: ListCheckpointsParams; result: ListCheckpointsResult };
+  /** Lists the turns of agents, and what changed in and between them, newest first. */
+  "sightline/listTurns": { params: ListTurnsParams; result: ListTurnsResult };
   /** Compares two checkpoints, or a checkpoint with the current workspace. */
   "sightline/diffCheckpoints": { params: DiffCheckpointsParams; result: DiffCheckpointsResult };
   /** Previews a restore without changing anything. */
@@ -1284,6 +1286,58 @@ export interface ListTasksResult {
   tasks: TaskSummary[];
 }
 
+/** Params of `sightline/listTurns`. */
+export interface ListTurnsParams {
+  /** Return only turns that began before this one, to continue a list. */
+  before?: string;
+  /** Maximum number of turns to return, newest first; 100 by default, at most 1000. */
+  limit?: number;
+  /** Return only turns of this workspace folder, given by path, URI or name. */
+  root?: string;
+  /** Return only turns of this session: its name, such as `claude-2`, or what the agent calls it. */
+  session?: string;
+}
+
+/** Result of `sightline/listTurns`. */
+export interface ListTurnsResult {
+  /** Turns, newest first. */
+  turns: ListedTurn[];
+}
+
+/** A turn of an agent: a prompt, and what followed. */
+export interface ListedTurn {
+  /** Id of the checkpoint at the end. */
+  after?: string;
+  /** Name of the agent. */
+  agent: string;
+  /** Id of the checkpoint before the first edit. Absent if the turn edited nothing. */
+  before?: string;
+  /** End of the turn, in milliseconds since the Unix epoch. */
+  endedAt?: number;
+  /** Files that changed in the turn, sorted by path. At most 200. */
+  files: TurnFile[];
+  /** Branch and commit of the user's repository at the prompt. */
+  head?: CheckpointHead;
+  /** Number of changed files that are not listed. */
+  moreFiles?: number;
+  /** Name of the turn, such as `claude-2.3`. */
+  name: string;
+  /** Number of the prompt in the session, from 1. */
+  number: number;
+  /** What changed between the end of the turn before and the first edit. */
+  outside?: OutsideChanges;
+  /** The first characters of the prompt, if the setting `checkpoints.turnNames` stores them. */
+  prompt?: string;
+  /** URI of the workspace folder. */
+  root: string;
+  /** True if the turn has not ended. */
+  running?: boolean;
+  /** Session, as the agent calls it. */
+  session: string;
+  /** Time of the prompt, in milliseconds since the Unix epoch. */
+  startedAt: number;
+}
+
 /** Params of `sightline/loadTask`. */
 export interface LoadTaskParams {
   /** Id of the task. */
@@ -1508,6 +1562,20 @@ export interface OpenFileResult {
   path: string;
 }
 
+/** What changed between two turns: by the user, another program, or another agent. */
+export interface OutsideChanges {
+  /** Files, sorted by path. At most 200. Their contents are not compared. */
+  files: TurnFile[];
+  /** Branch and commit before, if they changed. */
+  from?: CheckpointHead;
+  /** Number of changed files that are not listed. */
+  moreFiles?: number;
+  /** Branch and commit after, if they changed. */
+  to?: CheckpointHead;
+  /** Names of other turns that ran then. */
+  turns?: string[];
+}
+
 /** Display of open files outside every workspace folder. */
 export type OutsideFiles =
   /** Omit them. */
@@ -1628,12 +1696,19 @@ export interface PreviewRestoreResult {
   changes: RestoreChange[];
   /** Differences the restore would leave unchanged. */
   conflicts: RestoreConflict[];
+  /** The state that would be restored. */
+  target?: RestoreTarget;
   /** Task whose conversation would be restored as well, with `undo`. */
   taskId?: string;
   /** Token of this preview. A restore with this token makes exactly these changes, or none. */
   token: string;
   /** Id of the undo point, with `undo`. */
   undoId?: string;
+  /**
+   * What the user may not expect, as text: another branch is checked out now, or the checkpoint is
+   * from another folder.
+   */
+  warnings?: string[];
 }
 
 /** Token usage and time of a request to a model. */
@@ -1944,6 +2019,20 @@ export interface RestoreOutcome {
   replacedUnsaved?: boolean;
   /** URI of the file. */
   uri: string;
+}
+
+/** The state that a restore leads to. */
+export interface RestoreTarget {
+  /** Branch of the user's repository. */
+  branch?: string;
+  /** Creation time, in milliseconds since the Unix epoch. */
+  createdAt: number;
+  /** Id of the checkpoint. */
+  id: string;
+  /** Label of the checkpoint. */
+  label?: string;
+  /** Name of the turn whose state before, or with a `+` after it this is. */
+  name?: string;
 }
 
 /** A conversation that was restored. */
@@ -2413,6 +2502,25 @@ export type TruncateReply =
   | "messages"
   /** Edits to apply to the caller's copy of the conversation. */
   | "edits";
+
+/** A file that a turn changed. */
+export interface TurnFile {
+  /** Number of added lines; 0 if the contents were not compared. */
+  additions: number;
+  /** Number of deleted lines; 0 if the contents were not compared. */
+  deletions: number;
+  /** Path relative to the workspace folder. */
+  path: string;
+  /** True if the name is not UTF-8 and `path` is percent-encoded. */
+  pathEncoded?: boolean;
+  /**
+   * Names of turns that ran at the same time and also have the file. What changed while both ran is
+   * listed for both.
+   */
+  sharedWith?: string[];
+  /** Kind of change. */
+  status: DifferenceStatus;
+}
 
 /** What is stored of a prompt. */
 export type TurnNames =

@@ -126,7 +126,7 @@ fn changes_begin_with_a_summary_and_are_printed_as_json() {
     let text = home.run(&both, 3);
     assert!(
         text.starts_with(
-            "Claude Code: MCP server, 4 hooks -> ~/.claude.json, ~/.claude/settings.json\n"
+            "Claude Code: MCP server, 6 hooks -> ~/.claude.json, ~/.claude/settings.json\n"
         ),
         "{text}"
     );
@@ -142,7 +142,10 @@ fn changes_begin_with_a_summary_and_are_printed_as_json() {
     assert_eq!(report["written"], false);
     assert_eq!(claude["agent"], "claude");
     assert_eq!(claude["scope"], "user");
-    assert_eq!(claude["parts"], json!(["mcp", "context", "access"]));
+    assert_eq!(
+        claude["parts"],
+        json!(["mcp", "context", "access", "checkpoints"])
+    );
     let settings = &claude["files"][1];
     assert_eq!(
         settings["path"],
@@ -152,7 +155,7 @@ fn changes_begin_with_a_summary_and_are_printed_as_json() {
         settings["diff"].as_str().unwrap().contains("\n+"),
         "{settings}"
     );
-    assert_eq!(settings["content"], json!(["4 hooks"]));
+    assert_eq!(settings["content"], json!(["6 hooks"]));
     assert!(claude.get("problem").is_none(), "{claude}");
     assert_eq!(gemini["files"], json!([]));
     let problem = gemini["problem"].as_str().unwrap();
@@ -165,7 +168,7 @@ fn changes_begin_with_a_summary_and_are_printed_as_json() {
     let report = json(&[&["uninstall"], only.as_slice()].concat(), 1);
     assert_eq!(
         report["agents"][0]["parts"],
-        json!(["mcp", "context", "access"])
+        json!(["mcp", "context", "access", "checkpoints"])
     );
 }
 
@@ -208,7 +211,7 @@ fn install_and_uninstall_are_inverse_for_all_agents() {
     let status = home.run(&["status", "--json"], 0);
     let status: Value = serde_json::from_str(&status).unwrap();
     for agent in status.as_array().unwrap() {
-        assert_eq!(agent["user"].as_array().unwrap().len(), 3, "{agent}");
+        assert_eq!(agent["user"].as_array().unwrap().len(), 4, "{agent}");
     }
     // A second installation changes nothing.
     assert!(home.run(&command("install"), 0).contains("Nothing to do"));
@@ -251,8 +254,6 @@ fn parts_are_removed_one_after_the_other_for_all_agents() {
             home.run(&[action, "--agent", agent, "--only", part, "--yes"], 0);
         };
         home.run(&["install", "--agent", agent, "--yes"], 0);
-        status(&["mcp", "context", "access"]);
-        run("install", "checkpoints");
         status(&["mcp", "context", "access", "checkpoints"]);
         // Installing a part again keeps the others.
         run("install", "context");

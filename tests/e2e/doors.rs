@@ -294,6 +294,7 @@ fn rows() -> Vec<Row> {
             .tool("checkpoint_list", json!({}), listed),
         Row::new("redact", json!({ "texts": ["a"] })),
         Row::new("listDecisions", json!({})).command_line(&["log"]),
+        Row::new("listTurns", json!({ "limit": 20 })),
         Row::new("checkpointStats", json!({})).command_line(&["checkpoint", "stats"]),
         Row::new("verifyCheckpoints", json!({})).command_line(&["checkpoint", "verify"]),
         Row::new("pruneCheckpoints", json!({ "ids": ["claude-1.1"], "dryRun": true }))

@@ -1,5 +1,7 @@
 //! Turns of agents: their names, and the checkpoints before their first edit and at their end.
 
+mod timeline;
+
 use std::{
     fs,
     io::Write,
@@ -339,10 +341,12 @@ fn prompts_are_stored_unless_the_setting_says_no() {
         stop(&workspace, session);
         let text = command(&workspace, &["checkpoint", "list", "--json"]);
         let listed: Value = serde_json::from_str(&text).unwrap();
-        let newest = &listed["checkpoints"][0];
-        assert_eq!(newest["turn"]["session"], session);
-        assert!(newest["turn"]["endedAt"].is_i64(), "{newest}");
-        newest["turn"]["prompt"].clone()
+        let listed = listed["checkpoints"].as_array().unwrap();
+        let turns = listed.iter().map(|one| &one["turn"]);
+        let mut of_session = turns.filter(|turn| turn["session"] == session);
+        let turn = of_session.next().unwrap();
+        assert!(turn["endedAt"].is_i64(), "{turn}");
+        turn["prompt"].clone()
     };
     assert_eq!(stored("s1"), "fix the parser");
     fs::create_dir(config.path().join("sightline")).unwrap();

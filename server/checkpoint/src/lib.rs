@@ -69,7 +69,10 @@ pub use prune::{Keep, Pruned, Stats};
 pub use restore::group;
 pub use store::{object::Oid, repair::Rebuilt};
 pub use tree_diff::Side;
-pub use turns::{AgentProcess, Related, Turn, TurnName, TurnStart};
+pub use turns::{
+    AgentProcess, ChangedFile, ChangedFiles, ListedTurn, Outside, Related, Turn, TurnFilter,
+    TurnName, TurnStart,
+};
 pub use worktree::{
     dirty_set::{ChangeSource, Changes, DirtySet},
     exclusions::SavedExclusions,

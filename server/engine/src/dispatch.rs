@@ -137,6 +137,7 @@ requests! {
     ApplyCompaction, apply_compaction::run, |p, _| any_task(&p.task_id);
     CreateCheckpoint, create_checkpoint::run, |p, scope| roots(&p.root, &p.task_id, scope), with_token;
     ListCheckpoints, list_checkpoints::run, |_, _| Pool;
+    ListTurns, list_checkpoints::list_turns, |_, _| Pool;
     DiffCheckpoints, diff_checkpoints::run, |_, _| Pool, with_token;
     PreviewRestore, preview_restore::run, |_, _| Pool, with_token;
     RestoreCheckpoint, restore_checkpoint::run, restored_roots, with_token;

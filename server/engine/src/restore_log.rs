@@ -11,6 +11,8 @@ use crate::{error::Error, plural::plural};
 
 /// Maximum number of restores.
 const MAX_RESTORES: usize = 20;
+/// Maximum number of files that are named.
+const MAX_NAMES: usize = 20;
 
 /// A restore.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -28,9 +30,9 @@ fn path(checkpoints: &Checkpoints) -> PathBuf {
         .join("restore_log.json")
 }
 
-/// Logs a restore of `files` files to `checkpoint`.
-pub fn add(checkpoints: &Checkpoints, checkpoint: &Checkpoint, files: usize) {
-    if files == 0 {
+/// Logs a restore of files to `checkpoint`.
+pub fn add(checkpoints: &Checkpoints, checkpoint: &Checkpoint, files: &[String]) {
+    if files.is_empty() {
         return;
     }
     if let Err(error) = write(checkpoints, sentence(checkpoint, files)) {
@@ -56,22 +58,39 @@ pub fn read(checkpoints: &Checkpoints) -> Vec<LoggedRestore> {
         .unwrap_or_default()
 }
 
-fn sentence(checkpoint: &Checkpoint, files: usize) -> String {
+/// Returns what a model has to know: the files, their state, and what no longer holds.
+fn sentence(checkpoint: &Checkpoint, files: &[String]) -> String {
     let metadata = &checkpoint.metadata;
-    let were = if files == 1 { "was" } else { "were" };
-    let files = plural(files as u64, "file");
+    let were = if files.len() == 1 { "was" } else { "were" };
+    let mut names: Vec<_> = files
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| escape::one_line(name))
+        .collect();
+    if files.len() > MAX_NAMES {
+        names.push(format!("and {} more", files.len() - MAX_NAMES).into());
+    }
+    let names = names.join(", ");
+    let files = plural(files.len() as u64, "file");
+    let gone =
+        "Earlier changes and contents that you remember may not hold any more; read them again.";
     if matches!(metadata.purpose, Purpose::Undo { .. }) {
-        return format!("A restore was undone, which changed {files}.");
+        return format!("A restore was undone, which changed {files}: {names}. {gone}");
     }
     let created = i64::try_from(metadata.created).unwrap_or_default();
     let created = jiff::Timestamp::from_millisecond(created).unwrap_or_default();
     let created = created.strftime("%Y-%m-%d %H:%M:%S UTC");
     let id = checkpoint.id.to_string();
     let id = short_id(&id);
-    let name = match (&metadata.label, &metadata.turn) {
-        (Some(label), _) => format!(" {:?}", escape::one_line(label)),
-        (None, Some(turn)) => format!(", before a turn of {}", escape::one_line(&turn.agent)),
-        (None, None) => String::new(),
-    };
-    format!("{files} {were} restored to the state of checkpoint {id} ({created}{name}).")
+    let turn = metadata.turn.as_ref().map(|turn| {
+        let side = if metadata.turn_end { "after" } else { "before" };
+        let (agent, turn) = (escape::one_line(&turn.agent), escape::one_line(&turn.turn));
+        format!(", {side} turn {turn} of {agent}")
+    });
+    let label = metadata.label.as_ref();
+    let label = label.map(|label| format!(" {:?}", escape::one_line(label)));
+    let name = [label, turn].into_iter().flatten().collect::<String>();
+    format!(
+        "{files} {were} restored to the state of checkpoint {id} ({created}{name}): {names}. {gone}"
+    )
 }

@@ -44,6 +44,7 @@ pub const METHODS: &[&str] = &[
     "sightline/unsavedFiles",
     "sightline/openFile",
     "sightline/listCheckpoints",
+    "sightline/listTurns",
     "sightline/diffCheckpoints",
     "sightline/checkpointStats",
     "sightline/createCheckpoint",

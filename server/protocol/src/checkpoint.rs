@@ -14,9 +14,12 @@ use crate::files::{ProgressToken, is_false};
 pub use restore::{
     PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreChange,
     RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreMode, RestoreOutcome,
-    RestoredTask, UndoRestoreParams,
+    RestoreTarget, RestoredTask, UndoRestoreParams,
 };
-pub use turns::{AgentTurn, CheckpointHead, CheckpointKind, CheckpointTurn, short_id};
+pub use turns::{
+    AgentTurn, CheckpointHead, CheckpointKind, CheckpointTurn, ListTurnsParams, ListTurnsResult,
+    ListedTurn, OutsideChanges, TurnFile, short_id,
+};
 
 /// A checkpoint: the saved state of a workspace folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

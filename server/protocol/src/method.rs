@@ -435,6 +435,15 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
+        /// Lists the turns of agents, and what changed in and between them, newest first.
+        ListTurns = "sightline/listTurns":
+            checkpoint::ListTurnsParams => checkpoint::ListTurnsResult,
+            since "0.1.0", fails {
+                NotFound: "no workspace folder is open, or there is no turn `before`",
+                AccessDenied: NO_RULES,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Compares two checkpoints, or a checkpoint with the current workspace.
         DiffCheckpoints = "sightline/diffCheckpoints":
             checkpoint::DiffCheckpointsParams => checkpoint::DiffCheckpointsResult,

@@ -73,6 +73,7 @@ fn wires() -> Vec<Wire> {
         request::<method::ApplyCompaction>(),
         request::<method::CreateCheckpoint>(),
         request::<method::ListCheckpoints>(),
+        request::<method::ListTurns>(),
         request::<method::DiffCheckpoints>(),
         request::<method::PreviewRestore>(),
         request::<method::RestoreCheckpoint>(),

@@ -53,7 +53,7 @@ impl Part {
     pub const ALL: [Self; 4] = [Self::Mcp, Self::Context, Self::Access, Self::Checkpoints];
 
     /// The parts that are installed if none are named.
-    pub const DEFAULT: [Self; 3] = [Self::Mcp, Self::Context, Self::Access];
+    pub const DEFAULT: [Self; 4] = [Self::Mcp, Self::Context, Self::Access, Self::Checkpoints];
 
     /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {

@@ -1,5 +1,6 @@
 //! Options and results of a comparison.
 
+use serde::{Deserialize, Serialize};
 use sightline_base::path::RelPath;
 
 /// Options of a diff.
@@ -16,7 +17,8 @@ pub struct DiffOptions {
 }
 
 /// How a file differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Status {
     /// Added.
     Added,

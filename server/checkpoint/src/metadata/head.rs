@@ -17,7 +17,9 @@ pub struct Head {
 }
 
 impl Head {
-    pub(crate) fn of(view: &AccessView, dir: &Path) -> Option<Self> {
+    /// Returns those of the repository that contains a folder. `None` without a commit, and if the access
+    /// rules deny it.
+    pub fn of(view: &AccessView, dir: &Path) -> Option<Self> {
         let repository = Repository::discover(view, dir)?;
         Some(Self {
             branch: repository.branch(),

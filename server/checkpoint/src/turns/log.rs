@@ -15,7 +15,7 @@ use sightline_base::{
     storage::atomic_file::{self, failed},
 };
 
-use super::{Turn, TurnName, process::AgentProcess};
+use super::{Turn, TurnName, process::AgentProcess, recorded::RecordedChanges};
 use crate::{
     error::Error,
     metadata::head::Head,
@@ -50,6 +50,11 @@ pub(super) enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<Oid>,
     },
+    /// What changed in the turn, and before it.
+    Changes {
+        name: TurnName,
+        changes: RecordedChanges,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,10 +74,10 @@ pub(super) struct Begin {
 }
 
 impl Event {
-    fn name(&self) -> &TurnName {
+    pub(super) fn name(&self) -> &TurnName {
         match self {
             Self::Begin(begin) => &begin.name,
-            Self::Before { name, .. } | Self::End { name, .. } => name,
+            Self::Before { name, .. } | Self::End { name, .. } | Self::Changes { name, .. } => name,
         }
     }
 }
@@ -136,6 +141,9 @@ impl Log {
                     turn.ended = Some(at);
                     turn.after = id.or(turn.after);
                 }
+                Some(Event::Changes { name, changes }) if name == turn.name => {
+                    turn.changes = Some(changes);
+                }
                 _ => {}
             }
         }
@@ -163,6 +171,19 @@ impl Log {
         };
         self.begins_before(end)
             .filter_map(|(start, _)| self.turn_at(start))
+    }
+
+    /// Returns the first turns that began after the named one.
+    pub(super) fn following(&self, name: &TurnName, most: usize) -> Vec<Turn> {
+        let Some(start) = memmem::rfind(&self.0, begin_of(name).as_bytes()) else {
+            return Vec::new();
+        };
+        // The first one is the named turn.
+        memmem::find_iter(&self.0[start..], BEGIN)
+            .skip(1)
+            .take(most)
+            .filter_map(|at| self.turn_at(start + at))
+            .collect()
     }
 
     /// Returns the recent turns without an end.
@@ -213,6 +234,7 @@ fn turn(begin: Begin) -> Turn {
         after: None,
         head: begin.head,
         process: begin.process,
+        changes: None,
     }
 }
 

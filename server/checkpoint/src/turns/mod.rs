@@ -5,9 +5,11 @@
 //! process leaves a turn without an end, or a checkpoint that the log does not name: the checkpoint
 //! names its turn, too.
 
+mod changes;
 pub(crate) mod log;
 mod name;
 mod process;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -30,9 +32,12 @@ use super::{
 };
 use crate::error::Error;
 
+pub use changes::{ListedTurn, TurnFilter};
 use log::{Begin, Event, Log, LogWriter};
 pub use name::TurnName;
 pub use process::AgentProcess;
+use recorded::RecordedChanges;
+pub use recorded::{ChangedFile, ChangedFiles, Outside};
 
 /// Maximum length of a stored prompt, in characters.
 const MAX_PROMPT_CHARS: usize = 60;
@@ -63,6 +68,7 @@ pub struct Turn {
     /// Branch and commit when it began.
     pub head: Option<Head>,
     process: Option<AgentProcess>,
+    changes: Option<RecordedChanges>,
 }
 
 impl Turn {
@@ -189,7 +195,10 @@ impl Checkpoints {
             session: start.session,
             at,
             key: start.key,
-            prompt: start.prompt.map(|prompt| shortened(&prompt)),
+            prompt: start
+                .prompt
+                .map(|prompt| shortened(&prompt))
+                .filter(|prompt| !prompt.is_empty()),
             head: Head::of(view, self.work_tree()),
             process: start.process,
         }));
@@ -317,7 +326,12 @@ impl Checkpoints {
         } else {
             Event::Before { name, id }
         };
+        let ended = request.turn_end.then(|| event.name().clone());
         self.turn_writer()?.append(&[event])?;
+        if let Some(name) = ended {
+            // A list compares them, if it fails.
+            let _ = self.record_changes(job, &name);
+        }
         Ok(checkpoint)
     }
 

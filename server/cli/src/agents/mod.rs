@@ -76,7 +76,7 @@ pub(super) struct Change {
     /// Change the configuration of the project, for a team.
     #[arg(long)]
     project: bool,
-    /// Only these parts; by default mcp, context and access.
+    /// Only these parts; by default all of them.
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<PartName>,
     /// Write the changes.
@@ -138,7 +138,7 @@ impl ValueEnum for PartName {
             Part::Context => "the editor's context with each prompt",
             Part::Access => "denied files are refused to the agent's tools",
             Part::Checkpoints => {
-                "a checkpoint before the first edit of each turn; includes context and access"
+                "checkpoints before and after each turn; includes context and access"
             }
         };
         Some(clap::builder::PossibleValue::new(self.0.name()).help(help))

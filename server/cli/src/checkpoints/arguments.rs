@@ -29,7 +29,7 @@ pub(crate) enum Checkpoint {
         #[arg(long, hide = true)]
         automatic: bool,
     },
-    /// List checkpoints, newest first.
+    /// List the turns of agents and the checkpoints, newest first.
     List {
         #[command(flatten)]
         workspace: Workspace,
@@ -38,9 +38,12 @@ pub(crate) enum Checkpoint {
         /// Only checkpoints of this task.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
-        /// Maximum number of checkpoints.
+        /// Maximum number of turns and checkpoints.
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
+        /// Group the turns by session.
+        #[arg(long)]
+        by_session: bool,
         /// Print an abbreviated id and the label per line, separated by a tab.
         #[arg(long, conflicts_with = "json")]
         ids: bool,

@@ -7,6 +7,7 @@ mod format;
 mod remove;
 mod restore;
 mod show;
+mod timeline;
 
 use std::{io, path::Path};
 
@@ -26,9 +27,9 @@ use sightline_engine::{
 use sightline_local::process::signals;
 use sightline_protocol::{
     checkpoint::{
-        Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams, CheckpointTurn,
-        CreateCheckpointParams, DiffCheckpointsParams, LabelCheckpointParams,
-        ListCheckpointsParams, VerifyCheckpointsParams, short_id as abbreviated,
+        Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams, CreateCheckpointParams,
+        DiffCheckpointsParams, LabelCheckpointParams, ListCheckpointsParams,
+        VerifyCheckpointsParams, short_id as abbreviated,
     },
     error::ErrorKind,
     method::{
@@ -42,12 +43,14 @@ use super::{
     requests::{Attached, Requests},
 };
 
+use timeline::Timeline;
+
 pub(super) use adopt::hint as moved_hint;
 pub(super) use arguments::{Checkpoint, age};
 pub(super) use confirm::{ConfirmArgs, Proceed, ask, below_agent, confirm_below_agent};
 pub(super) use format::difference as colored_difference;
 pub(super) use format::size;
-use format::{BOLD, DIM, colorize, counts, difference, print, relative_time, short_id};
+use format::{DIM, colorize, counts, difference, print, relative_time, short_id};
 
 /// Requests that always run in this process.
 const OFFLINE: Attached = Attached { offline: true };
@@ -107,7 +110,14 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             task,
             limit,
             ids,
-        } => list(&Requests::new(&workspace, attached), task, limit, ids),
+            by_session,
+        } => list(
+            &Requests::new(&workspace, attached),
+            task,
+            limit,
+            ids,
+            by_session,
+        ),
         Checkpoint::Label {
             workspace,
             attached,
@@ -195,12 +205,6 @@ fn list_all(requests: &Requests) -> Result<Vec<Listed>, Error> {
     Ok(requests.call::<ListCheckpoints>(params)?.checkpoints)
 }
 
-fn is_of_session(one: &Listed, session: &CheckpointTurn) -> bool {
-    one.turn
-        .as_ref()
-        .is_some_and(|turn| (&turn.agent, &turn.session) == (&session.agent, &session.session))
-}
-
 /// Sends a request with path arguments, or with `None`, meaning all, without any. A path
 /// is relative to the current folder or, if that matches nothing, to the workspace folder,
 /// as lists print it. The request must check the paths before it changes anything.
@@ -261,22 +265,15 @@ fn list(
     task: Option<String>,
     limit: Option<u32>,
     ids: bool,
+    by_session: bool,
 ) -> Result<i32, Error> {
-    let workspace = requests.workspace;
-    let params = ListCheckpointsParams {
-        task_id: task.clone(),
-        limit,
-        root: requests.root()?,
-        ..ListCheckpointsParams::default()
-    };
-    let listed = requests.call::<ListCheckpoints>(params)?;
+    let listed = Timeline::load(requests, task.clone(), limit)?;
     if ids {
         let lines = listed.checkpoints.iter().map(id_line);
         print(&lines.collect::<String>())?;
         return Ok(DONE);
     }
-    let is_empty = listed.checkpoints.is_empty();
-    if is_empty && !workspace.json {
+    if listed.is_empty() && !requests.workspace.json {
         match task {
             Some(task) if !list_all(requests)?.is_empty() => {
                 print_message(&format!("no checkpoints of task {}", one_line(&task)));
@@ -284,48 +281,7 @@ fn list(
             _ => print_message(&adopt::hint(requests).unwrap_or_else(|| NONE_YET.to_owned())),
         }
     }
-    // A limited list still has the numbers of all steps.
-    let has_steps = listed.checkpoints.iter().any(|one| one.turn.is_some());
-    let all = if has_steps && !workspace.json {
-        list_all(requests)?
-    } else {
-        Vec::new()
-    };
-    print_as(workspace, &listed, |listed| {
-        grouped_lines(&listed.checkpoints, &all)
-    })?;
-    Ok(DONE)
-}
-
-/// Formats a list. The checkpoints of a session stand together below its name, where its
-/// newest one is, with their numbers among `all`.
-fn grouped_lines(listed: &[Listed], all: &[Listed]) -> String {
-    let mut lines = String::new();
-    let mut sessions: Vec<&CheckpointTurn> = Vec::new();
-    for one in listed {
-        let Some(session) = &one.turn else {
-            lines.push_str(&listed_line(one));
-            continue;
-        };
-        if sessions.iter().any(|known| is_of_session(one, known)) {
-            continue;
-        }
-        sessions.push(session);
-        let (agent, name) = (one_line(&session.agent), one_line(&session.session));
-        lines.push_str(&format!("{BOLD}{agent}{BOLD:#}  {name}\n"));
-        let steps: Vec<&Listed> = all
-            .iter()
-            .filter(|one| is_of_session(one, session))
-            .collect();
-        for (at, step) in steps.iter().enumerate() {
-            if listed.iter().any(|one| one.id == step.id) {
-                let turn = step.turn.as_ref().and_then(|turn| turn.name.clone());
-                let name = turn.unwrap_or_else(|| (steps.len() - at).to_string());
-                lines.push_str(&format!("  {name:<12}  {}", listed_line(step)));
-            }
-        }
-    }
-    lines
+    listed.print(requests, limit, by_session)
 }
 
 /// Formats a checkpoint for shell completions.

@@ -1,11 +1,12 @@
 //! `sightline checkpoint preview`, `restore` and `undo`.
 
-use sightline_base::escape::one_line;
+use sightline_base::{clock::now_millis, escape::one_line};
 use sightline_engine::{error::Error, plural::plural};
 use sightline_protocol::{
     checkpoint::{
         PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
-        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, UndoRestoreParams,
+        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, RestoreTarget, UndoRestoreParams,
+        short_id,
     },
     method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
@@ -14,7 +15,9 @@ use super::{
     arguments::{Length, ModeArgument, Restore, Undo},
     confirm::{Proceed, ask, require_terminal},
     format::{CHANGED, DIM, REMOVED, format_forced, format_skipped, more_line, print},
-    print_as, with_paths,
+    print_as,
+    timeline::Clock,
+    with_paths,
 };
 use crate::{
     DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
@@ -153,6 +156,45 @@ fn preview_request(
     })
 }
 
+fn is_nothing(preview: &PreviewRestoreResult) -> bool {
+    preview.changes.is_empty() && preview.conflicts.is_empty()
+}
+
+/// Returns a line that says which state is restored.
+fn target_line(target: &RestoreTarget) -> String {
+    let mut line = match &target.name {
+        Some(name) => {
+            let (turn, side) = match name.strip_suffix('+') {
+                Some(turn) => (turn, "after"),
+                None => (name.as_str(), "before"),
+            };
+            let (session, number) = turn.rsplit_once('.').unwrap_or((turn, ""));
+            format!("Restore to {side} turn {number} of {session}")
+        }
+        None => format!("Restore to checkpoint {}", short_id(&target.id)),
+    };
+    if let Some(label) = &target.label {
+        line.push_str(&format!(" \"{}\"", one_line(label)));
+    }
+    let (at, ago) = (target.created_at, age(target.created_at));
+    line.push_str(&format!(", {}, {ago}", Clock::new().time(at)));
+    if let Some(branch) = &target.branch {
+        line.push_str(&format!(", on branch {}", one_line(branch)));
+    }
+    line + "\n"
+}
+
+/// Formats a time relative to now in words.
+fn age(millis: i64) -> String {
+    let seconds = now_millis().saturating_sub(millis).max(0).unsigned_abs() / 1000;
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3600 => format!("{} ago", plural(seconds / 60, "minute")),
+        3600..86_400 => format!("{} ago", plural(seconds / 3600, "hour")),
+        _ => format!("{} ago", plural(seconds / 86_400, "day")),
+    }
+}
+
 /// Returns whether `--force` changes a path that is left unchanged without it.
 fn needs_force(conflict: &RestoreConflict) -> bool {
     conflict.changed_since || conflict.unsaved
@@ -203,7 +245,17 @@ impl Plan {
         length: Length,
         force: bool,
     ) -> Self {
-        let mut lines = summary(&preview, force);
+        let mut lines = String::new();
+        if let Some(target) = preview.target.as_ref().filter(|_| !is_nothing(&preview)) {
+            lines.push_str(&target_line(target));
+        }
+        for warning in &preview.warnings {
+            lines.push_str(&format!(
+                "{CHANGED}warning{CHANGED:#} {}\n",
+                one_line(warning)
+            ));
+        }
+        lines.push_str(&summary(&preview, force));
         let limit = length.limit();
         for change in preview.changes.iter().take(limit) {
             let (style, action) = match change.action {

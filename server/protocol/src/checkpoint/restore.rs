@@ -48,6 +48,32 @@ pub struct PreviewRestoreResult {
     /// Task whose conversation would be restored as well, with `undo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
+    /// The state that would be restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<RestoreTarget>,
+    /// What the user may not expect, as text: another branch is checked out now, or the checkpoint is
+    /// from another folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The state that a restore leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreTarget {
+    /// Id of the checkpoint.
+    pub id: String,
+    /// Name of the turn whose state before, or with a `+` after it this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Label of the checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Creation time, in milliseconds since the Unix epoch.
+    pub created_at: i64,
+    /// Branch of the user's repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
 }
 
 /// Action of a restore on a path.

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::DifferenceStatus;
+use crate::files::is_false;
+
 /// One turn of an agent: a prompt and the edits that follow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -81,4 +84,120 @@ const SHORT_ID_DIGITS: usize = 8;
 /// Returns an abbreviated checkpoint id, as all output for people shows it.
 pub fn short_id(id: &str) -> &str {
     id.get(..SHORT_ID_DIGITS).unwrap_or(id)
+}
+
+/// Params of `sightline/listTurns`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ListTurnsParams {
+    /// Return only turns of this workspace folder, given by path, URI or name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// Return only turns of this session: its name, such as `claude-2`, or what the agent calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Maximum number of turns to return, newest first; 100 by default, at most 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Return only turns that began before this one, to continue a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+/// Result of `sightline/listTurns`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTurnsResult {
+    /// Turns, newest first.
+    pub turns: Vec<ListedTurn>,
+}
+
+/// A turn of an agent: a prompt, and what followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedTurn {
+    /// Name of the turn, such as `claude-2.3`.
+    pub name: String,
+    /// URI of the workspace folder.
+    pub root: String,
+    /// Name of the agent.
+    pub agent: String,
+    /// Session, as the agent calls it.
+    pub session: String,
+    /// Number of the prompt in the session, from 1.
+    pub number: u64,
+    /// The first characters of the prompt, if the setting `checkpoints.turnNames` stores them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Time of the prompt, in milliseconds since the Unix epoch.
+    pub started_at: i64,
+    /// End of the turn, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<i64>,
+    /// True if the turn has not ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub running: bool,
+    /// Branch and commit of the user's repository at the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<CheckpointHead>,
+    /// Id of the checkpoint before the first edit. Absent if the turn edited nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Id of the checkpoint at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Files that changed in the turn, sorted by path. At most 200.
+    pub files: Vec<TurnFile>,
+    /// Number of changed files that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files: u64,
+    /// What changed between the end of the turn before and the first edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideChanges>,
+}
+
+/// A file that a turn changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnFile {
+    /// Path relative to the workspace folder.
+    pub path: String,
+    /// Kind of change.
+    pub status: DifferenceStatus,
+    /// Number of added lines; 0 if the contents were not compared.
+    pub additions: u64,
+    /// Number of deleted lines; 0 if the contents were not compared.
+    pub deletions: u64,
+    /// Names of turns that ran at the same time and also have the file. What changed while both ran is
+    /// listed for both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_with: Vec<String>,
+    /// True if the name is not UTF-8 and `path` is percent-encoded.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub path_encoded: bool,
+}
+
+/// What changed between two turns: by the user, another program, or another agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutsideChanges {
+    /// Files, sorted by path. At most 200. Their contents are not compared.
+    pub files: Vec<TurnFile>,
+    /// Number of changed files that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files: u64,
+    /// Names of other turns that ran then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<String>,
+    /// Branch and commit before, if they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CheckpointHead>,
+    /// Branch and commit after, if they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<CheckpointHead>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "for serde")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -82,8 +82,9 @@ pub fn run(
             notify_created(context, checkpoint);
         }
     }
-    let first = checkpoints.into_iter().next();
-    let first = first
+    let first = checkpoints
+        .into_iter()
+        .next()
         .ok_or_else(|| Error::invalid("no folder is open; checkpoints need an open folder"))?;
     let summary = format!(
         "checkpoint {}: {} added, {} modified, {} deleted{}",

@@ -118,13 +118,7 @@ fn difference(
         path,
         path_encoded: encoded || old.as_ref().is_some_and(|(_, encoded, _)| *encoded),
         old_path: old.map(|(path, ..)| path),
-        status: match file.status {
-            Status::Added => DifferenceStatus::Added,
-            Status::Modified => DifferenceStatus::Modified,
-            Status::Deleted => DifferenceStatus::Deleted,
-            Status::Renamed => DifferenceStatus::Renamed,
-            Status::TypeChanged => DifferenceStatus::TypeChanged,
-        },
+        status: status(file.status),
         binary: file.binary,
         additions: file.additions,
         deletions: file.deletions,
@@ -134,5 +128,15 @@ fn difference(
         old_mode: file.modes.0.map(str::to_owned),
         new_mode: file.modes.1.map(str::to_owned),
         uri,
+    }
+}
+
+pub(super) fn status(status: Status) -> DifferenceStatus {
+    match status {
+        Status::Added => DifferenceStatus::Added,
+        Status::Modified => DifferenceStatus::Modified,
+        Status::Deleted => DifferenceStatus::Deleted,
+        Status::Renamed => DifferenceStatus::Renamed,
+        Status::TypeChanged => DifferenceStatus::TypeChanged,
     }
 }

@@ -1,5 +1,7 @@
 //! `sightline/listCheckpoints`.
 
+mod turns;
+
 use super::{
     checkpoint_context::CheckpointContext,
     shared::{groups, to_wire},
@@ -12,6 +14,8 @@ use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
     sync::Arc,
 };
+
+pub(crate) use turns::list_turns;
 
 /// `sightline/listCheckpoints`.
 pub fn run(

@@ -6,7 +6,7 @@ use crate::{error::Error, plural::plural, request_context::RequestContext};
 use sightline_access::AccessView;
 use sightline_base::{limits, path::Roots, storage::TaskId};
 use sightline_checkpoint::{
-    Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Related, Skipped,
+    Checkpoint as StoredCheckpoint, ConversationMark, Head, Purpose, Related, Skipped,
 };
 use sightline_protocol::{
     checkpoint::{
@@ -145,15 +145,19 @@ pub(super) fn to_wire(
                     ..CheckpointTurn::default()
                 })
         }),
-        head: metadata.head.as_ref().map(|head| CheckpointHead {
-            branch: head.branch.clone(),
-            commit: head.commit.clone(),
-        }),
+        head: metadata.head.as_ref().map(to_head),
         restored_id: match &metadata.purpose {
             Purpose::Undo { restoring, .. } => restoring.map(|id| id.to_string()),
             Purpose::Asked | Purpose::Imported => None,
         },
         undone_by: related.undone_by(stored.id).map(|id| id.to_string()),
+    }
+}
+
+pub(super) fn to_head(head: &Head) -> CheckpointHead {
+    CheckpointHead {
+        branch: head.branch.clone(),
+        commit: head.commit.clone(),
     }
 }
 

@@ -1,13 +1,21 @@
 //! `sightline/previewRestore`.
 
 use super::{
-    super::checkpoint_context::CheckpointContext,
+    super::{
+        checkpoint_context::CheckpointContext,
+        reference::{Reference, TurnSide},
+        shared::wire,
+    },
     restore_roots::{Restores, action, to_conflict},
     undo_restore::UndoPlan,
 };
 use crate::{error::Error, request_context::RequestContext};
-use sightline_checkpoint::group::Found;
-use sightline_protocol::checkpoint::{PreviewRestoreParams, PreviewRestoreResult, RestoreChange};
+use sightline_base::escape::one_line;
+use sightline_checkpoint::{Head, group::Found};
+use sightline_protocol::checkpoint::{
+    CheckpointKind, PreviewRestoreParams, PreviewRestoreResult, RestoreChange, RestoreTarget,
+    short_id,
+};
 
 /// `sightline/previewRestore`.
 pub fn run(
@@ -24,6 +32,11 @@ pub fn run(
     };
     let is_undo =
         |found: &Found| params.undo.is_none() && paths.is_none() && found.is_undo_of_files();
+    if let Some(named) = named.as_ref().filter(|named| !is_undo(named)) {
+        let (target, warnings) = describe(&cx, &params.id, named)?;
+        result.target = Some(target);
+        result.warnings = warnings;
+    }
     let restores = if let Some(named) = named.filter(|named| !is_undo(named)) {
         Some(Restores::named(&cx, named, paths, params.all_roots)?)
     } else {
@@ -54,4 +67,51 @@ pub fn run(
     }
     result.token = token;
     Ok(result)
+}
+
+/// Returns the state that a restore leads to, and what the user may not expect of it.
+fn describe(
+    cx: &CheckpointContext<'_>,
+    written: &str,
+    found: &Found,
+) -> Result<(RestoreTarget, Vec<String>), Error> {
+    let checkpoint = wire(cx, found.root, &found.checkpoint)?;
+    let named = checkpoint.turn.and_then(|turn| turn.name);
+    let name = match Reference::parse(written)? {
+        Reference::Turn(name, TurnSide::Before) => Some(name.to_string()),
+        Reference::Turn(name, TurnSide::After) => Some(format!("{name}+")),
+        _ if checkpoint.kind == CheckpointKind::TurnEnd => named.map(|name| format!("{name}+")),
+        _ => named,
+    };
+    let mut warnings = Vec::new();
+    let then = &found.checkpoint.metadata.head;
+    let (root, _) = cx.root_checkpoints(found.root)?;
+    let now = Head::of(&cx.view, root.canonical.as_path());
+    if let (Some(then), Some(now)) = (then, &now)
+        && then.branch != now.branch
+    {
+        warnings.push(format!(
+            "the checkpoint was created on {}, and {} is checked out now",
+            place(then),
+            place(now)
+        ));
+    }
+    if found.checkpoint.metadata.fetched {
+        warnings.push("the checkpoint was fetched from another folder or machine".to_owned());
+    }
+    let target = RestoreTarget {
+        id: checkpoint.id,
+        name,
+        label: checkpoint.label,
+        created_at: checkpoint.created_at,
+        branch: checkpoint.head.and_then(|head| head.branch),
+    };
+    Ok((target, warnings))
+}
+
+fn place(head: &Head) -> String {
+    match &head.branch {
+        Some(branch) => format!("branch {}", one_line(branch)),
+        None => format!("commit {}", short_id(&head.commit)),
+    }
 }

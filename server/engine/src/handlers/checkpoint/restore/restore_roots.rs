@@ -143,8 +143,13 @@ impl<'a> Restores<'a> {
             } = &part.found;
             announce_undo_point(cx, &part.found, &restored);
             let is_done = |outcome: &&Outcome| outcome.error.is_none();
-            let done = restored.outcomes.iter().filter(is_done).count();
-            restore_log::add(store, checkpoint, done);
+            let done: Vec<String> = restored
+                .outcomes
+                .iter()
+                .filter(is_done)
+                .map(|one| cx.name(*root, &one.path).0)
+                .collect();
+            restore_log::add(store, checkpoint, &done);
             let undo = restored.undo.map(|undo| undo.to_string());
             result.undo_id = result.undo_id.or(undo);
             let conflicts = restored.conflicts.into_iter();
