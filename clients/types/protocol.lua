@@ -15,11 +15,17 @@
 
 --- File access of agents.
 ---@class sightline.AccessSettings
+---@field commands? sightline.AgentCommands What enforces the rules for commands of agents: a check of their command lines, or also the kernel, which hides denied files from commands (Linux, for agents that were connected with `sightline agents install --only commands`). Only in the settings of the user, not of a project. Default: `"check"`.
 ---@field mentions? sightline.Mentions Whether a prompt may mention a denied file with `@`. Agents add the content of mentioned files to the prompt themselves. Default: `"deny"`.
 ---@field outsideWorkspace? sightline.OutsideWorkspace Whether agents may read files outside every workspace folder. Default: `"deny"`.
 ---@field recursiveReaders? sightline.RecursiveReaders Whether agents may run commands that read whole folders, such as `grep -r` and `tar`, on folders with denied files that the command does not exclude. Default: `"deny"`.
 ---@field secrets? sightline.Secrets Whether agents may read files that usually contain secrets, such as `.env` and private keys. A line in `.clineignore` allows single ones: `!.env`. Default: `"deny"`.
 ---@field visibleTo? string[] First words of commands that `sightline exec` runs with all files, such as `npm run dev`. An entry holds only for a line with one simple command, without quotes. Only in the settings of the user, not of a project. Default: `[]`.
+
+--- What enforces the access rules for commands of agents.
+---@alias sightline.AgentCommands
+---| "check" # Command lines are checked.
+---| "hide" # Also, denied files that git does not track are hidden.
 
 --- One turn of an agent: a prompt and the edits that follow.
 ---@class sightline.AgentTurn

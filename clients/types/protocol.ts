@@ -141,6 +141,13 @@ export interface AccessRule {
 /** File access of agents. */
 export interface AccessSettings {
   /**
+   * What enforces the rules for commands of agents: a check of their command lines, or also the
+   * kernel, which hides denied files from commands (Linux, for agents that were connected with
+   * `sightline agents install --only commands`). Only in the settings of the user, not of a project.
+   * Default: `"check"`.
+   */
+  commands?: AgentCommands;
+  /**
    * Whether a prompt may mention a denied file with `@`. Agents add the content of mentioned
    * files to the prompt themselves.
    * Default: `"deny"`.
@@ -171,6 +178,13 @@ export interface AccessSettings {
    */
   visibleTo?: string[];
 }
+
+/** What enforces the access rules for commands of agents. */
+export type AgentCommands =
+  /** Command lines are checked. */
+  | "check"
+  /** Also, denied files that git does not track are hidden. */
+  | "hide";
 
 /** One turn of an agent: a prompt and the edits that follow. */
 export interface AgentTurn {

@@ -31,6 +31,7 @@ export const AGENTS = [
     mcpRead: (path) => call("mcp__sightline__read_file", { path }),
     mcpTool: "mcp__sightline__read_file",
     replacesOutput: true,
+    hidesFiles: true,
     blocksMentions: true,
   },
   {

@@ -144,6 +144,46 @@ for (const agent of AGENTS) {
       });
     }
 
+    if (agent.hidesFiles) {
+      test("its commands cannot open denied files, and its own rules stay", async () => {
+        const home = workspace.homeSnapshot();
+        const { code, output } = await workspace.sightline("agents", "install", "--agent", agent.name, "--only", "commands", "--yes");
+        assert.equal(code, 0, output);
+        writeFileSync(join(workspace.project, ".env"), "TOKEN=a8Kd9Lq2Zx7Wm3Rt\n");
+        writeFileSync(join(workspace.project, ".gitignore"), ".env\n");
+        writeFileSync(join(workspace.project, "show.py"), "print('read:' + open('.e' + 'nv').read())\n");
+        const run = (...commands) => ask("Run", ...commands.map(agent.run), agent.mcpRead(join(workspace.project, "notes.txt")));
+        const first = await run("python3 show.py; git add -A && git status --short", "x=.en; cat ${x}v; grep -c TOKEN .e*");
+        const { results } = first.requests.at(-1) ?? assert.fail(first.output);
+        assert.match(results[0], /Permission denied/);
+        assert.match(results[0], /A {2}show\.py/);
+        assert.doesNotMatch(results.join(), /read:TOKEN/);
+        assert.match(results[2], /UNSAVED-TEXT/);
+        assert.ok(first.requests.every(({ text }) => !text.includes("a8Kd9Lq2Zx7Wm3Rt")));
+        // The rules of the user match the command as it is; others are asked about.
+        const settings = join(workspace.home, ".claude/settings.json");
+        const installed = readFileSync(settings);
+        const strict = (command) => command.map((word) => (word.includes("Bash") ? "Bash(python3:*)" : word));
+        const command = strict(agent.command(program, "Run"));
+        const own = join(workspace.home, ".config/sightline/config.toml");
+        writeFileSync(own, `${readFileSync(own, "utf8")}visibleTo = ["python3 show.py"]\n`);
+        const second = await start(command, {}, [agent.run("python3 show.py"), agent.run("python3 ./show.py"), agent.run("rm show.py")]);
+        const answers = (second.requests.at(-1) ?? assert.fail(second.output)).results;
+        // The value is replaced in the result, but the command has read the file.
+        assert.match(answers[0], /read:TOKEN=\[hidden: \.env\]/);
+        assert.match(answers[1], /Permission denied/);
+        assert.match(answers[2], /approval|permission/i);
+        writeFileSync(own, readFileSync(own, "utf8").replace(/visibleTo.*\n/, ""));
+        assert.deepEqual(readFileSync(settings), installed);
+        const removed = await workspace.sightline("agents", "uninstall", "--agent", agent.name, "--only", "commands", "--yes");
+        assert.equal(removed.code, 0, removed.output);
+        const entries = (snapshot) => Object.keys(snapshot).filter((name) => /(settings\.json|config\.toml)$/.test(name));
+        const after = workspace.homeSnapshot();
+        assert.deepEqual(entries(after), entries(home));
+        assert.equal(after[".claude/settings.json"], home[".claude/settings.json"]);
+      });
+    }
+
     test("the MCP tools are offered, and read unsaved text", async () => {
       const { requests, output } = await ask("Use the tools", agent.mcpRead("notes.txt"), agent.mcpRead("secret.txt"));
       const { results, tools } = requests.at(-1) ?? assert.fail(output);

@@ -26,7 +26,7 @@ use super::{
     DONE, NEGATIVE, Workspace,
     agents::{AgentState, states},
     checkpoints::{moved_hint, size},
-    log, offline, print, print_json,
+    exec, log, offline, print, print_json,
     requests::{Attached, Requests},
     uninstall,
 };
@@ -282,23 +282,12 @@ fn rules(root: &Root, secrets: Secrets) -> Finding {
 /// Tries whether `sightline exec` can hide denied files here.
 fn hiding() -> Finding {
     let what = "hidden files";
-    let attempt = || {
-        let folder = tempfile::tempdir()?;
-        fs::write(folder.path().join(".env"), "")?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("exec").arg("--root").arg(folder.path());
-        command.args(["--", "true"]).output()
+    let found = match exec::hiding_problem() {
+        None => "`sightline exec` works".to_owned(),
+        // Optional: only this command needs it.
+        Some(reason) => format!("`sightline exec` does not work: {reason}"),
     };
-    let attempt: std::io::Result<_> = attempt();
-    let reason = match attempt {
-        Ok(output) if output.status.success() => {
-            return Finding::passed(what, "`sightline exec` works".to_owned());
-        }
-        Ok(output) => escape::one_line(String::from_utf8_lossy(&output.stderr).trim()).into_owned(),
-        Err(error) => error.to_string(),
-    };
-    // Optional: only this command needs it.
-    Finding::passed(what, format!("`sightline exec` does not work: {reason}"))
+    Finding::passed(what, found)
 }
 
 fn git() -> Finding {

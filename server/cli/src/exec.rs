@@ -1,17 +1,19 @@
 //! `sightline exec`: runs a command that cannot open denied files.
 
 use std::{
+    env,
     ffi::{OsStr, OsString},
-    io,
-    path::PathBuf,
+    fs, io,
+    path::{Path, PathBuf},
     process::Command,
 };
 
+use sightline_agents::install::{Program, SHELL_PREFIX};
 use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
 
 use sightline_base::{escape::one_line, path::Roots};
-use sightline_engine::{error::Error, session::Snapshot};
-use sightline_protocol::error::ErrorKind;
+use sightline_engine::{error::Error, session::Snapshot, settings::config_file};
+use sightline_protocol::{error::ErrorKind, settings::AgentCommands};
 
 use super::{Workspace, offline, print_message};
 
@@ -21,6 +23,8 @@ const CANNOT_HIDE: i32 = 125;
 const NOT_EXECUTABLE: i32 = 126;
 /// As of shells: the command was not found.
 const NOT_FOUND: i32 = 127;
+/// Shells that run the command lines of agents.
+const SHELLS: [&str; 5] = ["bash", "zsh", "sh", "dash", "ksh"];
 
 #[derive(clap::Args)]
 pub(super) struct Exec {
@@ -42,13 +46,19 @@ pub(super) struct Exec {
 
 /// Replaces this process by the command. Returns an exit code if that fails.
 pub(super) fn run(exec: Exec) -> i32 {
-    let mut command = match command_words(&exec).and_then(|words| prepare(exec.root, &words)) {
-        Ok(command) => command,
-        Err(error) => {
-            print_message(&format!("nothing was run: {}", error.message));
-            return CANNOT_HIDE;
-        }
-    };
+    match command_words(&exec).and_then(|words| prepare(exec.root, &words)) {
+        Ok(command) => replace_by(command),
+        Err(error) => refuse(&error),
+    }
+}
+
+fn refuse(error: &Error) -> i32 {
+    print_message(&format!("nothing was run: {}", error.message));
+    CANNOT_HIDE
+}
+
+/// Replaces this process. Returns an exit code if that fails.
+fn replace_by(mut command: Command) -> i32 {
     let error = execute(&mut command);
     let program = one_line(&command.get_program().to_string_lossy()).into_owned();
     print_message(&match error.kind() {
@@ -61,6 +71,102 @@ pub(super) fn run(exec: Exec) -> i32 {
         NOT_FOUND
     } else {
         NOT_EXECUTABLE
+    }
+}
+
+/// Returns the command line that Claude Code passes to the program in its variable, as the only
+/// argument: of its shell tool, a hook or an MCP server. Subcommands are the user's.
+pub(super) fn agent_line(
+    mut arguments: impl Iterator<Item = OsString>,
+    is_subcommand: impl FnOnce(&str) -> bool,
+) -> Option<OsString> {
+    let prefix = env::var_os(SHELL_PREFIX)?;
+    let (program, line) = (arguments.next()?, arguments.next()?);
+    if arguments.next().is_some() || program != prefix {
+        return None;
+    }
+    let text = line.to_string_lossy().into_owned();
+    let is_line = text.contains(char::is_whitespace);
+    (is_line || !text.starts_with('-') && !is_subcommand(&text)).then_some(line)
+}
+
+/// Replaces this process by the shell of an agent, which runs a command line. Hides denied files
+/// from it if the user's settings say so.
+pub(super) fn run_agent_line(line: &OsStr) -> i32 {
+    match prepare_agent_line(line) {
+        Ok(command) => replace_by(command),
+        Err(error) => refuse(&error),
+    }
+}
+
+fn prepare_agent_line(line: &OsStr) -> Result<Command, Error> {
+    let settings = config_file::user_settings().access;
+    let text = line.to_string_lossy();
+    let program = Program::new(env::args_os().next().unwrap_or_default().to_string_lossy());
+    let words = [agent_shell(), "-c".into(), line.to_owned()];
+    let is_visible = || {
+        let words = user_command(&text).and_then(simple_words);
+        words.is_some_and(|words| starts_with_entry(&settings.visible_to, &words))
+    };
+    // Hooks read denied files to find their contents in texts.
+    if settings.commands == AgentCommands::Check || program.is_own_line(&text) || is_visible() {
+        return Ok(command(&words));
+    }
+    let workspace = Workspace {
+        root: None,
+        storage: None,
+        json: false,
+    };
+    hide_from(
+        &workspace,
+        &offline::session(&workspace)?.snapshot(),
+        &words,
+    )
+}
+
+/// Returns the shell of the agent.
+fn agent_shell() -> OsString {
+    let shell = env::var_os("SHELL").unwrap_or_default();
+    let name = Path::new(&shell).file_name().unwrap_or_default();
+    let is_known = SHELLS.iter().any(|known| name == *known);
+    if is_known { shell } else { "sh".into() }
+}
+
+/// Returns the command of the model in a line of Claude Code's shell tool:
+/// `source SNAPSHOT ... && eval 'COMMAND' < /dev/null && pwd -P >| FILE`. Everything before the
+/// command is the agent's.
+fn user_command(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("source ")?;
+    let (_, rest) = rest.split_once(" && eval ")?;
+    let (command, rest) = match rest.strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\'')?,
+        None => rest
+            .split_once(' ')
+            .map(|(word, _)| (word, &rest[word.len()..]))?,
+    };
+    let rest = rest.strip_prefix(" < /dev/null").unwrap_or(rest);
+    let file = rest.strip_prefix(" && pwd -P >| ")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    file.chars().all(is_plain).then_some(command)
+}
+
+/// Returns why files cannot be hidden from commands on this system. `None` if they can.
+pub(super) fn hiding_problem() -> Option<String> {
+    let attempt = || {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join(".env"), "")?;
+        let mut command = Command::new(env::current_exe()?);
+        command.arg("exec").arg("--root").arg(folder.path());
+        command.args(["--", "true"]).output()
+    };
+    let attempt: io::Result<_> = attempt();
+    match attempt {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            Some(one_line(text.trim()).into_owned())
+        }
+        Err(error) => Some(error.to_string()),
     }
 }
 
@@ -82,9 +188,18 @@ fn prepare(root: Option<PathBuf>, words: &[OsString]) -> Result<Command, Error> 
         json: false,
     };
     let session = offline::session(&workspace)?.snapshot();
-    if is_visible_to(&session, words) {
+    if is_visible_to(&session.settings.access.visible_to, words) {
         return Ok(command(words));
     }
+    hide_from(&workspace, &session, words)
+}
+
+/// Hides the denied files from this process.
+fn hide_from(
+    workspace: &Workspace,
+    session: &Snapshot,
+    words: &[OsString],
+) -> Result<Command, Error> {
     let unavailable = |error: CannotHide| Error::new(ErrorKind::Unsupported, error.to_string());
     let roots = match workspace.root {
         Some(_) => session.roots().to_vec(),
@@ -136,16 +251,21 @@ pub(super) fn execute(_: &mut Command) -> io::Error {
 
 /// Returns whether the words start with those of an entry of `access.visibleTo`. A command line
 /// must be one simple command without quotes.
-fn is_visible_to(session: &Snapshot, words: &[OsString]) -> bool {
+fn is_visible_to(entries: &[String], words: &[OsString]) -> bool {
     let words: Option<Vec<&str>> = match words {
         [shell, option, line] if shell == OsStr::new("sh") && option == OsStr::new("-c") => {
             line.to_str().and_then(simple_words)
         }
         words => words.iter().map(|word| word.to_str()).collect(),
     };
-    let entries = session.settings.access.visible_to.iter();
-    let mut entries = entries.map(|entry| entry.split_whitespace().collect::<Vec<_>>());
-    words.is_some_and(|words| entries.any(|entry| !entry.is_empty() && words.starts_with(&entry)))
+    words.is_some_and(|words| starts_with_entry(entries, &words))
+}
+
+fn starts_with_entry(entries: &[String], words: &[&str]) -> bool {
+    let mut entries = entries
+        .iter()
+        .map(|entry| entry.split_whitespace().collect::<Vec<_>>());
+    entries.any(|entry| !entry.is_empty() && words.starts_with(&entry))
 }
 
 /// Splits a line that every shell splits at its blanks and nowhere else: without quotes, lists,
@@ -160,6 +280,29 @@ fn simple_words(line: &str) -> Option<Vec<&str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_of_the_model_is_found_in_a_line() {
+        let line = |command: &str| {
+            format!(
+                "source /s.sh 2>/dev/null || true && eval {command} < /dev/null && pwd -P >| /tmp/c-1"
+            )
+        };
+        for (command, found) in [
+            ("'npm run dev'", Some("npm run dev")),
+            ("ls", Some("ls")),
+            ("'a' 'b'", None),
+            (r"'it'\''s'", None),
+            ("'npm run dev' && eval 'cat .env'", None),
+            (
+                "'npm run dev' < /dev/null && pwd -P >| /x && eval 'cat .env'",
+                None,
+            ),
+        ] {
+            assert_eq!(user_command(&line(command)), found, "{command}");
+        }
+        assert_eq!(user_command("npm run dev"), None);
+    }
 
     #[test]
     fn only_simple_commands_are_visible_to() {

@@ -302,6 +302,12 @@ pub fn main(serve: fn() -> i32) -> i32 {
     {
         return hook::main(arguments);
     }
+    if let Some(line) = exec::agent_line(std::env::args_os(), |name| {
+        Arguments::command().find_subcommand(name).is_some()
+    }) {
+        logging::start();
+        return exec::run_agent_line(&line);
+    }
     // Editors append this to any other configured arguments.
     if std::env::args_os()
         .skip(1)

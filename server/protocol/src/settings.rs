@@ -183,10 +183,25 @@ pub struct AccessSettings {
     /// Whether a prompt may mention a denied file with `@`. Agents add the content of mentioned
     /// files to the prompt themselves.
     pub mentions: Mentions,
+    /// What enforces the rules for commands of agents: a check of their command lines, or also the
+    /// kernel, which hides denied files from commands (Linux, for agents that were connected with
+    /// `sightline agents install --only commands`). Only in the settings of the user, not of a project.
+    pub commands: AgentCommands,
     /// First words of commands that `sightline exec` runs with all files, such as `npm run dev`. An
     /// entry holds only for a line with one simple command, without quotes. Only in the settings of the user,
     /// not of a project.
     pub visible_to: Vec<String>,
+}
+
+/// What enforces the access rules for commands of agents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentCommands {
+    /// Command lines are checked.
+    #[default]
+    Check,
+    /// Also, denied files that git does not track are hidden.
+    Hide,
 }
 
 /// Whether a prompt may mention a denied file.

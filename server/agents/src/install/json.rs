@@ -411,6 +411,10 @@ fn index_of(object: &Object<'_>, name: &str) -> usize {
 
 /// Returns the program of a server that starts `sightline mcp`.
 fn program_of_server(server: &Value, program: &Program) -> Option<String> {
+    // A program without arguments.
+    if let Value::String(word) = server {
+        return program.is_named(word).then(|| word.clone());
+    }
     let (word, argument) = match &server["command"] {
         Value::String(word) => (Some(word.as_str()), &server["args"][0]),
         // opencode

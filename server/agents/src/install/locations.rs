@@ -84,6 +84,14 @@ impl Locations {
         }
     }
 
+    /// Returns the user's configuration file of Sightline.
+    pub(super) fn own_settings(&self) -> PathBuf {
+        let named = self.variable("XDG_CONFIG_HOME").map(Path::to_owned);
+        named
+            .unwrap_or_else(|| self.home.join(".config"))
+            .join("sightline/config.toml")
+    }
+
     /// Returns the folder with the data of Cline.
     pub(super) fn cline_data(&self) -> PathBuf {
         self.variable("CLINE_DATA_DIR")

@@ -14,6 +14,7 @@ mod plugin;
 pub mod probe;
 mod program;
 pub mod record;
+mod setting;
 pub mod switches;
 pub mod toml;
 
@@ -33,6 +34,8 @@ use toml::TomlTable;
 
 /// Name of the MCP server and of our entries.
 const NAME: &str = "sightline";
+/// Variable of Claude Code with a program that gets each command line as its argument, after it was approved.
+pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 
 /// What an agent gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,11 +49,20 @@ pub enum Part {
     /// A checkpoint before the first edit of each turn. Includes the context and access, because
     /// one hook does all of it.
     Checkpoints,
+    /// Commands cannot open denied files. Only for agents that run them through a program of the user and ask for
+    /// approval before that.
+    Commands,
 }
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 4] = [Self::Mcp, Self::Context, Self::Access, Self::Checkpoints];
+    pub const ALL: [Self; 5] = [
+        Self::Mcp,
+        Self::Context,
+        Self::Access,
+        Self::Checkpoints,
+        Self::Commands,
+    ];
 
     /// The parts that are installed if none are named.
     pub const DEFAULT: [Self; 4] = [Self::Mcp, Self::Context, Self::Access, Self::Checkpoints];
@@ -62,6 +74,7 @@ impl Part {
             Self::Context => "context",
             Self::Access => "access",
             Self::Checkpoints => "checkpoints",
+            Self::Commands => "commands",
         }
     }
 }
@@ -95,6 +108,8 @@ pub enum Content {
     Toml(Box<TomlTable>),
     /// A file of our own, which starts this program.
     Whole(String, Program),
+    /// The setting `access.commands` of Sightline.
+    HideCommands,
 }
 
 /// How much of our content a file has.
@@ -194,7 +209,7 @@ impl Target {
         self.content.presence(text)?;
         match self.content {
             Content::Json(_) => json::check(text, self.agent),
-            Content::Toml(_) | Content::Whole(..) => Ok(()),
+            Content::Toml(_) | Content::Whole(..) | Content::HideCommands => Ok(()),
         }
     }
 }
@@ -216,6 +231,7 @@ impl Content {
                 }
             }),
             Self::Toml(table) => toml::add(text, table),
+            Self::HideCommands => setting::add(text),
             Self::Whole(..) if !text.trim().is_empty() && !self.is_our_file(text) => {
                 Err(EditError::NotOurFile)
             }
@@ -238,6 +254,10 @@ impl Content {
                 (!rest.trim().is_empty()).then_some(rest)
             }
             Self::Whole(..) => (!self.is_our_file(text)).then(|| text.to_owned()),
+            Self::HideCommands => {
+                let rest = setting::remove(text)?;
+                (!rest.trim().is_empty()).then_some(rest)
+            }
         })
     }
 
@@ -268,6 +288,10 @@ impl Content {
         if let Some(original) = recorded.and_then(|file| file.patch.apply(text)) {
             return (!created).then_some(original);
         }
+        // The user may have set it.
+        if matches!(self, Self::HideCommands) && recorded.is_none() {
+            return Some(text.to_owned());
+        }
         match (self.presence(text), self.remove(text)) {
             (Ok(Presence::Current | Presence::Outdated), Ok(rest)) if rest.is_some() || created => {
                 rest
@@ -284,7 +308,7 @@ impl Content {
     pub fn empty(&self) -> String {
         match self {
             Self::Json(_) => "{}\n".to_owned(),
-            Self::Toml(_) | Self::Whole(..) => String::new(),
+            Self::Toml(_) | Self::Whole(..) | Self::HideCommands => String::new(),
         }
     }
 
@@ -295,6 +319,7 @@ impl Content {
                 .iter()
                 .find_map(|entry| Some(json::find(text, entry).ok()??.program)),
             Self::Toml(table) => toml::spelling(text, table),
+            Self::HideCommands => None,
             Self::Whole(..) if !self.is_our_file(text) => None,
             Self::Whole(_, program) => match hook_lines(text) {
                 Some(lines) => {
@@ -319,11 +344,19 @@ impl Content {
         match self {
             Self::Json(entries) => {
                 let is_hook = |entry: &&Entry| matches!(entry.slot, Slot::Element { .. });
+                let is_prefix = |entry: &&Entry| entry.slot == Slot::Member(SHELL_PREFIX);
                 let count = entries.iter().filter(is_hook).count();
-                let server = (count < entries.len()).then(server);
-                hooks(count).into_iter().chain(server).collect()
+                let prefixes = entries.iter().filter(is_prefix).count();
+                let prefix = (prefixes > 0).then(|| "prefix of commands".to_owned());
+                let server = (count + prefixes < entries.len()).then(server);
+                hooks(count)
+                    .into_iter()
+                    .chain(server)
+                    .chain(prefix)
+                    .collect()
             }
             Self::Toml(_) => vec![server()],
+            Self::HideCommands => vec!["setting".to_owned()],
             Self::Whole(text, _) if text.starts_with(plugin::FIRST_LINE) => {
                 vec!["plugin".to_owned()]
             }
@@ -345,6 +378,7 @@ impl Content {
                 .map(|entry| Ok(json::find(text, entry)?.map(|found| found.is_current)))
                 .collect::<Result<_, EditError>>()?,
             Self::Toml(table) => vec![toml::find(text, table)?],
+            Self::HideCommands => vec![setting::find(text)?],
             Self::Whole(content, _) => vec![self.is_our_file(text).then_some(text == content)],
         };
         Ok(if found.iter().all(Option::is_none) {
@@ -416,6 +450,16 @@ pub fn targets(
     if hooks.context || hooks.access {
         put(locations.hooks(agent, scope), hooks.content(agent, program));
     }
+    if parts.contains(&Part::Commands) && (agent, scope) == (Agent::Claude, Scope::User) {
+        let prefix = Entry {
+            parent: vec!["env"],
+            slot: Slot::Member(SHELL_PREFIX),
+            value: json!(program.path()),
+            program: program.clone(),
+        };
+        put(locations.hooks(agent, scope), Content::Json(vec![prefix]));
+        put(Some(locations.own_settings()), Content::HideCommands);
+    }
     targets
 }
 
@@ -461,6 +505,14 @@ pub fn installed(
         if parts.contains(&Part::Access) && text.contains("--checkpoints") {
             parts.push(Part::Checkpoints);
         }
+    }
+    let commands = targets(agent, scope, &[Part::Commands], locations, program);
+    let prefix = commands.first().and_then(|target| {
+        let text = read(&target.path)?;
+        target.content.presence(&text).ok()
+    });
+    if prefix.is_some_and(|presence| presence != Presence::Absent) {
+        parts.push(Part::Commands);
     }
     parts
 }

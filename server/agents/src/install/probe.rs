@@ -117,7 +117,7 @@ pub fn tool_hooks(agent: Agent, target: &Target, text: &str) -> Vec<ToolHook> {
             .flat_map(|entry| json_file::hooks(text, entry))
             .map(|(matcher, hook)| tool_hook(matcher, &hook))
             .collect(),
-        Content::Toml(_) => Vec::new(),
+        Content::Toml(_) | Content::HideCommands => Vec::new(),
         Content::Whole(..) if !target.content.is_our_file(text) => Vec::new(),
         Content::Whole(..) => match hook_lines_of(text, Some(event)) {
             Some(lines) => lines.into_iter().map(ToolHook::Line).collect(),

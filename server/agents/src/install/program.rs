@@ -37,6 +37,14 @@ impl Program {
         !self.0.contains(['/', '\\'])
     }
 
+    /// Returns whether a line only runs a hook or the MCP server of this program.
+    pub fn is_own_line(&self, line: &str) -> bool {
+        ["hook", "mcp"].iter().any(|command| {
+            let words = [(*command).to_owned()];
+            program_of(self, line, &words).is_some_and(|found| found == self.0)
+        })
+    }
+
     /// Returns a line for a POSIX shell that runs a hook. If the program is missing or fails, the line
     /// prints `refusal`; agents would run the tool otherwise. Its exit code is always 0, because agents
     /// stop prompts at others. `refusal` has no quotes.

@@ -20,7 +20,7 @@ use sightline_base::{
 use sightline_engine::error::Error;
 
 use super::{
-    super::{DONE, FAILURE, NEGATIVE, Workspace, config_file::File, internal, offline},
+    super::{DONE, FAILURE, NEGATIVE, Workspace, config_file::File, exec, internal, offline},
     AgentName, Change, NAME, PartName, locations, program, read_text,
     report::{AgentReport, FileChange, Report},
     status::switched_off,
@@ -122,6 +122,13 @@ impl Installer {
             parts.extend(self.installed(agent));
             let mut report = AgentReport::new(agent, self.scope, &parts);
             let targets = self.targets(agent, &parts);
+            if parts.contains(&Part::Commands)
+                && let Some(why) = cannot_hide(agent, self.scope)
+            {
+                report.add_problem(&why);
+                self.report.agents.push(report);
+                continue;
+            }
             if targets.is_empty() {
                 let title = agent.title();
                 report.notes.push(format!(
@@ -357,6 +364,19 @@ impl Installer {
             DONE
         })
     }
+}
+
+/// Returns why files cannot be hidden from the commands of an agent.
+fn cannot_hide(agent: Agent, scope: Scope) -> Option<String> {
+    let name = agent.name();
+    if (agent, scope) != (Agent::Claude, Scope::User) {
+        return Some(format!(
+            "cannot hide files from commands of {}: only Claude Code offers a way, in the settings of the user; start the agent with `sightline exec -- {name}`",
+            agent.title()
+        ));
+    }
+    let why = exec::hiding_problem()?;
+    Some(format!("cannot hide files from commands: {why}"))
 }
 
 /// Returns whether a path is below a folder that tools empty, such as `target`.

@@ -123,11 +123,12 @@ pub(super) struct PartName(Part);
 
 impl ValueEnum for PartName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [PartName; 4] = [
+        const ALL: [PartName; 5] = [
             PartName(Part::Mcp),
             PartName(Part::Context),
             PartName(Part::Access),
             PartName(Part::Checkpoints),
+            PartName(Part::Commands),
         ];
         &ALL
     }
@@ -139,6 +140,9 @@ impl ValueEnum for PartName {
             Part::Access => "denied files are refused to the agent's tools",
             Part::Checkpoints => {
                 "checkpoints before and after each turn; includes context and access"
+            }
+            Part::Commands => {
+                "commands cannot open denied files that git does not track (Claude Code on Linux)"
             }
         };
         Some(clap::builder::PossibleValue::new(self.0.name()).help(help))
