@@ -24,6 +24,14 @@ M.environment_details = request_function('environmentDetails')
 ---@type fun(params?: sightline.CheckAccessParams, callback: fun(err?: sightline.Error, result?: sightline.CheckAccessResult), target?: sightline.Target): fun()
 M.check_access = request_function('checkAccess')
 
+--- Takes the contents of denied files out of texts.
+---@type fun(params: sightline.RedactParams, callback: fun(err?: sightline.Error, result?: sightline.RedactResult), target?: sightline.Target): fun()
+M.redact = request_function('redact')
+
+--- Lists what agents were refused, and what was redacted, newest first.
+---@type fun(params?: sightline.ListDecisionsParams, callback: fun(err?: sightline.Error, result?: sightline.ListDecisionsResult), target?: sightline.Target): fun()
+M.list_decisions = request_function('listDecisions')
+
 --- Lists files without denied entries.
 ---@type fun(params?: sightline.ListFilesParams, callback: fun(err?: sightline.Error, result?: sightline.ListFilesResult), target?: sightline.Target): fun()
 M.list_files = request_function('listFiles')
@@ -115,6 +123,10 @@ M.create_checkpoint = request_function('createCheckpoint')
 --- Lists the checkpoints of the project, newest first.
 ---@type fun(params?: sightline.ListCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.ListCheckpointsResult), target?: sightline.Target): fun()
 M.list_checkpoints = request_function('listCheckpoints')
+
+--- Lists the turns of agents with what each of them changed, newest first.
+---@type fun(params?: sightline.ListTurnsParams, callback: fun(err?: sightline.Error, result?: sightline.ListTurnsResult), target?: sightline.Target): fun()
+M.list_turns = request_function('listTurns')
 
 --- Compares two checkpoints, or a checkpoint with the workspace.
 ---@type fun(params?: sightline.DiffCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.DiffCheckpointsResult), target?: sightline.Target): fun()
