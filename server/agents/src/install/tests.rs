@@ -46,7 +46,10 @@ fn a_new_file_has_our_entries_only() {
     );
     let line = hook["command"].as_str().unwrap();
     let (line, answer) = line.split_once(" || printf '%s' '").unwrap();
-    assert_eq!(line, "sightline hook PreToolUse --agent claude --checkpoints");
+    assert_eq!(
+        line,
+        "sightline hook PreToolUse --agent claude --checkpoints"
+    );
     let answer: Value = serde_json::from_str(answer.strip_suffix('\'').unwrap()).unwrap();
     assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
     let line = value["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"].as_str();

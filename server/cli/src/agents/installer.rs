@@ -183,14 +183,13 @@ impl Installer {
                             .map_err(|error| error.to_string())?;
                         return Ok(target.content.original(Some(text), recorded.as_ref()));
                     };
-                    let presence = |content: &Content| content.presence(text);
+                    let rest = target.content.remove(text);
                     // Nothing else is there.
-                    if presence(&kept.content) == Ok(Presence::Current)
-                        && presence(&target.content) == presence(&kept.content)
+                    if kept.content.presence(text) == Ok(Presence::Current)
+                        && kept.content.remove(text) == rest
                     {
                         return Ok(Some(text.to_owned()));
                     }
-                    let rest = target.content.remove(text);
                     let rest = rest.map_err(|error| error.to_string())?;
                     let added = kept.content.add(rest.as_deref());
                     added.map(Some).map_err(|error| error.to_string())
