@@ -90,11 +90,9 @@ fn the_first_edit_of_a_turn_creates_one() {
         let fields = json!({ "prompt_id": id, "tool_name": "Write", "tool_input": tool });
         claude(&workspace, "PreToolUse", "s3", fields);
     };
-    for id in ["p1", "p1"] {
+    for id in ["p1", "p1", "p2"] {
         named(id);
     }
-    stop(&workspace, "s3");
-    named("p2");
     let expected = [
         ("s1", "claude-1.1"),
         ("s1", "claude-1.2"),

@@ -56,17 +56,16 @@ impl SessionTurns {
             return Ok(());
         }
         let _lock = SessionFile::<State>::open(&self.file)?;
-        let store = self.store()?;
-        for turn in store.interrupted_turns(self.agent, &self.session)? {
-            if let Err(error) = self.end_turn(&store, &turn) {
-                tracing::warn!(%error, turn = %turn.name, "cannot save the end of a turn");
-            }
-        }
-        self.begin_turn(&store, Some(prompt))?;
+        self.begin_turn(&self.store()?, Some(prompt))?;
         Ok(())
     }
 
     fn begin_turn(&self, store: &Checkpoints, prompt: Option<&str>) -> Result<Turn, Error> {
+        for turn in store.interrupted_turns(self.agent, &self.session)? {
+            if let Err(error) = self.end_turn(store, &turn) {
+                tracing::warn!(%error, turn = %turn.name, "cannot save the end of a turn");
+            }
+        }
         let requests = Requests::new(&self.workspace, Attached { offline: true });
         let context = requests.offline_server()?.context();
         let settings = &context.snapshot.settings.checkpoints;
@@ -100,11 +99,11 @@ impl SessionTurns {
         self.create(&turn, false)
     }
 
-    /// Returns whether the session is still in its last turn. After the end of a turn, another name of
-    /// the agent is that of a turn whose prompt was missed.
+    /// Returns whether the session is still in its last turn. Another name of the agent is that of a turn
+    /// whose prompt was missed.
     fn is_in(&self, last: &Turn) -> bool {
         let is_other = self.turn.is_some() && last.key.is_some() && self.turn != last.key;
-        self.is_subagent || last.ended.is_none() || !is_other
+        self.is_subagent || !is_other
     }
 
     /// Records that the last turn ended. Unless `again`, a turn that has ended is left as it is.
