@@ -10,9 +10,7 @@ use sightline_access::{AccessView, EntryRules, redact::HiddenContents};
 
 use crate::session::{LazyAccess, Snapshot};
 
-/// Age at which the folders are searched again, for files that were created.
-const MIN_AGE: Duration = Duration::from_secs(1);
-/// At most this part of the time is spent on searching: 1/20.
+/// The folders are searched again for files that were created, in at most this part of the time: 1/20.
 const SHARE: u32 = 20;
 
 /// The contents that were read last.
@@ -36,7 +34,7 @@ impl KeptContents {
         let is_current = |kept: &&Kept| {
             Arc::ptr_eq(&kept.access, &snapshot.access)
                 && kept.rules == rules
-                && kept.read_at.elapsed() < MIN_AGE.max(kept.took * SHARE)
+                && kept.read_at.elapsed() < kept.took * SHARE
                 && kept.contents.is_current()
         };
         if let Some(kept) = kept.as_ref().filter(is_current) {
