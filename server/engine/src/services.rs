@@ -7,7 +7,6 @@ pub mod active_tasks;
 pub mod agents;
 pub mod checkpoint_registry;
 pub mod confirmations;
-pub mod hidden_contents;
 pub mod stores;
 pub mod tracked_files;
 
@@ -20,7 +19,7 @@ use std::{
 };
 
 use serde_json::json;
-use sightline_access::AccessView;
+use sightline_access::{AccessView, redact::KeptContents};
 use sightline_base::escape;
 use sightline_conversation::tokens::Counter;
 use sightline_protocol::{
@@ -34,8 +33,7 @@ use crate::{
     progress::ProgressListener,
     services::{
         active_tasks::ActiveTasks, agents::Agents, checkpoint_registry::CheckpointRegistry,
-        confirmations::Confirmations, hidden_contents::KeptContents, stores::Stores,
-        tracked_files::TrackedFiles,
+        confirmations::Confirmations, stores::Stores, tracked_files::TrackedFiles,
     },
     session::Snapshot,
 };

@@ -4,7 +4,7 @@
 //! `sightline gateway` starts it, with its [`Options`] as the only argument. It listens on loopback
 //! and prints its address as one line of JSON.
 //!
-//! A request goes through `server` (connections), `address` (who may ask, and for what), `body`
+//! A request goes through `server` (connections), `address` (checks the secret, the host and the path), `body`
 //! (can it be read), `redact` (without the contents of denied files), `forward` (to the provider and back).
 //!
 //! Modules:

@@ -1,16 +1,10 @@
 //! Judges what passes between an agent and a server: requests before they are sent, and what the
 //! server sends, before the agent sees it.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-use parking_lot::Mutex;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json, value::RawValue};
-use sightline_access::{AccessView, redact::HiddenContents};
+use sightline_access::{AccessView, redact::KeptContents};
 use sightline_agents::hook::ToolCall;
 use sightline_base::json_repair;
 
@@ -29,11 +23,6 @@ const DESCRIPTIONS: &[&str] = &[
     "server/discover",
     "tools/list",
 ];
-
-/// Age at which the contents of denied files are read again: others may be denied now.
-const MAX_AGE: Duration = Duration::from_secs(2);
-/// In a large workspace, they are read for one of so many parts of the time.
-const MAX_SHARE: u32 = 20;
 
 /// The access rules of the workspace.
 pub trait Rules: Send + Sync {
@@ -58,43 +47,13 @@ pub struct Request {
     scope: Scope,
 }
 
-/// The contents of denied files, read again after a while.
-#[derive(Default)]
-pub struct Contents(Mutex<Option<ReadContents>>);
-
-struct ReadContents {
-    contents: Arc<HiddenContents>,
-    until: Instant,
-}
-
-impl Contents {
-    /// Returns the contents of the files that a view denies.
-    fn of(&self, view: &AccessView) -> Arc<HiddenContents> {
-        let mut known = self.0.lock();
-        let started = Instant::now();
-        if let Some(known) = &*known
-            && started < known.until
-            && known.contents.is_current()
-        {
-            return known.contents.clone();
-        }
-        let contents = Arc::new(HiddenContents::read(view));
-        let read = started.elapsed();
-        *known = Some(ReadContents {
-            contents: contents.clone(),
-            until: Instant::now() + MAX_AGE.max(read * MAX_SHARE),
-        });
-        contents
-    }
-}
-
 /// Judges for one server.
 #[derive(Clone)]
 pub struct Judge<'a> {
     /// The access rules.
     pub rules: &'a dyn Rules,
     /// The contents of denied files.
-    pub contents: &'a Contents,
+    pub contents: &'a KeptContents,
     /// Folder of the server.
     pub folder: &'a Path,
     /// Whether texts of results are not judged.
@@ -177,7 +136,7 @@ impl Judge<'_> {
         });
         let mut value: Value = parsed.map_err(|error| unjudged(&error.to_string()))?;
         let view = self.rules.view().map_err(|why| unjudged(&why))?;
-        let contents = self.contents.of(&view);
+        let contents = self.contents.get(&view);
         let changed =
             clean(&view, &contents, scope, &mut value).map_err(|why| match &scope.only_names {
                 Some(refusal) if *refusal == why => why,

@@ -10,9 +10,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use sightline_access::redact::KeptContents;
 
 use crate::{
-    judge::{Contents, Judge, Request, Rules, refused},
+    judge::{Judge, Request, Rules, refused},
     message::{Kind, MAX_MESSAGE, Message, error_response},
     process::{Line, Output, Process, Start, read_line},
 };
@@ -20,7 +21,7 @@ use crate::{
 /// A server with its agent.
 struct Wrapped {
     rules: Arc<dyn Rules>,
-    contents: Contents,
+    contents: KeptContents,
     folder: PathBuf,
     /// Requests of the agent without a response, by their ids as written.
     requests: Mutex<HashMap<String, Request>>,
@@ -37,7 +38,7 @@ pub fn wrap(rules: Arc<dyn Rules>, folder: PathBuf, start: &Start) -> io::Result
     let process = Arc::new(Mutex::new(Some(process)));
     let wrapped = Arc::new(Wrapped {
         rules,
-        contents: Contents::default(),
+        contents: KeptContents::default(),
         folder,
         requests: Mutex::default(),
         waiting: Mutex::default(),

@@ -90,7 +90,8 @@ fn sorted(mut files: Vec<DeniedFile>) -> Vec<DeniedFile> {
     files
 }
 
-pub(super) fn is_skipped(folder: &Path) -> bool {
+/// Returns whether denied files are not looked for in a folder: version control, installed packages, caches.
+pub fn is_skipped(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     SKIPPED.iter().any(|skipped| name == *skipped) || folder.join(CACHE_TAG).exists()
 }

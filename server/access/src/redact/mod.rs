@@ -32,6 +32,7 @@
 //! ```
 
 mod files;
+mod kept;
 mod names;
 mod public;
 mod search;
@@ -48,7 +49,7 @@ use serde_json::Value;
 use sightline_protocol::access::AccessRule;
 use zeroize::Zeroizing;
 
-pub use self::names::names_denied_file;
+pub use self::{files::is_skipped, kept::KeptContents, names::names_denied_file};
 use self::{
     names::Names,
     search::{Match, Spellings},

@@ -14,10 +14,7 @@ pub(crate) fn redact(
     params: RedactParams,
 ) -> Result<RedactResult, Error> {
     let view = context.view();
-    let contents = context
-        .services
-        .hidden_contents
-        .get(&context.snapshot, &view);
+    let contents = context.services.hidden_contents.get(&view);
     let mut redactor = Redactor::new(&view, &contents, params.cwd.as_deref());
     let mut result = RedactResult::default();
     for text in &params.texts {

@@ -77,7 +77,7 @@ pub fn run(
         host: &snapshot.client_info.host,
         editor: &snapshot.editor,
         access: &view,
-        hidden_contents: &|| context.services.hidden_contents.get(snapshot, &view),
+        hidden_contents: &|| context.services.hidden_contents.get(&view),
         recently_modified: &shown,
         files: &files,
         cli_tools: tools,

@@ -2,27 +2,16 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use sightline_access::{AccessView, RULE_FILE};
+use sightline_access::{AccessView, RULE_FILE, redact::is_skipped};
 use sightline_base::path::RelPath;
 
-/// Folders in which denied files are not looked for, as in `sightline_access::redact`.
-const SKIPPED: [&str; 6] = [
-    ".git",
-    ".hg",
-    "node_modules",
-    "__pycache__",
-    ".venv",
-    "venv",
-];
-/// Marks a cache: <https://bford.info/cachedir/>.
-const CACHE_TAG: &str = "CACHEDIR.TAG";
 /// Maximum number of folders that are watched. In larger workspaces, new files in other folders are
 /// noticed when the contents are read again.
 const MAX_FOLDERS: usize = 20_000;
@@ -103,14 +92,11 @@ impl Tree {
                 let rel = folder.child(&name);
                 let is_denied = is_denied || view.judge_entry(root, &rel, kind.is_dir()).is_some();
                 is_denied_new |= is_denied;
-                if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+                if kind.is_dir() && !is_skipped(&entry.path()) {
                     below.push((rel, is_denied));
                 }
             }
             now.names.insert(name);
-        }
-        if now.names.contains(OsStr::new(CACHE_TAG)) && !folder.is_root() {
-            below.clear();
         }
         self.folders.insert(key, now);
         for (folder, is_denied) in below {

@@ -145,7 +145,7 @@ impl Hub {
             .unwrap_or_default()
             .to_owned();
         self.agent = Some((name, parsed("capabilities")));
-        // Who the agent is decides which servers it gets, and what they are asked.
+        // The servers and their parameters depend on the name of the agent.
         self.versions.clear();
         for mut server in std::mem::take(&mut self.servers) {
             server.stop();

@@ -20,12 +20,13 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use sightline_access::redact::KeptContents;
 use sightline_agents::install::Locations;
 
 use self::hosted::{Hosted, LISTS, State};
 use crate::{
     config::{self, Origin, Server},
-    judge::{Contents, Judge, Request, Rules},
+    judge::{Judge, Request, Rules},
     manage::servers_of_agent,
     message::{MAX_MESSAGE, Message, error_response},
     process::{Line, read_line},
@@ -108,7 +109,7 @@ type Versions = Vec<Option<(SystemTime, u64)>>;
 
 struct Hub {
     setup: Setup,
-    contents: Arc<Contents>,
+    contents: Arc<KeptContents>,
     events: mpsc::SyncSender<Event>,
     servers: Vec<Hosted>,
     next_uid: u64,
