@@ -237,7 +237,7 @@
 ---@class sightline.Decision
 ---@field agent? string The agent, such as `claude`, or the client of the MCP server.
 ---@field at integer Time, in milliseconds since the Unix epoch.
----@field door string Where it was decided: `hook`, `mcp` or `lsp`.
+---@field door string Where it was decided: `hook`, `block`, `mcp` (our tools), `hub` (tools of other servers), `bridge`, `lsp`, `cli` or `gateway`.
 ---@field rule? sightline.AccessRule The rule that decided.
 ---@field session? string The session, as the agent names it.
 ---@field subject string The file, or the first word of a command and a hash of it.

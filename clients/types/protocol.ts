@@ -681,7 +681,10 @@ export interface Decision {
   agent?: string;
   /** Time, in milliseconds since the Unix epoch. */
   at: number;
-  /** Where it was decided: `hook`, `mcp` or `lsp`. */
+  /**
+   * Where it was decided: `hook`, `block`, `mcp` (our tools), `hub` (tools of other
+   * servers), `bridge`, `lsp`, `cli` or `gateway`.
+   */
   door: string;
   /** The rule that decided. */
   rule?: AccessRule;

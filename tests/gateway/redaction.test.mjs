@@ -80,6 +80,14 @@ describe("redaction", { skip: MISSING }, () => {
     }
   });
 
+  test("what was hidden is in the log of decisions, once", async () => {
+    for (let times = 0; times < 2; times += 1) await through(user([{ type: "text", text: `key ${KEY}` }]));
+    const log = readFileSync(join(folder, "data", "decisions", "log.jsonl"), "utf8");
+    const logged = log.trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(logged.map(({ door, verdict, subject }) => [door, verdict, subject]), [["gateway", "redacted", ".env"]]);
+    assert.ok(!log.includes(KEY));
+  });
+
   test("in each place of each API, also in blocks of unknown types", async () => {
     const bodies = [
       ["anthropic", "/v1/messages", { system: [{ type: "text", text: LINE }], messages: [{ role: "user", content: LINE }, { role: "user", content: [{ type: "tool_result", tool_use_id: "1", content: [{ type: "text", text: LINE }] }, { type: "mcp_new_result", any: { thing: [LINE] } }] }], tools: [{ name: "x", description: LINE }] }, 5],

@@ -14,6 +14,7 @@
 //! - `storage`: data directory: private, atomic, durable, locked; append-only logs
 //! - `fs`: files and directories by handle, without following links; stat changes; leases; programs
 //!   on the search path
+//! - `decision_log`: what agents were refused, and what was hidden from them
 //! - `escape`: escapes untrusted text: line breaks, invisible characters, tags
 //! - `thread_pool`: threads for parallel work: rayon pools for requests and for a restore, separate
 //!   from checkpoints; the calling thread where the system starts none; a thread for a flush
@@ -23,6 +24,7 @@
 
 pub mod cancel;
 pub mod clock;
+pub mod decision_log;
 pub mod error;
 pub mod escape;
 pub mod fs;

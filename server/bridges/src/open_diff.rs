@@ -13,6 +13,7 @@ use std::{
 };
 
 use sightline_base::{
+    decision_log,
     escape::one_line,
     path::{Location, Root},
 };
@@ -103,10 +104,24 @@ fn show_attempt(services: &Arc<Services>, proposed: Proposed) {
         }
         match params(&worker, &snapshot, &proposed.proposal) {
             Ok((params, file)) => ask(&worker, &params, file, proposed),
-            Err(error) => proposed.decide(Decision::Failed(error.message)),
+            Err(error) => {
+                record(&worker, &snapshot, &proposed.proposal, &error);
+                proposed.decide(Decision::Failed(error.message));
+            }
         }
     };
     services.jobs.run(bridge_keys(), OpenDiff::NAME, work);
+}
+
+/// Adds the refusal of a change to the log of decisions.
+fn record(services: &Services, snapshot: &Snapshot, proposal: &Proposal, error: &Error) {
+    let Some(mut refusal) = error.refusal("bridge", "openDiff") else {
+        return;
+    };
+    refusal.agent = Some(proposal.turn.agent.clone());
+    if let Ok(storage) = services.stores.storage(&snapshot.settings) {
+        decision_log::record(&storage, &snapshot.settings.log, &[refusal]);
+    }
 }
 
 /// Closes a diff, after the job that shows it.

@@ -324,9 +324,9 @@ pub fn main(serve: fn() -> i32) -> i32 {
         .try_get_matches_from(written);
     let parsed = matches.and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
-        Ok((arguments, is_dry_run(&matches)))
+        Ok((arguments, matches))
     });
-    let (arguments, is_dry_run) = match parsed {
+    let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if is_json && error.use_stderr() => {
             print_error(&Error::invalid(output::usage_message(&error)), true);
@@ -350,7 +350,7 @@ pub fn main(serve: fn() -> i32) -> i32 {
     let is_confirmed = match command {
         // Asks if it removes or replaces entries.
         Command::Agents(_) => Ok(true),
-        _ if is_dry_run => Ok(true),
+        _ if is_dry_run(&matches) => Ok(true),
         _ => confirm_below_agent(""),
     };
     let done = match is_confirmed {
@@ -360,6 +360,7 @@ pub fn main(serve: fn() -> i32) -> i32 {
     };
     done.unwrap_or_else(|error| {
         print_error(&error, is_json);
+        record(&matches, &error);
         match error.kind {
             ErrorKind::AccessDenied => NEGATIVE,
             _ if is_about_checkpoints && checkpoints::is_negative(&error) => NEGATIVE,
@@ -367,6 +368,16 @@ pub fn main(serve: fn() -> i32) -> i32 {
             _ => FAILURE,
         }
     })
+}
+
+/// Adds the refusal of a command to the log of decisions.
+fn record(matches: &ArgMatches, error: &Error) {
+    let Some((name, below)) = matches.subcommand() else {
+        return;
+    };
+    let storage = below.try_get_one::<PathBuf>("storage").ok().flatten();
+    let refusal = error.refusal("cli", name);
+    offline::record(storage.map(PathBuf::as_path), refusal.as_slice());
 }
 
 /// Returns whether a command only shows what it would do.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use sightline_protocol::{access::AccessRule, error::ErrorKind};
+use sightline_base::decision_log;
+use sightline_protocol::{access::AccessRule, decision::Decision, error::ErrorKind};
 
 /// A failed request or command. The errors of the other crates become one of these in `error_response`.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,15 @@ impl Error {
     /// Creates an error about the server's own data.
     pub fn storage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Storage, message)
+    }
+
+    /// Returns the decision of now that `door` denied access, if this is the error.
+    pub fn refusal(&self, door: &str, tool: &str) -> Option<Decision> {
+        let subject = self.path.clone().unwrap_or_default();
+        (self.kind == ErrorKind::AccessDenied).then(|| Decision {
+            tool: Some(tool.to_owned()),
+            ..decision_log::denied(door, subject, self.rule.clone())
+        })
     }
 
     /// Sets the path that the error is about.

@@ -30,11 +30,9 @@
 //! - `error`: the error of a request or command, made from the errors of other crates in one place
 //! - `error_response`: error responses; panics turned into errors
 //! - `restore_log`: the last restores of a folder, for agents
-//! - `decision_log`: what agents were refused, and what was hidden from them
 //! - `plural`: counts with their noun in messages
 
 pub mod client;
-pub mod decision_log;
 pub mod dirty_tracker;
 pub mod dispatch;
 pub mod error;

@@ -7,11 +7,12 @@ use serde_json::Value;
 use sightline_access::AccessView;
 use sightline_base::{
     cancel::Cancel,
+    decision_log,
     path::Root,
     storage::{Storage, TaskId},
 };
 use sightline_context::tracker::Tracker;
-use sightline_protocol::files::ProgressToken;
+use sightline_protocol::{decision::Decision, files::ProgressToken};
 use sightline_tasks::TaskStore;
 
 use crate::{
@@ -63,6 +64,15 @@ impl<'a> RequestContext<'a> {
     /// Kind `storage` if it cannot be used.
     pub fn storage(&self) -> Result<Storage, Error> {
         self.services.stores.storage(&self.snapshot.settings)
+    }
+
+    /// Adds decisions to the log.
+    pub fn record(&self, decisions: &[Decision]) {
+        if !decisions.is_empty()
+            && let Ok(storage) = self.storage()
+        {
+            decision_log::record(&storage, &self.snapshot.settings.log, decisions);
+        }
     }
 
     /// Returns the store of conversations.

@@ -40,7 +40,7 @@ mod usage;
 use std::{
     io::{self, Write},
     net::Ipv4Addr,
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
     sync::Arc,
 };
@@ -50,12 +50,14 @@ use sightline_base::{error::Error, storage::Storage};
 use tokio::net::TcpListener;
 
 use self::{
-    options::Options, redact::Redaction, secret::Secret, server::Gateway, upstream::Upstreams,
+    options::Options,
+    redact::{Redaction, TASKS},
+    secret::Secret,
+    server::Gateway,
+    upstream::Upstreams,
     usage::Log,
 };
 
-/// Folder with the decisions about conversations.
-const TASKS: &str = "tasks";
 /// Exit code of a failure, as of `sightline`.
 const FAILURE: u8 = 3;
 
@@ -89,12 +91,13 @@ fn run() -> Result<(), String> {
 async fn serve(options: Options) -> Result<(), String> {
     let upstreams = Upstreams::new(&options.upstreams)?;
     let secret = Secret::of_user(&options.storage)?;
-    let folder = folder(&options.storage).map_err(|error| error.to_string())?;
-    let log = Log::open(&options.usage.unwrap_or_else(|| folder.join("usage.jsonl")))?;
+    let storage = storage(&options.storage).map_err(|error| error.to_string())?;
+    let usage = options.usage;
+    let log = Log::open(&usage.unwrap_or_else(|| storage.gateway().join("usage.jsonl")))?;
     let redaction = Redaction::new(
         &options.roots,
         options.secrets,
-        folder.join(TASKS),
+        storage,
         secret.seed(),
         options.dry_run,
     )?;
@@ -116,12 +119,11 @@ async fn serve(options: Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the folder of the gateway, which is created with the folder below it.
-fn folder(storage: &Path) -> Result<PathBuf, Error> {
-    let storage = Storage::open(storage)?;
-    let folder = storage.gateway();
-    storage.make_dir(&folder.join(TASKS))?;
-    Ok(folder)
+/// Opens the data directory, and creates the folders of the gateway in it.
+fn storage(path: &Path) -> Result<Storage, Error> {
+    let storage = Storage::open(path)?;
+    storage.make_dir(&storage.gateway().join(TASKS))?;
+    Ok(storage)
 }
 
 fn print(line: &str) -> Result<(), String> {

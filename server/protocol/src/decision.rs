@@ -78,7 +78,8 @@ pub struct Decision {
     /// The session, as the agent names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Where it was decided: `hook`, `mcp` or `lsp`.
+    /// Where it was decided: `hook`, `block`, `mcp` (our tools), `hub` (tools of other
+    /// servers), `bridge`, `lsp`, `cli` or `gateway`.
     pub door: String,
     /// The tool, event or method.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -169,6 +169,11 @@ fn files_that_agents_may_not_see_are_not_shown() {
         json!({ "new_file_path": "a.txt" }),
     );
     assert!(response(&mut agent, 8).1);
+    let logged = editor.client.request("sightline/listDecisions", json!({}));
+    let logged = logged.unwrap().unwrap()["decisions"].take();
+    let logged = logged.as_array().unwrap();
+    assert!(logged.iter().all(|line| line["door"] == "bridge"));
+    assert!(logged.iter().any(|line| line["subject"] == "secret.txt"));
     // The rules change while the user decides.
     propose(&mut agent, 9, &editor.path_of("a.txt"), "two\n");
     let asked = editor.asked();

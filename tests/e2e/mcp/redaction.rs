@@ -1,10 +1,12 @@
 //! Secret values in what agents get, and the log of what they did not get.
 
+use std::{process::Stdio, thread, time::Duration};
+
 use serde_json::{Value, json};
 
 use super::Client;
 use crate::{
-    harness::{Server, Workspace},
+    harness::{Server, Workspace, program},
     hook::hook,
     ipc::run,
 };
@@ -142,5 +144,45 @@ fn a_server_redacts_texts_and_logs_refused_requests() {
     );
     let block = server.block(json!({}));
     assert!(block.contains("got [hidden: .env]"), "{block}");
+    let listed = server.call("sightline/listDecisions", json!({ "limit": 1 }));
+    let decision = &listed["decisions"][0];
+    assert_eq!(decision["door"], "block");
+    assert_eq!(decision["verdict"], "redacted");
+    assert_eq!(decision["subject"], ".env");
     assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn processes_that_log_at_the_same_time_lose_no_line() {
+    let workspace = workspace();
+    let start = || {
+        program()
+            .args(["read", "secret.txt", "--root"])
+            .arg(workspace.root())
+            .arg("--storage")
+            .arg(workspace.data())
+            .current_dir(workspace.root())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut finished = 0;
+    for round in 0..6 {
+        let mut readers: Vec<_> = (0..8).map(|_| start()).collect();
+        // Some are killed at any point of their work.
+        thread::sleep(Duration::from_millis(round * 5));
+        for reader in readers.iter_mut().step_by(3) {
+            let _ = reader.kill();
+        }
+        for mut reader in readers {
+            finished += usize::from(reader.wait().unwrap().code() == Some(1));
+        }
+    }
+    let logged = decisions(&workspace, &[]);
+    assert!(finished >= 30 && logged.len() >= finished, "{finished}");
+    assert!(
+        logged
+            .iter()
+            .all(|line| line["door"] == "cli" && line["tool"] == "read")
+    );
 }

@@ -46,7 +46,7 @@ use std::{
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
 use serde_json::Value;
-use sightline_protocol::access::AccessRule;
+use sightline_protocol::{access::AccessRule, decision::HiddenFile};
 use zeroize::Zeroizing;
 
 pub use self::{files::is_skipped, kept::KeptContents, names::names_denied_file};
@@ -248,25 +248,14 @@ fn without_prefix(line: &str) -> Option<&str> {
 }
 
 /// A text without the contents of denied files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Redacted<'t> {
     /// The text, with notices in place of what was hidden.
     pub text: Cow<'t, str>,
     /// The files whose contents were hidden.
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<HiddenFile>,
     /// Number of lines that were left out.
     pub left_out: u32,
-}
-
-/// A file whose contents were hidden.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hidden {
-    /// The path of the file, relative to the first root.
-    pub path: String,
-    /// The rule that denies it.
-    pub rule: Option<AccessRule>,
-    /// Number of values, lines and sections that were hidden.
-    pub count: u32,
 }
 
 /// Replaces the contents of denied files in texts.
@@ -307,8 +296,8 @@ impl<'a> Redactor<'a> {
     }
 
     /// Redacts every string of a JSON value. Returns what was hidden.
-    pub fn redact_json(&mut self, value: &mut Value) -> Vec<Hidden> {
-        let mut hidden: Vec<Hidden> = Vec::new();
+    pub fn redact_json(&mut self, value: &mut Value) -> Vec<HiddenFile> {
+        let mut hidden: Vec<HiddenFile> = Vec::new();
         let mut left = vec![value];
         while let Some(value) = left.pop() {
             match value {
@@ -398,7 +387,7 @@ impl<'a> Redactor<'a> {
         line: &str,
         sections: &mut Sections,
         leave_out_names: bool,
-        hidden: &mut Vec<Hidden>,
+        hidden: &mut Vec<HiddenFile>,
     ) -> Fate {
         let line = line.trim_end_matches(['\n', '\r']);
         if let Some(heading) = sections.next(line, |heading| self.names.in_line(heading)) {
@@ -510,10 +499,10 @@ impl<'a> Redactor<'a> {
 }
 
 /// Counts a hidden piece of a file. Returns the number of the file.
-fn count(hidden: &mut Vec<Hidden>, path: &str, rule: Option<&AccessRule>, more: u32) -> usize {
+fn count(hidden: &mut Vec<HiddenFile>, path: &str, rule: Option<&AccessRule>, more: u32) -> usize {
     let known = hidden.iter().position(|file| file.path == path);
     let at = known.unwrap_or_else(|| {
-        hidden.push(Hidden {
+        hidden.push(HiddenFile {
             path: path.to_owned(),
             rule: rule.cloned(),
             count: 0,

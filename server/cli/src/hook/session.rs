@@ -15,11 +15,12 @@ use sightline_agents::{
 };
 use sightline_base::{
     clock::now_millis,
+    decision_log,
     path::{AbsPath, uri_to_path},
     storage::{Storage, atomic_file},
 };
 use sightline_checkpoint::Checkpoints;
-use sightline_engine::{decision_log, error::Error, restore_log, settings::config_file};
+use sightline_engine::{error::Error, restore_log, settings::config_file};
 use sightline_local::process::ancestors::ancestors;
 use sightline_protocol::{
     decision::{Decision, DecisionVerdict},

@@ -13,10 +13,11 @@ use sightline_agents::mcp::{
     text,
 };
 use sightline_base::{
+    decision_log,
     path::{Root, uri_to_path},
     storage::Storage,
 };
-use sightline_engine::{decision_log, dispatch::Handler, error::Error, settings::config_file};
+use sightline_engine::{dispatch::Handler, error::Error};
 use sightline_ipc::{self as ipc, client::Reply};
 use sightline_local::process::ancestors::ancestors;
 use sightline_protocol::{
@@ -26,7 +27,7 @@ use sightline_protocol::{
         PreviewRestoreResult, RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict,
         UndoRestoreParams,
     },
-    decision::{Decision, DecisionVerdict, RedactParams},
+    decision::RedactParams,
     editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
     environment::{EnvironmentDetailsParams, ModelRef, SectionId},
     error::ErrorKind,
@@ -149,13 +150,7 @@ impl Backend {
                 })
             }
             Err(error) => {
-                if error.kind == ErrorKind::AccessDenied {
-                    let subject = error.path.clone().unwrap_or_default();
-                    decisions.push(Decision {
-                        rule: error.rule.clone(),
-                        ..decision_log::decision(DOOR, subject, DecisionVerdict::Denied)
-                    });
-                }
+                decisions.extend(error.refusal(DOOR, tool.name));
                 Err(error)
             }
         };
@@ -163,10 +158,7 @@ impl Backend {
             decision.tool = Some(tool.name.to_owned());
             decision.agent = client.map(str::to_owned);
         }
-        let dir = offline::storage_dir(self.workspace.storage.as_deref());
-        if let Some(storage) = dir.ok().and_then(|dir| Storage::open(&dir).ok()) {
-            decision_log::record(&storage, &config_file::user_settings().log, &decisions);
-        }
+        offline::record(self.workspace.storage.as_deref(), &decisions);
         answer
     }
 

@@ -11,8 +11,9 @@ use std::{
 use serde_json::{Value, json};
 use sightline_access::RULE_FILE;
 use sightline_base::{
-    escape,
+    decision_log, escape,
     path::{AbsPath, Root},
+    storage::Storage,
 };
 use sightline_engine::{
     client::Client,
@@ -27,6 +28,7 @@ use sightline_engine::{
         sources::Source,
     },
 };
+use sightline_protocol::decision::Decision;
 
 use super::super::{Workspace, print_message, progress_bar};
 
@@ -172,6 +174,17 @@ pub(crate) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
         .storage
         .path
         .map_or_else(default_storage_dir, Ok)
+}
+
+/// Adds decisions to the log in the data directory.
+pub(crate) fn record(storage: Option<&Path>, decisions: &[Decision]) {
+    if decisions.is_empty() {
+        return;
+    }
+    let storage = storage_dir(storage).ok();
+    if let Some(storage) = storage.and_then(|dir| Storage::open(&dir).ok()) {
+        decision_log::record(&storage, &config_file::user_settings().log, decisions);
+    }
 }
 
 /// Makes a path argument absolute. URIs are unchanged. A trailing slash, which marks a path as a

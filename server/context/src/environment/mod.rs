@@ -25,6 +25,7 @@ mod workspace;
 use std::sync::Arc;
 
 use sightline_protocol::{
+    decision::HiddenFile,
     environment::{EnvironmentDetailsParams, EnvironmentDetailsResult, SectionId},
     settings::EnvironmentSettings,
 };
@@ -74,6 +75,8 @@ pub struct Block {
     pub delivered_terminals: Vec<(String, u64)>,
     /// [`ModifiedFile::path`] of the files shown as recently modified.
     pub delivered_files: Vec<String>,
+    /// Files whose contents were left out.
+    pub hidden: Vec<HiddenFile>,
     /// Fingerprints of the requested sections, for [`Revisions`].
     fingerprints: Vec<SectionFingerprint>,
 }
@@ -95,6 +98,7 @@ pub fn build(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Block, Error> {
         let fingerprint = SectionFingerprint::new(id, heading, &draft, finished.section.as_ref());
         block.fingerprints.push(fingerprint);
         block.result.sections.extend(finished.section);
+        block.hidden.extend(draft.hidden);
         for delivery in draft.delivered {
             if delivery.line.is_some_and(|line| line >= finished.lines) {
                 continue;

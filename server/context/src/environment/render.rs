@@ -1,6 +1,9 @@
 //! Layout of a block: headings, bodies, budgets, tags.
 
-use sightline_protocol::environment::{EnvironmentDetailsResult, Section, SectionId};
+use sightline_protocol::{
+    decision::HiddenFile,
+    environment::{EnvironmentDetailsResult, Section, SectionId},
+};
 
 use sightline_base::{escape, plural::plural};
 use sightline_conversation::tokens::estimate;
@@ -44,6 +47,8 @@ pub(super) struct SectionDraft {
     /// The lines that remain true after the section was shown once. `None` if that is the whole
     /// body.
     pub(super) state_lines: Option<Vec<String>>,
+    /// Files whose contents were left out.
+    pub(super) hidden: Vec<HiddenFile>,
 }
 
 impl SectionDraft {

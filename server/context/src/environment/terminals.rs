@@ -7,7 +7,7 @@
 //! of denied files are replaced.
 
 use sightline_access::redact::{HiddenContents, Redactor};
-use sightline_protocol::editor::Terminal;
+use sightline_protocol::{decision::HiddenFile, editor::Terminal};
 
 use super::{
     Inputs,
@@ -188,6 +188,8 @@ struct TerminalOutput {
     lines: Vec<String>,
     /// Number of lines left out.
     denied: u32,
+    /// Files whose contents were left out.
+    hidden: Vec<HiddenFile>,
 }
 
 fn output(
@@ -229,6 +231,7 @@ fn output(
     let mut shown = TerminalOutput {
         lines: Vec::new(),
         denied: redacted.left_out,
+        hidden: redacted.hidden,
     };
     let lines: Vec<&str> = redacted.text.lines().collect();
     let (head, tail) = shorten(&lines);
@@ -267,6 +270,7 @@ fn add_output(draft: &mut SectionDraft, state: &TerminalState, output: TerminalO
     });
     draft.lines.push("### New Output".to_owned());
     draft.lines.extend(output.lines);
+    draft.hidden.extend(output.hidden);
     if output.denied > 0 {
         let lines = plural(output.denied, "line", "lines");
         draft.lines.push(format!(

@@ -1,12 +1,12 @@
 //! `sightline/redact` and `sightline/listDecisions`.
 
 use sightline_access::redact::Redactor;
+use sightline_base::decision_log;
 use sightline_protocol::decision::{
-    DecisionVerdict, HiddenFile, ListDecisionsParams, ListDecisionsResult, RedactParams,
-    RedactResult,
+    DecisionVerdict, ListDecisionsParams, ListDecisionsResult, RedactParams, RedactResult,
 };
 
-use crate::{decision_log, error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::RequestContext};
 
 /// Replaces the contents of denied files in texts.
 pub(crate) fn redact(
@@ -27,11 +27,7 @@ pub(crate) fn redact(
                 .find(|known| known.path == file.path);
             match known {
                 Some(known) => known.count = known.count.saturating_add(file.count),
-                None => result.hidden.push(HiddenFile {
-                    path: file.path,
-                    rule: file.rule,
-                    count: file.count,
-                }),
+                None => result.hidden.push(file),
             }
         }
         result.texts.push(redacted.text.into_owned());

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use sightline_access::AccessView;
-use sightline_base::{cancel::Cancel, clock::now_millis, limits, path::RelPath};
+use sightline_base::{cancel::Cancel, clock::now_millis, decision_log, limits, path::RelPath};
 use sightline_context::{
     environment::{self, CliTools, FileList, Inputs},
     listing::{self, ListOptions},
@@ -91,6 +91,8 @@ pub fn run(
             .into_iter()
             .filter(|modified| block.delivered_files.contains(&modified.file.path))
             .collect();
+        let hidden: Vec<_> = decision_log::redactions("block", &block.hidden).collect();
+        context.record(&hidden);
         let terminals = block.delivered_terminals.clone();
         on_delivered = Some(Box::new(move |session| {
             session.consume_terminals(&terminals);

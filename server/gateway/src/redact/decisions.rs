@@ -36,19 +36,7 @@ pub(crate) enum Decision {
     /// It passes while the rules stay the same, which have this hash.
     Clean(u64),
     /// It is changed, whatever the rules are later.
-    Changed {
-        edits: Vec<Edit>,
-        /// What was hidden, for the report.
-        hidden: Vec<HiddenFile>,
-    },
-}
-
-/// A file whose contents were hidden.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(crate) struct HiddenFile {
-    pub(crate) path: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rule: Option<String>,
+    Changed { edits: Vec<Edit> },
 }
 
 #[derive(Deserialize, Serialize)]
@@ -178,7 +166,6 @@ mod tests {
                 end: 2,
                 text: "n".to_owned(),
             }],
-            hidden: Vec::new(),
         };
         let added = vec![(1, changed.clone()), (2, Decision::Clean(u64::MAX))];
         let decisions = Decisions::new(folder.path().to_owned());

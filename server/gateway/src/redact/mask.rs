@@ -51,10 +51,7 @@ impl Redaction {
                 end: decode(literal).len(),
                 text: NOTICE.to_owned(),
             };
-            let decision = Decision::Changed {
-                edits: vec![edit],
-                hidden: Vec::new(),
-            };
+            let decision = Decision::Changed { edits: vec![edit] };
             decided.push((key, decision));
         }
         if self.is_dry || freed < text.len() / MIN_SHARE {

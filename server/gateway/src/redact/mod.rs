@@ -28,16 +28,21 @@ use sightline_access::{
     Access, AccessView,
     redact::{HiddenContents, Redactor, contents_notice},
 };
-use sightline_base::path::{AbsPath, Root, Roots};
+use sightline_base::{
+    decision_log,
+    path::{AbsPath, Root, Roots},
+    storage::Storage,
+};
 use sightline_conversation::wire::json::decode;
 use sightline_protocol::{
-    access::{AccessKind, AccessRule},
-    settings::Secrets,
+    access::AccessKind,
+    decision::HiddenFile,
+    settings::{LogSettings, Secrets},
 };
 use twox_hash::XxHash3_128;
 
 use self::{
-    decisions::{Decision, Decisions, Edit, HiddenFile},
+    decisions::{Decision, Decisions, Edit},
     strings::{Call, Piece, Strings},
     tree::{Tree, hash_of},
 };
@@ -48,12 +53,17 @@ const REREAD: Duration = Duration::from_secs(60);
 const MIN_LINE_BYTES: usize = 12;
 /// Maximum depth of JSON in strings of JSON.
 const MAX_QUOTED: usize = 3;
+/// Folder with what was decided about conversations, in that of the gateway.
+pub(crate) const TASKS: &str = "tasks";
+/// Name of the gateway in the log of decisions.
+const DOOR: &str = "gateway";
 
 /// Checks requests against the rules of all roots.
 pub(crate) struct Redaction {
     access: Access,
     state: Mutex<State>,
     decisions: Decisions,
+    storage: Storage,
     seed: u64,
     /// Copies that are made later do not make lines public.
     started: SystemTime,
@@ -83,7 +93,7 @@ impl Redaction {
     pub(crate) fn new(
         roots: &[PathBuf],
         secrets: Secrets,
-        folder: PathBuf,
+        storage: Storage,
         seed: u64,
         is_dry: bool,
     ) -> Result<Self, String> {
@@ -97,7 +107,8 @@ impl Redaction {
         let redaction = Self {
             access: Access::new(Arc::new(Roots::new(found)), Vec::new(), secrets),
             state: Mutex::default(),
-            decisions: Decisions::new(folder),
+            decisions: Decisions::new(storage.gateway().join(TASKS)),
+            storage,
             seed,
             started: SystemTime::now(),
             is_dry,
@@ -146,6 +157,7 @@ impl Redaction {
             view: &view,
             redactor: Redactor::new(&view, &contents, None),
             calls: strings.calls.iter().map(|call| (call, None)).collect(),
+            hidden: Vec::new(),
         };
         let mut decided = Vec::new();
         let mut changes: Vec<(&Piece, String)> = Vec::new();
@@ -178,6 +190,8 @@ impl Redaction {
         if !decided.is_empty() {
             task.add(decided)?;
         }
+        let hidden: Vec<_> = decision_log::redactions(DOOR, &judge.hidden).collect();
+        decision_log::record(&self.storage, &LogSettings::default(), &hidden);
         Ok(Checked {
             text: (changed > 0).then(|| splice(text, &changes)),
             changed,
@@ -213,6 +227,8 @@ struct Judge<'a> {
     redactor: Redactor<'a>,
     /// Calls, with the notice of the denied file that each names, once that is known.
     calls: Vec<(&'a Call<'a>, Option<Notice>)>,
+    /// Files whose contents were replaced.
+    hidden: Vec<HiddenFile>,
 }
 
 impl Judge<'_> {
@@ -225,16 +241,12 @@ impl Judge<'_> {
                 end: text.len(),
                 text: notice,
             };
-            return Decision::Changed {
-                edits: vec![edit],
-                hidden: vec![file],
-            };
+            self.hidden.push(file);
+            return Decision::Changed { edits: vec![edit] };
         }
-        let mut hidden = Vec::new();
-        match redact(&mut self.redactor, text, 0, &mut hidden) {
+        match redact(&mut self.redactor, text, 0, &mut self.hidden) {
             Some(changed) => Decision::Changed {
                 edits: vec![difference(text, &changed)],
-                hidden,
             },
             None => Decision::Clean(rules),
         }
@@ -250,18 +262,17 @@ impl Judge<'_> {
                 // What is no path cannot be read either.
                 let location = location.filter(|_| answer.access == AccessKind::Denied)?;
                 let shown = view.roots().block_path(&location).0;
-                let rule = answer.rule.as_ref();
-                let notice = contents_notice(&shown, rule);
-                let rule = rule.map(rule_name);
-                Some((notice, HiddenFile { path: shown, rule }))
+                let notice = contents_notice(&shown, answer.rule.as_ref());
+                let file = HiddenFile {
+                    path: shown,
+                    rule: answer.rule,
+                    count: 1,
+                };
+                Some((notice, file))
             })
         };
         known.get_or_insert_with(find).clone()
     }
-}
-
-fn rule_name(rule: &AccessRule) -> String {
-    format!("{}:{}", rule.source, rule.line)
 }
 
 /// Replaces the contents of denied files in a text, and in the JSON strings that it contains. Returns
@@ -273,13 +284,9 @@ fn redact(
     hidden: &mut Vec<HiddenFile>,
 ) -> Option<String> {
     let redacted = redactor.redact(text);
-    for file in &redacted.hidden {
-        let found = HiddenFile {
-            path: file.path.clone(),
-            rule: file.rule.as_ref().map(rule_name),
-        };
-        if !hidden.contains(&found) {
-            hidden.push(found);
+    for file in redacted.hidden {
+        if !hidden.iter().any(|known| known.path == file.path) {
+            hidden.push(file);
         }
     }
     let mut is_changed = matches!(redacted.text, Cow::Owned(_));

@@ -5,17 +5,12 @@ use std::{sync::Arc, time::Instant};
 use serde_json::Value;
 use sightline_base::cancel::Cancel;
 use sightline_engine::{
-    decision_log,
     dispatch::Call,
     error::Error,
     error_response::{catch_panic, error_body},
     request_context::{OnDelivered, RequestContext},
     services::Services,
     session::Snapshot,
-};
-use sightline_protocol::{
-    decision::{Decision, DecisionVerdict},
-    error::ErrorKind,
 };
 
 use crate::execute_command::{self, Origin};
@@ -24,22 +19,6 @@ use crate::execute_command::{self, Origin};
 pub(super) struct Answer {
     pub(super) body: Vec<u8>,
     pub(super) on_delivered: Option<OnDelivered>,
-}
-
-/// Records that access was denied to a request of the editor.
-fn record_refusal(context: &RequestContext<'_>, method: &str, error: &Error) {
-    if error.kind != ErrorKind::AccessDenied {
-        return;
-    }
-    let subject = error.path.clone().unwrap_or_default();
-    let decision = Decision {
-        tool: Some(method.to_owned()),
-        rule: error.rule.clone(),
-        ..decision_log::decision("lsp", subject, DecisionVerdict::Denied)
-    };
-    if let Ok(storage) = context.storage() {
-        decision_log::record(&storage, &context.snapshot.settings.log, &[decision]);
-    }
 }
 
 /// Runs a request and serializes its response.
@@ -65,7 +44,7 @@ pub(super) fn run_call(
         if origin != Origin::Socket
             && let Err(error) = &outcome
         {
-            record_refusal(&context, method, error);
+            context.record(error.refusal("lsp", method).as_slice());
         }
         execute_command::show(&context, origin, method, &outcome);
         let response = outcome?;

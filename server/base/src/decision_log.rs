@@ -13,16 +13,17 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use sightline_base::{
-    clock::now_millis,
-    storage::{Storage, atomic_file},
-};
 use sightline_protocol::{
+    access::AccessRule,
     decision::{Decision, DecisionVerdict, HiddenFile},
     settings::{LogSettings, LoggedCommands},
 };
 
-use crate::error::Error;
+use crate::{
+    clock::now_millis,
+    error::Error,
+    storage::{Storage, atomic_file},
+};
 
 /// Folder of the log in the data directory.
 const FOLDER: &str = "decisions";
@@ -67,11 +68,10 @@ pub fn record(storage: &Storage, settings: &LogSettings, decisions: &[Decision])
 /// Returns the decisions, newest first.
 ///
 /// # Errors
-/// Kind `storage` if the log cannot be read.
+/// If the log cannot be read.
 pub fn read(storage: &Storage) -> Result<Vec<Decision>, Error> {
     let path = path(storage);
-    let failed =
-        |error: io::Error| Error::storage(format!("cannot read {}: {error}", path.display()));
+    let failed = |source| failed("read", &path, source);
     let file = match options().read(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -102,6 +102,14 @@ pub fn decision(door: &str, subject: String, verdict: DecisionVerdict) -> Decisi
         subject,
         verdict,
         rule: None,
+    }
+}
+
+/// Returns the decision of now that a subject is denied.
+pub fn denied(door: &str, subject: String, rule: Option<AccessRule>) -> Decision {
+    Decision {
+        rule,
+        ..decision(door, subject, DecisionVerdict::Denied)
     }
 }
 
@@ -136,6 +144,14 @@ fn path(storage: &Storage) -> PathBuf {
     storage.dir().join(FOLDER).join("log.jsonl")
 }
 
+fn failed(action: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::Storage {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
 fn parsed(line: &[u8]) -> Option<Decision> {
     serde_json::from_slice(line).ok()
 }
@@ -156,8 +172,7 @@ fn append(storage: &Storage, lines: &[u8]) -> Result<(), Error> {
     let folder = storage.dir().join(FOLDER);
     storage.make_dir(&folder)?;
     let path = path(storage);
-    let failed =
-        |error: io::Error| Error::storage(format!("cannot append to {}: {error}", path.display()));
+    let failed = |source| failed("append to", &path, source);
     let lock = options()
         .write(true)
         .create(true)
@@ -221,8 +236,7 @@ fn remove_old(path: &Path) -> Result<(), Error> {
     if size <= MAX_BYTES && !is_old {
         return Ok(());
     }
-    let text = fs::read(path)
-        .map_err(|error| Error::storage(format!("cannot read {}: {error}", path.display())))?;
+    let text = fs::read(path).map_err(|source| failed("read", path, source))?;
     let newest = &text[text.len() - text.len().min(KEPT_BYTES)..];
     let is_whole = newest.len() == text.len();
     let oldest = now_millis() - KEPT_AGE;
@@ -232,7 +246,7 @@ fn remove_old(path: &Path) -> Result<(), Error> {
         .skip(usize::from(!is_whole))
         .filter(|line| parsed(line).is_some_and(|decision| decision.at >= oldest))
         .collect();
-    Ok(atomic_file::replace(path, &kept.concat())?)
+    atomic_file::replace(path, &kept.concat())
 }
 
 #[cfg(test)]
@@ -248,7 +262,7 @@ mod tests {
     }
 
     fn denied(subject: &str) -> Decision {
-        decision("hook", subject.to_owned(), DecisionVerdict::Denied)
+        super::denied("hook", subject.to_owned(), None)
     }
 
     #[test]
