@@ -1,0 +1,38 @@
+// Bundles the page into the folder that the server embeds, `server/page/assets`, or into
+// the folder given as an argument.
+
+import { copyFile, mkdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+const here = fileURLToPath(new URL("..", import.meta.url));
+const to = path.resolve(process.argv[2] ?? path.join(here, "../../server/page/assets"));
+
+const preact = path.join(here, "node_modules/preact");
+const { version } = JSON.parse(await readFile(path.join(preact, "package.json"), "utf8"));
+const license = await readFile(path.join(preact, "LICENSE"), "utf8");
+
+await mkdir(to, { recursive: true });
+await build({
+  absWorkingDir: here,
+  entryPoints: { ui: "src/main.tsx" },
+  outdir: to,
+  bundle: true,
+  format: "iife",
+  target: "es2022",
+  charset: "utf8",
+  minify: true,
+  tsconfigRaw: "{}",
+  jsx: "transform",
+  jsxFactory: "h",
+  jsxFragment: "Fragment",
+  inject: ["src/jsx.ts"],
+  legalComments: "none",
+  logLevel: "warning",
+  banner: { js: `/* Contains preact ${version}:\n${license.trim()}\n*/` },
+});
+for (const name of ["index.html", "icon.svg"]) {
+  await copyFile(path.join(here, "src", name), path.join(to, name));
+}

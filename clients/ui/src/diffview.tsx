@@ -1,0 +1,210 @@
+/** The changed files of a comparison, with the diff of each. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import type { DiffCheckpointsParams, FileDifference } from "../../types/protocol";
+import { type Block, cut, parse } from "./diff";
+import { Counts, Failure, Loading, Path } from "./parts";
+import { useRequest } from "./state";
+import { plural, visible, visibleText } from "./text";
+
+/** Lines of a diff that are shown at once. */
+const SHOWN_LINES = 400;
+
+/** Two states to compare. Without `to`, the workspace now or the end of a turn. */
+export interface Comparison {
+  from: string;
+  to?: string;
+  root?: string;
+}
+
+const STATUS: Record<FileDifference["status"], { letter: string; name: string }> = {
+  added: { letter: "A", name: "added" },
+  modified: { letter: "M", name: "modified" },
+  deleted: { letter: "D", name: "deleted" },
+  renamed: { letter: "R", name: "renamed" },
+  typeChanged: { letter: "T", name: "type changed" },
+};
+
+interface Actions {
+  /** Opens a file in the editor. */
+  open: (path: string) => void;
+  /** Shows who changed the lines of a file, if the server knows. */
+  blame?: (path: string) => void;
+}
+
+/** The files of a comparison. `moves` says that one side is the workspace. */
+export function Files({ comparison, actions, moves }: { comparison: Comparison; actions: Actions; moves: boolean }) {
+  // What the workspace is compared with changes with it.
+  const { data, error, reload } = useRequest("sightline/diffCheckpoints", { ...comparison }, moves ? ["didChangeContext", "didCreateCheckpoint"] : []);
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const key = JSON.stringify(comparison);
+  useEffect(() => setOpened(new Set()), [key]);
+
+  if (error) {
+    return <Failure error={error} retry={reload} />;
+  }
+  if (!data) {
+    return <Loading what="changes" />;
+  }
+  const { files } = data;
+  if (files.length === 0) {
+    return <p class="note">No files differ.</p>;
+  }
+  const additions = files.reduce((sum, file) => sum + file.additions, 0);
+  const deletions = files.reduce((sum, file) => sum + file.deletions, 0);
+  const isAllOpen = files.every(({ path }) => opened.has(path));
+  const toggle = (path: string): void => {
+    const next = new Set(opened);
+    if (!next.delete(path)) {
+      next.add(path);
+    }
+    setOpened(next);
+  };
+  return (
+    <section aria-label="Changed files">
+      <div class="files-head">
+        <strong>{plural(files.length, "file")}</strong> <Counts additions={additions} deletions={deletions} />
+        <button type="button" class="quiet right" onClick={() => setOpened(new Set(isAllOpen ? [] : files.map(({ path }) => path)))}>
+          {isAllOpen ? "Close all" : "Open all"}
+        </button>
+      </div>
+      <ul class="files">
+        {files.slice(0, 1000).map((file) => (
+          <li key={file.path}>
+            <File file={file} comparison={comparison} isOpen={opened.has(file.path)} toggle={() => toggle(file.path)} actions={actions} />
+          </li>
+        ))}
+      </ul>
+      {files.length > 1000 && <p class="note">{plural(files.length - 1000, "further file")}. `sightline checkpoint diff` lists all.</p>}
+    </section>
+  );
+}
+
+interface FileProps {
+  file: FileDifference;
+  comparison: Comparison;
+  isOpen: boolean;
+  toggle: () => void;
+  actions: Actions;
+}
+
+function File({ file, comparison, isOpen, toggle, actions }: FileProps) {
+  const { letter, name } = STATUS[file.status];
+  return (
+    <>
+      <button type="button" class="file" data-testid="file" aria-expanded={isOpen} onClick={toggle}>
+        <span class={`status status-${file.status}`} title={name}>
+          {letter}
+          <span class="hidden-text"> {name} </span>
+        </span>
+        <Path path={file.path} />
+        <span class="right">{file.binary || file.omitted !== undefined ? <span class="dim">{file.binary ? "binary" : "not compared"}</span> : <Counts {...file} />}</span>
+      </button>
+      {isOpen && (
+        <div class="diff-box">
+          <div class="diff-actions">
+            <Facts file={file} />
+            <span class="right">
+              {actions.blame && file.status !== "deleted" && (
+                <button type="button" class="quiet" onClick={() => actions.blame?.(file.path)}>
+                  Who changed what
+                </button>
+              )}
+              {file.status !== "deleted" && (
+                <button type="button" class="quiet" onClick={() => actions.open(file.path)}>
+                  Open in editor
+                </button>
+              )}
+            </span>
+          </div>
+          <Diff file={file} comparison={comparison} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** What changed about a file besides its lines. */
+function Facts({ file }: { file: FileDifference }) {
+  const facts: string[] = [];
+  if (file.oldPath !== undefined && file.oldPath !== file.path) {
+    facts.push(`renamed from ${visible(file.oldPath)}`);
+  }
+  if (file.oldMode !== undefined && file.newMode !== undefined && file.oldMode !== file.newMode) {
+    facts.push(describeMode(file.oldMode, file.newMode));
+  } else if (file.newMode === "120000" || file.oldMode === "120000") {
+    facts.push("symbolic link");
+  }
+  return <span class="dim">{facts.join(" · ")}</span>;
+}
+
+function describeMode(before: string, after: string): string {
+  const kinds: Record<string, string> = { "100644": "a file", "100755": "an executable file", "120000": "a symbolic link", "160000": "a submodule" };
+  return `was ${kinds[before] ?? `mode ${before}`}, is ${kinds[after] ?? `mode ${after}`}`;
+}
+
+function Diff({ file, comparison }: { file: FileDifference; comparison: Comparison }) {
+  const isShown = !file.binary && file.omitted === undefined;
+  const paths = file.oldPath === undefined ? [file.path] : [file.oldPath, file.path];
+  const params: DiffCheckpointsParams | undefined = isShown ? { ...comparison, paths, patch: true } : undefined;
+  const { data, error, reload } = useRequest("sightline/diffCheckpoints", params);
+  const hunks = useMemo(() => parse(data?.text ?? ""), [data?.text]);
+  const [limit, setLimit] = useState(SHOWN_LINES);
+  const lines = hunks.reduce((sum, hunk) => sum + hunk.lines, 0);
+
+  if (error) {
+    return <Failure error={error} retry={reload} />;
+  }
+  let note: string | undefined;
+  const omitted = file.omitted ?? data?.files.find(({ path }) => path === file.path)?.omitted;
+  if (omitted !== undefined) {
+    note = `Contents are not shown: ${omitted}.`;
+  } else if (file.binary) {
+    note = "This is a binary file. Its contents are saved and restored, but not compared.";
+  } else if (data && lines === 0) {
+    note = file.status === "renamed" ? "Only the name changed." : "No lines changed.";
+  }
+  if (!data && isShown) {
+    return <Loading what="the diff" />;
+  }
+  return (
+    <div class="diff" data-testid="diff" tabIndex={0} role="region" aria-label={`Diff of ${visible(file.path)}`}>
+      {note !== undefined && <p class="note">{visible(note)}</p>}
+      {cut(hunks, limit).map((hunk, index) => (
+        <div class="hunk" key={index}>
+          <div class="hunk-head">{visible(hunk.header)}</div>
+          {hunk.blocks.map((block, at) => (
+            <Lines block={block} key={at} />
+          ))}
+        </div>
+      ))}
+      {lines > limit && (
+        <button type="button" class="more" onClick={() => setLimit(Infinity)}>
+          Show {plural(lines - limit, "more line")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+const SIGNS = { same: " ", added: "+", removed: "−", note: "\\" };
+
+/** Lines of one kind, as one element per column. */
+function Lines({ block }: { block: Block }) {
+  const { kind, lines } = block;
+  const numbers = (first: number, isThere: boolean): string => lines.map((_, index) => (isThere ? first + index : "")).join("\n");
+  const isNote = kind === "note";
+  return (
+    <div class={`lines lines-${kind}`}>
+      <pre class="number" aria-hidden="true">
+        {numbers(block.before, kind !== "added" && !isNote)}
+      </pre>
+      <pre class="number" aria-hidden="true">
+        {numbers(block.after, kind !== "removed" && !isNote)}
+      </pre>
+      <pre class="sign">{lines.map(() => SIGNS[kind]).join("\n")}</pre>
+      <pre class="code">{visibleText(lines.join("\n"))}</pre>
+    </div>
+  );
+}
