@@ -57,6 +57,7 @@ mod main_loop;
 mod mcp;
 mod neovim;
 mod nvim_plugin;
+mod page;
 mod params_compat;
 mod races;
 mod restores;

@@ -11,7 +11,7 @@ use sightline_agents::ide::{
 use sightline_engine::error::Error;
 use sightline_local::{
     discovery,
-    listener::{self, Admission},
+    listener::{self, Admission, Limits},
     token::{RequestCheck, Token},
 };
 use tokio::{
@@ -46,7 +46,7 @@ const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// If it cannot listen, or the lock file cannot be written.
 pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
     let token = Token::new()?;
-    let (listener, port) = listener::on_loopback(&context.runtime)?;
+    let (listener, port) = listener::on_loopback(&context.runtime, 0)?;
     let content = claude::lock_file(
         std::process::id(),
         &context.roots,
@@ -61,8 +61,10 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
         header: TOKEN_HEADER,
         scheme: "",
         hosts: RequestCheck::hosts(&["127.0.0.1", "localhost"], port),
+        origin: None,
     };
     let accepting = runtime.spawn(listener::serve(
+        Limits::BRIDGE,
         async move || Ok(listener.accept().await?.0),
         move |stream, admission| talk(stream, check.clone(), admission, context.clone()),
     ));

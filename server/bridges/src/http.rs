@@ -23,7 +23,7 @@ use sightline_agents::{
 use sightline_engine::error::Error;
 use sightline_local::{
     discovery::{self, DiscoveryFile},
-    listener::{self, Admission},
+    listener::{self, Admission, Limits},
     token::{RequestCheck, Token},
 };
 use tokio::{
@@ -59,7 +59,7 @@ pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> 
     let temporary = std::env::temp_dir().join("gemini/ide");
     let qwen = discovery::agent_folder(Agent::Qwen)?.join("ide");
     let token = Token::new()?;
-    let (listener, port) = listener::on_loopback(&context.runtime)?;
+    let (listener, port) = listener::on_loopback(&context.runtime, 0)?;
     let pid = std::process::id();
     let (roots, name) = (&context.roots, &context.ide_name);
     let content = companion::gemini_file(port, roots, name, token.as_str(), pid)
@@ -75,6 +75,7 @@ pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> 
         header: "authorization",
         scheme: "Bearer ",
         hosts: RequestCheck::hosts(&hosts, port),
+        origin: None,
     };
     let runtime = context.runtime.clone();
     let endpoint = Arc::new(Endpoint {
@@ -83,6 +84,7 @@ pub(super) fn start_gemini(context: BridgeContext) -> Result<OpenBridge, Error> 
         check,
     });
     let accepting = runtime.spawn(listener::serve(
+        Limits::BRIDGE,
         async move || Ok(listener.accept().await?.0),
         move |stream, admission| talk(stream, endpoint.clone(), admission),
     ));
@@ -122,6 +124,7 @@ pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error>
         header: "authorization",
         scheme: "Nonce ",
         hosts: None,
+        origin: None,
     };
     let runtime = context.runtime.clone();
     let endpoint = Arc::new(Endpoint {

@@ -46,8 +46,8 @@ const EDITORS: [(&str, &str); 6] = [
 
 /// The output of `sightline doctor --json`.
 #[derive(Serialize)]
-struct Report<'a> {
-    findings: &'a [Finding],
+pub(super) struct Report {
+    findings: Vec<Finding>,
     ok: bool,
 }
 
@@ -62,6 +62,23 @@ struct Finding {
 
 /// Runs all checks and prints the findings. Returns 1 if there is a problem.
 pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
+    let report = report(workspace)?;
+    if workspace.json {
+        print_json(&report)?;
+    } else {
+        for finding in &report.findings {
+            let mark = if finding.ok { "ok  " } else { "FIX " };
+            print(&format!("{mark}{}: {}\n", finding.what, finding.found))?;
+            if !finding.ok {
+                print(&format!("    -> {}\n", finding.remedy))?;
+            }
+        }
+    }
+    Ok(if report.ok { DONE } else { NEGATIVE })
+}
+
+/// Runs all checks.
+pub(super) fn report(workspace: &Workspace) -> Result<Report, Error> {
     let root = offline::root(workspace)?;
     let files = ConfigFiles::read(config_file::user_file(), std::slice::from_ref(&root));
     let files = Arc::new(files);
@@ -81,22 +98,10 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     ];
     findings.extend(moved_checkpoints(workspace));
     findings.extend(refused(workspace));
-    let is_ok = findings.iter().all(|finding| finding.ok);
-    if workspace.json {
-        print_json(&Report {
-            findings: &findings,
-            ok: is_ok,
-        })?;
-    } else {
-        for finding in &findings {
-            let mark = if finding.ok { "ok  " } else { "FIX " };
-            print(&format!("{mark}{}: {}\n", finding.what, finding.found))?;
-            if !finding.ok {
-                print(&format!("    -> {}\n", finding.remedy))?;
-            }
-        }
-    }
-    Ok(if is_ok { DONE } else { NEGATIVE })
+    Ok(Report {
+        ok: findings.iter().all(|finding| finding.ok),
+        findings,
+    })
 }
 
 fn storage(named: Option<&Path>) -> Finding {

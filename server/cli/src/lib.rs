@@ -17,6 +17,7 @@
 //! - `log`: prints what agents were refused
 //! - `mcp`: serves tools to coding agents
 //! - `gateway`: starts the gateway
+//! - `page`: serves the page of `sightline ui`
 //! - `helix`, `config_file`: edit the Helix configuration, and configuration files of other programs
 //! - `init`: writes a `.clineignore`
 //! - `config`, `doctor`, `uninstall`: settings and their origins; the requirements; deletes all data
@@ -40,6 +41,7 @@ mod log;
 mod man;
 mod mcp;
 mod output;
+mod page;
 mod progress_bar;
 mod requests;
 mod schema;
@@ -247,6 +249,13 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
     },
+    /// Show turns, what agents see, what is hidden and whether everything works, in a browser.
+    ///
+    /// Prints the address of a page on this machine, which other users cannot open, and serves it until
+    /// Ctrl-C, or until no page has been open for 30 minutes.
+    Ui(page::Ui),
+    /// Run a request of the protocol, and print its result as JSON.
+    Request(requests::named::Request),
     /// Run a demo session with the real server, in a temporary copy of a sample project.
     Demo,
     /// Print a shell completion script.
@@ -496,6 +505,8 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Config { workspace } => config::run(&workspace),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
+        Command::Ui(arguments) => page::run(arguments),
+        Command::Request(request) => requests::named::run(request),
         Command::Demo => demo::run(),
         Command::Completions { shell } => completions::run(shell, Arguments::command()),
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),

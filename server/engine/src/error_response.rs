@@ -70,35 +70,31 @@ impl From<TaskError> for Error {
 
 /// Builds an error response.
 pub fn error_body(id: &Value, error: &Error) -> Vec<u8> {
+    body(id, &error_object(error.kind.code(), error))
+}
+
+/// Builds an error response with a JSON-RPC error code.
+pub fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &str) -> Vec<u8> {
+    body(id, &error_object(code, &Error::new(kind, message)))
+}
+
+/// Builds the error of a response.
+pub fn error_object(code: i64, error: &Error) -> Value {
     let data = ErrorData {
         kind: error.kind,
         path: error.path.clone(),
         rule: error.rule.clone(),
     };
-    body(id, error.kind.code(), &error.message, &data)
-}
-
-/// Builds an error response with a JSON-RPC error code.
-pub fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &str) -> Vec<u8> {
-    let data = ErrorData {
-        kind,
-        path: None,
-        rule: None,
-    };
-    body(id, code, message, &data)
-}
-
-fn body(id: &Value, code: i64, message: &str, data: &ErrorData) -> Vec<u8> {
     // The message may quote values of any length and content.
-    let message = &*escape::printable(message);
+    let message = &*escape::printable(&error.message);
     let end = message.floor_char_boundary(limits::MAX_ERROR_MESSAGE_BYTES);
     let cut = format!("{}...", &message[..end]);
     let message = if end < message.len() { &cut } else { message };
-    let body = serde_json::json!({
-        "jsonrpc": "2.0",
-        "id": id,
-        "error": { "code": code, "message": message, "data": data },
-    });
+    serde_json::json!({ "code": code, "message": message, "data": data })
+}
+
+fn body(id: &Value, error: &Value) -> Vec<u8> {
+    let body = serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": error });
     body.to_string().into_bytes()
 }
 

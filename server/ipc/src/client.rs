@@ -7,9 +7,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
 use sightline_base::{path::Root, storage::Storage};
-use sightline_engine::{error::Error, error_response::METHOD_NOT_FOUND};
+use sightline_engine::{error::Error, error_response::METHOD_NOT_FOUND, params_compat};
 use sightline_local::frame::{FrameReader, write_frame};
 use sightline_protocol::{
     editor::{UnsavedFilesParams, UnsavedFilesResult},
@@ -52,6 +53,11 @@ fn effort(method: &str) -> (Duration, bool) {
     }
 }
 
+/// Returns whether a request changes checkpoints or files.
+pub fn changes(method: &str) -> bool {
+    effort(method).1
+}
+
 /// How the servers of a root answered a request.
 #[derive(Debug)]
 pub enum Reply<R> {
@@ -66,7 +72,45 @@ pub enum Reply<R> {
 /// Sends a request to the server of a root whose editor had the focus last, of those that answer.
 pub fn request<M: Request>(storage: &Storage, root: &Root, params: &M::Params) -> Reply<M::Result> {
     let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
-    request_first::<M>(&mut sockets.iter(), params)
+    request_first(&mut sockets.iter(), M::NAME, params)
+}
+
+/// Sends a request by its name like [`request`]. Blocks and files have the unsaved text of all servers.
+pub fn request_named(
+    storage: &Storage,
+    root: &Root,
+    method: &str,
+    params: &Value,
+) -> Reply<Box<RawValue>> {
+    match method {
+        EnvironmentDetails::NAME => {
+            typed::<EnvironmentDetails>(params, |params| environment_details(storage, root, params))
+        }
+        ReadFile::NAME => typed::<ReadFile>(params, |params| read_file(storage, root, params)),
+        _ => {
+            let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
+            request_first(&mut sockets.iter(), method, params)
+        }
+    }
+}
+
+/// Sends a request with the types of its method.
+fn typed<M: Request>(
+    params: &Value,
+    ask: impl FnOnce(&M::Params) -> Reply<M::Result>,
+) -> Reply<Box<RawValue>> {
+    let params = match params_compat::typed(M::NAME, &params.to_string()) {
+        Ok(params) => params,
+        Err(error) => return Reply::Answered(Err(error)),
+    };
+    match ask(&params) {
+        Reply::Answered(answer) => Reply::Answered(answer.and_then(|result| {
+            serde_json::value::to_raw_value(&result)
+                .map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))
+        })),
+        Reply::Silent => Reply::Silent,
+        Reply::NoServer => Reply::NoServer,
+    }
 }
 
 /// Reads a file like [`request`]. If that server has no unsaved text of it, but another one does,
@@ -75,7 +119,7 @@ pub fn request<M: Request>(storage: &Storage, root: &Root, params: &M::Params) -
 pub fn read_file(storage: &Storage, root: &Root, params: &ReadFileParams) -> Reply<ReadFileResult> {
     let sockets = find_sockets(&socket_dir(storage), &storage.run_key(root));
     let mut others = sockets.iter();
-    let reply = request_first::<ReadFile>(&mut others, params);
+    let reply: Reply<ReadFileResult> = request_first(&mut others, ReadFile::NAME, params);
     let may_be_unsaved = match &reply {
         Reply::Answered(Ok(read)) => read.source == TextSource::Disk,
         // A file that only an editor has.
@@ -87,7 +131,9 @@ pub fn read_file(storage: &Storage, root: &Root, params: &ReadFileParams) -> Rep
     }
     let mut is_silent = false;
     for socket in others {
-        match ask::<ReadFile>(socket, OTHERS_TIMEOUT, params) {
+        let read: io::Result<Result<ReadFileResult, Error>> =
+            ask(socket, OTHERS_TIMEOUT, ReadFile::NAME, params);
+        match read {
             Ok(Ok(read)) if read.source == TextSource::Buffer => return Reply::Answered(Ok(read)),
             Err(error) => is_silent |= is_timeout(&error),
             Ok(_) => {}
@@ -107,7 +153,7 @@ pub fn environment_details(
     for unsaved in unsaved_in(sockets.iter().skip(1), root) {
         params.unsaved_files.extend(unsaved.uris);
     }
-    request_first::<EnvironmentDetails>(&mut sockets.iter(), &params)
+    request_first(&mut sockets.iter(), EnvironmentDetails::NAME, &params)
 }
 
 /// Returns the unsaved files of each server that answers.
@@ -124,20 +170,22 @@ fn unsaved_in<'a>(
         folder: Some(root.canonical.to_uri()),
     };
     sockets.filter_map(move |socket| {
-        let answer = ask::<UnsavedFiles>(socket, OTHERS_TIMEOUT, &in_root);
-        answer.ok()?.ok()
+        ask(socket, OTHERS_TIMEOUT, UnsavedFiles::NAME, &in_root)
+            .ok()?
+            .ok()
     })
 }
 
 /// Sends a request to the first server that answers.
-fn request_first<M: Request>(
+fn request_first<R: DeserializeOwned>(
     sockets: &mut std::slice::Iter<'_, PathBuf>,
-    params: &M::Params,
-) -> Reply<M::Result> {
+    method: &str,
+    params: &impl Serialize,
+) -> Reply<R> {
     let mut reply = Reply::NoServer;
     let mut patience = PROBE_TIMEOUT;
     for socket in sockets {
-        match ask::<M>(socket, patience, params) {
+        match ask(socket, patience, method, params) {
             Ok(answer) => return Reply::Answered(answer),
             Err(error) => {
                 tracing::info!(%error, "cannot reach a server");
@@ -153,18 +201,19 @@ fn request_first<M: Request>(
 }
 
 /// Sends a request to a server that answers in this time.
-fn ask<M: Request>(
+fn ask<R: DeserializeOwned>(
     socket: &Path,
     patience: Duration,
-    params: &M::Params,
-) -> io::Result<Result<M::Result, Error>> {
+    method: &str,
+    params: &impl Serialize,
+) -> io::Result<Result<R, Error>> {
     // A request without changes that takes no longer is its own probe.
-    let (timeout, changes) = effort(M::NAME);
+    let (timeout, changes) = effort(method);
     if changes || timeout > patience {
         probe(socket, patience)?;
     }
     let stream = transport::connect(socket).ok_or(io::ErrorKind::NotConnected)?;
-    exchange::<M>(stream, params)
+    exchange(stream, method, params)
 }
 
 /// Fails if a server accepts a connection but does not answer. A request that a stopped server
@@ -231,7 +280,7 @@ pub(super) fn find_sockets(dir: &Path, key: &str) -> Vec<PathBuf> {
 struct Message<'a, P> {
     jsonrpc: &'static str,
     id: u32,
-    method: &'static str,
+    method: &'a str,
     params: &'a P,
 }
 
@@ -250,19 +299,20 @@ struct Failure {
 
 /// Sends a request and receives the answer. Fails if the server cannot have changed
 /// anything, so that the request can run elsewhere.
-fn exchange<M: Request>(
+fn exchange<R: DeserializeOwned>(
     stream: ClientStream,
-    params: &M::Params,
-) -> io::Result<Result<M::Result, Error>> {
+    method: &str,
+    params: &impl Serialize,
+) -> io::Result<Result<R, Error>> {
     let mut frame = Vec::new();
     let message = serde_json::to_vec(&Message {
         jsonrpc: "2.0",
         id: 1,
-        method: M::NAME,
+        method,
         params,
     })?;
     write_frame(&mut frame, &message)?;
-    let (timeout, changes) = effort(M::NAME);
+    let (timeout, changes) = effort(method);
     let body = transport::with_timeout(stream, timeout, move |mut stream| {
         stream.write_all(&frame)?;
         Ok(match FrameReader::new(stream).next_frame() {
@@ -277,7 +327,7 @@ fn exchange<M: Request>(
         Err(error) if is_timeout(&error) => Err(error),
         Err(error) => return Err(error),
     };
-    match answer.and_then(|body| parse_answer::<M>(&body)) {
+    match answer.and_then(|body| parse_answer(&body)) {
         Err(error) if changes && error.kind() != io::ErrorKind::Unsupported => {
             Ok(Err(Error::storage(format!(
                 "no answer from the running server: {error}. It may have done its work; see `sightline checkpoint list`"
@@ -288,8 +338,8 @@ fn exchange<M: Request>(
 }
 
 /// Fails with `Unsupported` if the server rejected the request without running it.
-fn parse_answer<M: Request>(body: &[u8]) -> io::Result<Result<M::Result, Error>> {
-    let answer: Answer<M::Result> = serde_json::from_slice(body)?;
+fn parse_answer<R: DeserializeOwned>(body: &[u8]) -> io::Result<Result<R, Error>> {
+    let answer: Answer<R> = serde_json::from_slice(body)?;
     let failure = match answer {
         Answer {
             error: Some(failure),

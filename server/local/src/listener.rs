@@ -20,29 +20,47 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Maximum number of agents that are connected to a bridge.
-const MAX_AGENTS: usize = 16;
-/// Maximum number of strangers. Large, because an agent is one of them for a moment.
-const MAX_STRANGERS: usize = 128;
+/// Maximum numbers of connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections that have sent the token.
+    pub admitted: usize,
+    /// Strangers.
+    pub strangers: usize,
+}
+
+impl Limits {
+    /// The limits of a bridge. There may be many strangers, because an agent is one of them for a moment.
+    pub const BRIDGE: Self = Self {
+        admitted: 16,
+        strangers: 128,
+    };
+}
+
 /// Time after which a stranger makes room for any other connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time after a failed `accept`. The process is probably out of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Listens on a free port of 127.0.0.1. Returns the port too.
+/// Listens on a port of 127.0.0.1, or with 0 on a free one. Returns the port too.
 ///
 /// # Errors
-/// The system refuses it.
-pub fn on_loopback(runtime: &Handle) -> Result<(TcpListener, u16), Error> {
+/// The system refuses it, for example because the port is in use.
+pub fn on_loopback(runtime: &Handle, port: u16) -> Result<(TcpListener, u16), Error> {
     let listen = || {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let _entered = runtime.enter();
         Ok((TcpListener::from_std(listener)?, port))
     };
-    listen()
-        .map_err(|error: io::Error| Error::storage(format!("cannot listen on 127.0.0.1: {error}")))
+    listen().map_err(|error: io::Error| {
+        let address = match port {
+            0 => "127.0.0.1".to_owned(),
+            port => format!("127.0.0.1:{port}"),
+        };
+        Error::storage(format!("cannot listen on {address}: {error}"))
+    })
 }
 
 /// Makes a connection that of an agent.
@@ -85,11 +103,14 @@ impl Stranger {
 
 /// Serves the connections that `accept` returns, until it is dropped, which ends them. `talk` admits
 /// those that send the token.
-pub async fn serve<S, F>(accept: impl AsyncFn() -> io::Result<S>, talk: impl Fn(S, Admission) -> F)
-where
+pub async fn serve<S, F>(
+    limits: Limits,
+    accept: impl AsyncFn() -> io::Result<S>,
+    talk: impl Fn(S, Admission) -> F,
+) where
     F: Future<Output = ()> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(MAX_AGENTS));
+    let places = Arc::new(Semaphore::new(limits.admitted));
     let mut connections = JoinSet::new();
     // The oldest first.
     let mut strangers = VecDeque::new();
@@ -97,7 +118,7 @@ where
         tokio::select! {
             accepted = accept() => match accepted {
                 Ok(stream) => {
-                    make_room(&mut strangers);
+                    make_room(&mut strangers, limits.strangers);
                     let admission = Arc::new(AdmissionState {
                         places: places.clone(),
                         place: OnceLock::new(),
@@ -133,14 +154,14 @@ pub async fn serve_user<S, F>(
             }
         }
     };
-    serve(accept, admit_and_talk).await;
+    serve(Limits::BRIDGE, accept, admit_and_talk).await;
 }
 
 /// Ends the strangers that have had their time, and the oldest one if there are too many.
-fn make_room(strangers: &mut VecDeque<Stranger>) {
+fn make_room(strangers: &mut VecDeque<Stranger>, most: usize) {
     strangers.retain(|stranger| !stranger.is_admitted_or_gone());
     while let Some(oldest) = strangers.front()
-        && (strangers.len() >= MAX_STRANGERS || oldest.since.elapsed() >= PATIENCE)
+        && (strangers.len() >= most || oldest.since.elapsed() >= PATIENCE)
     {
         oldest.talking.abort();
         strangers.pop_front();

@@ -1,9 +1,9 @@
-//! The secret of a bridge, and the check of requests that must have it.
+//! The secret of a listener, and the check of requests that must have it.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hyper::{
     StatusCode,
-    header::{HOST, HeaderMap, ORIGIN},
+    header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN},
 };
 use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 
 use crate::listener::Admission;
 
-/// A random token of 43 characters, new at each start of a bridge.
+/// A random token of 43 characters, new at each start of a listener.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -39,8 +39,8 @@ impl Token {
     }
 }
 
-/// Which requests a bridge accepts: those of programs of the user, which know the token. Browsers
-/// send an origin, and another host if a page lets a name point to loopback.
+/// Which requests a listener accepts: those that know the token. A browser sends the origin of the page,
+/// and another host if a page lets a name point to loopback.
 #[derive(Clone)]
 pub struct RequestCheck {
     /// The token.
@@ -51,6 +51,8 @@ pub struct RequestCheck {
     pub scheme: &'static str,
     /// The values of `Host` that are accepted. `None` for a local socket, which no browser reaches.
     pub hosts: Option<Vec<String>>,
+    /// The origin that is accepted. Programs send none.
+    pub origin: Option<String>,
 }
 
 impl RequestCheck {
@@ -65,15 +67,37 @@ impl RequestCheck {
     /// # Errors
     /// The status of a refusal.
     pub fn check(&self, headers: &HeaderMap, admission: &Admission) -> Result<(), StatusCode> {
-        let is_host = |hosts: &Vec<String>| {
-            let mut given = headers.get_all(HOST).iter();
-            let first = given.next();
-            first.is_some_and(|host| hosts.iter().any(|ours| host == ours.as_str()))
-                && given.next().is_none()
-        };
-        if headers.contains_key(ORIGIN) || !self.hosts.as_ref().is_none_or(is_host) {
-            return Err(StatusCode::FORBIDDEN);
+        self.check_sender(headers)?;
+        self.check_token(headers, admission)
+    }
+
+    /// Checks host and origin.
+    ///
+    /// # Errors
+    /// The status of a refusal.
+    pub fn check_sender(&self, headers: &HeaderMap) -> Result<(), StatusCode> {
+        let has_host = self.hosts.as_ref().is_none_or(|hosts| {
+            only(headers, HOST).is_some_and(|host| hosts.iter().any(|ours| host == ours.as_str()))
+        });
+        let has_origin = !headers.contains_key(ORIGIN)
+            || only(headers, ORIGIN)
+                .is_some_and(|origin| self.origin.as_deref().is_some_and(|ours| origin == ours));
+        if has_host && has_origin {
+            Ok(())
+        } else {
+            Err(StatusCode::FORBIDDEN)
         }
+    }
+
+    /// Checks the token, and admits the connection.
+    ///
+    /// # Errors
+    /// The status of a refusal.
+    pub fn check_token(
+        &self,
+        headers: &HeaderMap,
+        admission: &Admission,
+    ) -> Result<(), StatusCode> {
         let given = headers.get(self.header);
         let given = given.and_then(|given| given.as_bytes().strip_prefix(self.scheme.as_bytes()));
         match given {
@@ -84,4 +108,11 @@ impl RequestCheck {
             _ => Err(StatusCode::UNAUTHORIZED),
         }
     }
+}
+
+/// Returns the value of a header that is sent once.
+fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    first.filter(|_| values.next().is_none())
 }

@@ -51,7 +51,7 @@ const DENIED: &str = "denied.txt";
 
 /// The result for a hook.
 #[derive(Serialize)]
-struct Outcome {
+pub(super) struct Outcome {
     agent: &'static str,
     title: &'static str,
     scope: &'static str,
@@ -64,7 +64,27 @@ struct Outcome {
 
 pub(super) fn check(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
-    let locations = locations(root.path.as_path().to_owned())?;
+    let outcomes = run_hooks(root.path.as_path(), named)?;
+    if workspace.json {
+        print_json(&outcomes)?;
+    } else if outcomes.is_empty() {
+        print_message("no hooks are installed; see `sightline agents install`");
+    }
+    for outcome in outcomes.iter().filter(|_| !workspace.json) {
+        let mark = if outcome.refused { "ok  " } else { "FIX " };
+        let name = format!("{} ({})", outcome.title, outcome.scope);
+        print(&format!("{mark}{name}: {}\n", outcome.detail))?;
+    }
+    let all_refuse = !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.refused);
+    Ok(if all_refuse { DONE } else { NEGATIVE })
+}
+
+/// Runs the hooks of the named agents, or of all.
+///
+/// # Errors
+/// The temporary folder cannot be created, or the home directory is unknown.
+pub(super) fn run_hooks(root: &Path, named: &[AgentName]) -> Result<Vec<Outcome>, Error> {
+    let locations = locations(root.to_owned())?;
     let project = tempfile::tempdir().map_err(internal)?;
     // Without links, as agents have it.
     let folder = project.path().canonicalize().map_err(internal)?;
@@ -89,18 +109,7 @@ pub(super) fn check(workspace: &Workspace, named: &[AgentName]) -> Result<i32, E
             outcomes.extend(found);
         }
     }
-    if workspace.json {
-        print_json(&outcomes)?;
-    } else if outcomes.is_empty() {
-        print_message("no hooks are installed; see `sightline agents install`");
-    }
-    for outcome in outcomes.iter().filter(|_| !workspace.json) {
-        let mark = if outcome.refused { "ok  " } else { "FIX " };
-        let name = format!("{} ({})", outcome.title, outcome.scope);
-        print(&format!("{mark}{name}: {}\n", outcome.detail))?;
-    }
-    let all_refuse = !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.refused);
-    Ok(if all_refuse { DONE } else { NEGATIVE })
+    Ok(outcomes)
 }
 
 impl Outcome {

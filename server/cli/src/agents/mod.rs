@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use installer::Installer;
+use serde_json::Value;
 use sightline_agents::{
     Agent,
     install::{self, Locations, Part, Program, Scope, Target},
@@ -156,6 +157,17 @@ pub(super) fn run(command: Agents) -> Result<i32, Error> {
         Agents::Install(change) => edit(&change, Installer::install),
         Agents::Uninstall(change) => edit(&change, Installer::uninstall),
     }
+}
+
+/// Returns what `status --json` prints.
+pub(super) fn status_json(root: &Path) -> Result<Value, Error> {
+    let rows = status::Status::read_all(root, &[])?;
+    Ok(rows.iter().map(status::Status::json).collect())
+}
+
+/// Returns what `check --json` prints.
+pub(super) fn check_json(root: &Path, named: &[AgentName]) -> Result<Value, Error> {
+    serde_json::to_value(check::run_hooks(root, named)?).map_err(internal)
 }
 
 /// Shows the changes that `edit` makes, or makes them. An agent cannot remove or replace entries without the user: they

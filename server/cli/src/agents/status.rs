@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sightline_agents::{
     Agent,
     install::{
@@ -234,43 +234,64 @@ impl AgentState {
     }
 }
 
-pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
-    let root = offline::root(workspace)?;
-    let locations = locations(root.path.as_path().to_owned())?;
-    let mut rows = Vec::new();
-    let mut lines = String::new();
-    let mut fails = false;
-    for agent in Agent::ALL {
-        if !named.is_empty() && !named.contains(&AgentName(agent)) {
-            continue;
-        }
-        let state = AgentState::read(agent, &locations)?;
-        fails |= state.problems.iter().any(|problem| problem.is_fatal);
-        let on_path = find_program(agent.name()).is_some();
-        let notes = state.notes(on_path).join("; ");
-        lines.push_str(&format!("{:<13} {notes}\n", agent.title()));
-        let problems: Vec<&str> = state
-            .problems
-            .iter()
-            .map(|problem| problem.what.as_str())
-            .collect();
-        rows.push(json!({
-            "agent": agent.name(),
-            "title": agent.title(),
+/// What an agent has, and whether its program is on the PATH.
+pub(super) struct Status {
+    state: AgentState,
+    on_path: bool,
+}
+
+impl Status {
+    /// Returns the states of the named agents, or of all.
+    ///
+    /// # Errors
+    /// The home directory is unknown.
+    pub(super) fn read_all(root: &Path, named: &[AgentName]) -> Result<Vec<Self>, Error> {
+        let locations = locations(root.to_owned())?;
+        Agent::ALL
+            .into_iter()
+            .filter(|agent| named.is_empty() || named.contains(&AgentName(*agent)))
+            .map(|agent| {
+                Ok(Self {
+                    state: AgentState::read(agent, &locations)?,
+                    on_path: find_program(agent.name()).is_some(),
+                })
+            })
+            .collect()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let Self { state, on_path } = self;
+        let problems = state.problems.iter().map(|problem| problem.what.as_str());
+        json!({
+            "agent": state.agent.name(),
+            "title": state.agent.title(),
             "used": state.is_used,
             "onPath": on_path,
             "user": names(&state.user.parts),
             "project": names(&state.project.parts),
             "outdated": state.user.outdated || state.project.outdated,
             "trusted": state.trusted,
-            "problems": problems,
-        }));
+            "problems": problems.collect::<Vec<_>>(),
+        })
     }
+
+    fn line(&self) -> String {
+        let notes = self.state.notes(self.on_path).join("; ");
+        format!("{:<13} {notes}\n", self.state.title())
+    }
+}
+
+pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
+    let root = offline::root(workspace)?;
+    let rows = Status::read_all(root.path.as_path(), named)?;
     print(&if workspace.json {
+        let rows: Vec<Value> = rows.iter().map(Status::json).collect();
         format!("{}\n", json!(rows))
     } else {
-        lines
+        rows.iter().map(Status::line).collect()
     })?;
+    let mut problems = rows.iter().flat_map(|row| &row.state.problems);
+    let fails = problems.any(|problem| problem.is_fatal);
     Ok(if fails { NEGATIVE } else { DONE })
 }
 

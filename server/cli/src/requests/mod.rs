@@ -1,5 +1,6 @@
 //! Runs requests: in the running server of the workspace, or in this process.
 
+pub(super) mod named;
 pub(super) mod offline;
 
 use std::{cell::OnceCell, mem::ManuallyDrop};
