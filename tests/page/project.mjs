@@ -114,6 +114,6 @@ export async function history(project) {
   await project.turn("c1", "Round the total to cents", { "src/cart.ts": SHOP["src/cart.ts"].replace("return sum", "return Math.round(sum * 100) / 100") }, { agent: "codex" });
   project.run(["checkpoint", "create", "--label", "before the new prices"]);
   await project.turn("g1", "Add prices per country", { "src/prices.ts": "export const prices = { de: 10, fr: 12 };\n", "src/cart.ts": "export const total = 0;\n" }, { agent: "gemini" });
-  project.run(["checkpoint", "restore", "last", "--yes"]);
+  project.run(["checkpoint", "restore", "gemini-1.1", "--yes"]);
   await project.turn("s1", "Rename the test folder and drop the old readme", { "README.md": null, "docs/intro.md": "# Intro\n" });
 }

@@ -34,5 +34,5 @@ await build({
   banner: { js: `/* Contains preact ${version}:\n${license.trim()}\n*/` },
 });
 for (const name of ["index.html", "icon.svg"]) {
-  await copyFile(path.join(here, "src", name), path.join(to, name));
+  await copyFile(path.join(here, "static", name), path.join(to, name));
 }

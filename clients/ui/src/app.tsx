@@ -2,11 +2,14 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { Empty } from "./parts";
-import { type Done, outcome, type Target, UndoBar } from "./restore";
-import { SCREENS, type Screen, address, useEvents, useRequest, useRoute, useTransport } from "./state";
+import { Alert, Dot, Empty, Select } from "./parts";
+import { Health } from "./screens/health";
+import { Hidden } from "./screens/hidden";
+import { Now } from "./screens/now";
+import { type Done, outcome, type Target, UndoBar } from "./timeline/restore";
+import { SCREENS, type Screen, address, useEvents, useRequest, useAction, useRoute, transport } from "./state";
 import { visible } from "./text";
-import { Timeline } from "./timeline";
+import { Timeline } from "./timeline/timeline";
 
 const TITLES: Record<Screen, string> = { timeline: "Timeline", now: "Now", hidden: "Hidden", health: "Health" };
 
@@ -19,12 +22,11 @@ const QUESTIONS: Record<Screen, string> = {
 };
 
 export function App() {
-  const transport = useTransport();
   const [route, go] = useRoute();
   const [lost, setLost] = useState<"disconnected" | "unauthorized">();
   const [done, setDone] = useState<Done>();
   const [pending, setPending] = useState<Target>();
-  const [problem, setProblem] = useState<string>();
+  const { problem, run } = useAction();
   const help = useRef<HTMLDialogElement>(null);
   const { data: state } = useRequest("page/state", {}, ["didChangeServer"]);
   const root = route.query["root"];
@@ -38,23 +40,19 @@ export function App() {
 
   /** Undoes at once if nothing is in the way, otherwise shows the preview. */
   const undo = async (target: Target): Promise<void> => {
-    setProblem(undefined);
-    const params = { undoId: target.id, ...(target.root && { root: target.root }) };
-    try {
-      const { conflicts, token } = await transport.rpc("sightline/previewRestore", { id: target.id, undo: true, ...(target.root && { root: target.root }) });
-      if (conflicts.length > 0) {
-        setPending(target);
-        go("timeline", { id: target.id });
-        return;
-      }
-      setDone(outcome(await transport.rpc("sightline/undoRestore", { ...params, token }), target));
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+    const { id, root: folder } = target;
+    const { conflicts, token } = await transport.rpc("sightline/previewRestore", { id, undo: true, root: folder });
+    if (conflicts.length > 0) {
+      setPending(target);
+      go("timeline", { id });
+    } else {
+      setDone(outcome(await transport.rpc("sightline/undoRestore", { undoId: id, root: folder, token }), target));
     }
   };
   const undoLast = (): void => {
     if (done?.undoId) {
-      void undo({ id: done.undoId, title: "the last restore", undo: true, ...(done.root && { root: done.root }) });
+      const target = { id: done.undoId, title: "the last restore", undo: true, root: done.root };
+      run(() => undo(target));
     }
   };
 
@@ -91,14 +89,7 @@ export function App() {
           <img src="icon.svg" alt="" width="20" height="20" /> <span class="brand-name">Sightline</span>
         </span>
         {roots.length > 1 ? (
-          <select class="roots" aria-label="Workspace folder" value={root ?? ""} onChange={({ currentTarget }) => go(route.screen, { ...route.query, root: currentTarget.value, id: undefined, compare: undefined })}>
-            <option value="">All folders</option>
-            {roots.map(({ uri, name }) => (
-              <option key={uri} value={uri}>
-                {visible(name)}
-              </option>
-            ))}
-          </select>
+          <Select label="Workspace folder" value={root} options={[["", "All folders"], ...roots.map(({ uri, name }) => [uri, name] as const)]} choose={(uri) => go(route.screen, { ...route.query, root: uri, id: undefined, compare: undefined })} />
         ) : (
           <span class="roots" title={visible(roots[0]?.path ?? "")}>
             {visible(roots[0]?.name ?? "")}
@@ -119,10 +110,10 @@ export function App() {
           )}
           {state && (
             <span class="server" title={state.server ? "An editor is connected, with its unsaved text" : "No editor is connected: files are read from disk"}>
-              <span class={state.server ? "dot dot-on" : "dot"} aria-hidden="true" /> {state.server ? "editor" : "no editor"}
+              <Dot ok={state.server || undefined} /> {state.server ? "editor" : "no editor"}
             </span>
           )}
-          <button type="button" class="quiet" aria-label="Keys and help" onClick={() => help.current?.showModal()}>
+          <button class="quiet" aria-label="Keys and help" onClick={() => help.current?.showModal()}>
             ?
           </button>
         </span>
@@ -137,16 +128,12 @@ export function App() {
           This page belongs to an earlier start. Run <code>sightline ui</code> again and open the address that it prints.
         </div>
       )}
-      {problem !== undefined && (
-        <div class="banner" role="alert">
-          {visible(problem)}{" "}
-          <button type="button" class="quiet right" onClick={() => setProblem(undefined)} aria-label="Close this message">
-            ✕
-          </button>
-        </div>
-      )}
+      <Alert text={problem} />
       {done && <UndoBar done={done} undo={undoLast} close={() => setDone(undefined)} />}
       <main>
+        {route.screen === "now" && <Now route={route} go={(query) => go("now", { root, ...query })} />}
+        {route.screen === "hidden" && <Hidden route={route} go={(query) => go("hidden", { root, ...query })} root={root} />}
+        {route.screen === "health" && <Health state={state} root={root} />}
         {route.screen === "timeline" && (
           <Timeline
             route={route}

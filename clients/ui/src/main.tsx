@@ -5,17 +5,11 @@ import "./style.css";
 import { render } from "preact";
 
 import { App, NoToken } from "./app";
-import { TransportContext } from "./state";
+import { setTransport } from "./state";
 import { connect } from "./transport";
 
 const transport = connect();
-render(
-  transport ? (
-    <TransportContext.Provider value={transport}>
-      <App />
-    </TransportContext.Provider>
-  ) : (
-    <NoToken />
-  ),
-  document.body,
-);
+if (transport) {
+  setTransport(transport);
+}
+render(transport ? <App /> : <NoToken />, document.body);

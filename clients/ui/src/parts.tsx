@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import type { Answer } from "./state";
 import { split, visible } from "./text";
 import type { RequestError } from "./transport";
 
@@ -36,7 +37,7 @@ export function Failure({ error, retry }: { error: RequestError; retry?: () => v
         </p>
       )}
       {retry && (
-        <button type="button" onClick={retry}>
+        <button onClick={retry}>
           Try again
         </button>
       )}
@@ -47,6 +48,52 @@ export function Failure({ error, retry }: { error: RequestError; retry?: () => v
 /** Text with commands in backquotes. */
 export function Code({ text }: { text: string }) {
   return <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
+}
+
+/** Why something that was asked for did not happen. */
+export function Alert({ text }: { text: string | undefined }) {
+  return text === undefined ? null : (
+    <p class="failure" role="alert">
+      {visible(text)}
+    </p>
+  );
+}
+
+/** A mark of a state: good, bad, or neither. */
+export function Dot({ ok }: { ok?: boolean | undefined }) {
+  return <span class={`dot ${ok === undefined ? "" : ok ? "dot-on" : "dot-bad"}`} aria-hidden="true" />;
+}
+
+interface SelectProps {
+  label: string;
+  value: string | undefined;
+  /** Values, or pairs of value and text. */
+  options: readonly (string | readonly [value: string, text: string])[];
+  choose: (value: string) => void;
+}
+
+/** A choice of one. */
+export function Select({ label, value = "", options, choose }: SelectProps) {
+  return (
+    <select aria-label={label} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+      {options.map((option) => {
+        const [key, text] = typeof option === "string" ? [option, option] : option;
+        return (
+          <option key={key} value={key}>
+            {visible(text)}
+          </option>
+        );
+      })}
+    </select>
+  );
+}
+
+/** Stands for an answer that is not there: why, or that it is awaited. */
+export function Pending({ answer, what }: { answer: Answer<unknown>; what: string }) {
+  if (answer.error) {
+    return <Failure error={answer.error} retry={answer.reload} />;
+  }
+  return answer.loading ? <Loading what={what} /> : null;
 }
 
 export function Loading({ what }: { what: string }) {
@@ -80,14 +127,13 @@ export function Counts({ additions, deletions }: { additions: number; deletions:
 /** Copies a text to the clipboard. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
   const [copied, setCopied] = useState(false);
-  const copy = (): void => {
-    void navigator.clipboard.writeText(text).then(() => {
-      setCopied(true);
-      setTimeout(() => setCopied(false), 1500);
-    });
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" onClick={copy}>
+    <button onClick={copy}>
       {copied ? "Copied" : label}
     </button>
   );
@@ -102,7 +148,7 @@ interface ListProps<T> {
   heightOf: (item: T) => number;
   render: (item: T) => ComponentChildren;
   /** Key of the item to keep in view when it changes. */
-  shown?: string | undefined;
+  shown?: string;
   label: string;
   /** Called when the end comes into view. */
   onEnd?: () => void;

@@ -1,9 +1,8 @@
 /** State that the screens share: the address, requests that repeat on events, stored choices. */
 
-import { createContext } from "preact";
-import { useCallback, useContext, useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
-import { type Event, RequestError, type Requests, type Transport } from "./transport";
+import { type Event, type RequestError, type Requests, type Transport, requestError } from "./transport";
 
 /** The screens, in order. */
 export const SCREENS = ["timeline", "now", "hidden", "health"] as const;
@@ -50,25 +49,19 @@ export function useRoute(): [Route, (screen: Screen, query?: Record<string, stri
   return [route, go];
 }
 
-/** The connection, for all components. */
-export const TransportContext = createContext<Transport | undefined>(undefined);
+/** The connection. Set before the first component is rendered. */
+export let transport: Transport;
 
-/** Returns the connection. */
-export function useTransport(): Transport {
-  const transport = useContext(TransportContext);
-  if (!transport) {
-    throw new Error("no transport");
-  }
-  return transport;
+export function setTransport(connected: Transport): void {
+  transport = connected;
 }
 
 /** Calls `handle` for these events. */
 export function useEvents(events: readonly Event[], handle: () => void): void {
-  const transport = useTransport();
   const latest = useRef(handle);
   latest.current = handle;
   const names = events.join();
-  useEffect(() => transport.on((event) => names.split(",").includes(event) && latest.current()), [transport, names]);
+  useEffect(() => transport.on((event) => names.split(",").includes(event) && latest.current()), [names]);
 }
 
 /** The answer to a request. */
@@ -95,11 +88,9 @@ export function useRequest<M extends keyof Requests>(
   params: Requests[M]["params"] | undefined,
   events: readonly Event[] = [],
 ): Answer<Requests[M]["result"]> {
-  const transport = useTransport();
   const [stored, setStored] = useState<Stored>({ key: "" });
   const key = params === undefined ? "" : `${method} ${JSON.stringify(params)}`;
   const current = useRef({ key: "", sent: 0, isBusy: false, isStale: false });
-  const [, retry] = useReducer((count: number) => count + 1, 0);
 
   const send = useCallback((): void => {
     const state = current.current;
@@ -123,7 +114,7 @@ export function useRequest<M extends keyof Requests>(
       setStored((before) => {
         // What was shown stays while the server cannot be reached.
         const keepsData = before.key === sentKey && answer.error?.kind === "unreachable";
-        return { key: sentKey, ...(keepsData && { data: before.data }), ...answer };
+        return { key: sentKey, data: keepsData ? before.data : undefined, ...answer };
       });
       if (state.isStale) {
         state.isStale = false;
@@ -132,9 +123,9 @@ export function useRequest<M extends keyof Requests>(
     };
     transport.rpc(method, JSON.parse(json) as Requests[M]["params"]).then(
       (data) => finish({ data }),
-      (error: unknown) => finish({ error: error instanceof RequestError ? error : new RequestError(String(error), "internal") }),
+      (error: unknown) => finish({ error: requestError(error) }),
     );
-  }, [transport, method]);
+  }, [method]);
 
   useEffect(() => {
     const state = current.current;
@@ -143,16 +134,36 @@ export function useRequest<M extends keyof Requests>(
     state.isBusy = false;
     state.isStale = false;
     send();
-  }, [key, send, retry]);
+  }, [key, send]);
   useEvents(["connected", ...events], send);
 
   const matches = key !== "" && stored.key === key;
   return {
-    ...(matches && stored.data !== undefined && { data: stored.data as Requests[M]["result"] }),
-    ...(matches && stored.error && { error: stored.error }),
+    data: matches ? (stored.data as Requests[M]["result"]) : undefined,
+    error: matches ? stored.error : undefined,
     loading: key !== "" && !matches,
     reload: send,
   };
+}
+
+/** Something that the user asked for: whether it is in progress, and why it failed. */
+export interface Action {
+  busy: boolean;
+  problem?: string;
+  run: (action: () => Promise<unknown>) => void;
+}
+
+export function useAction(): Action {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const run = (action: () => Promise<unknown>): void => {
+    setBusy(true);
+    setProblem(undefined);
+    action()
+      .catch((error: unknown) => setProblem(requestError(error).message))
+      .finally(() => setBusy(false));
+  };
+  return { busy, problem, run };
 }
 
 /** Returns the width of the window, if it is below `limit`. */

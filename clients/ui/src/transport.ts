@@ -64,7 +64,12 @@ const METHOD_NOT_FOUND = -32601;
 /** Delays between attempts to read events, in milliseconds. The last one repeats. */
 const RETRIES = [250, 500, 1000, 2000, 5000];
 
-function requestError({ code, message, data }: ErrorBody): RequestError {
+/** Returns what was thrown as an error of a request. */
+export function requestError(thrown: unknown): RequestError {
+  return thrown instanceof RequestError ? thrown : new RequestError(String(thrown), "internal");
+}
+
+function answeredError({ code, message, data }: ErrorBody): RequestError {
   const kind = code === METHOD_NOT_FOUND ? "missing" : (data?.kind ?? "internal");
   return new RequestError(message ?? "The request failed.", kind);
 }
@@ -98,9 +103,9 @@ export class HttpTransport implements Transport {
   async rpc<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]> {
     const body = JSON.stringify({ method, params });
     const answer = await this.fetch("rpc", { method: "POST", body, headers: { "Content-Type": "application/json" } });
-    const json = (await answer.json().catch(() => undefined)) as { result?: unknown; error?: ErrorBody } | undefined;
+    const json = (await answer.json().catch(() => undefined)) as { result?: unknown; error?: ErrorBody };
     if (json?.error) {
-      throw requestError(json.error);
+      throw answeredError(json.error);
     }
     if (!answer.ok || json === undefined) {
       throw new RequestError(`The server answered with status ${answer.status}.`, "internal");
@@ -113,7 +118,7 @@ export class HttpTransport implements Transport {
   }
 
   async open(path: string, line?: number): Promise<void> {
-    await this.rpc("sightline/openFile", { path, ...(line !== undefined && line > 0 && { line }) });
+    await this.rpc("sightline/openFile", { path, line: line || undefined });
   }
 
   private async fetch(path: string, init: RequestInit): Promise<Response> {
@@ -231,7 +236,7 @@ export class WebviewTransport implements Transport {
     const waiting = this.waiting.get(data.id);
     this.waiting.delete(data.id);
     if (data.error) {
-      waiting?.reject(requestError(data.error));
+      waiting?.reject(answeredError(data.error));
     } else {
       waiting?.resolve(data.result as never);
     }

@@ -13,7 +13,7 @@ async function load(name) {
 }
 
 const { plural, size, split, visible, visibleText } = await load("text.ts");
-const { cut, parse } = await load("diff.ts");
+const { cut, parse } = await load("timeline/diff.ts");
 
 test("characters that are not seen are shown", () => {
   assert.equal(visible("a\u202eb"), "a⟨U+202E⟩b");

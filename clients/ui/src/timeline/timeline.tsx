@@ -4,10 +4,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Detail } from "./detail";
 import { type Entry, type History, type Row, checkpointTitle, rows, title, useHistory } from "./history";
-import { Counts, Empty, Failure, Loading, WindowedList } from "./parts";
+import { Counts, Empty, Failure, Loading, Select, WindowedList } from "../parts";
 import type { Done, Target } from "./restore";
-import { type Route, useIsNarrow } from "./state";
-import { clock, plural, visible } from "./text";
+import { type Route, useIsNarrow } from "../state";
+import { clock, plural, visible } from "../text";
 
 /** Height of a row, and of a heading, in pixels; the same as in the style sheet. */
 const ROW = 52;
@@ -28,7 +28,7 @@ export function Timeline(props: TimelineProps) {
   const { route, go, root } = props;
   const { agent, text, id, compare } = route.query;
   const history = useHistory(root);
-  const list = useMemo(() => rows(history.all, { ...(agent && { agent }), ...(text && { text }) }), [history.all, agent, text]);
+  const list = useMemo(() => rows(history.all, { agent, text }), [history.all, agent, text]);
   const entries = list.filter((row): row is Entry => row.kind !== "day");
   const isNarrow = useIsNarrow(900);
   const [target, setTarget] = useState<Target>();
@@ -117,7 +117,7 @@ export function Timeline(props: TimelineProps) {
       {isDetailShown && (
         <div class="main" ref={pane}>
           {isNarrow && (
-            <button type="button" class="quiet back" onClick={() => set({ id: undefined, compare: undefined })}>
+            <button class="quiet back" onClick={() => set({ id: undefined, compare: undefined })}>
               ← Timeline
             </button>
           )}
@@ -168,33 +168,13 @@ interface FiltersProps {
   agent: string | undefined;
   text: string | undefined;
   input: { current: HTMLInputElement | null };
-  set: (query: { agent?: string | undefined; text?: string | undefined }) => void;
+  set: (query: { agent?: string; text?: string | undefined }) => void;
 }
 
 function Filters({ history, agent, text, input, set }: FiltersProps) {
   return (
     <div class="filters">
-      <select aria-label="Agent or session" value={agent ?? ""} onChange={({ currentTarget }) => set({ agent: currentTarget.value })}>
-        <option value="">All agents</option>
-        {history.agents.length > 0 && (
-          <optgroup label="Agents">
-            {history.agents.map((name) => (
-              <option key={name} value={name}>
-                {visible(name)}
-              </option>
-            ))}
-          </optgroup>
-        )}
-        {history.sessions.length > 0 && (
-          <optgroup label="Sessions">
-            {history.sessions.map((name) => (
-              <option key={name} value={name}>
-                {visible(name)}
-              </option>
-            ))}
-          </optgroup>
-        )}
-      </select>
+      <Select label="Agent or session" value={agent} options={[["", "All agents"], ...history.agents, ...history.sessions]} choose={(name) => set({ agent: name })} />
       <input
         type="search"
         aria-label="Filter by name, prompt, label or path"
@@ -227,7 +207,7 @@ function List({ history, list, selected, compared, select, isFiltered, clear }: 
   if (list.length === 0 && isFiltered && !history.hasMore) {
     return (
       <Empty title="Nothing matches the filter.">
-        <button type="button" onClick={clear}>
+        <button onClick={clear}>
           Show all
         </button>
       </Empty>
@@ -286,7 +266,6 @@ function EntryRow({ row, isSelected, isCompared, select }: EntryRowProps) {
   const testId = row.kind === "turn" ? { "data-testid": "turn", "data-name": row.turn.name } : {};
   return (
     <button
-      type="button"
       {...testId}
       data-row={row.id}
       class={`row row-${row.kind} ${isCompared ? "row-compared" : ""}`}

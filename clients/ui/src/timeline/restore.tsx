@@ -2,11 +2,11 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { PreviewRestoreParams, PreviewRestoreResult, RestoreCheckpointResult } from "../../types/protocol";
-import { Failure, Loading, Path } from "./parts";
-import { useTransport } from "./state";
-import { plural, visible } from "./text";
-import { RequestError } from "./transport";
+import type { PreviewRestoreParams, PreviewRestoreResult, RestoreCheckpointResult } from "../../../types/protocol";
+import { Failure, Loading, Path } from "../parts";
+import { transport } from "../state";
+import { plural, visible } from "../text";
+import { type RequestError, requestError } from "../transport";
 
 /** What to restore. */
 export interface Target {
@@ -45,8 +45,8 @@ export function outcome(result: RestoreCheckpointResult, target: Target): Done {
   const what = target.undo ? "Restore undone" : `Restored ${target.isTurn ? `the state before ${target.title}` : target.title}`;
   return {
     text: `${what}: ${parts.length === 0 ? "nothing to change" : parts.join(", ")}.`,
-    ...(result.undoId && { undoId: result.undoId }),
-    ...(target.root && { root: target.root }),
+    undoId: result.undoId,
+    root: target.root,
     failed: result.outcomes.filter(({ ok }) => !ok).map(({ path, error }) => `${path}: ${error ?? "failed"}`),
   };
 }
@@ -59,7 +59,6 @@ interface PanelProps {
 
 /** The preview, with the choice of what to restore. */
 export function RestorePanel({ target, close, done }: PanelProps) {
-  const transport = useTransport();
   const [all, setAll] = useState<PreviewRestoreResult>();
   const [chosen, setChosen] = useState<PreviewRestoreResult>();
   const [off, setOff] = useState<ReadonlySet<string>>(new Set());
@@ -71,8 +70,8 @@ export function RestorePanel({ target, close, done }: PanelProps) {
 
   const base: PreviewRestoreParams = {
     id: target.id,
-    ...(target.root && { root: target.root }),
-    ...(target.undo && { undo: true }),
+    root: target.root,
+    undo: target.undo,
   };
 
   /** Previews all of it, or only `paths`. */
@@ -80,7 +79,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
     const request = ++requests.current;
     setChosen(undefined);
     try {
-      const result = await transport.rpc("sightline/previewRestore", { ...base, ...(paths && { paths }) });
+      const result = await transport.rpc("sightline/previewRestore", { ...base, paths });
       if (request !== requests.current) {
         return;
       }
@@ -91,7 +90,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
       setChosen(result);
     } catch (failure) {
       if (request === requests.current) {
-        setError(asError(failure));
+        setError(requestError(failure));
       }
     }
   };
@@ -127,15 +126,15 @@ export function RestorePanel({ target, close, done }: PanelProps) {
     }
     setBusy(true);
     setError(undefined);
-    const paths = off.size > 0 ? { paths: chosen.changes.map(({ path }) => path) } : {};
-    const common = { ...(target.root && { root: target.root }), ...paths, token: chosen.token, ...(force && { force }) };
+    const paths = off.size > 0 ? chosen.changes.map(({ path }) => path) : undefined;
+    const common = { root: target.root, paths, token: chosen.token, force };
     try {
       const result = target.undo
         ? await transport.rpc("sightline/undoRestore", { undoId: target.id, ...common })
         : await transport.rpc("sightline/restoreCheckpoint", { id: target.id, ...common });
       done(outcome(result, target));
     } catch (failure) {
-      const problem = asError(failure);
+      const problem = requestError(failure);
       setError(problem);
       if (problem.kind === "conflict") {
         await preview();
@@ -153,7 +152,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
     <section class="panel" aria-label={heading}>
       <div class="files-head">
         <h3>{visible(heading)}</h3>
-        <button type="button" class="quiet right" onClick={close}>
+        <button class="quiet right" onClick={close}>
           Cancel <kbd>Esc</kbd>
         </button>
       </div>
@@ -205,7 +204,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
           )}
           {(all.changes.length > 0 || forced.length > 0) && (
             <p class="buttons">
-              <button type="button" class="primary" data-testid="confirm-restore" ref={confirm} disabled={!chosen || isBusy || count === 0} onClick={() => void restore()}>
+              <button class="primary" data-testid="confirm-restore" ref={confirm} disabled={!chosen || isBusy || count === 0} onClick={() => void restore()}>
                 {isBusy ? "Restoring …" : count === 0 ? "Nothing is ticked" : describe([...changes, ...(force ? forced.map(() => ({ action: "write" as const })) : [])], target.undo ?? false)}
               </button>
             </p>
@@ -214,10 +213,6 @@ export function RestorePanel({ target, close, done }: PanelProps) {
       )}
     </section>
   );
-}
-
-function asError(failure: unknown): RequestError {
-  return failure instanceof RequestError ? failure : new RequestError(String(failure), "internal");
 }
 
 function toggled(set: ReadonlySet<string>, value: string): Set<string> {
@@ -249,11 +244,11 @@ export function UndoBar({ done, undo, close }: { done: Done; undo: () => void; c
       </span>
       <span class="right">
         {done.undoId && (
-          <button type="button" class="primary" data-testid="undo" onClick={undo}>
+          <button class="primary" data-testid="undo" onClick={undo}>
             Undo <kbd>u</kbd>
           </button>
         )}
-        <button type="button" class="quiet" onClick={close} aria-label="Close this message">
+        <button class="quiet" onClick={close} aria-label="Close this message">
           ✕
         </button>
       </span>

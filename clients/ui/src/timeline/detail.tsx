@@ -2,13 +2,13 @@
 
 import { useState } from "preact/hooks";
 
-import type { Checkpoint } from "../../types/protocol";
+import type { Checkpoint } from "../../../types/protocol";
 import { type Comparison, Files } from "./diffview";
 import { type Entry, type History, checkpointTitle, states, title } from "./history";
-import { CopyButton } from "./parts";
+import { Alert, CopyButton, Select } from "../parts";
 import { type Done, RestorePanel, type Target } from "./restore";
-import { useTransport } from "./state";
-import { clock, duration, plural, size, visible, when } from "./text";
+import { transport, useAction } from "../state";
+import { clock, duration, plural, size, visible, when } from "../text";
 
 export interface DetailProps {
   entry: Entry;
@@ -28,15 +28,11 @@ type Mode = "itself" | "sinceBefore" | "sinceAfter";
 
 export function Detail(props: DetailProps) {
   const { entry, other, target, history } = props;
-  const transport = useTransport();
   const [mode, setMode] = useState<Mode>("itself");
-  const [problem, setProblem] = useState<string>();
+  const { problem, run } = useAction();
   const root = rootOf(entry);
   const { comparison, note } = other ? between(entry, other) : compared(entry, mode, history);
-  const open = (path: string): void => {
-    setProblem(undefined);
-    transport.open(path).catch((error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
-  };
+  const open = (path: string): void => run(() => transport.open(path));
   return (
     <article class="detail">
       <Head entry={entry} />
@@ -46,19 +42,15 @@ export function Detail(props: DetailProps) {
           <span>
             Compared with <strong>{visible(title(other))}</strong>: {visible(note ?? "")}
           </span>
-          <button type="button" class="right" onClick={props.closeOther}>
+          <button class="right" onClick={props.closeOther}>
             End comparison <kbd>Esc</kbd>
           </button>
         </div>
       )}
-      {problem !== undefined && (
-        <p class="failure" role="alert">
-          {visible(problem)}
-        </p>
-      )}
+      <Alert text={problem} />
       {target && <RestorePanel target={target} close={props.closeRestore} done={props.onDone} />}
       {!other && note !== undefined && <p class="note">{visible(note)}</p>}
-      {comparison && <Files comparison={{ ...comparison, ...(root && { root }) }} actions={{ open }} moves={comparison.to === undefined && mode !== "itself"} />}
+      {comparison && <Files comparison={{ ...comparison, root }} actions={{ open }} moves={comparison.to === undefined && mode !== "itself"} />}
       <Skipped entry={entry} history={history} />
     </article>
   );
@@ -167,24 +159,22 @@ function Actions(props: DetailProps & { mode: Mode; setMode: (mode: Mode) => voi
   const id = entry.kind === "turn" ? entry.turn.before : entry.kind === "outside" ? undefined : entry.checkpoint.id;
   const words = { turn: "Restore before this turn …", outside: "Restore before these changes …", checkpoint: "Restore …", restore: "Undo this restore …" };
   const canRestore = !readOnly && !isUndone && (entry.kind !== "outside" || entry.from !== undefined);
+  const isTurn = entry.kind === "turn";
+  const modes: [Mode, string][] = [["itself", entry.kind === "checkpoint" ? "Changes since the checkpoint before" : "These changes"], ["sinceAfter", isTurn ? "After this turn, compared with now" : "Compared with now"]];
+  if (isTurn) {
+    modes.push(["sinceBefore", "Before this turn, compared with now"]);
+  }
   return (
     <>
       <div class="buttons">
         {canRestore && (
-          <button type="button" class="primary" data-testid="restore" onClick={props.startRestore}>
+          <button class="primary" data-testid="restore" onClick={props.startRestore}>
             {words[entry.kind]} <kbd>r</kbd>
           </button>
         )}
-        <label class="choice">
-          <span class="hidden-text">Compare</span>
-          <select value={props.mode} onChange={({ currentTarget }) => props.setMode(currentTarget.value as Mode)}>
-            <option value="itself">{entry.kind === "checkpoint" ? "Changes since the checkpoint before" : "These changes"}</option>
-            {entry.kind === "turn" && <option value="sinceBefore">Before this turn, compared with now</option>}
-            <option value="sinceAfter">{entry.kind === "turn" ? "After this turn, compared with now" : "Compared with now"}</option>
-          </select>
-        </label>
+        <Select label="Compare" value={props.mode} options={modes} choose={(mode) => props.setMode(mode as Mode)} />
         {id !== undefined && !readOnly && (
-          <button type="button" aria-expanded={isNaming} onClick={() => setNaming(!isNaming)}>
+          <button aria-expanded={isNaming} onClick={() => setNaming(!isNaming)}>
             Name …
           </button>
         )}
@@ -197,24 +187,19 @@ function Actions(props: DetailProps & { mode: Mode; setMode: (mode: Mode) => voi
 
 /** The form that names a checkpoint. */
 function Name({ id, history, close }: { id: string; history: History; close: () => void }) {
-  const transport = useTransport();
-  const [problem, setProblem] = useState<string>();
+  const { problem, run } = useAction();
   const [label, setLabel] = useState(history.checkpoints.find((checkpoint) => checkpoint.id === id)?.label ?? "");
-  const save = (): void => {
-    transport.rpc("sightline/labelCheckpoint", { id, label: label.trim() }).then(
-      () => {
-        history.reload();
-        close();
-      },
-      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
-    );
+  const save = async (): Promise<void> => {
+    await transport.rpc("sightline/labelCheckpoint", { id, label: label.trim() });
+    history.reload();
+    close();
   };
   return (
     <form
       class="buttons"
       onSubmit={(event) => {
         event.preventDefault();
-        save();
+        run(save);
       }}
     >
       <label>
@@ -224,7 +209,7 @@ function Name({ id, history, close }: { id: string; history: History; close: () 
       <button type="button" class="quiet" onClick={close}>
         Cancel
       </button>
-      {problem !== undefined && <span role="alert">{visible(problem)}</span>}
+      <Alert text={problem} />
     </form>
   );
 }

@@ -2,11 +2,11 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import type { DiffCheckpointsParams, FileDifference } from "../../types/protocol";
+import type { DiffCheckpointsParams, FileDifference } from "../../../types/protocol";
 import { type Block, cut, parse } from "./diff";
-import { Counts, Failure, Loading, Path } from "./parts";
-import { useRequest } from "./state";
-import { plural, visible, visibleText } from "./text";
+import { Counts, Path, Pending } from "../parts";
+import { useRequest } from "../state";
+import { plural, visible, visibleText } from "../text";
 
 /** Lines of a diff that are shown at once. */
 const SHOWN_LINES = 400;
@@ -36,18 +36,15 @@ interface Actions {
 /** The files of a comparison. `moves` says that one side is the workspace. */
 export function Files({ comparison, actions, moves }: { comparison: Comparison; actions: Actions; moves: boolean }) {
   // What the workspace is compared with changes with it.
-  const { data, error, reload } = useRequest("sightline/diffCheckpoints", { ...comparison }, moves ? ["didChangeContext", "didCreateCheckpoint"] : []);
+  const answer = useRequest("sightline/diffCheckpoints", { ...comparison }, moves ? ["didChangeContext", "didCreateCheckpoint"] : []);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const key = JSON.stringify(comparison);
   useEffect(() => setOpened(new Set()), [key]);
 
-  if (error) {
-    return <Failure error={error} retry={reload} />;
+  if (!answer.data) {
+    return <Pending answer={answer} what="changes" />;
   }
-  if (!data) {
-    return <Loading what="changes" />;
-  }
-  const { files } = data;
+  const { files } = answer.data;
   if (files.length === 0) {
     return <p class="note">No files differ.</p>;
   }
@@ -65,7 +62,7 @@ export function Files({ comparison, actions, moves }: { comparison: Comparison; 
     <section aria-label="Changed files">
       <div class="files-head">
         <strong>{plural(files.length, "file")}</strong> <Counts additions={additions} deletions={deletions} />
-        <button type="button" class="quiet right" onClick={() => setOpened(new Set(isAllOpen ? [] : files.map(({ path }) => path)))}>
+        <button class="quiet right" onClick={() => setOpened(new Set(isAllOpen ? [] : files.map(({ path }) => path)))}>
           {isAllOpen ? "Close all" : "Open all"}
         </button>
       </div>
@@ -93,7 +90,7 @@ function File({ file, comparison, isOpen, toggle, actions }: FileProps) {
   const { letter, name } = STATUS[file.status];
   return (
     <>
-      <button type="button" class="file" data-testid="file" aria-expanded={isOpen} onClick={toggle}>
+      <button class="file" data-testid="file" aria-expanded={isOpen} onClick={toggle}>
         <span class={`status status-${file.status}`} title={name}>
           {letter}
           <span class="hidden-text"> {name} </span>
@@ -107,12 +104,12 @@ function File({ file, comparison, isOpen, toggle, actions }: FileProps) {
             <Facts file={file} />
             <span class="right">
               {actions.blame && file.status !== "deleted" && (
-                <button type="button" class="quiet" onClick={() => actions.blame?.(file.path)}>
+                <button class="quiet" onClick={() => actions.blame?.(file.path)}>
                   Who changed what
                 </button>
               )}
               {file.status !== "deleted" && (
-                <button type="button" class="quiet" onClick={() => actions.open(file.path)}>
+                <button class="quiet" onClick={() => actions.open(file.path)}>
                   Open in editor
                 </button>
               )}
@@ -148,13 +145,14 @@ function Diff({ file, comparison }: { file: FileDifference; comparison: Comparis
   const isShown = !file.binary && file.omitted === undefined;
   const paths = file.oldPath === undefined ? [file.path] : [file.oldPath, file.path];
   const params: DiffCheckpointsParams | undefined = isShown ? { ...comparison, paths, patch: true } : undefined;
-  const { data, error, reload } = useRequest("sightline/diffCheckpoints", params);
+  const answer = useRequest("sightline/diffCheckpoints", params);
+  const { data } = answer;
   const hunks = useMemo(() => parse(data?.text ?? ""), [data?.text]);
   const [limit, setLimit] = useState(SHOWN_LINES);
   const lines = hunks.reduce((sum, hunk) => sum + hunk.lines, 0);
 
-  if (error) {
-    return <Failure error={error} retry={reload} />;
+  if (!data && isShown) {
+    return <Pending answer={answer} what="the diff" />;
   }
   let note: string | undefined;
   const omitted = file.omitted ?? data?.files.find(({ path }) => path === file.path)?.omitted;
@@ -164,9 +162,6 @@ function Diff({ file, comparison }: { file: FileDifference; comparison: Comparis
     note = "This is a binary file. Its contents are saved and restored, but not compared.";
   } else if (data && lines === 0) {
     note = file.status === "renamed" ? "Only the name changed." : "No lines changed.";
-  }
-  if (!data && isShown) {
-    return <Loading what="the diff" />;
   }
   return (
     <div class="diff" data-testid="diff" tabIndex={0} role="region" aria-label={`Diff of ${visible(file.path)}`}>
@@ -180,7 +175,7 @@ function Diff({ file, comparison }: { file: FileDifference; comparison: Comparis
         </div>
       ))}
       {lines > limit && (
-        <button type="button" class="more" onClick={() => setLimit(Infinity)}>
+        <button class="more" onClick={() => setLimit(Infinity)}>
           Show {plural(lines - limit, "more line")}
         </button>
       )}

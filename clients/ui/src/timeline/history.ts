@@ -2,10 +2,10 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import type { Checkpoint, ListedTurn } from "../../types/protocol";
-import { useEvents, useTransport } from "./state";
-import { day, when } from "./text";
-import { RequestError } from "./transport";
+import type { Checkpoint, ListedTurn } from "../../../types/protocol";
+import { useEvents, transport } from "../state";
+import { day, when } from "../text";
+import { type RequestError, requestError } from "../transport";
 
 /** A row with something that happened. */
 export type Entry =
@@ -47,7 +47,7 @@ export function entries(turns: readonly ListedTurn[], checkpoints: readonly Chec
     const outside = turn.outside;
     if (outside && (outside.files.length > 0 || outside.from !== undefined || outside.to !== undefined)) {
       const before = turns.slice(index + 1).find((older) => older.root === turn.root && older.after !== undefined);
-      all.push({ kind: "outside", id: `${turn.name}~`, at: turn.startedAt, turn, ...(before?.after && { from: before.after }) });
+      all.push({ kind: "outside", id: `${turn.name}~`, at: turn.startedAt, turn, from: before?.after });
     }
   });
   for (const checkpoint of checkpoints) {
@@ -55,7 +55,7 @@ export function entries(turns: readonly ListedTurn[], checkpoints: readonly Chec
     // Those at the start and the end of a turn are part of its row.
     if (checkpoint.kind === "undoPoint") {
       const restored = checkpoints.find((other) => other.id === checkpoint.restoredId);
-      all.push({ kind: "restore", id, at, checkpoint, ...(restored && { restored }) });
+      all.push({ kind: "restore", id, at, checkpoint, restored });
     } else if (turn?.name === undefined || !listed.has(turn.name)) {
       all.push({ kind: "checkpoint", id, at, checkpoint });
     }
@@ -164,7 +164,6 @@ interface Loaded {
 
 /** Loads the timeline, and the newest part of it again on events. */
 export function useHistory(root: string | undefined): History {
-  const transport = useTransport();
   const [loaded, setLoaded] = useState<Loaded>();
   const [error, setError] = useState<RequestError>();
   const state = useRef({ busy: false, stale: false, checkpoints: FIRST_CHECKPOINTS, loaded, root });
@@ -178,7 +177,7 @@ export function useHistory(root: string | undefined): History {
         return;
       }
       current.busy = true;
-      const folder = root === undefined ? {} : { root };
+      const folder = { root };
       const known = isMore ? current.loaded : undefined;
       const oldest = known?.turns.at(-1);
       if (isMore && known?.hasMoreCheckpoints) {
@@ -189,7 +188,7 @@ export function useHistory(root: string | undefined): History {
         const [newTurns, listed] = await Promise.all([
           isMore && !known?.hasMoreTurns
             ? []
-            : transport.rpc("sightline/listTurns", { ...folder, limit, ...(oldest && { before: oldest.name }) }).then(({ turns }) => turns),
+            : transport.rpc("sightline/listTurns", { ...folder, limit, before: oldest?.name }).then(({ turns }) => turns),
           transport.rpc("sightline/listCheckpoints", { ...folder, limit: current.checkpoints }).then(({ checkpoints }) => checkpoints),
         ]);
         const older = state.current.loaded?.turns ?? [];
@@ -203,7 +202,7 @@ export function useHistory(root: string | undefined): History {
         setLoaded({ turns, checkpoints: listed, hasMoreTurns, hasMoreCheckpoints: listed.length === current.checkpoints });
         setError(undefined);
       } catch (failure) {
-        setError(failure instanceof RequestError ? failure : new RequestError(String(failure), "internal"));
+        setError(requestError(failure));
       } finally {
         current.busy = false;
         if (current.stale) {
@@ -212,7 +211,7 @@ export function useHistory(root: string | undefined): History {
         }
       }
     },
-    [transport, root],
+    [root],
   );
 
   const reload = useCallback(() => void load(false), [load]);
@@ -241,7 +240,7 @@ export function useHistory(root: string | undefined): History {
     checkpoints,
     agents: [...new Set(turns.map(({ agent }) => agent))].sort(),
     sessions: [...new Set(turns.map(sessionName))].sort(),
-    ...(error && { error }),
+    error,
     loading: loaded === undefined && error === undefined,
     hasMore: loaded !== undefined && (loaded.hasMoreTurns || loaded.hasMoreCheckpoints),
     more,
