@@ -318,6 +318,10 @@
 ---@class sightline.DidChangeFilesParams
 ---@field uris string[] URIs of the open documents whose files changed.
 
+--- Params of `sightline/didChangeMcpServers`.
+---@class sightline.DidChangeMcpServersParams
+---@field revision integer Number of the change.
+
 --- Params of `sightline/didChangeTabs`.
 ---@class sightline.DidChangeTabsParams
 ---@field tabs sightline.Tab[] All tabs, in editor order.
@@ -556,6 +560,14 @@
 ---@field text string The list as printed in the `files` section of the environment block.
 ---@field truncated boolean True if the list was cut at the limit or the time budget.
 
+--- Params of `sightline/listMcpServers`.
+---@class sightline.ListMcpServersParams
+---@field found? boolean Lists the servers in the configuration of agents instead, which `sightline mcp adopt` moves. Default: `false`.
+---@field root? string Workspace folder: its URI, path or name. Defaults to all.
+
+--- Result of `sightline/listMcpServers`: the servers of the user and of the project.
+---@alias sightline.ListMcpServersResult sightline.McpServer[]
+
 --- Params of `sightline/listTasks`.
 ---@class sightline.ListTasksParams
 ---@field limit? integer Maximum number of tasks to return. Defaults to all.
@@ -625,6 +637,50 @@
 ---@alias sightline.LoggedCommands
 ---| "hash" # Its first word, and a hash.
 ---| "full" # The command.
+
+--- A configured MCP server.
+---@class sightline.McpServer
+---@field agent? string The agent in whose configuration it is, if that was asked for.
+---@field calls integer Number of calls in this session. Default: `0`.
+---@field command string[] Program and arguments as configured, or the address. Default: `[]`.
+---@field env string[] Names of its variables. Default: `[]`.
+---@field errors integer Number of calls that failed or were refused. Default: `0`.
+---@field ignoredFields string[] Members of its entry that have no effect. Default: `[]`.
+---@field name string Its name.
+---@field pid? integer Process id, if it is running.
+---@field reason? string Why it failed, or is not offered.
+---@field root? string The workspace folder, if it is a server of a project.
+---@field source string The file with its entry.
+---@field startedAt? integer When it was started, in milliseconds since the Unix epoch.
+---@field state sightline.McpServerState What it does: in the session of an agent that uses it, or without one.
+---@field tools sightline.McpTool[] Its tools, if they are known. Default: `[]`.
+
+--- Result of `sightline/mcpServerLog`.
+---@class sightline.McpServerLogResult
+---@field text string What the server printed, without the values of its variables. At most 256 KiB.
+
+--- Params of the other requests about one MCP server.
+---@class sightline.McpServerParams
+---@field name string Name of the server.
+---@field root? string Workspace folder. Defaults to all.
+
+--- What an MCP server does.
+---@alias sightline.McpServerState
+---| "disabled" # Agents do not get it.
+---| "untrusted" # It is a server of the project that the user has not trusted. It is never started.
+---| "idle" # It is started by the next call.
+---| "starting" # It is starting.
+---| "ready" # It is running.
+---| "failed" # Its entry is invalid, or it cannot be started.
+---| "changed" # The definition of a tool differs from the one that was first seen.
+
+--- A tool of an MCP server.
+---@class sightline.McpTool
+---@field changed boolean Whether its definition differs from the one that was first seen.
+---@field enabled boolean Whether agents get it.
+---@field exposedAs string Its name for agents.
+---@field name string Its name.
+---@field tokens integer Approximate number of tokens of its definition.
 
 --- Whether a prompt may mention a denied file.
 ---@alias sightline.Mentions
@@ -1025,6 +1081,12 @@
 ---@field selections? sightline.Selection[] Selections and cursors, in the order of the editor. Empty if the client does not send them.
 ---@field truncated? boolean True if text was left out.
 
+--- Params of `sightline/setMcpServerEnabled`.
+---@class sightline.SetMcpServerEnabledParams
+---@field enabled boolean Whether agents get it.
+---@field name string Name of the server.
+---@field root? string Workspace folder. Defaults to all.
+
 --- Settings of Sightline, passed in `initializationOptions`, in the configuration
 --- section `sightline` or in `workspace/didChangeConfiguration`.
 ---@class sightline.Settings
@@ -1308,6 +1370,16 @@ M.methods = {
   pruneCheckpoints = "sightline/pruneCheckpoints",
   --- Checks the integrity of every checkpoint. Takes `sightline.VerifyCheckpointsParams`, answers `sightline.VerifyCheckpointsResult`.
   verifyCheckpoints = "sightline/verifyCheckpoints",
+  --- Lists the MCP servers that agents get, with their states and tools. Takes `sightline.ListMcpServersParams`, answers `sightline.ListMcpServersResult`.
+  listMcpServers = "sightline/listMcpServers",
+  --- Offers an MCP server to agents, or no longer. Takes `sightline.SetMcpServerEnabledParams`, answers `sightline.McpServer`.
+  setMcpServerEnabled = "sightline/setMcpServerEnabled",
+  --- Restarts an MCP server in all sessions of agents, at its next call. Takes `sightline.McpServerParams`, answers `sightline.McpServer`.
+  restartMcpServer = "sightline/restartMcpServer",
+  --- Lets an MCP server of a project run until its command changes, and accepts the tools that it has now. Ask the user first. Takes `sightline.McpServerParams`, answers `sightline.McpServer`.
+  trustMcpServer = "sightline/trustMcpServer",
+  --- Returns what an MCP server printed. Takes `sightline.McpServerParams`, answers `sightline.McpServerLogResult`.
+  mcpServerLog = "sightline/mcpServerLog",
 }
 
 --- Client notifications.
@@ -1342,6 +1414,8 @@ M.server_notifications = {
   didChangeBridges = "sightline/didChangeBridges",
   --- Files of open documents changed on disk, for example by a restore from the command line. Takes `sightline.DidChangeFilesParams`.
   didChangeFiles = "sightline/didChangeFiles",
+  --- An MCP server was started, stopped, called or changed. Sent after the first `sightline/listMcpServers`, at most once a second. Takes `sightline.DidChangeMcpServersParams`.
+  didChangeMcpServers = "sightline/didChangeMcpServers",
   --- A checkpoint was created. Takes `sightline.DidCreateCheckpointParams`.
   didCreateCheckpoint = "sightline/didCreateCheckpoint",
 }

@@ -78,6 +78,16 @@ export interface Methods {
   "sightline/pruneCheckpoints": { params: PruneCheckpointsParams; result: PruneCheckpointsResult };
   /** Checks the integrity of every checkpoint. */
   "sightline/verifyCheckpoints": { params: VerifyCheckpointsParams; result: VerifyCheckpointsResult };
+  /** Lists the MCP servers that agents get, with their states and tools. */
+  "sightline/listMcpServers": { params: ListMcpServersParams; result: ListMcpServersResult };
+  /** Offers an MCP server to agents, or no longer. */
+  "sightline/setMcpServerEnabled": { params: SetMcpServerEnabledParams; result: McpServer };
+  /** Restarts an MCP server in all sessions of agents, at its next call. */
+  "sightline/restartMcpServer": { params: McpServerParams; result: McpServer };
+  /** Lets an MCP server of a project run until its command changes, and accepts the tools that it has now. Ask the user first. */
+  "sightline/trustMcpServer": { params: McpServerParams; result: McpServer };
+  /** Returns what an MCP server printed. */
+  "sightline/mcpServerLog": { params: McpServerParams; result: McpServerLogResult };
 }
 
 /** Client notifications, with their params. */
@@ -112,6 +122,8 @@ export interface ServerNotifications {
   "sightline/didChangeBridges": DidChangeBridgesParams;
   /** Files of open documents changed on disk, for example by a restore from the command line. */
   "sightline/didChangeFiles": DidChangeFilesParams;
+  /** An MCP server was started, stopped, called or changed. Sent after the first `sightline/listMcpServers`, at most once a second. */
+  "sightline/didChangeMcpServers": DidChangeMcpServersParams;
   /** A checkpoint was created. */
   "sightline/didCreateCheckpoint": DidCreateCheckpointParams;
 }
@@ -826,6 +838,12 @@ export interface DidChangeFilesParams {
   uris: string[];
 }
 
+/** Params of `sightline/didChangeMcpServers`. */
+export interface DidChangeMcpServersParams {
+  /** Number of the change. */
+  revision: number;
+}
+
 /** Params of `sightline/didChangeTabs`. */
 export interface DidChangeTabsParams {
   /** All tabs, in editor order. */
@@ -1291,6 +1309,20 @@ export interface ListFilesResult {
   truncated: boolean;
 }
 
+/** Params of `sightline/listMcpServers`. */
+export interface ListMcpServersParams {
+  /**
+   * Lists the servers in the configuration of agents instead, which `sightline mcp adopt` moves.
+   * Default: `false`.
+   */
+  found?: boolean;
+  /** Workspace folder: its URI, path or name. Defaults to all. */
+  root?: string;
+}
+
+/** Result of `sightline/listMcpServers`: the servers of the user and of the project. */
+export type ListMcpServersResult = McpServer[];
+
 /** Params of `sightline/listTasks`. */
 export interface ListTasksParams {
   /** Maximum number of tasks to return. Defaults to all. */
@@ -1421,6 +1453,101 @@ export type LoggedCommands =
   | "hash"
   /** The command. */
   | "full";
+
+/** A configured MCP server. */
+export interface McpServer {
+  /** The agent in whose configuration it is, if that was asked for. */
+  agent?: string;
+  /**
+   * Number of calls in this session.
+   * Default: `0`.
+   */
+  calls: number;
+  /**
+   * Program and arguments as configured, or the address.
+   * Default: `[]`.
+   */
+  command: string[];
+  /**
+   * Names of its variables.
+   * Default: `[]`.
+   */
+  env: string[];
+  /**
+   * Number of calls that failed or were refused.
+   * Default: `0`.
+   */
+  errors: number;
+  /**
+   * Members of its entry that have no effect.
+   * Default: `[]`.
+   */
+  ignoredFields: string[];
+  /** Its name. */
+  name: string;
+  /** Process id, if it is running. */
+  pid?: number;
+  /** Why it failed, or is not offered. */
+  reason?: string;
+  /** The workspace folder, if it is a server of a project. */
+  root?: string;
+  /** The file with its entry. */
+  source: string;
+  /** When it was started, in milliseconds since the Unix epoch. */
+  startedAt?: number;
+  /** What it does: in the session of an agent that uses it, or without one. */
+  state: McpServerState;
+  /**
+   * Its tools, if they are known.
+   * Default: `[]`.
+   */
+  tools: McpTool[];
+}
+
+/** Result of `sightline/mcpServerLog`. */
+export interface McpServerLogResult {
+  /** What the server printed, without the values of its variables. At most 256 KiB. */
+  text: string;
+}
+
+/** Params of the other requests about one MCP server. */
+export interface McpServerParams {
+  /** Name of the server. */
+  name: string;
+  /** Workspace folder. Defaults to all. */
+  root?: string;
+}
+
+/** What an MCP server does. */
+export type McpServerState =
+  /** Agents do not get it. */
+  | "disabled"
+  /** It is a server of the project that the user has not trusted. It is never started. */
+  | "untrusted"
+  /** It is started by the next call. */
+  | "idle"
+  /** It is starting. */
+  | "starting"
+  /** It is running. */
+  | "ready"
+  /** Its entry is invalid, or it cannot be started. */
+  | "failed"
+  /** The definition of a tool differs from the one that was first seen. */
+  | "changed";
+
+/** A tool of an MCP server. */
+export interface McpTool {
+  /** Whether its definition differs from the one that was first seen. */
+  changed: boolean;
+  /** Whether agents get it. */
+  enabled: boolean;
+  /** Its name for agents. */
+  exposedAs: string;
+  /** Its name. */
+  name: string;
+  /** Approximate number of tokens of its definition. */
+  tokens: number;
+}
 
 /** Whether a prompt may mention a denied file. */
 export type Mentions =
@@ -2207,6 +2334,16 @@ export interface SelectionResult {
   selections?: Selection[];
   /** True if text was left out. */
   truncated?: boolean;
+}
+
+/** Params of `sightline/setMcpServerEnabled`. */
+export interface SetMcpServerEnabledParams {
+  /** Whether agents get it. */
+  enabled: boolean;
+  /** Name of the server. */
+  name: string;
+  /** Workspace folder. Defaults to all. */
+  root?: string;
 }
 
 /**

@@ -214,6 +214,12 @@ fn without_ids(text: &str) -> String {
         .collect()
 }
 
+fn configure_server(ground: &mut Ground) {
+    let servers =
+        json!({ "mcpServers": { "p": { "command": "p-mcp", "env": { "KEY": "${KEY}" } } } });
+    ground.workspace.write(".mcp.json", &servers.to_string());
+}
+
 fn typed<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
@@ -357,6 +363,16 @@ fn rows() -> Vec<Row> {
             ),
         // The client shows no documents, which is the same error.
         Row::new("openFile", json!({ "path": "ROOT/a.txt" })),
+        Row::new("listMcpServers", json!({ "root": "ROOT" }))
+            .command_line(&["mcp", "list"])
+            .changing(configure_server, &[]),
+        Row::new("setMcpServerEnabled", json!({ "name": "p", "enabled": false }))
+            .command_line(&["mcp", "disable", "p"]),
+        Row::new("setMcpServerEnabled", json!({ "name": "p", "enabled": true }))
+            .command_line(&["mcp", "enable", "p"]),
+        Row::new("trustMcpServer", json!({ "name": "p" })).command_line(&["mcp", "trust", "p"]),
+        Row::new("restartMcpServer", json!({ "name": "p" })).command_line(&["mcp", "restart", "p"]),
+        Row::new("mcpServerLog", json!({ "name": "p" })).command_line(&["mcp", "log", "p"]),
     ]
 }
 

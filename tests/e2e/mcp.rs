@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 mod hub;
+#[cfg(unix)]
+mod management;
 mod nested_rules;
 mod pages;
 mod protocol;

@@ -55,6 +55,7 @@ fn t8_every_spelling_of_nothing_is_accepted() {
             "sightline/listCheckpoints",
             "sightline/listDecisions",
             "sightline/listFiles",
+            "sightline/listMcpServers",
             "sightline/listTasks",
             "sightline/listTurns",
             "sightline/pruneCheckpoints",

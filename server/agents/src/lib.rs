@@ -18,6 +18,7 @@
 //!   opencode and Cline; `switches` finds settings that switch entries off, `probe` describes a run
 //!   of a hook with a denied file
 //! - `launch`: starts an agent so that its requests go through the gateway
+//! - `servers`: the MCP servers that agents get: their configuration, and what the user decided about them
 //! - `wiring`: files, programs and commands that agents may not change or run; `command/guard` in
 //!   `access` finds them in command lines
 
@@ -28,6 +29,7 @@ pub mod install;
 pub mod judge;
 pub mod launch;
 pub mod mcp;
+pub mod servers;
 pub mod wiring;
 
 pub use agent::Agent;

@@ -23,7 +23,7 @@ use crate::{
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
         decisions,
         editor::{diagnostics, open_file, selection, unsaved_files},
-        environment_details, list_files, read_file,
+        environment_details, list_files, mcp_servers, read_file,
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
     },
@@ -146,6 +146,11 @@ requests! {
     LabelCheckpoint, label_checkpoint::run, |p, scope| Queue(keys_of_checkpoint(&p.id, scope));
     PruneCheckpoints, prune_checkpoints::run, |p, scope| roots(&p.root, &None, scope), with_token;
     VerifyCheckpoints, verify_checkpoints::run, |_, _| Pool, with_token;
+    ListMcpServers, mcp_servers::list, |_, _| Pool;
+    SetMcpServerEnabled, mcp_servers::set_enabled, |_, _| Pool;
+    RestartMcpServer, mcp_servers::restart, |_, _| Pool;
+    TrustMcpServer, mcp_servers::trust, |_, _| Pool;
+    McpServerLog, mcp_servers::log, |_, _| Pool;
 }
 
 /// Returns the request of the protocol with this name.

@@ -7,6 +7,7 @@ pub mod active_tasks;
 pub mod agents;
 pub mod checkpoint_registry;
 pub mod confirmations;
+pub mod mcp_watch;
 pub mod stores;
 pub mod tracked_files;
 
@@ -33,7 +34,8 @@ use crate::{
     progress::ProgressListener,
     services::{
         active_tasks::ActiveTasks, agents::Agents, checkpoint_registry::CheckpointRegistry,
-        confirmations::Confirmations, stores::Stores, tracked_files::TrackedFiles,
+        confirmations::Confirmations, mcp_watch::McpWatch, stores::Stores,
+        tracked_files::TrackedFiles,
     },
     session::Snapshot,
 };
@@ -75,6 +77,8 @@ pub struct Services {
     pub hidden_contents: KeptContents,
     /// The open question to the user.
     pub confirmations: Confirmations,
+    /// Watches the MCP servers of agents.
+    pub mcp_watch: McpWatch,
     /// Identifies this session in stored data.
     pub session_id: String,
     /// Receives progress in this process.
@@ -98,6 +102,7 @@ impl Services {
             tracked_files: TrackedFiles::default(),
             confirmations: Confirmations::default(),
             hidden_contents: KeptContents::default(),
+            mcp_watch: McpWatch::default(),
             agents: OnceLock::new(),
             session_id: uuid::Uuid::new_v4().to_string(),
             progress_listener: None,

@@ -7,25 +7,19 @@
 //!
 //! Modules:
 //!
-//! - `config`: the servers of the user and of the project
 //! - `hub`: all of them in the session of an agent
-//! - `manage`: commands of the user for them
 //! - `message`: JSON-RPC messages with members as written
 //! - `judge`: what may pass, by the rules of the workspace
 //! - `result`, `names`: take denied files out of results
 //! - `process`, `supervise`: a running server, and the process that ends everything that it started
-//! - `store`: trust, lists, logs and states, in the data directory
 //! - `wrap`: one server on standard input and output
 
-pub mod config;
 pub mod hub;
 pub mod judge;
-pub mod manage;
 pub mod message;
 mod names;
 pub mod process;
 mod result;
-pub mod store;
 #[cfg(unix)]
 pub mod supervise;
 pub mod wrap;

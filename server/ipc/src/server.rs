@@ -32,7 +32,8 @@ use super::{
     transport::{self, Listener, ServerStream},
 };
 
-/// Supported requests: those that read, and those of checkpoints that can be undone.
+/// Supported requests: those that read, those of checkpoints that can be undone, and those for MCP
+/// servers, whose decisions every process of the user can write.
 pub const METHODS: &[&str] = &[
     "sightline/environmentDetails",
     "sightline/checkAccess",
@@ -52,6 +53,11 @@ pub const METHODS: &[&str] = &[
     "sightline/previewRestore",
     "sightline/restoreCheckpoint",
     "sightline/undoRestore",
+    "sightline/listMcpServers",
+    "sightline/setMcpServerEnabled",
+    "sightline/restartMcpServer",
+    "sightline/trustMcpServer",
+    "sightline/mcpServerLog",
 ];
 
 /// Time after which a silent connection is closed.

@@ -14,7 +14,7 @@
 //!
 //! - `method`: the table of methods: names, params, results, errors
 //! - `environment`, `access`, `decision`, `files`, `tracker`, `conversation`, `tokens`, `task`, `compaction`,
-//!   `checkpoint`, `editor`, `settings`, `error`: wire types by subject
+//!   `checkpoint`, `editor`, `mcp`, `settings`, `error`: wire types by subject
 
 pub mod access;
 pub mod checkpoint;
@@ -25,6 +25,7 @@ pub mod editor;
 pub mod environment;
 pub mod error;
 pub mod files;
+pub mod mcp;
 pub mod method;
 pub mod settings;
 pub mod task;

@@ -82,6 +82,11 @@ fn wires() -> Vec<Wire> {
         request::<method::LabelCheckpoint>(),
         request::<method::PruneCheckpoints>(),
         request::<method::VerifyCheckpoints>(),
+        request::<method::ListMcpServers>(),
+        request::<method::SetMcpServerEnabled>(),
+        request::<method::RestartMcpServer>(),
+        request::<method::TrustMcpServer>(),
+        request::<method::McpServerLog>(),
         notification::<method::DidChangeTabs>(),
         notification::<method::DidChangeVisibleEditors>(),
         notification::<method::DidChangeTerminals>(),
@@ -93,6 +98,7 @@ fn wires() -> Vec<Wire> {
         notification::<method::DidChangeAccessRules>(),
         notification::<method::DidChangeBridges>(),
         notification::<method::DidChangeFiles>(),
+        notification::<method::DidChangeMcpServers>(),
         notification::<method::DidCreateCheckpoint>(),
     ]
 }

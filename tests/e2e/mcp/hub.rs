@@ -21,7 +21,7 @@ fn config(workspace: &Workspace) -> PathBuf {
 }
 
 /// Runs `sightline mcp` with an isolated configuration.
-fn mcp(workspace: &Workspace, arguments: &[&str]) -> Command {
+pub(super) fn mcp(workspace: &Workspace, arguments: &[&str]) -> Command {
     let mut command = program();
     command.arg("mcp").args(arguments);
     command
@@ -37,7 +37,7 @@ fn mcp(workspace: &Workspace, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(workspace: &Workspace, arguments: &[&str]) -> (String, bool) {
+pub(super) fn run(workspace: &Workspace, arguments: &[&str]) -> (String, bool) {
     let Output {
         stdout,
         stderr,
@@ -57,14 +57,14 @@ fn configure(workspace: &Workspace, servers: &Value) {
     .unwrap();
 }
 
-fn open(workspace: &Workspace, capabilities: Value) -> Session {
+pub(super) fn open(workspace: &Workspace, capabilities: Value) -> Session {
     let mut session = Session::start(&mut mcp(workspace, &[]));
     session.capabilities = capabilities;
     session.initialize();
     session
 }
 
-fn names(session: &mut Session) -> Vec<String> {
+pub(super) fn names(session: &mut Session) -> Vec<String> {
     let list = session.request("tools/list", &json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
     tools
@@ -80,7 +80,7 @@ fn text(result: &Value) -> &str {
 }
 
 /// Returns the state that `sightline mcp list` prints, when it is this one.
-fn wait_for_state(workspace: &Workspace, name: &str, state: &str) -> Value {
+pub(super) fn wait_for_state(workspace: &Workspace, name: &str, state: &str) -> Value {
     let started = Instant::now();
     loop {
         let (text, _) = run(workspace, &["list", "--json"]);

@@ -160,4 +160,24 @@ M.prune_checkpoints = request_function('pruneCheckpoints')
 ---@type fun(params?: sightline.VerifyCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.VerifyCheckpointsResult), target?: sightline.Target): fun()
 M.verify_checkpoints = request_function('verifyCheckpoints')
 
+--- Lists the MCP servers that agents get.
+---@type fun(params?: sightline.ListMcpServersParams, callback: fun(err?: sightline.Error, result?: sightline.ListMcpServersResult), target?: sightline.Target): fun()
+M.list_mcp_servers = request_function('listMcpServers')
+
+--- Offers an MCP server to agents, or no longer.
+---@type fun(params: sightline.SetMcpServerEnabledParams, callback: fun(err?: sightline.Error, result?: sightline.McpServer), target?: sightline.Target): fun()
+M.set_mcp_server_enabled = request_function('setMcpServerEnabled')
+
+--- Restarts an MCP server at its next call.
+---@type fun(params: sightline.McpServerParams, callback: fun(err?: sightline.Error, result?: sightline.McpServer), target?: sightline.Target): fun()
+M.restart_mcp_server = request_function('restartMcpServer')
+
+--- Lets an MCP server of the project run.
+---@type fun(params: sightline.McpServerParams, callback: fun(err?: sightline.Error, result?: sightline.McpServer), target?: sightline.Target): fun()
+M.trust_mcp_server = request_function('trustMcpServer')
+
+--- Returns what an MCP server printed.
+---@type fun(params: sightline.McpServerParams, callback: fun(err?: sightline.Error, result?: sightline.McpServerLogResult), target?: sightline.Target): fun()
+M.mcp_server_log = request_function('mcpServerLog')
+
 return M

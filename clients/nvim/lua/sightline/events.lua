@@ -4,6 +4,7 @@
 --- SightlineCheckpoint   a checkpoint was created
 --- SightlineAccessRules  the access rules of a folder changed
 --- SightlineBridges      the connected agents changed, or were paused or resumed
+--- SightlineMcpServers   an MCP server of agents was started, stopped, called or changed
 
 local buffers = require('sightline.buffers')
 local proposals = require('sightline.proposals')
@@ -47,6 +48,7 @@ M.handlers = {
   ['sightline/didCreateCheckpoint'] = forward('SightlineCheckpoint'),
   ['sightline/didChangeAccessRules'] = forward('SightlineAccessRules'),
   ['sightline/didChangeBridges'] = forward('SightlineBridges'),
+  ['sightline/didChangeMcpServers'] = forward('SightlineMcpServers'),
   ['sightline/didChangeFiles'] = files_changed,
   ['sightline/openDiff'] = proposals.handle_open,
   ['sightline/closeDiff'] = proposals.handle_close,

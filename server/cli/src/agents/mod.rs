@@ -20,6 +20,7 @@ use sightline_agents::{
 };
 use sightline_base::fs::find_programs;
 use sightline_engine::error::Error;
+pub(super) use sightline_engine::handlers::mcp_servers::locations;
 pub(super) use status::AgentState;
 
 use super::{
@@ -184,15 +185,6 @@ fn edit(change: &Change, edit: fn(&mut Installer, &Change)) -> Result<i32, Error
     let mut installer = Installer::new(change, change.yes)?;
     edit(&mut installer, change);
     installer.finish(change.json)
-}
-
-/// Returns where the agents keep their configuration.
-pub(super) fn locations(project: PathBuf) -> Result<Locations, Error> {
-    let home = directories::BaseDirs::new()
-        .ok_or_else(|| Error::storage("cannot find the home directory"))?;
-    Ok(Locations::new(home.home_dir(), &project, |name| {
-        std::env::var_os(name).map(PathBuf::from)
-    }))
 }
 
 /// Returns how agents start this program. Agents that a desktop or a service starts have a shorter

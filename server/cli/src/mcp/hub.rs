@@ -4,34 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sightline_agents::mcp;
-use sightline_base::storage::Storage;
-use sightline_engine::{error::Error, settings::config_file};
-use sightline_hub::{
-    hub::{OwnTools, Setup, has_servers, serve},
-    manage::Manager,
-    store::Store,
-};
+use sightline_engine::{error::Error, handlers::mcp_servers::locations};
+use sightline_hub::hub::{OwnTools, Setup, has_servers, serve};
 use sightline_local::process::version::VERSION;
 
 use super::{
-    super::{Workspace, agents, offline},
-    backend::Backend,
-    call_result,
-    rules::WorkspaceRules,
+    super::offline, backend::Backend, call_result, manage::own_manager, rules::WorkspaceRules,
 };
-
-/// Returns what manages the servers of a workspace.
-pub(super) fn manager(workspace: &Workspace) -> Result<Manager, Error> {
-    let dir = offline::storage_dir(workspace.storage.as_deref())?;
-    let user_file = config_file::user_file().ok_or_else(|| {
-        Error::storage("cannot find the folder with your configuration: HOME is not set")
-    })?;
-    Ok(Manager {
-        store: Store::new(Storage::open(&dir)?),
-        user_file: user_file.with_file_name("mcp.json"),
-        root: offline::root(workspace)?.canonical.as_path().to_owned(),
-    })
-}
 
 struct Tools {
     tools: Arc<[mcp::Tool]>,
@@ -52,21 +31,23 @@ impl OwnTools for Tools {
 
 /// Serves one agent, if servers are configured. Returns whether any are.
 pub(super) fn run(backend: &Arc<Backend>, tools: &Arc<[mcp::Tool]>) -> Result<bool, Error> {
-    let Ok(manager) = manager(&backend.workspace) else {
+    let Ok(manager) = own_manager(&backend.workspace) else {
         // Our own tools need neither a home nor a data directory.
         return Ok(false);
     };
-    let locations = agents::locations(manager.root.clone())?;
+    let root = offline::root(&backend.workspace)?
+        .canonical
+        .as_path()
+        .to_owned();
     let setup = Setup {
         rules: Arc::new(WorkspaceRules(backend.clone())),
         own: Arc::new(Tools {
             tools: tools.clone(),
             backend: backend.clone(),
         }),
-        user_file: manager.user_file,
-        root: manager.root,
-        store: manager.store,
-        locations,
+        locations: locations(root.clone())?,
+        manager,
+        root,
         info: json!({ "name": mcp::SERVER_NAME, "version": VERSION }),
         instructions: mcp::INSTRUCTIONS.to_owned(),
     };

@@ -2,22 +2,31 @@
 
 use std::fmt::Write;
 
-use sightline_agents::install::Locations;
-use sightline_engine::error::Error;
-use sightline_hub::manage::{Listed, to_json};
-
-use super::{
-    super::{DONE, NEGATIVE, Workspace, agents, print, print_message},
-    hub::manager,
+use sightline_agents::servers::Manager;
+use sightline_base::storage::Storage;
+use sightline_engine::{
+    error::Error,
+    handlers::mcp_servers::{locations, manager},
+};
+use sightline_protocol::{
+    mcp::{
+        ListMcpServersParams, McpServer, McpServerParams, McpServerState, SetMcpServerEnabledParams,
+    },
+    method::{ListMcpServers, McpServerLog, RestartMcpServer, SetMcpServerEnabled, TrustMcpServer},
 };
 
-/// Bytes of a definition for each token, about.
-const BYTES_PER_TOKEN: usize = 4;
+use super::super::{
+    DONE, NEGATIVE, Workspace, offline, print, print_json, print_message,
+    requests::{Attached, Requests},
+};
 
 #[derive(clap::Args)]
 pub(super) struct List {
     #[command(flatten)]
     workspace: Workspace,
+    /// List the servers in the configuration of agents instead, which `adopt` moves.
+    #[arg(long)]
+    found: bool,
 }
 
 #[derive(clap::Args)]
@@ -40,12 +49,17 @@ pub(super) struct Named {
     name: String,
 }
 
-/// What to do with a server.
+/// An edit of configuration files.
 #[derive(Clone, Copy)]
-pub(super) enum Action {
+pub(super) enum Edit {
     Remove,
     Adopt,
     Release,
+}
+
+/// What the user decides about a server, or asks.
+#[derive(Clone, Copy)]
+pub(super) enum Action {
     Trust,
     Enable,
     Disable,
@@ -53,80 +67,95 @@ pub(super) enum Action {
     Log,
 }
 
+/// Returns what manages the servers of the workspace.
+pub(super) fn own_manager(workspace: &Workspace) -> Result<Manager, Error> {
+    let dir = offline::storage_dir(workspace.storage.as_deref())?;
+    let root = offline::root(workspace)?.canonical.as_path().to_owned();
+    manager(Storage::open(&dir)?, vec![root])
+}
+
 pub(super) fn list(arguments: &List) -> Result<i32, Error> {
-    let listed = manager(&arguments.workspace)?
-        .list()
-        .map_err(Error::storage)?;
+    let requests = Requests::new(&arguments.workspace, Attached { offline: false });
+    let listed = requests.call::<ListMcpServers>(ListMcpServersParams {
+        root: requests.root()?,
+        found: arguments.found,
+    })?;
     if arguments.workspace.json {
-        print(&format!("{:#}\n", to_json(&listed)))?;
+        print_json(&listed)?;
         return Ok(DONE);
     }
+    let listed = listed.0;
     if listed.is_empty() {
-        print_message("no MCP servers; add one with `sightline mcp add NAME`");
+        let source = if arguments.found { " of agents" } else { "" };
+        print_message(&format!(
+            "no MCP servers{source}; add one with `sightline mcp add NAME`"
+        ));
         return Ok(DONE);
     }
-    let width = listed
-        .iter()
-        .map(|one| one.state.name.len())
-        .max()
-        .unwrap_or_default();
+    let names = listed.iter().map(|server| server.name.len());
+    let width = names.max().unwrap_or_default();
     let mut text = String::new();
-    for one in &listed {
-        let _ = writeln!(text, "{:width$}  {}", one.state.name, description(one));
+    for server in &listed {
+        let _ = writeln!(text, "{:width$}  {}", server.name, description(server));
     }
     print(&text)?;
     Ok(DONE)
 }
 
 /// Returns the state of a server as one line.
-fn description(one: &Listed) -> String {
-    let state = &one.state;
-    let mut text = format!("{:9}", state.state);
-    let offered: Vec<_> = state.tools.iter().filter(|tool| tool.enabled).collect();
+fn description(server: &McpServer) -> String {
+    let mut text = match &server.agent {
+        Some(agent) => format!("{agent:8}  {}  {}", server.command.join(" "), server.source),
+        None => format!("{:9}", state(server.state)),
+    };
+    let offered: Vec<_> = server.tools.iter().filter(|tool| tool.enabled).collect();
     if !offered.is_empty() {
-        let bytes: usize = offered.iter().map(|tool| tool.bytes).sum();
-        let _ = write!(
-            text,
-            "  {} tools, about {} tokens",
-            offered.len(),
-            bytes / BYTES_PER_TOKEN
-        );
+        let tokens: u64 = offered.iter().map(|tool| tool.tokens).sum();
+        let _ = write!(text, "  {} tools, about {tokens} tokens", offered.len());
     }
-    let changed = state
-        .tools
-        .iter()
-        .filter(|tool| tool.changed)
-        .map(|tool| tool.name.as_str());
-    let changed: Vec<&str> = changed.collect();
+    let changed = server.tools.iter().filter(|tool| tool.changed);
+    let changed: Vec<&str> = changed.map(|tool| tool.name.as_str()).collect();
     if !changed.is_empty() {
         let _ = write!(text, "  changed: {}", changed.join(", "));
     }
-    if let Some(pid) = state.pid {
-        let _ = write!(text, "  process {pid}, {} calls", state.calls);
+    if let Some(pid) = server.pid {
+        let _ = write!(text, "  process {pid}, {} calls", server.calls);
     }
-    match (&state.reason, state.state.as_str()) {
-        (Some(reason), _) => {
-            let _ = write!(text, "  {reason}");
-        }
-        (None, "untrusted") => {
-            let _ = write!(
-                text,
-                "  {} ({}); sightline mcp trust {}",
-                one.command.join(" "),
-                one.source.display(),
-                state.name
-            );
-        }
-        _ => {}
+    if let Some(reason) = &server.reason {
+        let _ = write!(text, "  {reason}");
+    } else if server.state == McpServerState::Untrusted {
+        let _ = write!(
+            text,
+            "  {} ({}); sightline mcp trust {}",
+            server.command.join(" "),
+            server.source,
+            server.name
+        );
     }
-    if !one.ignored_fields.is_empty() {
-        let _ = write!(text, "  without effect: {}", one.ignored_fields.join(", "));
+    if !server.ignored_fields.is_empty() {
+        let _ = write!(
+            text,
+            "  without effect: {}",
+            server.ignored_fields.join(", ")
+        );
     }
     text.trim_end().to_owned()
 }
 
+fn state(state: McpServerState) -> &'static str {
+    match state {
+        McpServerState::Disabled => "disabled",
+        McpServerState::Untrusted => "untrusted",
+        McpServerState::Idle => "idle",
+        McpServerState::Starting => "starting",
+        McpServerState::Ready => "ready",
+        McpServerState::Failed => "failed",
+        McpServerState::Changed => "changed",
+    }
+}
+
 pub(super) fn add(arguments: &Add) -> Result<i32, Error> {
-    let manager = manager(&arguments.workspace)?;
+    let manager = own_manager(&arguments.workspace)?;
     let added = manager
         .add(&arguments.name, &arguments.command)
         .map_err(Error::invalid)?;
@@ -142,35 +171,18 @@ pub(super) fn add(arguments: &Add) -> Result<i32, Error> {
     Ok(DONE)
 }
 
-pub(super) fn change(action: Action, arguments: &Named) -> Result<i32, Error> {
-    let manager = manager(&arguments.workspace)?;
+pub(super) fn edit(edit: Edit, arguments: &Named) -> Result<i32, Error> {
+    let manager = own_manager(&arguments.workspace)?;
     let name = &arguments.name;
-    let done = match action {
-        Action::Remove => manager.remove(name).map(|()| format!("removed {name}\n")),
-        Action::Trust => manager.trust(name).map(|server| {
-            let command = [server.entry.command].into_iter().chain(server.entry.args);
-            format!(
-                "trusted {name}: {}\n",
-                command.collect::<Vec<_>>().join(" ")
-            )
-        }),
-        Action::Enable => manager
-            .set_enabled(name, true)
-            .map(|()| format!("enabled {name}\n")),
-        Action::Disable => manager
-            .set_enabled(name, false)
-            .map(|()| format!("disabled {name}\n")),
-        Action::Restart => manager
-            .restart(name)
-            .map(|()| format!("{name} restarts at its next call\n")),
-        Action::Log => manager.log(name),
-        Action::Adopt => {
-            let locations: Locations = agents::locations(manager.root.clone())?;
+    let done = match edit {
+        Edit::Remove => manager.remove(name).map(|()| format!("removed {name}\n")),
+        Edit::Adopt => {
+            let root = manager.roots.first().cloned().unwrap_or_default();
             manager
-                .adopt(name, &locations)
+                .adopt(name, &locations(root)?)
                 .map(|path| format!("moved {name} here from {}\n", path.display()))
         }
-        Action::Release => manager
+        Edit::Release => manager
             .release(name)
             .map(|path| format!("moved {name} back to {}\n", path.display())),
     };
@@ -184,4 +196,49 @@ pub(super) fn change(action: Action, arguments: &Named) -> Result<i32, Error> {
             Ok(NEGATIVE)
         }
     }
+}
+
+/// Runs the request for a server that the editors send too.
+pub(super) fn act(action: Action, arguments: &Named) -> Result<i32, Error> {
+    let requests = Requests::new(&arguments.workspace, Attached { offline: false });
+    let name = arguments.name.clone();
+    let params = McpServerParams {
+        name: name.clone(),
+        root: requests.root()?,
+    };
+    let set_enabled = |enabled| {
+        requests.call::<SetMcpServerEnabled>(SetMcpServerEnabledParams {
+            name: name.clone(),
+            enabled,
+            root: params.root.clone(),
+        })
+    };
+    let (server, text) = match action {
+        Action::Log => {
+            let log = requests.call::<McpServerLog>(params)?;
+            if arguments.workspace.json {
+                print_json(&log)?;
+            } else {
+                print(&log.text)?;
+            }
+            return Ok(DONE);
+        }
+        Action::Trust => {
+            let server = requests.call::<TrustMcpServer>(params)?;
+            let text = format!("trusted {name}: {}", server.command.join(" "));
+            (server, text)
+        }
+        Action::Enable => (set_enabled(true)?, format!("enabled {name}")),
+        Action::Disable => (set_enabled(false)?, format!("disabled {name}")),
+        Action::Restart => (
+            requests.call::<RestartMcpServer>(params)?,
+            format!("{name} restarts at its next call"),
+        ),
+    };
+    if arguments.workspace.json {
+        print_json(&server)?;
+    } else {
+        print(&format!("{text}\n"))?;
+    }
+    Ok(DONE)
 }

@@ -9,7 +9,7 @@ use sightline_hub::{process::Start, wrap::wrap};
 use super::{
     super::{Workspace, offline, print_message},
     backend::Backend,
-    manage::{self, Action, Add, List, Named},
+    manage::{self, Action, Add, Edit, List, Named},
     rules::WorkspaceRules,
 };
 
@@ -83,14 +83,14 @@ pub(super) fn run(command: Command) -> Result<i32, Error> {
         Command::Wrap(arguments) => run_wrap(arguments),
         Command::List(arguments) => manage::list(&arguments),
         Command::Add(arguments) => manage::add(&arguments),
-        Command::Remove(named) => manage::change(Action::Remove, &named),
-        Command::Adopt(named) => manage::change(Action::Adopt, &named),
-        Command::Release(named) => manage::change(Action::Release, &named),
-        Command::Trust(named) => manage::change(Action::Trust, &named),
-        Command::Enable(named) => manage::change(Action::Enable, &named),
-        Command::Disable(named) => manage::change(Action::Disable, &named),
-        Command::Restart(named) => manage::change(Action::Restart, &named),
-        Command::Log(named) => manage::change(Action::Log, &named),
+        Command::Remove(named) => manage::edit(Edit::Remove, &named),
+        Command::Adopt(named) => manage::edit(Edit::Adopt, &named),
+        Command::Release(named) => manage::edit(Edit::Release, &named),
+        Command::Trust(named) => manage::act(Action::Trust, &named),
+        Command::Enable(named) => manage::act(Action::Enable, &named),
+        Command::Disable(named) => manage::act(Action::Disable, &named),
+        Command::Restart(named) => manage::act(Action::Restart, &named),
+        Command::Log(named) => manage::act(Action::Log, &named),
         Command::Supervise(arguments) => Ok(supervise(&arguments)),
     }
 }

@@ -3,6 +3,7 @@
 use std::{io, sync::Arc, thread, time::Instant};
 
 use serde_json::{Map, Value, json, value::RawValue};
+use sightline_agents::servers::config;
 
 use super::{
     Call, Event, Hub,
@@ -12,7 +13,6 @@ use super::{
     print,
 };
 use crate::{
-    config,
     judge::{Judge, Request, refused},
     message::{Kind, Message, Object, error_response, response, tool_error},
 };
@@ -202,6 +202,8 @@ impl Hub {
     }
 
     fn call_tool(&mut self, id: &str, params: &Object<'_>) -> io::Result<()> {
+        // The user may have changed the servers just now.
+        self.reconfigure()?;
         let name = params.text("name").unwrap_or_default();
         let found = self.servers.iter().enumerate().find_map(|(at, server)| {
             let own = server

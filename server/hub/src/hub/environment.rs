@@ -1,6 +1,6 @@
-//! The environment of servers: they get no tokens of the agent, and values of theirs are in no log.
+//! The environment of servers: they get no tokens of the agent.
 
-use std::{cmp::Reverse, env, ffi::OsString, path::PathBuf};
+use std::{collections::BTreeMap, env, ffi::OsString, path::PathBuf};
 
 /// Variables that every server gets.
 const VARIABLES: &[&str] = &[
@@ -30,11 +30,12 @@ const VARIABLES: &[&str] = &[
     "https_proxy",
     "no_proxy",
 ];
-/// Values of variables that are shorter are not replaced in logs: they would be part of any text.
-const MIN_SECRET: usize = 4;
 
 /// Returns the variables of a server: some of this process, those that it names, and its own.
-pub(super) fn variables(inherit: &[String], own: &[(String, String)]) -> Vec<(OsString, OsString)> {
+pub(super) fn variables(
+    inherit: &[String],
+    own: &BTreeMap<String, String>,
+) -> Vec<(OsString, OsString)> {
     let is_inherited = |name: &str| {
         VARIABLES.contains(&name)
             || name.starts_with("LC_")
@@ -45,26 +46,6 @@ pub(super) fn variables(inherit: &[String], own: &[(String, String)]) -> Vec<(Os
         .filter(|(name, _)| is_inherited(&name.to_string_lossy()))
         .chain(own.iter().map(|(name, value)| (name.into(), value.into())))
         .collect()
-}
-
-/// Returns the values that are replaced in logs, longest first, with what replaces them.
-pub(super) fn secrets(own: &[(String, String)]) -> Vec<(String, String)> {
-    let mut secrets: Vec<(String, String)> = own
-        .iter()
-        .filter(|(_, value)| value.len() >= MIN_SECRET)
-        .map(|(name, value)| (value.clone(), format!("${{{name}}}")))
-        .collect();
-    secrets.sort_by_key(|(value, _)| Reverse(value.len()));
-    secrets
-}
-
-/// Replaces values of variables in a text.
-pub(super) fn masked(text: &str, secrets: &[(String, String)]) -> String {
-    let mut text = text.to_owned();
-    for (value, name) in secrets {
-        text = text.replace(value, name);
-    }
-    text
 }
 
 /// Returns the file of a program.

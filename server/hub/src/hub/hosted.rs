@@ -1,7 +1,7 @@
 //! A server of a session: its state, its process and what it was asked.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     env,
     ffi::OsString,
     io::BufReader,
@@ -12,19 +12,24 @@ use std::{
 };
 
 use serde_json::{Value, json, value::RawValue};
+use sightline_agents::servers::{
+    config::{Pin, Server},
+    secrets::{masked, secrets},
+    store::{Lists, Store},
+};
 use sightline_base::{clock::now_millis, escape::printable};
+use sightline_protocol::mcp::{McpServer, McpServerState, McpTool};
 
 use super::{
     Event,
-    environment::{self, find_program, masked},
+    environment::{self, find_program},
+    is_usable,
     names::{exposed, hash},
 };
 use crate::{
-    config::{Pin, Server},
     judge::Request,
     message::Object,
     process::{Line, Output, Process, Start, read_line},
-    store::{Lists, ServerState, Store, ToolState},
 };
 
 /// The version of the protocol that servers are asked for.
@@ -40,10 +45,15 @@ pub(super) const LISTS: [(&str, &str, &str); 4] = [
 const DELAYS: [u64; 6] = [1, 2, 4, 8, 16, 30];
 /// Crashes within a minute after which a server is not started any more.
 const MAX_CRASHES: usize = 3;
+/// Bytes of a definition for each token, about.
+const BYTES_PER_TOKEN: u64 = 4;
+
 /// What a server does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Disabled,
+    /// The agent has it in its own configuration.
+    Elsewhere,
     Untrusted,
     /// Not started. Its lists may be known.
     Idle,
@@ -136,7 +146,7 @@ impl Hosted {
 
     /// Returns whether it may run.
     pub(super) fn is_usable(&self) -> bool {
-        !matches!(self.state, State::Disabled | State::Untrusted)
+        is_usable(&self.state)
     }
 
     /// Looks up its lists, which depend on the program and on the capabilities of the agent.
@@ -215,14 +225,14 @@ impl Hosted {
             Some(cwd) => root.join(expand(cwd)?),
             None => root.to_owned(),
         };
-        let own: Result<Vec<(String, String)>, String> = entry
+        let own: Result<BTreeMap<String, String>, String> = entry
             .env
             .iter()
             .map(|(name, value)| Ok((name.clone(), expand(value)?)))
             .collect();
         let own = own?;
         let variables = environment::variables(&entry.inherit, &own);
-        self.secrets = environment::secrets(&own);
+        self.secrets = secrets(&own);
         Ok(Start {
             command,
             folder: Some(folder),
@@ -522,12 +532,12 @@ impl Hosted {
     }
 
     /// Returns its state for the user.
-    pub(super) fn report(&self) -> ServerState {
-        let tools: Vec<ToolState> = self
+    pub(super) fn report(&self) -> McpServer {
+        let tools: Vec<McpTool> = self
             .tools()
-            .map(|(tool, name, enabled, changed)| ToolState {
+            .map(|(tool, name, enabled, changed)| McpTool {
                 exposed_as: exposed(&self.server.name, &name),
-                bytes: tool.get().len(),
+                tokens: (tool.get().len() as u64).div_ceil(BYTES_PER_TOKEN),
                 name,
                 enabled,
                 changed,
@@ -535,23 +545,28 @@ impl Hosted {
             .collect();
         let has_changed = tools.iter().any(|tool| tool.changed);
         let (state, reason) = match &self.state {
-            State::Disabled => ("disabled", None),
-            State::Untrusted => ("untrusted", None),
-            State::Failed(why, _) => ("failed", Some(why.clone())),
-            State::Idle | State::Ready if has_changed => ("changed", None),
-            State::Idle => ("idle", None),
-            State::Starting => ("starting", None),
-            State::Ready => ("ready", None),
+            State::Disabled => (McpServerState::Disabled, None),
+            State::Elsewhere => {
+                let reason = "the agent has it in its own configuration";
+                (McpServerState::Disabled, Some(reason.to_owned()))
+            }
+            State::Untrusted => (McpServerState::Untrusted, None),
+            State::Failed(why, _) => (McpServerState::Failed, Some(why.clone())),
+            State::Idle | State::Ready if has_changed => (McpServerState::Changed, None),
+            State::Idle => (McpServerState::Idle, None),
+            State::Starting => (McpServerState::Starting, None),
+            State::Ready => (McpServerState::Ready, None),
         };
-        ServerState {
+        McpServer {
             name: self.server.name.clone(),
-            state: state.to_owned(),
+            state,
             reason,
             pid: self.process.as_ref().map(Process::id),
             started_at: self.process.as_ref().and(self.started).map(|(_, at)| at),
             calls: self.calls,
             errors: self.errors,
             tools,
+            ..McpServer::default()
         }
     }
 }

@@ -16,21 +16,27 @@ use std::{
     path::PathBuf,
     sync::{Arc, mpsc},
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Map, Value, json};
 use sightline_access::redact::KeptContents;
-use sightline_agents::install::Locations;
+use sightline_agents::{
+    install::Locations,
+    servers::{
+        Manager,
+        config::{self, Server},
+        servers_of_agent,
+        store::{self, Session, Version},
+    },
+};
+use sightline_protocol::mcp::McpServerState;
 
 use self::hosted::{Hosted, LISTS, State};
 use crate::{
-    config::{self, Origin, Server},
     judge::{Judge, Request, Rules},
-    manage::servers_of_agent,
     message::{MAX_MESSAGE, Message, error_response},
     process::{Line, read_line},
-    store::{self, Session, Store, trust_key},
 };
 
 /// How often files, timeouts and idle servers are looked at.
@@ -53,12 +59,10 @@ pub struct Setup {
     pub rules: Arc<dyn Rules>,
     /// Our own tools.
     pub own: Arc<dyn OwnTools>,
-    /// The file of the user with servers.
-    pub user_file: PathBuf,
+    /// The servers of the workspace folder.
+    pub manager: Manager,
     /// The workspace folder.
     pub root: PathBuf,
-    /// State of servers.
-    pub store: Store,
     /// The files of agents.
     pub locations: Locations,
     /// Name and version of this server.
@@ -104,16 +108,14 @@ struct Call {
     token: Option<String>,
 }
 
-/// Versions of the configuration files.
-type Versions = Vec<Option<(SystemTime, u64)>>;
-
 struct Hub {
     setup: Setup,
     contents: Arc<KeptContents>,
     events: mpsc::SyncSender<Event>,
     servers: Vec<Hosted>,
     next_uid: u64,
-    versions: Versions,
+    /// Versions of the configuration files and of the decisions of the user.
+    versions: Vec<Option<Version>>,
     state: store::State,
     /// What was last written about the session.
     reported: Session,
@@ -132,7 +134,10 @@ struct Hub {
 
 /// Returns whether servers are configured for a workspace.
 pub fn has_servers(setup: &Setup) -> bool {
-    config::read(&setup.user_file, &setup.root).map_or(true, |servers| !servers.is_empty())
+    setup
+        .manager
+        .read()
+        .map_or(true, |servers| !servers.is_empty())
 }
 
 /// Serves one agent until the end of its messages. Must run on the main thread.
@@ -182,7 +187,7 @@ pub fn serve(setup: Setup) -> io::Result<()> {
     for end in ends {
         let _ = end.join();
     }
-    hub.setup.store.end_session();
+    hub.setup.manager.store.end_session();
     outcome
 }
 
@@ -249,20 +254,14 @@ impl Hub {
 
     /// Reads the configuration if it changed. Only servers that changed are stopped. Returns whether any did.
     fn configure(&mut self) -> bool {
-        let root = &self.setup.root;
-        let files = [
-            self.setup.user_file.clone(),
-            root.join(".mcp.json"),
-            root.join(".vscode/mcp.json"),
-        ];
-        let mut versions: Versions = files.iter().map(|path| store::version(path)).collect();
-        versions.push(self.setup.store.state_version());
+        let manager = &self.setup.manager;
+        let versions = manager.configuration_versions();
         if versions == self.versions {
             return false;
         }
         self.versions = versions;
-        let read = config::read(&self.setup.user_file, root);
-        let state = self.setup.store.state().map_err(|error| error.to_string());
+        let read = manager.read();
+        let state = manager.store.state().map_err(|error| error.to_string());
         let (servers, state) = match read.and_then(|servers| Ok((servers, state?))) {
             Ok(read) => read,
             Err(why) => {
@@ -287,7 +286,11 @@ impl Hub {
                     changed = true;
                     self.next_uid += 1;
                     let mut hosted = Hosted::new(server, self.next_uid, wanted);
-                    hosted.look_up(&self.setup.store, &self.setup.root, &self.capabilities());
+                    hosted.look_up(
+                        &self.setup.manager.store,
+                        &self.setup.root,
+                        &self.capabilities(),
+                    );
                     self.servers.push(hosted);
                 }
             }
@@ -302,26 +305,15 @@ impl Hub {
 
     /// Returns the state of a server that was not started.
     fn first_state(&self, server: &Server) -> State {
-        let enabled = self
-            .state
-            .enabled
-            .get(&server.name)
-            .copied()
-            .unwrap_or(server.entry.enabled && !server.entry.disabled);
-        if let Some(problem) = &server.problem {
-            return State::Failed(problem.clone(), None);
+        match self.state.of(server) {
+            McpServerState::Failed => {
+                State::Failed(server.problem.clone().unwrap_or_default(), None)
+            }
+            McpServerState::Disabled => State::Disabled,
+            _ if self.reads_itself(server) => State::Elsewhere,
+            McpServerState::Untrusted => State::Untrusted,
+            _ => State::Idle,
         }
-        if !enabled || self.reads_itself(server) {
-            return State::Disabled;
-        }
-        let trusted = self
-            .state
-            .trusted
-            .get(&trust_key(&self.setup.root, &server.name));
-        if server.origin == Origin::Project && trusted != Some(&server.hash()) {
-            return State::Untrusted;
-        }
-        State::Idle
     }
 
     /// Returns whether the agent has a server itself, by its name or by its command.
@@ -342,20 +334,26 @@ impl Hub {
         }
         let agent = agent.to_ascii_lowercase();
         let readers: &[&str] = match server.source.parent().and_then(|folder| folder.file_name()) {
-            _ if server.origin == Origin::User => &[],
+            _ if server.root.is_none() => &[],
             Some(name) if name == ".vscode" => &["visual studio code"],
             _ => &["claude", "copilot"],
         };
         readers.iter().any(|name| agent.contains(name))
     }
 
-    /// Looks at files, timeouts and idle servers.
-    fn tick(&mut self) -> io::Result<()> {
+    /// Applies changes of the configuration.
+    fn reconfigure(&mut self) -> io::Result<()> {
         if self.configure() {
             for kind in 0..LISTS.len() {
                 self.notify_changed(kind)?;
             }
         }
+        Ok(())
+    }
+
+    /// Looks at files, timeouts and idle servers.
+    fn tick(&mut self) -> io::Result<()> {
+        self.reconfigure()?;
         for at in 0..self.servers.len() {
             let server = &mut self.servers[at];
             if server.is_late() {
@@ -363,7 +361,7 @@ impl Hub {
                 let limit = server.server.entry.start_timeout;
                 server.fail(
                     format!("it did not start within {limit} s"),
-                    &self.setup.store,
+                    &self.setup.manager.store,
                 );
                 self.answer_all_of(at)?;
             } else if server.is_unused() {
@@ -392,7 +390,7 @@ impl Hub {
             servers: self.servers.iter().map(Hosted::report).collect(),
         };
         if session != self.reported {
-            if let Err(error) = self.setup.store.write_session(&session) {
+            if let Err(error) = self.setup.manager.store.write_session(&session) {
                 tracing::warn!(%error, "cannot write the state of MCP servers");
             }
             self.reported = session;
@@ -409,6 +407,7 @@ impl Hub {
             State::Ready | State::Starting => return Ok(()),
             State::Idle => {}
             State::Disabled => return Err(format!("the server {name} is disabled")),
+            State::Elsewhere => return Err(format!("the server {name} is one of the agent")),
             State::Untrusted => {
                 return Err(format!(
                     "the user has not trusted the server {name}: sightline mcp trust {name}"
@@ -430,7 +429,7 @@ impl Hub {
         }
         server.start(
             &self.setup.root,
-            &self.setup.store,
+            &self.setup.manager.store,
             &self.events,
             &capabilities,
         );
@@ -462,7 +461,7 @@ impl Hub {
 }
 
 fn is_usable(state: &State) -> bool {
-    !matches!(state, State::Disabled | State::Untrusted)
+    !matches!(state, State::Disabled | State::Elsewhere | State::Untrusted)
 }
 
 /// Parses one line of a peer: its messages, or why it is none.

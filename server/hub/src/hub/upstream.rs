@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json, value::RawValue};
+use sightline_agents::servers::config;
 
 use super::{
     Event, Hub,
@@ -15,7 +16,6 @@ use super::{
     messages, print,
 };
 use crate::{
-    config,
     judge::{Judge, refused},
     message::{Kind, Message, Object},
     process::Line,
@@ -52,6 +52,7 @@ impl Hub {
         let server = &self.servers[at];
         let text = server.masked(&sightline_base::escape::printable(text));
         self.setup
+            .manager
             .store
             .log(&server.server.name, &format!("{text}\n"));
         Ok(())
@@ -95,7 +96,7 @@ impl Hub {
                         server.stop();
                         server.fail(
                             format!("it refused to start: {}", error.unwrap_or_default()),
-                            &self.setup.store,
+                            &self.setup.manager.store,
                         );
                         self.answer_all_of(at)?;
                     }
@@ -168,7 +169,7 @@ impl Hub {
             .get(&server.server.name)
             .copied()
             .unwrap_or_default();
-        let mut changed = server.use_lists(&self.setup.store, accepted);
+        let mut changed = server.use_lists(&self.setup.manager.store, accepted);
         // One notification is for both lists of resources.
         if changed.contains(&2) {
             changed.retain(|kind| *kind != 3);
@@ -358,7 +359,7 @@ impl Hub {
         };
         let server = &mut self.servers[at];
         if matches!(server.state, State::Starting | State::Ready) {
-            server.crash(code, &self.setup.store);
+            server.crash(code, &self.setup.manager.store);
         }
         server.generation += 1;
         self.answer_all_of(at)

@@ -14,6 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+/// The member with the servers in most files.
+pub(super) const SERVERS: &str = "mcpServers";
 /// Maximum length of the name of a server. With the prefixes of agents, names of tools have 64 characters.
 const MAX_NAME: usize = 24;
 /// Members of entries that other programs understand, and that change nothing here.
@@ -30,15 +32,6 @@ const IGNORED: &[&str] = &[
     "version",
 ];
 
-/// Where an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// A file of the user. Its servers are trusted.
-    User,
-    /// A file of the project. Its servers run after the user has trusted them.
-    Project,
-}
-
 /// A configured server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
@@ -46,8 +39,8 @@ pub struct Server {
     pub name: String,
     /// The file with its entry.
     pub source: PathBuf,
-    /// Where that is.
-    pub origin: Origin,
+    /// The workspace folder, if it is a server of a project. It runs after the user has trusted it.
+    pub root: Option<PathBuf>,
     /// Its entry.
     pub entry: Entry,
     /// Members of the entry that have no effect here.
@@ -168,21 +161,29 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Reads the servers of the user and of the project. One of the user replaces one of the project with
-/// the same name.
+/// The files of a project with servers, and the member that contains them.
+const PROJECT_FILES: [(&str, &str); 2] = [(".mcp.json", SERVERS), (".vscode/mcp.json", "servers")];
+
+/// Returns the files with the servers of the user and of projects.
+pub fn files(user: &Path, projects: &[PathBuf]) -> Vec<PathBuf> {
+    let of = |project: &PathBuf| PROJECT_FILES.map(|(file, _)| project.join(file));
+    let projects = projects.iter().flat_map(of);
+    [user.to_owned()].into_iter().chain(projects).collect()
+}
+
+/// Reads the servers of the user and of projects. One of the user replaces those of projects with the same
+/// name.
 ///
 /// # Errors
 /// If a file cannot be read or is not JSON.
-pub fn read(user: &Path, project: &Path) -> Result<Vec<Server>, String> {
-    let mut servers: Vec<Server> = Vec::new();
-    for (path, origin, member) in [
-        (user.to_owned(), Origin::User, "mcpServers"),
-        (project.join(".mcp.json"), Origin::Project, "mcpServers"),
-        (project.join(".vscode/mcp.json"), Origin::Project, "servers"),
-    ] {
-        for server in read_file(&path, origin, member)? {
-            if servers.iter().all(|known| known.name != server.name) {
-                servers.push(server);
+pub fn read(user: &Path, projects: &[PathBuf]) -> Result<Vec<Server>, String> {
+    let mut servers = read_file(user, None, SERVERS)?;
+    for project in projects {
+        for (file, member) in PROJECT_FILES {
+            for server in read_file(&project.join(file), Some(project), member)? {
+                if servers.iter().all(|known| known.name != server.name) {
+                    servers.push(server);
+                }
             }
         }
     }
@@ -190,7 +191,11 @@ pub fn read(user: &Path, project: &Path) -> Result<Vec<Server>, String> {
 }
 
 /// Reads the servers of a file. Without it, there are none.
-pub(crate) fn read_file(path: &Path, origin: Origin, member: &str) -> Result<Vec<Server>, String> {
+pub(super) fn read_file(
+    path: &Path,
+    root: Option<&PathBuf>,
+    member: &str,
+) -> Result<Vec<Server>, String> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -207,7 +212,7 @@ pub(crate) fn read_file(path: &Path, origin: Origin, member: &str) -> Result<Vec
         let mut server = Server {
             name: name.clone(),
             source: path.to_owned(),
-            origin,
+            root: root.cloned(),
             entry: Entry::default(),
             ignored: Vec::new(),
             problem: None,
@@ -263,7 +268,7 @@ impl Server {
             format!("{kind}: a member has another type")
         })?;
         check_name(&self.name)?;
-        if self.origin == Origin::Project {
+        if self.root.is_some() {
             self.entry.results = Results::Judge;
             self.entry.inherit.clear();
         }
@@ -461,7 +466,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mcp.json");
         fs::write(&path, text).unwrap();
-        read_file(&path, Origin::User, "mcpServers").unwrap()
+        read_file(&path, None, SERVERS).unwrap()
     }
 
     #[test]

@@ -23,6 +23,9 @@ use sightline_base::{
     error::Error,
     storage::{Storage, atomic_file},
 };
+use sightline_protocol::mcp::{McpServer, McpServerState};
+
+use super::config::Server;
 
 /// Maximum size of a log, in bytes. Half of it is kept when it is full.
 const MAX_LOG: u64 = 256 << 10;
@@ -48,6 +51,33 @@ pub struct State {
     pub accepted: BTreeMap<String, i64>,
 }
 
+impl State {
+    /// Returns what the user decided about a server: `Idle` if it may run.
+    pub fn of(&self, server: &Server) -> McpServerState {
+        let entry = &server.entry;
+        let enabled = self.enabled.get(&server.name).copied();
+        if server.problem.is_some() {
+            McpServerState::Failed
+        } else if !enabled.unwrap_or(entry.enabled && !entry.disabled) {
+            McpServerState::Disabled
+        } else if let Some(root) = &server.root
+            && self.trusted.get(&trust_key(root, &server.name)) != Some(&server.hash())
+        {
+            McpServerState::Untrusted
+        } else {
+            McpServerState::Idle
+        }
+    }
+
+    /// Trusts what a server of a project runs.
+    pub(super) fn trust(&mut self, server: &Server) {
+        if let Some(root) = &server.root {
+            self.trusted
+                .insert(trust_key(root, &server.name), server.hash());
+        }
+    }
+}
+
 /// The lists of a server, as it sent them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -66,47 +96,6 @@ pub struct Lists {
     pub pinned_at: i64,
 }
 
-/// A server in a session.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ServerState {
-    /// Its name.
-    pub name: String,
-    /// What it does.
-    pub state: String,
-    /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Its process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    /// When it was started, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<i64>,
-    /// Number of calls.
-    pub calls: u64,
-    /// Number of calls that failed.
-    pub errors: u64,
-    /// Its tools.
-    pub tools: Vec<ToolState>,
-}
-
-/// A tool of a server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ToolState {
-    /// Its name.
-    pub name: String,
-    /// Its name for agents.
-    pub exposed_as: String,
-    /// Size of its definition, in bytes.
-    pub bytes: usize,
-    /// Whether it is offered.
-    pub enabled: bool,
-    /// Whether its definition has changed since it was first seen.
-    pub changed: bool,
-}
-
 /// A session that runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -118,7 +107,7 @@ pub struct Session {
     /// The agent, as it names itself.
     pub agent: String,
     /// Its servers.
-    pub servers: Vec<ServerState>,
+    pub servers: Vec<McpServer>,
 }
 
 impl Store {
@@ -160,19 +149,31 @@ impl Store {
         Ok(Self::read(&self.dir.join("state.json"))?.unwrap_or_default())
     }
 
-    /// Changes the decisions of the user.
+    /// Changes the decisions of the user. Other processes wait.
     ///
     /// # Errors
     /// If they cannot be read or written.
     pub fn change_state(&self, change: impl FnOnce(&mut State)) -> Result<(), Error> {
+        self.storage.make_dir(&self.dir)?;
+        let path = self.dir.join("lock");
+        let failed = |error| atomic_file::failed("lock", &path, error);
+        // It is released when it is closed.
+        let lock = atomic_file::open(&path, OpenOptions::new().write(true).create(true))
+            .map_err(failed)?;
+        lock.lock().map_err(failed)?;
         let mut state = self.state()?;
         change(&mut state);
         self.write(&self.dir.join("state.json"), &state)
     }
 
     /// Returns what changes when the decisions of the user do.
-    pub fn state_version(&self) -> Option<(SystemTime, u64)> {
+    pub fn state_version(&self) -> Option<Version> {
         version(&self.dir.join("state.json"))
+    }
+
+    /// Returns what changes when the state of a session does.
+    pub fn sessions_version(&self) -> Option<Version> {
+        version(&self.dir.join("sessions"))
     }
 
     /// Returns the lists of a server. Those that cannot be read are asked for again.
@@ -288,12 +289,15 @@ impl Store {
 }
 
 /// Returns the key under which the trust in a server of a project is stored.
-pub(crate) fn trust_key(root: &Path, name: &str) -> String {
+fn trust_key(root: &Path, name: &str) -> String {
     format!("{}\0{name}", root.display())
 }
 
-/// Returns what changes when a file is written.
-pub(crate) fn version(path: &Path) -> Option<(SystemTime, u64)> {
+/// Time and size of a file.
+pub type Version = (SystemTime, u64);
+
+/// Returns what changes when a file is written. `None` if it does not exist.
+pub fn version(path: &Path) -> Option<Version> {
     let metadata = path.metadata().ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }

@@ -3,12 +3,19 @@
 //! A method is a marker type with a name, params and a result. The dispatcher, the
 //! tests and the generators all iterate over [`METHODS`].
 
+mod causes;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 
+use causes::{
+    LONG_LINE, MCP, NO_CHECKPOINT, NO_MCP_SERVER, NO_PLACE, NO_ROOT, NO_RULES, NO_TASK, STORAGE,
+    STORE, STORE_BUSY, TASK_BUSY,
+};
+
 use crate::error::ErrorKind;
 use crate::{
-    access, checkpoint, compaction, conversation, decision, editor, environment, files, task,
+    access, checkpoint, compaction, conversation, decision, editor, environment, files, mcp, task,
     tokens, tracker,
 };
 
@@ -219,18 +226,6 @@ const fn type_name(path: &'static str) -> &'static str {
     }
     path.split_at(start).1
 }
-
-const STORAGE: &str = "the data directory cannot be read or written";
-const TASK_BUSY: &str = "another process is writing the task";
-const NO_TASK: &str = "the task is not stored";
-const LONG_LINE: &str = "an entry is too long for the log";
-const NO_ROOT: &str = "no workspace folder is open, or the folder no longer exists";
-const NO_CHECKPOINT: &str = "the checkpoint does not exist, or its folder is not open";
-const NO_RULES: &str = "the access rules of the folder cannot be read or are invalid";
-const NO_PLACE: &str =
-    "the folder is too broad, such as the home folder or the root of a file system";
-const STORE_BUSY: &str = "another process is writing to the checkpoint store";
-const STORE: &str = "the checkpoint store cannot be read or written";
 
 methods! {
     requests {
@@ -521,6 +516,42 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
+        /// Lists the MCP servers that agents get, with their states and tools.
+        ListMcpServers = "sightline/listMcpServers":
+            mcp::ListMcpServersParams => mcp::ListMcpServersResult,
+            since "0.1.0", fails {
+                Storage: MCP,
+            };
+        /// Offers an MCP server to agents, or no longer.
+        SetMcpServerEnabled = "sightline/setMcpServerEnabled":
+            mcp::SetMcpServerEnabledParams => mcp::McpServer,
+            since "0.1.0", fails {
+                NotFound: NO_MCP_SERVER,
+                Storage: MCP,
+            };
+        /// Restarts an MCP server in all sessions of agents, at its next call.
+        RestartMcpServer = "sightline/restartMcpServer":
+            mcp::McpServerParams => mcp::McpServer,
+            since "0.1.0", fails {
+                NotFound: NO_MCP_SERVER,
+                Storage: MCP,
+            };
+        /// Lets an MCP server of a project run until its command changes, and accepts the tools that it
+        /// has now. Ask the user first.
+        TrustMcpServer = "sightline/trustMcpServer":
+            mcp::McpServerParams => mcp::McpServer,
+            since "0.1.0", fails {
+                NotFound: NO_MCP_SERVER,
+                Unsupported: "the entry of the server is invalid",
+                Storage: MCP,
+            };
+        /// Returns what an MCP server printed.
+        McpServerLog = "sightline/mcpServerLog":
+            mcp::McpServerParams => mcp::McpServerLogResult,
+            since "0.1.0", fails {
+                NotFound: NO_MCP_SERVER,
+                Storage: MCP,
+            };
     }
     client_notifications {
         /// Reports the tabs of the editor, in order.
@@ -558,6 +589,10 @@ methods! {
         /// Files of open documents changed on disk, for example by a restore from the command line.
         DidChangeFiles = "sightline/didChangeFiles":
             editor::DidChangeFilesParams, since "0.1.0";
+        /// An MCP server was started, stopped, called or changed. Sent after the first
+        /// `sightline/listMcpServers`, at most once a second.
+        DidChangeMcpServers = "sightline/didChangeMcpServers":
+            mcp::DidChangeMcpServersParams, since "0.1.0";
         /// A checkpoint was created.
         DidCreateCheckpoint = "sightline/didCreateCheckpoint":
             checkpoint::DidCreateCheckpointParams, since "0.1.0";

@@ -1,4 +1,4 @@
-//! What the user does with servers: lists them, and switches them.
+//! Edits the file of the user with servers, and those of agents.
 
 use std::{
     fs, io,
@@ -6,8 +6,15 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use sightline_agents::{
+use serde_json::json;
+use sightline_protocol::mcp::McpServer;
+
+use super::{
+    config::{self, KNOWN, KnownServer, SERVERS, Server},
+    manage::{Manager, described},
+    store::State,
+};
+use crate::{
     Agent,
     install::{
         Locations, Scope,
@@ -15,162 +22,11 @@ use sightline_agents::{
         patch::ReversePatch,
     },
 };
-use sightline_base::clock::now_millis;
-
-use crate::{
-    config::{self, KNOWN, KnownServer, Origin, Server},
-    store::{ServerState, Store, trust_key},
-};
 
 /// The version of the program that connects to servers of other machines.
 const REMOTE: &str = "mcp-remote@0.15.1";
-/// The member with the servers in the file of the user.
-const SERVERS: &str = "mcpServers";
-
-/// The servers of a workspace.
-pub struct Manager {
-    /// State of servers.
-    pub store: Store,
-    /// The file of the user with servers.
-    pub user_file: PathBuf,
-    /// The workspace folder.
-    pub root: PathBuf,
-}
-
-/// A server, as it is shown.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Listed {
-    /// Its state in the newest session of the workspace, else without a session.
-    #[serde(flatten)]
-    pub state: ServerState,
-    /// The file with its entry.
-    pub source: PathBuf,
-    /// Program and arguments, with variables as written.
-    pub command: Vec<String>,
-    /// Names of its variables.
-    pub env: Vec<String>,
-    /// Members of its entry that have no effect.
-    pub ignored_fields: Vec<String>,
-}
 
 impl Manager {
-    /// Returns the servers.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub fn list(&self) -> Result<Vec<Listed>, String> {
-        let decisions = self.store.state().map_err(|error| error.to_string())?;
-        let mut sessions = self.store.sessions();
-        sessions.retain(|session| session.root == self.root);
-        let listed = self.servers()?.into_iter().map(|server| {
-            let state = sessions
-                .iter()
-                .flat_map(|session| &session.servers)
-                .filter(|state| state.name == server.name)
-                .max_by_key(|state| state.started_at)
-                .cloned();
-            Listed {
-                state: state.unwrap_or_else(|| {
-                    let enabled = decisions.enabled.get(&server.name).copied();
-                    let trusted = decisions.trusted.get(&trust_key(&self.root, &server.name));
-                    let state = if server.problem.is_some() {
-                        "failed"
-                    } else if !enabled.unwrap_or(server.entry.enabled && !server.entry.disabled) {
-                        "disabled"
-                    } else if server.origin == Origin::Project && trusted != Some(&server.hash()) {
-                        "untrusted"
-                    } else {
-                        "idle"
-                    };
-                    ServerState {
-                        name: server.name.clone(),
-                        state: state.to_owned(),
-                        reason: server.problem.clone(),
-                        ..ServerState::default()
-                    }
-                }),
-                command: [server.entry.command]
-                    .into_iter()
-                    .chain(server.entry.args)
-                    .collect(),
-                env: server.entry.env.into_keys().collect(),
-                source: server.source,
-                ignored_fields: server.ignored,
-            }
-        });
-        Ok(listed.collect())
-    }
-
-    fn servers(&self) -> Result<Vec<Server>, String> {
-        config::read(&self.user_file, &self.root)
-    }
-
-    fn find(&self, name: &str) -> Result<Server, String> {
-        let servers = self.servers()?;
-        let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-        servers
-            .into_iter()
-            .find(|server| server.name == name)
-            .ok_or_else(|| match names.is_empty() {
-                true => format!("there is no server {name}; add one with `sightline mcp add`"),
-                false => format!(
-                    "there is no server {name}; the servers are {}",
-                    names.join(", ")
-                ),
-            })
-    }
-
-    /// Trusts the command of a server of the project, and the definitions that its tools have now.
-    ///
-    /// # Errors
-    /// If there is no such server, or the decision cannot be stored.
-    pub fn trust(&self, name: &str) -> Result<Server, String> {
-        let server = self.find(name)?;
-        if let Some(problem) = &server.problem {
-            return Err(problem.clone());
-        }
-        let key = trust_key(&self.root, name);
-        let changed = self.store.change_state(|state| {
-            state.trusted.insert(key, server.hash());
-            state.accepted.insert(name.to_owned(), now_millis());
-        });
-        changed.map(|()| server).map_err(|error| error.to_string())
-    }
-
-    /// Switches a server on or off.
-    ///
-    /// # Errors
-    /// If there is no such server, or the decision cannot be stored.
-    pub fn set_enabled(&self, name: &str, enabled: bool) -> Result<(), String> {
-        self.find(name)?;
-        let changed = self.store.change_state(|state| {
-            state.enabled.insert(name.to_owned(), enabled);
-        });
-        changed.map_err(|error| error.to_string())
-    }
-
-    /// Lets all sessions restart a server.
-    ///
-    /// # Errors
-    /// If there is no such server, or the wish cannot be stored.
-    pub fn restart(&self, name: &str) -> Result<(), String> {
-        self.find(name)?;
-        let changed = self.store.change_state(|state| {
-            state.restarts.insert(name.to_owned(), now_millis());
-        });
-        changed.map_err(|error| error.to_string())
-    }
-
-    /// Returns what a server printed.
-    ///
-    /// # Errors
-    /// If there is no such server, or its log cannot be read.
-    pub fn log(&self, name: &str) -> Result<String, String> {
-        self.find(name)?;
-        self.store.read_log(name).map_err(|error| error.to_string())
-    }
-
     /// Adds a server to the file of the user: a known one, the one at an address, or a command. Returns its
     /// name and what is known of it.
     ///
@@ -227,8 +83,8 @@ impl Manager {
     /// # Errors
     /// If it is not there, or the file cannot be changed.
     pub fn remove(&self, name: &str) -> Result<(), String> {
-        let server = self.find(name)?;
-        if server.origin == Origin::Project {
+        let server = self.find(name).map_err(|error| error.to_string())?;
+        if server.root.is_some() {
             return Err(format!(
                 "{name} is a server of the project; remove it from {}",
                 server.source.display()
@@ -337,7 +193,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 
 /// A server that was moved from the configuration of an agent.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Adopted {
+struct Adopted {
     /// The file of the agent.
     path: PathBuf,
     /// Restores the earlier text.
@@ -355,20 +211,41 @@ fn json_file(agent: Agent, scope: Scope, locations: &Locations) -> Option<(PathB
     Some((locations.mcp(agent, scope)?, member))
 }
 
+/// Returns the servers in the configuration of all agents.
+pub fn servers_of_agents(locations: &Locations) -> Vec<McpServer> {
+    let mut found: Vec<McpServer> = Vec::new();
+    for agent in Agent::ALL {
+        for server in of_agent(agent, locations) {
+            let mut shown = described(&server);
+            shown.agent = Some(agent.name().to_owned());
+            shown.state = State::default().of(&server);
+            shown.reason = server.problem;
+            found.push(shown);
+        }
+    }
+    found
+}
+
 /// Returns the servers that an agent has in its own JSON files. `client` is the name that it gives itself.
 pub fn servers_of_agent(client: &str, locations: &Locations) -> Vec<Server> {
     let client = client.to_ascii_lowercase();
-    let agent = Agent::ALL
+    Agent::ALL
         .into_iter()
-        .find(|agent| client.contains(agent.name()));
+        .find(|agent| client.contains(agent.name()))
+        .into_iter()
+        .flat_map(|agent| of_agent(agent, locations))
+        .filter(|server| !server.entry.disabled)
+        .collect()
+}
+
+fn of_agent(agent: Agent, locations: &Locations) -> Vec<Server> {
     [Scope::User, Scope::Project]
         .into_iter()
-        .filter_map(|scope| json_file(agent?, scope, locations))
+        .filter_map(|scope| json_file(agent, scope, locations))
         .flat_map(|(path, member)| {
             // Its own messages say what is wrong with its file.
-            config::read_file(&path, Origin::User, member).unwrap_or_default()
+            config::read_file(&path, None, member).unwrap_or_default()
         })
-        .filter(|server| !server.entry.disabled)
         .collect()
 }
 
@@ -393,9 +270,4 @@ fn name_of_address(address: &str) -> String {
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
         .take(24)
         .collect()
-}
-
-/// Returns the servers as JSON.
-pub fn to_json(listed: &[Listed]) -> Value {
-    json!(listed)
 }

@@ -1,0 +1,17 @@
+//! The MCP servers that agents get: their configuration, and what the user decided about them. The hub runs
+//! them.
+//!
+//! - `config`: the servers of the user and of projects
+//! - `store`: trust, lists, logs and states, in the data directory
+//! - `manage`: lists them, and changes decisions
+//! - `edit`: adds and removes them, and moves them from and to the configuration of agents
+//! - `secrets`: hides values of variables
+
+pub mod config;
+mod edit;
+mod manage;
+pub mod secrets;
+pub mod store;
+
+pub use edit::{servers_of_agent, servers_of_agents};
+pub use manage::{Error, Manager};
