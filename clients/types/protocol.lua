@@ -527,6 +527,7 @@
 ---@class sightline.ListCheckpointsParams
 ---@field id? string Return only this checkpoint, named as in `sightline/diffCheckpoints`.
 ---@field limit? integer Maximum number of checkpoints to return, newest first.
+---@field path? string Return only checkpoints in which this file differs from the checkpoint before.
 ---@field root? string Return only checkpoints of this workspace folder, given by path, URI or name.
 ---@field taskId? string Return only checkpoints of this task.
 

@@ -1238,6 +1238,8 @@ export interface ListCheckpointsParams {
   id?: string;
   /** Maximum number of checkpoints to return, newest first. */
   limit?: number;
+  /** Return only checkpoints in which this file differs from the checkpoint before. */
+  path?: string;
   /** Return only checkpoints of this workspace folder, given by path, URI or name. */
   root?: string;
   /** Return only checkpoints of this task. */

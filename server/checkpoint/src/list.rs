@@ -1,13 +1,14 @@
 //! Looks up, lists and labels checkpoints.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use sightline_base::{cancel::Cancel, storage::TaskId};
+use sightline_base::{cancel::Cancel, path::RelPath, storage::TaskId};
 
 use super::{
     checkpoints::Checkpoints,
     metadata::Checkpoint,
     store::{annotations::LABELS, lock, object::Oid, refs, repository::Repository},
+    tree_diff::find,
 };
 use crate::error::Error;
 
@@ -16,6 +17,8 @@ use crate::error::Error;
 pub struct Filter {
     /// Only checkpoints of this task.
     pub task: Option<TaskId>,
+    /// Only checkpoints in which this file differs from the checkpoint before.
+    pub path: Option<RelPath>,
     /// Maximum number of checkpoints; the newest are kept.
     pub limit: Option<usize>,
 }
@@ -73,6 +76,9 @@ impl Checkpoints {
                 .retain(|checkpoint| checkpoint.metadata.task.as_deref() == Some(task.as_str()));
         }
         sort(&mut checkpoints);
+        if let Some(path) = &filter.path {
+            keep_changes(&repository, path, &mut checkpoints)?;
+        }
         checkpoints.truncate(filter.limit.unwrap_or(usize::MAX));
         apply_labels(&repository, &mut checkpoints)?;
         Ok(checkpoints)
@@ -101,6 +107,27 @@ impl Checkpoints {
         LABELS.write_all(repository.dir(), &labels)?;
         self.get(id)
     }
+}
+
+/// Keeps the checkpoints in which a file differs from the checkpoint before. They are sorted, newest
+/// first.
+fn keep_changes(
+    repository: &Repository,
+    path: &RelPath,
+    checkpoints: &mut Vec<Arc<Checkpoint>>,
+) -> Result<(), Error> {
+    let reader = repository.odb();
+    let mut changed = HashSet::new();
+    let mut before = None;
+    for checkpoint in checkpoints.iter().rev() {
+        let found = find(&reader, checkpoint.tree, path)?.map(|leaf| (leaf.mode, leaf.oid));
+        if found != before {
+            changed.insert(checkpoint.id);
+        }
+        before = found;
+    }
+    checkpoints.retain(|checkpoint| changed.contains(&checkpoint.id));
+    Ok(())
 }
 
 /// Replaces the labels that changed since the checkpoints were created.

@@ -158,6 +158,9 @@ pub struct ListCheckpointsParams {
     /// Return only this checkpoint, named as in `sightline/diffCheckpoints`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Return only checkpoints in which this file differs from the checkpoint before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Maximum number of checkpoints to return, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

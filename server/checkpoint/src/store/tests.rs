@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use sightline_base::{cancel::Cancel, storage::TaskId};
+use sightline_base::{cancel::Cancel, path::RelPath, storage::TaskId};
 use sightline_protocol::error::ErrorKind;
 
 use super::{
@@ -173,7 +173,12 @@ fn lists_newest_first_and_filters() {
     assert_eq!(scratch.ids(), [a, b, c]);
     let list = |task: Option<&str>, limit| {
         let task = task.map(|task| TaskId::new(task).unwrap());
-        let checkpoints = scratch.checkpoints.list(&Filter { task, limit }).unwrap();
+        let filter = Filter {
+            task,
+            limit,
+            ..Filter::default()
+        };
+        let checkpoints = scratch.checkpoints.list(&filter).unwrap();
         checkpoints
             .iter()
             .map(|checkpoint| checkpoint.id)
@@ -187,6 +192,48 @@ fn lists_newest_first_and_filters() {
         missing.kind(),
         sightline_protocol::error::ErrorKind::NotFound
     );
+}
+
+#[test]
+fn a_path_selects_the_checkpoints_in_which_it_changed() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[(b"b.txt", b"1", Mode::File)]);
+    let created = scratch.checkpoint(
+        2,
+        &[
+            (b"src/a.txt", b"1", Mode::File),
+            (b"b.txt", b"1", Mode::File),
+        ],
+    );
+    scratch.checkpoint(
+        3,
+        &[
+            (b"src/a.txt", b"1", Mode::File),
+            (b"b.txt", b"2", Mode::File),
+        ],
+    );
+    let changed = scratch.checkpoint(
+        4,
+        &[
+            (b"src/a.txt", b"2", Mode::File),
+            (b"b.txt", b"2", Mode::File),
+        ],
+    );
+    let deleted = scratch.checkpoint(5, &[(b"b.txt", b"2", Mode::File)]);
+    scratch.checkpoint(6, &[(b"b.txt", b"3", Mode::File)]);
+    let list = |path: &str, limit| {
+        let path = RelPath::new(path.as_ref());
+        let filter = Filter {
+            path,
+            limit,
+            ..Filter::default()
+        };
+        let found = scratch.checkpoints.list(&filter).unwrap();
+        found.iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    assert_eq!(list("src/a.txt", None), [deleted, changed, created]);
+    assert_eq!(list("src/a.txt", Some(1)), [deleted]);
+    assert_eq!(list("src", None), []);
 }
 
 #[test]

@@ -132,17 +132,27 @@ impl<'a> CheckpointContext<'a> {
     ) -> Result<Vec<(usize, Arc<Checkpoint>)>, Error> {
         let mut listed = Vec::new();
         for root in selected_roots(self.roots(), root)? {
-            let (known, checkpoints) = self.root_checkpoints(root)?;
-            for stored in checkpoints.store.list(filter)? {
-                let registry = &self.request.services.checkpoints;
-                registry.remember(stored.id, known);
-                listed.push((root, stored));
-            }
+            listed.extend(self.list_root(root, filter)?);
         }
         listed.sort_by_key(|(_, stored)| {
             std::cmp::Reverse((stored.metadata.created, stored.metadata.sequence))
         });
         Ok(listed)
+    }
+
+    /// Lists the checkpoints of root number `root`, newest first.
+    pub(super) fn list_root(
+        &self,
+        root: usize,
+        filter: &Filter,
+    ) -> Result<Vec<(usize, Arc<Checkpoint>)>, Error> {
+        let (known, checkpoints) = self.root_checkpoints(root)?;
+        let registry = &self.request.services.checkpoints;
+        let stored = checkpoints.store.list(filter)?;
+        stored
+            .iter()
+            .for_each(|one| registry.remember(one.id, known));
+        Ok(stored.into_iter().map(|one| (root, one)).collect())
     }
 
     /// Finds a checkpoint. An id is searched in all roots, and may also be that of a Cline

@@ -7,7 +7,7 @@ use super::{
     shared::{groups, to_wire},
 };
 use crate::{error::Error, request_context::RequestContext};
-use sightline_base::storage::TaskId;
+use sightline_base::{path::Location, storage::TaskId};
 use sightline_checkpoint::{Checkpoint as StoredCheckpoint, Filter, Related};
 use sightline_protocol::checkpoint::{Checkpoint, ListCheckpointsParams, ListCheckpointsResult};
 use std::{
@@ -25,14 +25,25 @@ pub fn run(
     let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
     let cx = CheckpointContext::begin(context, None, "Listing checkpoints")?;
     let limit = params.limit.map(|limit| limit as usize);
-    let filter = Filter { task, limit };
+    let mut filter = Filter {
+        task,
+        limit,
+        ..Filter::default()
+    };
     let root = params.root.as_deref();
-    let mut listed = match &params.id {
-        Some(id) => {
-            let found = cx.find(id, root)?;
-            vec![(found.root, found.checkpoint)]
-        }
-        None => cx.list(root, &filter)?,
+    let mut listed = if let Some(id) = &params.id {
+        let found = cx.find(id, root)?;
+        vec![(found.root, found.checkpoint)]
+    } else if let Some(path) = &params.path {
+        let location = cx.roots().locate(path)?;
+        cx.view.require(&location, true)?;
+        let Location::Inside { root, rel } = location else {
+            return Err(Error::invalid(format!("{path} is outside the workspace")));
+        };
+        filter.path = Some(rel);
+        cx.list_root(root, &filter)?
+    } else {
+        cx.list(root, &filter)?
     };
     listed.truncate(limit.unwrap_or(usize::MAX));
     let is_grouped = |(_, stored): &(usize, Arc<StoredCheckpoint>)| stored.metadata.group.is_some();
