@@ -188,7 +188,10 @@ test('positions are in the encoding of the server, selections follow the mode', 
   write(shop .. '/wide.txt', 'a😀b\nsecond\nthird\n')
   editor:command('edit wide.txt')
   local function selections(encoding)
-    return editor:lua([[return require('sightline.state').snapshot(...).editors.editors[1].selections]], encoding)
+    return editor:lua(
+      [[return require('sightline.editor.state').snapshot(...).editors.editors[1].selections]],
+      encoding
+    )
   end
   local function range(from_line, from, to_line, to)
     return { start = { line = from_line, character = from }, ['end'] = { line = to_line, character = to } }
@@ -223,11 +226,12 @@ test('visible lines leave out closed folds and what is scrolled away', function(
   editor:command('edit long.txt')
   editor:command('resize 10')
   editor:command('3,5fold')
-  local ranges = editor:lua([[return require('sightline.state').snapshot('utf-8').editors.editors[1].visibleRanges]])
+  local ranges =
+    editor:lua([[return require('sightline.editor.state').snapshot('utf-8').editors.editors[1].visibleRanges]])
   same({ ranges[1].start.line, ranges[1]['end'].line, ranges[2].start.line }, { 0, 1, 5 })
   editor:press('100Gzt')
   editor:wait([[return vim.fn.line('w0') == 100]])
-  ranges = editor:lua([[return require('sightline.state').snapshot('utf-8').editors.editors[1].visibleRanges]])
+  ranges = editor:lua([[return require('sightline.editor.state').snapshot('utf-8').editors.editors[1].visibleRanges]])
   same({ #ranges, ranges[1].start }, { 1, { line = 99, character = 0 } })
   editor:quit()
 end)
@@ -238,7 +242,7 @@ test('a chat window in front does not take the focus from the file', function()
   editor:command('vnew')
   editor:command('setlocal buftype=nofile')
   local focus =
-    [[return vim.tbl_get(require('sightline.state').snapshot('utf-8').focus, 'textDocument', 'uri') or 'none']]
+    [[return vim.tbl_get(require('sightline.editor.state').snapshot('utf-8').focus, 'textDocument', 'uri') or 'none']]
   has(editor:lua(focus), 'src/cart.py')
   editor:command('tabnew')
   editor:command('setlocal buftype=nofile')
@@ -258,7 +262,7 @@ test('nothing is sent when nothing changed', function()
       table.insert(_G.methods, method)
       return notify(client, method, params)
     end
-    require('sightline.state').flush()
+    require('sightline.editor.state').flush()
     return #_G.methods
   ]])
   same(sent, 0)
@@ -268,7 +272,7 @@ test('nothing is sent when nothing changed', function()
   local sent_methods = editor:lua([[vim.wait(300); return _G.methods]])
   -- Agents ask the editor that had the focus last, and a terminal may not report it: keys do.
   same(sent_methods, { 'sightline/didChangeVisibleEditors', 'textDocument/didFocus' })
-  editor:lua([[_G.methods = {}; require('sightline.state').flush()]])
+  editor:lua([[_G.methods = {}; require('sightline.editor.state').flush()]])
   editor:command('doautocmd FocusGained')
   same(editor:lua([[vim.wait(300); return _G.methods]]), { 'textDocument/didFocus' })
   editor:quit()
@@ -307,7 +311,7 @@ test('terminals are told with what runs in them, their output and their end', fu
   editor:press('done<CR>')
   editor:press('sleep 1000<CR>')
   editor:wait([[
-    local running = require('sightline.terminals')
+    local running = require('sightline.editor.terminals')
     _G.block = nil
     require('sightline').environment_details({}, function(_, result) _G.block = result.text end)
     vim.wait(1000, function() return _G.block end, 5)
@@ -346,13 +350,13 @@ test('shell integration is believed', function()
       if method == 'sightline/didChangeTerminals' then sent = params.terminals[1] end
       return true
     end
-    require('sightline.terminals').forget(1)
-    require('sightline.terminals').send({ id = 1 })
+    require('sightline.editor.terminals').forget(1)
+    require('sightline.editor.terminals').send({ id = 1 })
     compat.notify = notify
     return { sent.isBusy, sent.exitCode or -1, sent.pid }
   ]]
   local function request(sequence)
-    editor:lua([[require('sightline.terminals').requested(vim.api.nvim_get_current_buf(), ...)]], sequence)
+    editor:lua([[require('sightline.editor.terminals').requested(vim.api.nvim_get_current_buf(), ...)]], sequence)
   end
   editor:wait([[return vim.b.terminal_job_pid ~= nil]])
   editor:lua([[vim.wait(20)]])

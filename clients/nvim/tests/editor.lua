@@ -217,6 +217,36 @@ function Editor:run(...)
   return ran.stdout .. ran.stderr
 end
 
+--- Runs the hook of Claude Code for an event of a session, as `agents install` connects it.
+function Editor:hook(event, fields)
+  local input = vim.tbl_extend('keep', fields or {}, { session_id = 's1', cwd = self.cwd })
+  local environment = { HOME = self.home, PATH = M.path, LANG = 'C.UTF-8' }
+  local ran = vim
+    .system({ 'sightline', 'hook', event, '--agent', 'claude', '--checkpoints' }, {
+      cwd = self.cwd,
+      clear_env = true,
+      env = environment,
+      text = true,
+      stdin = vim.json.encode(input),
+    })
+    :wait()
+  return ran.stdout .. ran.stderr
+end
+
+--- Plays a turn of an agent that writes files (name to text, or `false` to delete).
+function Editor:turn(prompt, files)
+  self:hook('UserPromptSubmit', { prompt = prompt })
+  for name, text in pairs(files) do
+    self:hook('PreToolUse', { tool_name = 'Write', tool_input = { file_path = name } })
+    if text then
+      M.write(self.cwd .. '/' .. name, text)
+    else
+      os.remove(self.cwd .. '/' .. name)
+    end
+  end
+  self:hook('Stop')
+end
+
 --- Ends it as a person would.
 function Editor:quit()
   pcall(self.call, self, 'nvim_command', 'qall!')

@@ -5,8 +5,8 @@ local api = require('sightline.api')
 local buffers = require('sightline.buffers')
 local checkpoints = require('sightline.checkpoints')
 local config = require('sightline.config')
-local diff = require('sightline.diff')
-local proposals = require('sightline.proposals')
+local diff = require('sightline.checkpoints.diff')
+local proposals = require('sightline.agents.proposals')
 local server = require('sightline.server')
 local show = require('sightline.show')
 local tasks = require('sightline.tasks')
@@ -23,14 +23,20 @@ local M = {}
 --- Maximum time completion waits for the server, in milliseconds.
 local COMPLETION_TIMEOUT = 500
 
---- Returns `last`, ids and labels.
+--- Returns `last`, ids, labels and names of turns.
 ---@return string[]
 local function checkpoint_ids()
   local ids
   api.list_checkpoints({}, function(_, result)
     ids = { 'last' }
+    local turns = {}
     for _, checkpoint in ipairs(result and result.checkpoints or {}) do
-      table.insert(ids, checkpoint.id:sub(1, 8))
+      local turn = checkpoint.turn and checkpoint.turn.name
+      if turn and not turns[turn] then
+        turns[turn] = true
+        vim.list_extend(ids, { turn, turn .. '+' })
+      end
+      table.insert(ids, show.id(checkpoint.id))
       if checkpoint.label then
         table.insert(ids, (checkpoint.label:gsub('[ \\]', '\\%0')))
       end
@@ -136,8 +142,7 @@ local function environment(words)
       return show.failed(err)
     end
     if wanted.copy then
-      local register = vim.fn.has('clipboard') == 1 and '+' or '"'
-      vim.fn.setreg(register, result.text)
+      local register = show.copy(result.text)
       return show.say(('copied to register %s, about %d tokens'):format(register, result.tokens))
     end
     show.open('environment', show.lines(result.text), 'markdown')
@@ -231,6 +236,28 @@ M.subcommands = {
   },
   tasks = { about = 'list stored conversations', run = tasks.pick },
   list = { about = 'list the checkpoints', run = checkpoints.list },
+  turns = {
+    about = 'list the turns of agents and what they changed',
+    run = function(words)
+      checkpoints.turns(words[1])
+    end,
+  },
+  history = {
+    about = 'list the checkpoints in which this file changed',
+    run = function(words)
+      checkpoints.history((paths({ '', words[1] }) or {})[1])
+    end,
+    complete = function(lead)
+      return vim.fn.getcompletion(lead, 'file')
+    end,
+  },
+  signs = {
+    about = 'mark the changes since a turn or checkpoint, or none',
+    run = function(words)
+      checkpoints.signs(words[1])
+    end,
+    complete = checkpoint_ids,
+  },
   stats = { about = 'show the disk usage of the checkpoints', run = checkpoints.stats },
   prune = {
     about = 'remove old checkpoints',

@@ -7,7 +7,7 @@
 --- SightlineMcpServers   an MCP server of agents was started, stopped, called or changed
 
 local buffers = require('sightline.buffers')
-local proposals = require('sightline.proposals')
+local proposals = require('sightline.agents.proposals')
 
 local M = {}
 

@@ -5,13 +5,12 @@
 --- - `init`, `config`: `setup`, options and autocommands
 --- - `server`: one server per project: start, attach, request, stop
 --- - `buffers`: which buffers are shared, and their project
---- - `state`, `terminals`: editor state notifications
+--- - `editor`: `state` and `terminals`: editor state notifications; `diagnostics` of the editor
 --- - `api`, `events`: API for other plugins: request functions and `User` autocommands
---- - `commands`, `checkpoints`, `diff`, `tasks`, `pickers`, `preview_pickers`, `show`:
----   `:Sightline`
---- - `agents`, `proposals`: agents that are connected by their IDE protocol; their proposed
----   changes as diffs
---- - `diagnostics`: sends the diagnostics of the editor
+--- - `commands`, `tasks`, `show`: `:Sightline`
+--- - `checkpoints`: turns and checkpoints: lists, diffs, previews of restores, signs
+--- - `agents`: agents that are connected by their IDE protocol; `proposals` are their changes as
+---   diffs
 --- - `protocol`: constants and types, generated
 --- - `statusline`, `health`, `compat`: statusline, `:checkhealth`, differences between Neovim
 ---   versions
@@ -19,11 +18,11 @@
 local agents = require('sightline.agents')
 local buffers = require('sightline.buffers')
 local config = require('sightline.config')
-local diagnostics = require('sightline.diagnostics')
+local diagnostics = require('sightline.editor.diagnostics')
 local server = require('sightline.server')
-local state = require('sightline.state')
+local state = require('sightline.editor.state')
 local statusline = require('sightline.statusline')
-local terminals = require('sightline.terminals')
+local terminals = require('sightline.editor.terminals')
 
 ---@class sightline.Plugin: sightline.Api
 local M = setmetatable({}, { __index = require('sightline.api') })
@@ -167,7 +166,7 @@ end
 ---@param target? sightline.Target
 ---@param force? boolean also buffers with unsaved text
 function M.restored(result, target, force)
-  require('sightline.checkpoints').restored(result.outcomes, target or { root = server.root() }, force)
+  require('sightline.checkpoints.review').restored(result.outcomes, target or { root = server.root() }, force)
 end
 
 --- Returns whether a buffer is shared with the server.

@@ -62,6 +62,69 @@ function M.open(name, lines, filetype, height)
   return window
 end
 
+--- Namespace of highlights.
+local HIGHLIGHTS = vim.api.nvim_create_namespace('sightline.show')
+
+for name, link in pairs({
+  SightlineAdded = 'Added',
+  SightlineModified = 'Changed',
+  SightlineDeleted = 'Removed',
+  SightlineFolder = 'Comment',
+  SightlineTime = 'Comment',
+  SightlineName = 'Identifier',
+  SightlineHeading = 'Title',
+}) do
+  vim.api.nvim_set_hl(0, name, { link = link, default = true })
+end
+
+--- Replaces lines of a scratch buffer, with highlights. A line is a list of parts: a text, or a text
+--- with its highlight group.
+---@param bufnr integer
+---@param first integer from 0
+---@param lines (string|string[])[][]
+---@param last? integer defaults to the end of the buffer
+function M.fill(bufnr, first, lines, last)
+  local texts, marks = {}, {}
+  for index, parts in ipairs(lines) do
+    local text = ''
+    for _, part in ipairs(parts) do
+      local piece = (type(part) == 'table' and part[1] or part):gsub('%c', ' ')
+      if type(part) == 'table' and part[2] then
+        table.insert(marks, { first + index - 1, #text, #text + #piece, part[2] })
+      end
+      text = text .. piece
+    end
+    table.insert(texts, text)
+  end
+  vim.bo[bufnr].modifiable = true
+  vim.api.nvim_buf_clear_namespace(bufnr, HIGHLIGHTS, first, last or -1)
+  vim.api.nvim_buf_set_lines(bufnr, first, last or -1, false, texts)
+  vim.bo[bufnr].modifiable = false
+  for _, mark in ipairs(marks) do
+    vim.api.nvim_buf_set_extmark(bufnr, HIGHLIGHTS, mark[1], mark[2], { end_col = mark[3], hl_group = mark[4] })
+  end
+end
+
+---@class sightline.Key
+---@field [1] string
+---@field [2] string Description.
+---@field [3] fun()
+---@field modes? string[] Defaults to Normal mode.
+
+--- Maps keys of a buffer. `g?` lists them.
+---@param bufnr integer
+---@param keys sightline.Key[]
+function M.keys(bufnr, keys)
+  local help = {}
+  for _, key in ipairs(keys) do
+    vim.keymap.set(key.modes or 'n', key[1], key[3], { buffer = bufnr, desc = key[2], nowait = true })
+    table.insert(help, ('%-6s %s'):format(key[1], key[2]))
+  end
+  vim.keymap.set('n', 'g?', function()
+    M.open('keys', help)
+  end, { buffer = bufnr, desc = 'Show the keys' })
+end
+
 --- Sets the title of a window, for the buffer that it shows.
 ---@param window integer
 ---@param title string
@@ -112,6 +175,15 @@ function M.mark(bufnr, warning)
   })
 end
 
+--- Copies text to the clipboard, without one to the unnamed register.
+---@param text string
+---@return string register
+function M.copy(text)
+  local register = vim.fn.has('clipboard') == 1 and '+' or '"'
+  vim.fn.setreg(register, text)
+  return register
+end
+
 --- Splits text into buffer lines.
 ---@param text string
 ---@return string[]
@@ -143,9 +215,40 @@ end
 
 --- Formats a time of the protocol.
 ---@param milliseconds integer
+---@param format? string of `os.date`
 ---@return string
-function M.time(milliseconds)
-  return tostring(os.date('%Y-%m-%d %H:%M:%S', math.floor(milliseconds / 1000)))
+function M.time(milliseconds, format)
+  return tostring(os.date(format or '%Y-%m-%d %H:%M:%S', math.floor(milliseconds / 1000)))
+end
+
+local UNITS = { { 24 * 3600, 'day' }, { 3600, 'hour' }, { 60, 'minute' } }
+
+--- Formats the time since a time of the protocol: `2 hours ago`.
+---@param milliseconds integer
+---@return string
+function M.ago(milliseconds)
+  local seconds = os.time() - milliseconds / 1000
+  for _, unit in ipairs(UNITS) do
+    if seconds >= unit[1] then
+      return M.count(math.floor(seconds / unit[1]), unit[2]) .. ' ago'
+    end
+  end
+  return 'just now'
+end
+
+--- Shortens the id of a checkpoint. The name of a turn stays.
+---@param id string
+---@return string
+function M.id(id)
+  return id:match('^%x+$') and id:sub(1, 8) or id
+end
+
+--- Describes the state that the name of a turn means: `before claude-2.3`, `after claude-2.3`.
+---@param name string
+---@return string
+function M.turn_side(name)
+  local turn = name:match('^(.*)%+$')
+  return turn and 'after ' .. turn or 'before ' .. name
 end
 
 return M

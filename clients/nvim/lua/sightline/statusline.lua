@@ -65,7 +65,7 @@ end
 --- Handles a new checkpoint.
 ---@param checkpoint sightline.Checkpoint
 function M.created(checkpoint)
-  if checkpoint.purpose ~= 'undo' then
+  if checkpoint.kind ~= 'undoPoint' then
     newest[buffers.normalize(vim.uri_to_fname(checkpoint.root))] = checkpoint
     M.publish()
   end

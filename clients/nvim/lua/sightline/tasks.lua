@@ -2,7 +2,7 @@
 
 local api = require('sightline.api')
 local checkpoints = require('sightline.checkpoints')
-local pickers = require('sightline.pickers')
+local pickers = require('sightline.checkpoints.pickers')
 local server = require('sightline.server')
 local show = require('sightline.show')
 

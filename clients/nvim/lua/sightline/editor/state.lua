@@ -4,9 +4,9 @@
 local buffers = require('sightline.buffers')
 local compat = require('sightline.compat')
 local config = require('sightline.config')
-local diagnostics = require('sightline.diagnostics')
+local diagnostics = require('sightline.editor.diagnostics')
 local server = require('sightline.server')
-local terminals = require('sightline.terminals')
+local terminals = require('sightline.editor.terminals')
 
 local M = {}
 

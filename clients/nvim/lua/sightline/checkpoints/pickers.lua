@@ -2,34 +2,47 @@
 --- otherwise `vim.ui.select`.
 
 local api = require('sightline.api')
-local preview_pickers = require('sightline.preview_pickers')
+local preview_pickers = require('sightline.checkpoints.preview_pickers')
 local show = require('sightline.show')
 
 local M = {}
 
---- Returns the display name of a checkpoint: label, purpose or task.
+--- Returns the display name of a checkpoint: label, turn, purpose or task.
 ---@param checkpoint sightline.Checkpoint
+---@param all sightline.Checkpoint[]
 ---@return string
-function M.title(checkpoint)
+function M.title(checkpoint, all)
+  local turn = checkpoint.turn
   if checkpoint.label then
     return checkpoint.label
-  elseif checkpoint.purpose == 'undo' then
+  elseif checkpoint.kind == 'undoPoint' then
+    for _, one in ipairs(all) do
+      if one.id == checkpoint.restoredId and one.kind == 'undoPoint' then
+        return 'before undo'
+      end
+    end
     return 'before restore'
+  elseif turn and turn.name then
+    local name = checkpoint.kind == 'turnEnd' and turn.name .. '+' or turn.name
+    return show.turn_side(name) .. (turn.prompt and '  ' .. turn.prompt or '')
+  elseif checkpoint.kind == 'automatic' or checkpoint.kind == 'imported' then
+    return checkpoint.kind
   end
   return checkpoint.taskId and 'task ' .. checkpoint.taskId or 'no label'
 end
 
 --- Formats a checkpoint as one line.
 ---@param checkpoint sightline.Checkpoint
+---@param all sightline.Checkpoint[]
 ---@return string
-function M.line(checkpoint)
+local function line(checkpoint, all)
   return ('%s  %s  +%d ~%d -%d  %s'):format(
-    checkpoint.id:sub(1, 8),
-    show.time(checkpoint.createdAt),
+    M.title(checkpoint, all):gsub('%c', ' '),
+    show.ago(checkpoint.createdAt),
     checkpoint.added,
     checkpoint.modified,
     checkpoint.deleted,
-    M.title(checkpoint):gsub('%c', ' ')
+    show.id(checkpoint.id)
   )
 end
 
@@ -63,11 +76,14 @@ function M.checkpoint(prompt, params, target, callback)
     if #result.checkpoints == 0 then
       return show.say('no checkpoints; create one with :Sightline checkpoint')
     end
+    local function format(checkpoint)
+      return line(checkpoint, result.checkpoints)
+    end
     local pick = preview_pickers.find()
     if pick then
       return pick(result.checkpoints, {
         prompt = prompt,
-        format = M.line,
+        format = format,
         preview = function(checkpoint, show_lines)
           preview(checkpoint, target, show_lines)
         end,
@@ -76,7 +92,7 @@ function M.checkpoint(prompt, params, target, callback)
     vim.ui.select(result.checkpoints, {
       prompt = prompt,
       kind = 'sightline.checkpoint',
-      format_item = M.line,
+      format_item = format,
     }, function(chosen)
       if chosen then
         callback(chosen)
@@ -85,19 +101,22 @@ function M.checkpoint(prompt, params, target, callback)
   end, target)
 end
 
---- Returns the ids of the checkpoints that `name` selects: `last`, a label, or the first
---- digits of an id.
+--- Returns the ids of the checkpoints that `name` selects: `last`, the name of a turn, a label, or
+--- the first digits of an id.
 ---@param name string
 ---@param checkpoints sightline.Checkpoint[] newest first
 ---@return string[]
 local function matches(name, checkpoints)
   local by_digits = {}
   for _, checkpoint in ipairs(checkpoints) do
-    if checkpoint.label == name or (name == 'last' and checkpoint.purpose ~= 'undo') then
+    if checkpoint.label == name or (name == 'last' and checkpoint.kind ~= 'undoPoint') then
       return { checkpoint.id }
     elseif vim.startswith(checkpoint.id, name) then
       table.insert(by_digits, checkpoint.id)
     end
+  end
+  if name:match('^[%w_]+%-%d+%.%d+%+?$') then
+    return { name }
   end
   return by_digits
 end
@@ -125,7 +144,7 @@ local function resolve_all(target, names, callback)
 end
 
 --- Resolves the name of a checkpoint. Does not call back unless it selects one.
----@param name string `last`, a label, or the first digits of an id
+---@param name string `last`, the name of a turn, a label, or the first digits of an id
 ---@param target sightline.Target
 ---@param callback fun(id: string)
 function M.resolve(name, target, callback)
