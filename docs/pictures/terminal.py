@@ -36,6 +36,11 @@ def style(state, codes):
             state.clear()
         elif code == 1:
             state["bold"] = True
+        elif code == 2:
+            state["dim"] = True
+        elif code == 22:
+            state.pop("bold", None)
+            state.pop("dim", None)
         elif code == 7:
             state["reverse"] = True
         elif code == 27:
@@ -72,6 +77,7 @@ def svg(screen, columns, rows):
             if bg:
                 out.append(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="{LINE}" fill="{bg}"/>')
             weight = ' font-weight="bold"' if state.get("bold") else ""
+            weight += ' opacity="0.6"' if state.get("dim") else ""
             # One element per word, so that columns are aligned in any font.
             for word in re.finditer(r"\S+", part):
                 left, text = x + word.start() * CELL, html.escape(word.group())

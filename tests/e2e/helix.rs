@@ -4,11 +4,12 @@
 use std::{
     ffi::OsString,
     fs,
+    ops::Deref,
     path::{Path, PathBuf},
-    process::Command,
     time::{Duration, Instant},
 };
 
+use sightline_testing::tmux::{self, DEADLINE, POLL, Terminal};
 use toml_edit::{DocumentMut, Item, Value};
 
 use crate::{
@@ -16,13 +17,8 @@ use crate::{
     neovim::sample,
 };
 
-/// Timeout for text to appear on the screen.
-const DEADLINE: Duration = Duration::from_secs(30);
 /// Delay before a command is repeated: a server may be starting.
 const AGAIN: Duration = Duration::from_secs(2);
-
-/// Polling interval of the screen.
-const POLL: Duration = Duration::from_millis(50);
 
 /// The versions provided by `tests/provide/helix`.
 const VERSIONS: [&str; 2] = ["older", "newer"];
@@ -36,10 +32,9 @@ fn helix(version: &str) -> Option<PathBuf> {
     let named = std::env::var_os("SIGHTLINE_HELIX").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| repository().join("target/helix"));
     let found = folder.join(version).join("hx");
-    let tmux = Command::new("tmux").arg("-V").output();
     let why = if !found.exists() {
         format!("{} is missing; tests/run provides it", found.display())
-    } else if tmux.is_err() {
+    } else if tmux::is_missing() {
         "tmux is missing".to_owned()
     } else {
         return Some(fs::canonicalize(found).unwrap());
@@ -50,37 +45,37 @@ fn helix(version: &str) -> Option<PathBuf> {
 }
 
 /// A Helix in its own terminal, ended with the test.
-struct Editor {
-    socket: PathBuf,
+struct Editor(Terminal);
+
+impl Deref for Editor {
+    type Target = Terminal;
+
+    fn deref(&self) -> &Terminal {
+        &self.0
+    }
 }
 
 impl Editor {
     fn open(helix: &Path, workspace: &Workspace, file: &str) -> Self {
-        let editor = Self {
-            socket: workspace.data().with_extension("tmux"),
-        };
         let place = |name: &str| workspace.data().with_extension(name);
-        // tmux passes its environment to the programs inside.
-        let started = editor
-            .tmux()
-            .env("TERM", "xterm-256color")
-            .env("PATH", search_path())
-            .env("HOME", place("home"))
-            .env("XDG_CONFIG_HOME", place("config"))
-            .env("XDG_CACHE_HOME", place("cache"))
-            .env("XDG_DATA_HOME", place("data"))
-            .args(["-f", "/dev/null", "new-session", "-d"])
-            .args(["-x", "150", "-y", "40", "-c"])
-            .arg(workspace.root())
-            .arg(helix)
-            .arg("-v")
-            .arg(file)
-            .status()
-            .unwrap();
-        assert!(started.success(), "tmux does not start");
+        let [home, config, cache, data] = ["home", "config", "cache", "data"].map(place);
+        let editor = Self(Terminal::start(
+            &place("tmux"),
+            &[
+                ("TERM", "xterm-256color".as_ref()),
+                ("PATH", &search_path()),
+                ("HOME", home.as_ref()),
+                ("XDG_CONFIG_HOME", config.as_ref()),
+                ("XDG_CACHE_HOME", cache.as_ref()),
+                ("XDG_DATA_HOME", data.as_ref()),
+            ],
+            (150, 40),
+            &workspace.root(),
+            &[helix.as_ref(), "-v".as_ref(), file.as_ref()],
+        ));
         editor.wait(file);
         // Earlier, the command would reach a server without documents.
-        let log = place("cache").join("helix/helix.log");
+        let log = cache.join("helix/helix.log");
         let opened = r#"sightline -> {"jsonrpc":"2.0","method":"textDocument/didOpen""#;
         let begun = Instant::now();
         while !fs::read_to_string(&log).is_ok_and(|log| log.contains(opened)) {
@@ -94,57 +89,9 @@ impl Editor {
         editor
     }
 
-    fn tmux(&self) -> Command {
-        let mut tmux = Command::new("tmux");
-        tmux.env_remove("TMUX").arg("-S").arg(&self.socket);
-        tmux
-    }
-
-    fn press(&self, keys: &[&str]) {
-        let pressed = self.tmux().arg("send-keys").args(keys).status().unwrap();
-        assert!(pressed.success(), "{keys:?} cannot be pressed");
-    }
-
     fn type_command(&self, command: &str) {
         self.press(&["-l", &format!(":{command}")]);
         self.press(&["Enter"]);
-    }
-
-    fn screen(&self) -> String {
-        let output = self.tmux().args(["capture-pane", "-p"]).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// Waits until a text is on the screen. Returns the screen.
-    fn wait(&self, text: &str) -> String {
-        self.seen(text, DEADLINE)
-            .unwrap_or_else(|| panic!("no {text:?} appears:\n{}", self.screen()))
-    }
-
-    fn gone(&self, text: &str) {
-        let begun = Instant::now();
-        while self.screen().contains(text) {
-            assert!(
-                begun.elapsed() < DEADLINE,
-                "{text:?} stays:\n{}",
-                self.screen()
-            );
-            std::thread::sleep(POLL);
-        }
-    }
-
-    fn seen(&self, text: &str, within: Duration) -> Option<String> {
-        let begun = Instant::now();
-        loop {
-            let screen = self.screen();
-            if screen.contains(text) {
-                return Some(screen);
-            }
-            if begun.elapsed() > within {
-                return None;
-            }
-            std::thread::sleep(POLL);
-        }
     }
 
     /// Repeats an action until a text appears. Returns the screen.
@@ -157,12 +104,6 @@ impl Editor {
             }
         }
         panic!("no {text:?} appears:\n{}", self.screen());
-    }
-}
-
-impl Drop for Editor {
-    fn drop(&mut self) {
-        let _ = self.tmux().arg("kill-server").output();
     }
 }
 

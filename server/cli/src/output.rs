@@ -133,7 +133,7 @@ pub(super) fn usage_message(error: &clap::Error) -> String {
 }
 
 /// Removes the names of the protocol from a message: the user ran a command.
-fn in_words_of_the_command_line(message: &str) -> String {
+pub(super) fn in_words_of_the_command_line(message: &str) -> String {
     let message = match message.split_once(": ") {
         Some((method, rest)) if method.starts_with("sightline/") && !method.contains(' ') => rest,
         _ => message,

@@ -12,4 +12,6 @@ pub mod git;
 pub mod process;
 #[cfg(unix)]
 pub mod special_files;
+#[cfg(unix)]
+pub mod tmux;
 pub mod watchdog;

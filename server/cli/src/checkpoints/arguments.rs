@@ -116,7 +116,8 @@ pub(crate) enum Checkpoint {
         #[arg(value_name = "PATH")]
         paths: Vec<String>,
     },
-    /// Restore the workspace to a checkpoint. Shows the changes and asks first.
+    /// Restore the workspace to a checkpoint, or to before a turn. Shows the changes and asks first;
+    /// without an ID, shows a list to choose from.
     Restore(Restore),
     /// Undo a restore. Shows the changes and asks first.
     Undo(Undo),
@@ -178,9 +179,10 @@ pub(crate) struct Restore {
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
     /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
-    /// as `claude-2.3`: the state before it, or with a `+` after it.
+    /// as `claude-2.3`: the state before it, or with a `+` after it. Without it, and at a terminal,
+    /// it is chosen from a list.
     #[arg(value_name = "ID")]
-    pub(super) id: String,
+    pub(super) id: Option<String>,
     /// Only these paths and everything below them.
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<String>,
@@ -198,6 +200,14 @@ pub(crate) struct Restore {
     pub(super) force: bool,
     #[command(flatten)]
     pub(super) length: Length,
+}
+
+impl Restore {
+    /// Returns whether an option is given that the list to choose from does not have.
+    pub(super) fn needs_id(&self) -> bool {
+        let is_plain = self.mode == ModeArgument::Files && !self.force && !self.workspace.json;
+        !is_plain || self.task.is_some() || self.token.is_some()
+    }
 }
 
 #[derive(Args)]

@@ -25,15 +25,20 @@ pub(super) fn more_line(count: usize, limit: usize) -> String {
     }
 }
 
-/// Formats a changed file as a line with colors.
-pub(crate) fn difference(file: &FileDifference) -> String {
-    let (sign, style) = match file.status {
+/// Returns the letter of a change, and its color.
+pub(super) fn sign(status: DifferenceStatus) -> (&'static str, Style) {
+    match status {
         DifferenceStatus::Added => ("A", ADDED),
         DifferenceStatus::Modified => ("M", CHANGED),
         DifferenceStatus::Deleted => ("D", REMOVED),
         DifferenceStatus::Renamed => ("R", CHANGED),
         DifferenceStatus::TypeChanged => ("T", CHANGED),
-    };
+    }
+}
+
+/// Formats a changed file as a line with colors.
+pub(crate) fn difference(file: &FileDifference) -> String {
+    let (sign, style) = sign(file.status);
     let lines = if file.binary {
         "binary".to_owned()
     } else {
@@ -63,18 +68,23 @@ fn conflict_line(action: &str, conflict: &RestoreConflict) -> String {
     format!("{BOLD}{action}{BOLD:#}  {path}  {DIM}{reason}{DIM:#}\n")
 }
 
+/// Returns git's color of a line of a unified diff.
+pub(super) fn patch_style(line: &[u8]) -> Style {
+    match line {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
+        [b'+', ..] => ADDED,
+        [b'-', ..] => REMOVED,
+        [b'@', b'@', ..] => HUNK,
+        [] | [b' ' | b'\n' | b'\\', ..] => Style::new(),
+        _ => BOLD,
+    }
+}
+
 /// Adds git's colors to a unified diff.
 pub(super) fn colorize(patch: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(patch.len());
     for line in patch.split_inclusive(|byte| *byte == b'\n') {
-        let style = match line {
-            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
-            [b'+', ..] => ADDED,
-            [b'-', ..] => REMOVED,
-            [b'@', b'@', ..] => HUNK,
-            [b' ' | b'\n' | b'\\', ..] => Style::new(),
-            _ => BOLD,
-        };
+        let style = patch_style(line);
         let end = line.strip_suffix(b"\n").unwrap_or(line);
         shown.extend_from_slice(style.render().to_string().as_bytes());
         shown.extend_from_slice(end);

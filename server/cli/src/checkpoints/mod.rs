@@ -4,6 +4,7 @@ mod adopt;
 mod arguments;
 mod confirm;
 mod format;
+mod picker;
 mod remove;
 mod restore;
 mod show;
@@ -153,7 +154,10 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             let requests = Requests::new(&workspace, attached);
             restore::preview(&requests, &id, &paths, length)
         }
-        Checkpoint::Restore(arguments) => restore::restore(&arguments),
+        Checkpoint::Restore(arguments) => match &arguments.id {
+            Some(id) => restore::restore(&arguments, id),
+            None => picker::restore(&arguments),
+        },
         Checkpoint::Undo(arguments) => restore::undo(&arguments),
         Checkpoint::Prune(arguments) => remove::prune(&arguments),
         Checkpoint::Delete(arguments) => remove::delete(&arguments),

@@ -42,8 +42,8 @@ pub(super) fn preview(
     Ok(DONE)
 }
 
-/// `sightline checkpoint restore`.
-pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
+/// `sightline checkpoint restore ID`.
+pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed_or_ask();
     let requests = Requests::new(&arguments.workspace, arguments.attached);
     let see = || {
@@ -51,7 +51,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
             .then(|| "the conversation is rewound to the checkpoint".to_owned());
         let preview = match arguments.mode {
             ModeArgument::Task => PreviewRestoreResult::default(),
-            _ => preview_request(&requests, &arguments.id, &arguments.paths)?,
+            _ => preview_request(&requests, id, &arguments.paths)?,
         };
         Ok::<_, Error>(Plan::new(
             preview,
@@ -76,7 +76,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
         let root = requests.root()?;
         let restored = with_paths(requests, &arguments.paths, |paths| {
             requests.call::<RestoreCheckpoint>(RestoreCheckpointParams {
-                id: arguments.id.clone(),
+                id: id.to_owned(),
                 paths,
                 root: root.clone(),
                 mode: arguments.mode.into(),
@@ -161,7 +161,7 @@ fn is_nothing(preview: &PreviewRestoreResult) -> bool {
 }
 
 /// Returns a line that says which state is restored.
-fn target_line(target: &RestoreTarget) -> String {
+pub(super) fn target_line(target: &RestoreTarget) -> String {
     let mut line = match &target.name {
         Some(name) => {
             let (turn, side) = match name.strip_suffix('+') {
@@ -201,7 +201,7 @@ fn needs_force(conflict: &RestoreConflict) -> bool {
 }
 
 /// Returns a line with the number of changes. Empty if there are few.
-fn summary(preview: &PreviewRestoreResult, force: bool) -> String {
+pub(super) fn summary(preview: &PreviewRestoreResult, force: bool) -> String {
     let count = |action| {
         let changes = preview.changes.iter();
         changes.filter(|change| change.action == action).count() as u64
@@ -347,7 +347,11 @@ fn force_note(conflicts: &[RestoreConflict], force: bool) -> String {
     format!("{paths} that {are} skipped can be replaced with --force. ")
 }
 
-fn print_outcomes(workspace: &Workspace, restored: &RestoreCheckpointResult) -> Result<i32, Error> {
+/// Prints what was restored. Returns the exit code.
+pub(super) fn print_outcomes(
+    workspace: &Workspace,
+    restored: &RestoreCheckpointResult,
+) -> Result<i32, Error> {
     let outcomes = restored.outcomes.iter();
     let failed: Vec<&RestoreOutcome> = outcomes.filter(|outcome| !outcome.ok).collect();
     let skipped: &[RestoreConflict] = &restored.conflicts;

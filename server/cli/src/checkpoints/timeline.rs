@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use anstyle::Style;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::Serialize;
 use sightline_base::escape::one_line;
@@ -9,13 +10,13 @@ use sightline_engine::{error::Error, plural::plural};
 use sightline_protocol::{
     checkpoint::{
         Checkpoint, CheckpointHead, CheckpointKind, ListCheckpointsParams, ListTurnsParams,
-        ListedTurn, OutsideChanges,
+        ListedTurn, OutsideChanges, TurnFile, short_id,
     },
     method::{ListCheckpoints, ListTurns},
 };
 
 use super::{
-    format::{ADDED, BOLD, CHANGED, DIM, REMOVED, counts, short_id},
+    format::{ADDED, BOLD, CHANGED, DIM, REMOVED},
     print_as,
 };
 use crate::{DONE, requests::Requests};
@@ -31,11 +32,25 @@ pub(super) struct Timeline {
     turns: Vec<ListedTurn>,
 }
 
-/// One line of the list, or several that belong together.
-struct Row {
-    at: i64,
-    session: Option<String>,
-    text: String,
+/// A turn or a checkpoint of the list. The texts are escaped.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    pub(super) at: i64,
+    /// Name or id, as requests accept it.
+    pub(super) id: String,
+    /// True for a turn, whose name means the state before it.
+    pub(super) is_turn: bool,
+    pub(super) session: Option<String>,
+    pub(super) name: String,
+    pub(super) prompt: Option<String>,
+    pub(super) counts: Vec<(Style, String)>,
+    pub(super) files: Option<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) labels: Vec<String>,
+    /// What changed between the turn before and this one.
+    pub(super) outside: Option<String>,
+    /// The changed files that are known.
+    pub(super) paths: Vec<String>,
 }
 
 impl Timeline {
@@ -83,29 +98,23 @@ impl Timeline {
         Ok(DONE)
     }
 
+    /// Returns the turns, and the checkpoints without one, newest first.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let turns = self.turns.iter().map(|turn| self.turn_row(turn));
+        let without_turn = self.checkpoints.iter().filter(|one| !self.is_of_turn(one));
+        let mut rows: Vec<Row> = turns.chain(without_turn.map(checkpoint_row)).collect();
+        rows.sort_by_key(|row| Reverse(row.at));
+        rows
+    }
+
     fn text(&self, limit: usize, by_session: bool) -> String {
         let clock = Clock::new();
-        let turns = self.turns.iter().map(|turn| Row {
-            at: turn.started_at,
-            session: Some(session_line(turn)),
-            text: self.turn_row(&clock, turn),
-        });
-        let without_turn = self.checkpoints.iter().filter(|one| !self.is_of_turn(one));
-        let others = without_turn.map(|one| Row {
-            at: one.created_at,
-            session: one
-                .turn
-                .as_ref()
-                .map(|turn| format!("{}  {}", turn.agent, turn.session)),
-            text: checkpoint_row(&clock, one),
-        });
-        let mut rows: Vec<Row> = turns.chain(others).collect();
-        rows.sort_by_key(|row| Reverse(row.at));
+        let mut rows = self.rows();
         rows.truncate(limit);
         if by_session {
-            return grouped(&rows);
+            return grouped(&clock, &rows);
         }
-        rows.into_iter().map(|row| row.text).collect()
+        rows.iter().map(|row| row.text(&clock)).collect()
     }
 
     /// Returns whether a checkpoint is shown with its turn.
@@ -114,31 +123,23 @@ impl Timeline {
         name.is_some_and(|name| self.turns.iter().any(|turn| turn.name == *name))
     }
 
-    fn turn_row(&self, clock: &Clock, turn: &ListedTurn) -> String {
-        let mut line = format!(
-            "{}  {CHANGED}{:<12}{CHANGED:#}",
-            clock.time(turn.started_at),
-            turn.name
-        );
-        if let Some(prompt) = &turn.prompt {
-            line.push_str(&format!("  \"{}\"", one_line(prompt)));
-        }
+    fn turn_row(&self, turn: &ListedTurn) -> Row {
         let count = turn.files.len() as u64 + turn.more_files;
-        let sum = |of: fn(&sightline_protocol::checkpoint::TurnFile) -> u64| -> u64 {
-            turn.files.iter().map(of).sum()
-        };
+        let sum = |of: fn(&TurnFile) -> u64| -> u64 { turn.files.iter().map(of).sum() };
         let (added, deleted) = (sum(|file| file.additions), sum(|file| file.deletions));
-        if added + deleted > 0 {
-            line.push_str(&format!(
-                "  {ADDED}+{added}{ADDED:#} {REMOVED}−{deleted}{REMOVED:#}"
-            ));
-        }
+        let counts = match added + deleted {
+            0 => Vec::new(),
+            _ => vec![
+                (ADDED, format!("+{added}")),
+                (REMOVED, format!("−{deleted}")),
+            ],
+        };
         let is_unknown = turn.before.is_some() && turn.after.is_none() && !turn.running;
-        match count {
-            _ if is_unknown => line.push_str(&format!("  {DIM}its end was not saved{DIM:#}")),
-            0 => line.push_str(&format!("  {DIM}no changes{DIM:#}")),
-            count => line.push_str(&format!("  {}", plural(count, "file"))),
-        }
+        let (files, mut notes) = match count {
+            _ if is_unknown => (None, vec!["its end was not saved".to_owned()]),
+            0 => (None, vec!["no changes".to_owned()]),
+            count => (Some(plural(count, "file")), Vec::new()),
+        };
         let mut shared: Vec<(&str, u64)> = Vec::new();
         for name in turn.files.iter().flat_map(|file| &file.shared_with) {
             match shared.iter_mut().find(|(known, _)| known == name) {
@@ -146,36 +147,80 @@ impl Timeline {
                 None => shared.push((name, 1)),
             }
         }
-        for (name, count) in shared {
-            let files = plural(count, "file");
-            line.push_str(&format!("  {DIM}{files} shared with {name}{DIM:#}"));
-        }
+        notes.extend(
+            shared
+                .into_iter()
+                .map(|(name, count)| format!("{} shared with {name}", plural(count, "file"))),
+        );
         if turn.running {
-            line.push_str(&format!("  {DIM}running{DIM:#}"));
+            notes.push("running".to_owned());
         }
         let ids = [&turn.before, &turn.after];
         let labelled = self
             .checkpoints
             .iter()
             .filter(|one| ids.contains(&&Some(one.id.clone())));
-        for label in labelled.filter_map(|one| one.label.as_ref()) {
-            line.push_str(&format!("  {}", one_line(label)));
+        let labels = labelled.filter_map(|one| one.label.as_ref());
+        Row {
+            at: turn.started_at,
+            id: turn.name.clone(),
+            is_turn: true,
+            session: Some(session_line(turn)),
+            name: turn.name.clone(),
+            prompt: turn.prompt.as_deref().map(escaped),
+            counts,
+            files,
+            notes,
+            labels: labels.map(|label| escaped(label)).collect(),
+            outside: turn.outside.as_ref().map(outside_text),
+            paths: turn.files.iter().map(|file| escaped(&file.path)).collect(),
         }
-        line.push('\n');
-        if let Some(outside) = &turn.outside {
-            line.push_str(&outside_row(clock, outside));
-        }
-        line
     }
 }
 
+impl Row {
+    /// Returns whether a text of the row contains a text of lowercase letters.
+    pub(super) fn contains(&self, wanted: &str) -> bool {
+        let names = [&self.name, &self.id].into_iter().chain(&self.prompt);
+        let all = names.chain(&self.notes).chain(&self.labels);
+        let mut texts = all.chain(&self.outside).chain(&self.paths);
+        texts.any(|text| text.to_lowercase().contains(wanted))
+    }
+
+    /// Formats the row for the list, with the line of what changed before it.
+    pub(super) fn text(&self, clock: &Clock) -> String {
+        let name = &self.name;
+        let mut line = format!("{}  {CHANGED}{name:<12}{CHANGED:#}", clock.time(self.at));
+        if let Some(prompt) = &self.prompt {
+            line.push_str(&format!("  \"{prompt}\""));
+        }
+        for (at, (style, count)) in self.counts.iter().enumerate() {
+            let space = if at == 0 { "  " } else { " " };
+            line.push_str(&format!("{space}{style}{count}{style:#}"));
+        }
+        let dimmed = self.notes.iter().map(|note| format!("{DIM}{note}{DIM:#}"));
+        let parts = self.files.iter().cloned().chain(dimmed);
+        for part in parts.chain(self.labels.iter().cloned()) {
+            line.push_str(&format!("  {part}"));
+        }
+        if let Some(outside) = &self.outside {
+            line.push_str(&format!("\n{}  {DIM}{outside}{DIM:#}", clock.blank()));
+        }
+        line + "\n"
+    }
+}
+
+fn escaped(text: &str) -> String {
+    one_line(text).into_owned()
+}
+
 /// Groups rows by session, at the place of the newest row of each.
-fn grouped(rows: &[Row]) -> String {
+fn grouped(clock: &Clock, rows: &[Row]) -> String {
     let mut lines = String::new();
     let mut done: Vec<&String> = Vec::new();
     for row in rows {
         let Some(session) = &row.session else {
-            lines.push_str(&row.text);
+            lines.push_str(&row.text(clock));
             continue;
         };
         if done.contains(&session) {
@@ -186,8 +231,8 @@ fn grouped(rows: &[Row]) -> String {
         let of_session = rows
             .iter()
             .filter(|row| row.session.as_ref() == Some(session));
-        for line in of_session.flat_map(|row| row.text.lines()) {
-            lines.push_str(&format!("  {line}\n"));
+        for text in of_session.map(|row| row.text(clock)) {
+            lines.extend(text.lines().map(|line| format!("  {line}\n")));
         }
     }
     lines
@@ -198,13 +243,13 @@ fn session_line(turn: &ListedTurn) -> String {
     format!("{name}  {}", turn.session)
 }
 
-/// Formats what changed between two turns.
-fn outside_row(clock: &Clock, outside: &OutsideChanges) -> String {
+/// Says what changed between two turns.
+fn outside_text(outside: &OutsideChanges) -> String {
     let count = outside.files.len() as u64 + outside.more_files;
     let files = plural(count, "file");
     let branch = |head: &CheckpointHead| match &head.branch {
         Some(branch) => branch.clone(),
-        None => sightline_protocol::checkpoint::short_id(&head.commit).to_owned(),
+        None => short_id(&head.commit).to_owned(),
     };
     let switched = match (&outside.from, &outside.to) {
         (Some(from), Some(to)) if branch(from) != branch(to) => Some((branch(from), branch(to))),
@@ -215,34 +260,41 @@ fn outside_row(clock: &Clock, outside: &OutsideChanges) -> String {
         None if outside.turns.is_empty() => "you, or another program".to_owned(),
         None => format!("{}, or you", outside.turns.join(", ")),
     };
-    format!("{}  {DIM}{what}: {files}{DIM:#}\n", clock.blank())
+    format!("{what}: {files}")
 }
 
-/// Formats a checkpoint that belongs to no recorded turn.
-fn checkpoint_row(clock: &Clock, one: &Checkpoint) -> String {
-    let mut line = format!(
-        "{}  {:<12}  {}",
-        clock.time(one.created_at),
-        short_id(one),
-        counts(one)
-    );
+/// Makes the row of a checkpoint that belongs to no recorded turn.
+fn checkpoint_row(one: &Checkpoint) -> Row {
     let about = match one.kind {
         CheckpointKind::UndoPoint if one.undone_by.is_some() => Some("before a restore, undone"),
         CheckpointKind::UndoPoint => Some("before a restore"),
         CheckpointKind::Imported => Some("imported"),
         _ => None,
     };
-    if let Some(about) = about {
-        line.push_str(&format!("  {DIM}{about}{DIM:#}"));
-    }
-    if let Some(turn) = &one.turn {
+    let turn = one.turn.as_ref();
+    let of_turn = turn.map(|turn| {
         let (agent, side) = (one_line(&turn.agent), side_of(one.kind));
-        line.push_str(&format!("  {DIM}{side} a turn of {agent}{DIM:#}"));
+        format!("{side} a turn of {agent}")
+    });
+    let labels = [&one.task_id, &one.label].into_iter().flatten();
+    Row {
+        at: one.created_at,
+        id: one.id.clone(),
+        session: turn.map(|turn| format!("{}  {}", turn.agent, turn.session)),
+        name: short_id(&one.id).to_owned(),
+        counts: vec![
+            (ADDED, format!("+{}", one.added)),
+            (CHANGED, format!("~{}", one.modified)),
+            (REMOVED, format!("-{}", one.deleted)),
+        ],
+        notes: about
+            .map(str::to_owned)
+            .into_iter()
+            .chain(of_turn)
+            .collect(),
+        labels: labels.map(|text| escaped(text)).collect(),
+        ..Row::default()
     }
-    for text in [&one.task_id, &one.label].into_iter().flatten() {
-        line.push_str(&format!("  {}", one_line(text)));
-    }
-    line + "\n"
 }
 
 fn side_of(kind: CheckpointKind) -> &'static str {

@@ -13,10 +13,10 @@ use sightline_protocol::{
 };
 
 use offline::OfflineServer;
-use sightline_engine::{dispatch::Handler, error::Error};
+use sightline_engine::{dispatch::Handler, error::Error, progress::ProgressListener};
 use sightline_ipc::{self as ipc, client::Reply};
 
-use super::Workspace;
+use super::{Workspace, progress_bar};
 
 #[derive(clap::Args, Clone, Copy)]
 pub(super) struct Attached {
@@ -84,6 +84,8 @@ pub(super) type Ask<M> =
 pub(super) struct Requests<'a> {
     pub(super) workspace: &'a Workspace,
     attached: Attached,
+    /// Makes the listener that draws the progress of requests in this process.
+    pub(super) progress: fn() -> Option<ProgressListener>,
     /// Started by the first request that no running server answers.
     offline_server: OnceCell<ManuallyDrop<OfflineServer>>,
 }
@@ -93,6 +95,7 @@ impl<'a> Requests<'a> {
         Self {
             workspace,
             attached,
+            progress: progress_bar::listener,
             offline_server: OnceCell::new(),
         }
     }
@@ -163,7 +166,7 @@ impl<'a> Requests<'a> {
         if let Some(server) = self.offline_server.get() {
             return Ok(server);
         }
-        let server = OfflineServer::start(self.workspace)?;
+        let server = OfflineServer::start_with(self.workspace, (self.progress)())?;
         Ok(self.offline_server.get_or_init(|| server))
     }
 

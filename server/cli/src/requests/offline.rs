@@ -20,6 +20,7 @@ use sightline_engine::{
     dispatch::Handler,
     error::Error,
     jobs::JobSender,
+    progress::ProgressListener,
     request_context::RequestContext,
     services::{Services, stores::default_storage_dir},
     session::Session,
@@ -69,9 +70,17 @@ impl OfflineServer {
     /// Starts a server, which is never dropped: the process is about to exit, so the caches
     /// need not be freed.
     pub(crate) fn start(workspace: &Workspace) -> Result<ManuallyDrop<Self>, Error> {
+        Self::start_with(workspace, progress_bar::listener())
+    }
+
+    /// The same with another listener to progress.
+    pub(crate) fn start_with(
+        workspace: &Workspace,
+        progress: Option<ProgressListener>,
+    ) -> Result<ManuallyDrop<Self>, Error> {
         // Jobs and delayed work never run: there is no session that would wait for them.
         let mut services = Services::new(Client::default(), JobSender::closed());
-        services.progress_listener = progress_bar::listener().map(Arc::new);
+        services.progress_listener = progress.map(Arc::new);
         Ok(ManuallyDrop::new(Self {
             services: Arc::new(services),
             session: Mutex::new(session(workspace)?),
