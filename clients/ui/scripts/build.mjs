@@ -29,6 +29,7 @@ await build({
   jsxFactory: "h",
   jsxFragment: "Fragment",
   inject: ["src/jsx.ts"],
+  external: ["icon.svg"],
   legalComments: "none",
   logLevel: "warning",
   banner: { js: `/* Contains preact ${version}:\n${license.trim()}\n*/` },

@@ -86,7 +86,7 @@ export function App() {
     <>
       <header class="top">
         <span class="brand">
-          <img src="icon.svg" alt="" width="20" height="20" /> <span class="brand-name">Sightline</span>
+          <span class="brand-name">Sightline</span>
         </span>
         {roots.length > 1 ? (
           <Select label="Workspace folder" value={root} options={[["", "All folders"], ...roots.map(({ uri, name }) => [uri, name] as const)]} choose={(uri) => go(route.screen, { ...route.query, root: uri, id: undefined, compare: undefined })} />

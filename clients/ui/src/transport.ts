@@ -25,22 +25,6 @@ export type Event =
   /** The token is wrong, and no further events follow. */
   | "unauthorized";
 
-/** Sends requests and receives events. */
-export interface Transport {
-  /** Where the page is shown. An editor opens files, a browser only if one is connected. */
-  readonly host: "browser" | "editor";
-  /**
-   * Sends a request.
-   *
-   * @throws {RequestError} if the server returns an error or cannot be reached
-   */
-  rpc<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]>;
-  /** Calls `listener` for each event. Returns a function that stops that. */
-  on(listener: (event: Event) => void): () => void;
-  /** Shows a file in the editor; `line` starts at 1. */
-  open(path: string, line?: number): Promise<void>;
-}
-
 /** Why a request failed. */
 export class RequestError extends Error {
   constructor(
@@ -74,29 +58,41 @@ function answeredError({ code, message, data }: ErrorBody): RequestError {
   return new RequestError(message ?? "The request failed.", kind);
 }
 
-/** Listeners of events. */
-class Listeners {
-  private readonly all = new Set<(event: Event) => void>();
+/** Sends requests and receives events. */
+export abstract class Transport {
+  private readonly listeners = new Set<(event: Event) => void>();
 
-  add(listener: (event: Event) => void): () => void {
-    this.all.add(listener);
-    return () => this.all.delete(listener);
+  /**
+   * Sends a request.
+   *
+   * @throws {RequestError} if the server returns an error or cannot be reached
+   */
+  abstract rpc<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]>;
+
+  /** Calls `listener` for each event. Returns a function that stops that. */
+  on(listener: (event: Event) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
-  emit(event: Event): void {
-    for (const listener of [...this.all]) {
+  /** Shows a file in the editor; `line` starts at 1. */
+  async open(path: string, line?: number): Promise<void> {
+    await this.rpc("sightline/openFile", { path, line: line || undefined });
+  }
+
+  protected emit(event: Event): void {
+    for (const listener of [...this.listeners]) {
       listener(event);
     }
   }
 }
 
 /** `POST /rpc` and `GET /events` of `sightline ui`. */
-export class HttpTransport implements Transport {
-  readonly host = "browser";
-  private readonly listeners = new Listeners();
+export class HttpTransport extends Transport {
   private connected = true;
 
   constructor(private readonly token: string) {
+    super();
     void this.follow();
   }
 
@@ -111,14 +107,6 @@ export class HttpTransport implements Transport {
       throw new RequestError(`The server answered with status ${answer.status}.`, "internal");
     }
     return json.result as Requests[M]["result"];
-  }
-
-  on(listener: (event: Event) => void): () => void {
-    return this.listeners.add(listener);
-  }
-
-  async open(path: string, line?: number): Promise<void> {
-    await this.rpc("sightline/openFile", { path, line: line || undefined });
   }
 
   private async fetch(path: string, init: RequestInit): Promise<Response> {
@@ -139,7 +127,7 @@ export class HttpTransport implements Transport {
   private setConnected(connected: boolean): void {
     if (this.connected !== connected) {
       this.connected = connected;
-      this.listeners.emit(connected ? "connected" : "disconnected");
+      this.emit(connected ? "connected" : "disconnected");
     }
   }
 
@@ -157,7 +145,7 @@ export class HttpTransport implements Transport {
         this.setConnected(false);
       } catch (error) {
         if (error instanceof RequestError && error.kind === "unauthorized") {
-          this.listeners.emit("unauthorized");
+          this.emit("unauthorized");
           return;
         }
         this.setConnected(false);
@@ -181,7 +169,7 @@ export class HttpTransport implements Transport {
       for (const line of lines) {
         // Empty lines are signs of life.
         if (line.trim() !== "") {
-          this.listeners.emit((JSON.parse(line) as { event: Event }).event);
+          this.emit((JSON.parse(line) as { event: Event }).event);
         }
       }
     }
@@ -198,39 +186,26 @@ declare const acquireVsCodeApi: (() => WebviewApi) | undefined;
 type FromEditor = { id: number; result?: unknown; error?: ErrorBody } | { event: Event };
 
 /** Messages to the extension, which owns the connection to the server. */
-export class WebviewTransport implements Transport {
-  readonly host = "editor";
-  private readonly listeners = new Listeners();
+export class WebviewTransport extends Transport {
   private readonly waiting = new Map<number, { resolve: (value: never) => void; reject: (error: RequestError) => void }>();
   private ids = 0;
 
   constructor(private readonly api: WebviewApi) {
+    super();
     addEventListener("message", ({ data }: MessageEvent<FromEditor>) => this.receive(data));
   }
 
   rpc<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]> {
-    return this.send({ method, params });
-  }
-
-  on(listener: (event: Event) => void): () => void {
-    return this.listeners.add(listener);
-  }
-
-  async open(path: string, line?: number): Promise<void> {
-    await this.send({ open: { path, line } });
-  }
-
-  private send<T>(message: object): Promise<T> {
     const id = ++this.ids;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
-      this.api.postMessage({ id, ...message });
+      this.api.postMessage({ id, method, params });
     });
   }
 
   private receive(data: FromEditor): void {
     if (!("id" in data)) {
-      this.listeners.emit(data.event);
+      this.emit(data.event);
       return;
     }
     const waiting = this.waiting.get(data.id);

@@ -1,8 +1,8 @@
-// Bundles the extension into `dist/extension.js`, and the licenses of the
+// Bundles the extension into `dist/extension.js` next to the page, and the licenses of the
 // bundled packages into `dist/LICENSES.txt`. `--production` minifies the bundle
 // and omits the source map.
 
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 import { build } from "esbuild";
@@ -26,6 +26,9 @@ const { metafile } = await build({
   logLevel: "warning",
   metafile: true,
 });
+
+// The page, as the server has it.
+await cp("../../server/page/assets", "dist/page", { recursive: true });
 
 const modules = "node_modules/";
 const packages = new Set(

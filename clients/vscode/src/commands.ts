@@ -15,6 +15,7 @@ import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
 import { relativeTime } from "./format";
 import { describeError } from "./messages";
+import type { Page } from "./page";
 import type { Proposals } from "./proposals";
 import { restore, undo } from "./restore";
 import type { StatusBar } from "./statusBar";
@@ -27,6 +28,7 @@ export interface CommandContext {
   agents: AgentConnections;
   client: Client;
   environment: EnvironmentContents;
+  page: Page;
   tree: CheckpointTree;
   status: StatusBar;
   output: vscode.LogOutputChannel;
@@ -36,10 +38,11 @@ export interface CommandContext {
 
 /** Registers all commands. */
 export function registerCommands(context: CommandContext): vscode.Disposable {
-  const { agents, client, environment, proposals, tree, output } = context;
+  const { agents, client, environment, page, proposals, tree, output } = context;
   const commands: Record<string, (...args: never[]) => unknown> = {
     "sightline.environment.copy": () => environment.copy(),
     "sightline.environment.open": () => environment.open(),
+    "sightline.page.open": () => page.open(),
     "sightline.access.explain": (uri?: vscode.Uri) => explainAccess(client, uri),
     "sightline.checkpoint.create": () => createCheckpoint(client, tree),
     // VS Code passes no row if the view is being refreshed.

@@ -12,6 +12,7 @@ import { registerCommands } from "./commands";
 import { trackEditorState } from "./editorState";
 import { AccessDecorations, changeDecorations } from "./decorations";
 import { ENVIRONMENT_SCHEME, EnvironmentContents } from "./environment";
+import { Page } from "./page";
 import { Proposals } from "./proposals";
 import { readManifest } from "./settings";
 import { StatusBar } from "./statusBar";
@@ -32,6 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const environment = new EnvironmentContents(connection);
   const proposals = new Proposals(connection);
   const agents = new AgentConnections(output);
+  const page = new Page(connection, context.extensionUri);
   const status = new StatusBar(connection, tree);
   const decorations = new AccessDecorations(connection);
 
@@ -52,7 +54,8 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerTextDocumentContentProvider(SCHEME, new CheckpointContents(connection)),
     environment,
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
-    registerCommands({ agents, client: connection, environment, proposals, tree, status, output, extensionUri: context.extensionUri }),
+    registerCommands({ agents, client: connection, environment, page, proposals, tree, status, output, extensionUri: context.extensionUri }),
+    page,
     proposals,
     agents,
     registerMcpServer(),

@@ -17,6 +17,7 @@ const DEBOUNCE_MS = 100;
 const MENU: readonly (vscode.QuickPickItem & { command: string; needs?: "checkpoints" | "undo" })[] = [
   { label: "$(copy) Copy Environment Details", command: "sightline.environment.copy" },
   { label: "$(go-to-file) Open Environment Details", command: "sightline.environment.open" },
+  { label: "$(preview) Open Page", command: "sightline.page.open" },
   { label: "$(eye) Check Agent Access", command: "sightline.access.explain" },
   { label: "$(add) Create Checkpoint…", command: "sightline.checkpoint.create", needs: "checkpoints" },
   { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", needs: "checkpoints" },

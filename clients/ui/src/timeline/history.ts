@@ -10,8 +10,11 @@ import { type RequestError, requestError } from "../transport";
 /** A row with something that happened. */
 export type Entry =
   | { kind: "turn"; id: string; at: number; turn: ListedTurn }
-  /** What changed outside turns, before the first edit of `turn`. `from` is the state before it. */
-  | { kind: "outside"; id: string; at: number; turn: ListedTurn; from?: string }
+  /**
+   * What changed outside turns, before the first edit of `turn`. `from` is the state before it. `isRestored` if a
+   * restore is part of it.
+   */
+  | { kind: "outside"; id: string; at: number; turn: ListedTurn; from?: string; isRestored: boolean }
   | { kind: "checkpoint"; id: string; at: number; checkpoint: Checkpoint }
   /** An undo point. `restored` is what was restored, if it is loaded. */
   | { kind: "restore"; id: string; at: number; checkpoint: Checkpoint; restored?: Checkpoint };
@@ -47,7 +50,9 @@ export function entries(turns: readonly ListedTurn[], checkpoints: readonly Chec
     const outside = turn.outside;
     if (outside && (outside.files.length > 0 || outside.from !== undefined || outside.to !== undefined)) {
       const before = turns.slice(index + 1).find((older) => older.root === turn.root && older.after !== undefined);
-      all.push({ kind: "outside", id: `${turn.name}~`, at: turn.startedAt, turn, from: before?.after });
+      const since = before?.endedAt ?? 0;
+      const isRestored = checkpoints.some(({ kind, createdAt }) => kind === "undoPoint" && createdAt >= since && createdAt < turn.startedAt);
+      all.push({ kind: "outside", id: `${turn.name}~`, at: turn.startedAt, turn, from: before?.after, isRestored });
     }
   });
   for (const checkpoint of checkpoints) {

@@ -314,7 +314,7 @@ function describe(row: Entry): { head: string; detail: string; counts?: preact.C
       const count = files.length + moreFiles;
       const switched = to?.branch !== undefined && from?.branch !== to.branch ? `switched to ${to.branch}` : undefined;
       return {
-        head: turns?.length ? `You, or ${turns.join(", ")}` : "You",
+        head: row.isRestored ? "You, and the restore" : turns?.length ? `You, or ${turns.join(", ")}` : "You",
         detail: [switched, count > 0 && files.map(({ path }) => path.split("/").pop()).slice(0, 3).join(", ")].filter(Boolean).join(": ") || "another commit checked out",
         counts: <span class="row-counts dim">{count > 0 ? plural(count, "file") : ""}</span>,
       };

@@ -1,0 +1,148 @@
+// Starts `sightline ui` for a project and opens it in a browser.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+import { PROGRAM, Project } from "./project.mjs";
+
+export { PROGRAM, Project };
+
+/** Timeout for anything to appear, in milliseconds. Generous for slow, busy machines. */
+export const PATIENCE = 60_000;
+
+/** A running `sightline ui`. */
+export class Ui {
+  constructor(project, child, address) {
+    this.project = project;
+    this.child = child;
+    this.address = address;
+    this.origin = new URL(address).origin;
+    this.token = new URL(address).hash.slice(1);
+  }
+
+  static async start(project, args = []) {
+    const child = project.spawn(["ui", "--no-open", ...args]);
+    const errors = child.stderr.setEncoding("utf8").toArray();
+    for await (const line of createInterface({ input: child.stdout })) {
+      const address = /http:\/\/127\.0\.0\.1:\d+\/#\S+/.exec(line)?.[0];
+      if (address) {
+        return new Ui(project, child, address);
+      }
+    }
+    throw new Error(`sightline ui ended: ${(await errors).join("")}`);
+  }
+
+  /** Sends a request as the page does. */
+  async rpc(method, params = {}) {
+    const answer = await fetch(`${this.origin}/rpc`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${this.token}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ method, params }),
+    });
+    return await answer.json();
+  }
+
+  async stop(signal = "SIGTERM") {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      const ended = once(this.child, "exit");
+      this.child.kill(signal);
+      await ended;
+    }
+  }
+}
+
+/** A browser with what went wrong in its pages. */
+export class Browser {
+  static async start() {
+    const browser = new Browser();
+    browser.chromium = await chromium.launch({
+      executablePath: process.env.SIGHTLINE_CHROMIUM,
+      args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+      timeout: PATIENCE,
+    });
+    return browser;
+  }
+
+  /** Opens an address. `requests` of the page are all URLs that it asked for, `problems` its errors and violations of the policy. */
+  async open(address, { width = 1280, height = 800, theme = "light", before } = {}) {
+    const context = await this.chromium.newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"] });
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    page.requests = [];
+    page.problems = [];
+    page.on("request", (request) => page.requests.push(request.url()));
+    page.on("pageerror", (error) => page.problems.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !message.text().includes("ERR_CONNECTION_REFUSED")) {
+        page.problems.push(message.text());
+      }
+    });
+    await before?.(page);
+    await page.goto(address);
+    await page.getByTestId("nav-timeline").waitFor();
+    return page;
+  }
+
+  async stop() {
+    await this.chromium.close();
+  }
+}
+
+/** The row of a turn. */
+export function turn(page, name) {
+  return page.locator(`[data-testid=turn][data-name="${name}"]`);
+}
+
+/** Opens a screen by its link. */
+export async function show(page, screen) {
+  await page.getByTestId(`nav-${screen}`).click();
+  await page.locator(`[data-testid=nav-${screen}][aria-current=page]`).waitFor();
+}
+
+/** Waits until `check` returns a truthy value, and returns it. */
+export async function until(what, check) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const value = await check();
+    if (value) {
+      return value;
+    }
+    assert.ok(Date.now() < end, `waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Reads a file of the project, or returns undefined. */
+export async function read(project, name) {
+  return await readFile(path.join(project.folder, name), "utf8").catch(() => undefined);
+}
+
+/** Defines a test that closes what it opened, and that fails on errors of the page. */
+export function scenario(name, run) {
+  test(name, async () => {
+    const opened = [];
+    const keep = (one, close) => {
+      opened.unshift(() => close(one));
+      return one;
+    };
+    try {
+      const browser = keep(await Browser.start(), (one) => one.stop());
+      await run({
+        browser,
+        project: async (files, options) => keep(await Project.create(files, options), (one) => one.remove()),
+        start: async (project, args) => keep(await Ui.start(project, args), (one) => one.stop()),
+        keep,
+      });
+    } finally {
+      for (const close of opened) {
+        await close();
+      }
+    }
+  });
+}
