@@ -1,6 +1,7 @@
 //! The command line at a terminal.
 
 use std::{
+    fs,
     io::{Read, Write},
     process::{Command, Stdio},
 };
@@ -78,6 +79,41 @@ fn the_demo_is_colored() {
     if let Some((code, text)) = at_a_terminal(&workspace, "demo", "") {
         assert_eq!(code, 0, "{text}");
         assert!(text.contains("\u{1b}[36m1. The agent learns"), "{text}");
+    }
+}
+
+#[test]
+fn the_first_installation_asks_whether_commands_hide_files() {
+    let settings = |workspace: &Workspace| {
+        fs::read_to_string(workspace.data().join(".claude/settings.json")).unwrap()
+    };
+    let install = "agents install --agent claude --yes";
+    for (answer, hides) in [("n\n", false), ("y\n", true)] {
+        let workspace = Workspace::new(&[]);
+        let Some((_, text)) = at_a_terminal(&workspace, install, answer) else {
+            return;
+        };
+        if text.contains("cannot hide files") || !text.contains("[y/N]") {
+            let why = "files cannot be hidden from commands here";
+            assert!(std::env::var_os("CI").is_none(), "{why}: {text}");
+            eprintln!("skipped: {why}");
+            return;
+        }
+        assert!(
+            text.contains("Also hide denied files from the commands of Claude Code"),
+            "{text}"
+        );
+        assert_eq!(
+            settings(&workspace).contains("CLAUDE_CODE_SHELL_PREFIX"),
+            hides
+        );
+        // Only once.
+        let (_, text) = at_a_terminal(&workspace, install, "y\n").unwrap();
+        assert!(!text.contains("[y/N]"), "{text}");
+        assert_eq!(
+            settings(&workspace).contains("CLAUDE_CODE_SHELL_PREFIX"),
+            hides
+        );
     }
 }
 

@@ -2,7 +2,8 @@
 //! what was written, so that it can be removed byte for byte.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -20,7 +21,12 @@ use sightline_base::{
 use sightline_engine::error::Error;
 
 use super::{
-    super::{DONE, FAILURE, NEGATIVE, Workspace, config_file::File, exec, internal, offline},
+    super::{
+        DONE, FAILURE, NEGATIVE, Workspace,
+        checkpoints::{below_agent, is_wanted},
+        config_file::File,
+        exec, internal, offline,
+    },
     AgentName, Change, NAME, PartName, locations, program, read_text,
     report::{AgentReport, FileChange, Report},
     status::switched_off,
@@ -119,7 +125,11 @@ impl Installer {
                 parts = Part::DEFAULT.to_vec();
             }
             // A later installation keeps what was asked for before.
-            parts.extend(self.installed(agent));
+            let installed = self.installed(agent);
+            if installed.is_empty() && self.wants_hiding(change, agent) {
+                parts.push(Part::Commands);
+            }
+            parts.extend(installed);
             let mut report = AgentReport::new(agent, self.scope, &parts);
             let targets = self.targets(agent, &parts);
             if parts.contains(&Part::Commands)
@@ -160,6 +170,21 @@ impl Installer {
         self.report.notes.push(
             "built-in secrets (.env, private keys, ...) are denied to agents; `sightline init` writes a file for your own rules".to_owned(),
         );
+    }
+
+    /// Asks the user, when an agent is connected for the first time, whether to hide files from its commands.
+    fn wants_hiding(&self, change: &Change, agent: Agent) -> bool {
+        let asks = change.yes
+            && !change.json
+            && change.only.is_empty()
+            && io::stdin().is_terminal()
+            && below_agent().is_none()
+            && cannot_hide(agent, self.scope).is_none();
+        let question = format!(
+            "Also hide denied files from the commands of {} (they cannot open them, for example `npm start` its .env)?",
+            agent.title()
+        );
+        asks && is_wanted(&question).unwrap_or(false)
     }
 
     pub(super) fn uninstall(&mut self, change: &Change) {

@@ -111,9 +111,14 @@ pub(crate) fn confirm_below_agent(note: &str) -> Result<bool, Error> {
 
 /// Asks at the terminal, with `note` before the question.
 pub(crate) fn ask(note: &str) -> Result<bool, Error> {
+    is_wanted(&format!("{note}Proceed?"))
+}
+
+/// Asks a question at the terminal.
+pub(crate) fn is_wanted(question: &str) -> Result<bool, Error> {
     let mut error = io::stderr();
     let asked = error
-        .write_all(format!("{note}Proceed? [y/N] ").as_bytes())
+        .write_all(format!("{question} [y/N] ").as_bytes())
         .and_then(|()| error.flush());
     let mut answer = String::new();
     asked

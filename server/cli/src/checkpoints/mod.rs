@@ -48,7 +48,7 @@ use timeline::Timeline;
 
 pub(super) use adopt::hint as moved_hint;
 pub(super) use arguments::{Checkpoint, age};
-pub(super) use confirm::{ConfirmArgs, Proceed, ask, below_agent, confirm_below_agent};
+pub(super) use confirm::{ConfirmArgs, Proceed, ask, below_agent, confirm_below_agent, is_wanted};
 pub(super) use format::difference as colored_difference;
 pub(super) use format::size;
 use format::{DIM, colorize, counts, difference, print, relative_time, short_id};
