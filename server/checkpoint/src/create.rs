@@ -25,7 +25,6 @@ use super::{
     checkpoints::Checkpoints,
     create::missing_objects::{BaseTree, MissingObjects, find_missing},
     job::{Job, Progress},
-    list::Filter,
     metadata::{Checkpoint, CheckpointMetadata, Counts, Request, Skipped, commit_of, head::Head},
     store::{
         lock::{self, StoreLock},
@@ -113,7 +112,8 @@ impl Checkpoints {
         let opened = || {
             let repository = self.open_or_create()?;
             let generation = repository.generation()?;
-            Ok((repository, generation, self.list(&Filter::default())?))
+            let newest = self.newest(&repository)?;
+            Ok((repository, generation, newest))
         };
         let opened: Result<_, Error> = if cache.loaded {
             opened()
@@ -122,17 +122,14 @@ impl Checkpoints {
             thread_pool::start();
             rayon::join(opened, || cache.load(&self.state_dir())).0
         };
-        let (repository, generation, checkpoints) = opened?;
-        // Fetched checkpoints do not count as the previous one.
-        let newest = checkpoints
-            .iter()
-            .find(|checkpoint| !checkpoint.metadata.fetched);
+        let (repository, generation, (newest, is_empty)) = opened?;
+        let newest = newest.as_ref();
 
         repository.odb().refresh();
         let sink = ObjectSink {
             pack: PackWriter::new(repository.dir())?,
             stored: repository.odb(),
-            is_empty: checkpoints.is_empty(),
+            is_empty,
             unchecked: AtomicUsize::new(0),
         };
         let limits = (newest.is_none() && !request.confirm_large)

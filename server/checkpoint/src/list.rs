@@ -84,6 +84,20 @@ impl Checkpoints {
         Ok(checkpoints)
     }
 
+    /// Returns the newest checkpoint that was created here, which fetched ones are not, and whether the
+    /// store has none at all. Costs less than [`Self::list`].
+    pub(crate) fn newest(
+        &self,
+        repository: &Repository,
+    ) -> Result<(Option<Arc<Checkpoint>>, bool), Error> {
+        let all = self.metadata_cache.of(&repository.ids()?, repository)?;
+        let is_empty = all.is_empty();
+        let own = all.into_iter().filter(|one| !one.metadata.fetched);
+        let mut newest: Vec<_> = own.max_by_key(|one| order(one)).into_iter().collect();
+        apply_labels(repository, &mut newest)?;
+        Ok((newest.pop(), is_empty))
+    }
+
     /// Sets or removes the label of a checkpoint. Returns the checkpoint.
     ///
     /// # Errors
@@ -146,11 +160,10 @@ fn apply_labels(repository: &Repository, checkpoints: &mut [Arc<Checkpoint>]) ->
 
 /// Sorts newest first.
 fn sort(checkpoints: &mut [Arc<Checkpoint>]) {
-    checkpoints.sort_unstable_by_key(|checkpoint| {
-        std::cmp::Reverse((
-            checkpoint.metadata.created,
-            checkpoint.metadata.sequence,
-            checkpoint.id,
-        ))
-    });
+    checkpoints.sort_unstable_by_key(|checkpoint| std::cmp::Reverse(order(checkpoint)));
+}
+
+fn order(checkpoint: &Checkpoint) -> (u64, u64, Oid) {
+    let metadata = &checkpoint.metadata;
+    (metadata.created, metadata.sequence, checkpoint.id)
 }

@@ -126,6 +126,10 @@ impl Related {
     }
 }
 
+fn is_undo(checkpoint: &Checkpoint) -> bool {
+    !checkpoint.metadata.fetched && matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
+}
+
 impl Checkpoints {
     /// Reads what is known about the checkpoints of this root.
     ///
@@ -133,9 +137,6 @@ impl Checkpoints {
     /// `storage`.
     pub fn related(&self) -> Result<Related, Error> {
         let checkpoints = self.list(&Filter::default())?;
-        let is_undo = |one: &Checkpoint| {
-            !one.metadata.fetched && matches!(one.metadata.purpose, Purpose::Undo { .. })
-        };
         let undo_points: HashSet<Oid> = checkpoints
             .iter()
             .filter(|one| is_undo(one))
@@ -157,6 +158,20 @@ impl Checkpoints {
         Ok(Related {
             log: Log::read(&self.state_dir())?,
             undone,
+        })
+    }
+
+    /// [`Self::related`] for one checkpoint, which does not read the others unless it is an undo point.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn related_to(&self, checkpoint: &Checkpoint) -> Result<Related, Error> {
+        if is_undo(checkpoint) {
+            return self.related();
+        }
+        Ok(Related {
+            log: Log::read(&self.state_dir())?,
+            undone: HashMap::new(),
         })
     }
 

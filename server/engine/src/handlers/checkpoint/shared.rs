@@ -67,7 +67,7 @@ pub(super) fn wire(
     root: usize,
     stored: &StoredCheckpoint,
 ) -> Result<Checkpoint, Error> {
-    let related = cx.root_checkpoints(root)?.1.store.related()?;
+    let related = cx.root_checkpoints(root)?.1.store.related_to(stored)?;
     Ok(to_wire(&cx.view, root, stored, &related))
 }
 
