@@ -11,7 +11,6 @@
 //!
 //! - `options`: arguments
 //! - `secret`: the secret of the address
-//! - `peer`: the user of a connection
 //! - `server`: connections and requests
 //! - `address`: checks the headers and the path of a request
 //! - `usage`: tokens that providers report, and the file with them
@@ -28,7 +27,6 @@ mod body;
 mod failure;
 mod forward;
 mod options;
-mod peer;
 mod redact;
 mod repair;
 mod secret;

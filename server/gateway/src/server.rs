@@ -12,6 +12,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use sightline_base::peer;
 use sightline_conversation::{
     model_info,
     wire::json::{decode, member},
@@ -28,7 +29,6 @@ use crate::{
     body::RequestBody,
     failure::{Api, Body, Failure},
     forward::{Client, Stream, end_to_end},
-    peer,
     redact::Redaction,
     repair,
     secret::Secret,

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 /// Returns whether the other end of a connection is a process of the same user. If the system does
-/// not say so, it is not. Only the secret protects the gateway on systems other than Linux.
-pub(crate) fn is_same_user(own: SocketAddr, peer: SocketAddr) -> bool {
+/// not say so, it is not. On systems other than Linux, only a secret protects a listener.
+pub fn is_same_user(own: SocketAddr, peer: SocketAddr) -> bool {
     #[cfg(target_os = "linux")]
     return linux::is_same_user(own, peer);
     #[cfg(not(target_os = "linux"))]
