@@ -80,7 +80,11 @@ impl Display for Problem {
 /// Resolves merged settings. Returns the invalid ones as well. Unknown top-level keys of a client may
 /// belong to other tools; they are only reported if they look like a typo.
 pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
-    Reader::default().read(merged)
+    let (mut settings, problems) = Reader::default().read(merged);
+    for agent in &settings.agents.connect {
+        settings.bridges.connect(*agent);
+    }
+    (settings, problems)
 }
 
 /// Returns the invalid settings of a configuration file.

@@ -34,6 +34,8 @@ pub struct Settings {
     pub checkpoints: CheckpointSettings,
     /// Diagnostics in open documents.
     pub diagnostics: DiagnosticSettings,
+    /// Coding agents.
+    pub agents: AgentSettings,
     /// IDE protocols of coding agents: what the user selects, as it happens.
     pub bridges: BridgeSettings,
     /// Log of the server.
@@ -394,6 +396,45 @@ impl Default for DiagnosticSettings {
         Self {
             rules: true,
             changed_files: false,
+        }
+    }
+}
+
+/// Coding agents.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentSettings {
+    /// Agents that learn the focused file and the selection as they change. Turns on the settings
+    /// `bridges.*Ide` that they need.
+    pub connect: Vec<ConnectedAgent>,
+}
+
+/// An agent with an IDE protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ConnectedAgent {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Copilot CLI.
+    Copilot,
+    /// gemini-cli.
+    Gemini,
+    /// opencode.
+    Opencode,
+    /// Qwen Code.
+    Qwen,
+}
+
+impl BridgeSettings {
+    /// Turns on the protocol of an agent.
+    pub fn connect(&mut self, agent: ConnectedAgent) {
+        match agent {
+            ConnectedAgent::Claude | ConnectedAgent::Opencode => self.claude_ide = true,
+            ConnectedAgent::Gemini | ConnectedAgent::Qwen => self.gemini_ide = true,
+            ConnectedAgent::Copilot => self.copilot_ide = true,
+            ConnectedAgent::Codex => self.codex_ide = true,
         }
     }
 }

@@ -235,6 +235,16 @@ fn an_invalid_value_changes_nothing_else() {
 }
 
 #[test]
+fn connected_agents_turn_on_their_bridges() {
+    let set = json!({ "agents": { "connect": ["opencode", "qwen", 5, "cline"] } });
+    let (settings, problems) = resolve(&set);
+    let bridges = settings.bridges;
+    assert!(bridges.claude_ide && bridges.gemini_ide);
+    assert!(!bridges.copilot_ide && !bridges.codex_ide);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+}
+
+#[test]
 fn many_invalid_items_are_left_out_together() {
     let items: Vec<Value> = (0..200_000).map(Value::from).collect();
     let set = json!({ "checkpoints": { "exclude": items, "maxFiles": 3 } });
