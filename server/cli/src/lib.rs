@@ -18,6 +18,7 @@
 //! - `mcp`: serves tools to coding agents
 //! - `gateway`: starts the gateway
 //! - `page`: serves the page of `sightline ui`
+//! - `help`: the commands in groups
 //! - `helix`, `config_file`: edit the Helix configuration, and configuration files of other programs
 //! - `init`: writes a `.clineignore`
 //! - `config`, `doctor`, `uninstall`: settings and their origins; the requirements; deletes all data
@@ -35,6 +36,7 @@ mod doctor;
 mod exec;
 mod gateway;
 mod helix;
+mod help;
 mod hook;
 mod init;
 mod log;
@@ -112,13 +114,15 @@ The workspace is the git repository that contains the current folder, else the t
 folder above it with a .clineignore, else the folder itself; --root selects another one.
 
 Examples:
-  sightline environment --files         print the block an agent would get now
+  sightline demo                        run a demo session with the real server
+  sightline agents install              show how agents would be connected
+  sightline init                        write a .clineignore
+  sightline ui                          show turns, hidden files and agents in a browser
+  sightline checkpoint list             show turns and checkpoints, newest first
+  sightline checkpoint restore last     go back to the last checkpoint, after a preview
+  sightline checkpoint undo             undo that
   sightline access .env src/main.rs     check whether an agent may see these files
-  sightline access --command 'cat .env' check whether it may run this command
-  sightline tokens --model gpt-4o *.md  count the tokens of files
-  sightline task list                   list stored conversations
-  sightline checkpoint create           save the current state of the workspace
-  sightline demo                        run a demo session with the real server";
+  sightline environment --files         print the block an agent would get now";
 
 #[derive(Subcommand)]
 enum Command {
@@ -328,7 +332,7 @@ pub fn main(serve: fn() -> i32) -> i32 {
     let is_json = output::wants_json(&written);
     let color = output::color_of(&written);
     color.apply();
-    let matches = Arguments::command()
+    let matches = help::grouped(Arguments::command())
         .color(color.into())
         .try_get_matches_from(written);
     let parsed = matches.and_then(|matches| {
@@ -350,7 +354,9 @@ pub fn main(serve: fn() -> i32) -> i32 {
     logging::start();
     let Some(command) = arguments.command else {
         if io::stdin().is_terminal() {
-            let _ = Arguments::command().color(color.into()).print_help();
+            let _ = help::grouped(Arguments::command())
+                .color(color.into())
+                .print_help();
             return DONE;
         }
         return serve();
