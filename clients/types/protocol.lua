@@ -27,6 +27,10 @@
 ---| "check" # Command lines are checked.
 ---| "hide" # Also, denied files that git does not track are hidden.
 
+--- Coding agents.
+---@class sightline.AgentSettings
+---@field connect? sightline.ConnectedAgent[] Agents that learn the focused file and the selection as they change. Turns on the settings `bridges.*Ide` that they need. Default: `[]`.
+
 --- One turn of an agent: a prompt and the edits that follow.
 ---@class sightline.AgentTurn
 ---@field agent string Name of the agent.
@@ -191,6 +195,15 @@
 ---| "auto" # The context window was full.
 ---| "manual" # The user requested it.
 
+--- An agent with an IDE protocol.
+---@alias sightline.ConnectedAgent
+---| "claude" # Claude Code.
+---| "codex" # Codex.
+---| "copilot" # Copilot CLI.
+---| "gemini" # gemini-cli.
+---| "opencode" # opencode.
+---| "qwen" # Qwen Code.
+
 --- Rules for truncating conversations.
 ---@alias sightline.ConversationProfile
 ---| "default" # The rules of Sightline.
@@ -263,6 +276,14 @@
 --- Result of `sightline/deleteTask`.
 ---@class sightline.DeleteTaskResult
 ---@field freedBytes integer Freed disk space, in bytes.
+
+--- A denied file or folder.
+---@class sightline.DeniedEntry
+---@field kind sightline.FileKind Kind of the entry.
+---@field path string Path relative to its workspace folder.
+---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
+---@field rule? sightline.AccessRule The rule that denies it. Absent if rules that cannot be used deny everything.
+---@field uri string URI of the entry.
 
 --- A command operand that names a denied file.
 ---@class sightline.DeniedOperand
@@ -568,6 +589,18 @@
 
 --- Result of `sightline/listMcpServers`: the servers of the user and of the project.
 ---@alias sightline.ListMcpServersResult sightline.McpServer[]
+
+--- Params of `sightline/listRules`.
+---@class sightline.ListRulesParams
+---@field limit? integer Maximum number of entries to return; 1000 by default.
+---@field root? string Return only the rules of this workspace folder, given by path, URI or name.
+
+--- Result of `sightline/listRules`.
+---@class sightline.ListRulesResult
+---@field entries sightline.DeniedEntry[] Denied entries of the workspace, without what is below a denied folder.
+---@field files sightline.RuleFile[] Rule files, sorted by path. The built-in rules for secrets are not in a file.
+---@field problem? string Why the entries of a folder could not be listed.
+---@field truncated? boolean True if there may be more entries.
 
 --- Params of `sightline/listTasks`.
 ---@class sightline.ListTasksParams
@@ -1029,6 +1062,21 @@
 ---@class sightline.RollbackHistoryResult
 ---@field contextHistory any[] Remaining edits.
 
+--- A rule file in force.
+---@class sightline.RuleFile
+---@field modifiedAt? integer Time of the last change, in milliseconds since the Unix epoch.
+---@field problem? string Why it cannot be used.
+---@field rules integer Number of its rules.
+---@field source string Name of the file in the `rule` of a denial.
+---@field state sightline.RuleFileState State of the file.
+---@field uri string URI of the file.
+
+--- State of a rule file.
+---@alias sightline.RuleFileState
+---| "inForce" # Its lines apply.
+---| "held" # It is being saved: lines that were removed still apply, for half a second after the last change.
+---| "unusable" # It cannot be used, so everything in its folder is denied.
+
 --- Whether files that usually contain secrets may be read.
 ---@alias sightline.Secrets
 ---| "deny" # Deny.
@@ -1092,6 +1140,7 @@
 --- section `sightline` or in `workspace/didChangeConfiguration`.
 ---@class sightline.Settings
 ---@field access? sightline.AccessSettings File access of agents.
+---@field agents? sightline.AgentSettings Coding agents.
 ---@field bridges? sightline.BridgeSettings IDE protocols of coding agents: what the user selects, as it happens.
 ---@field checkpoints? sightline.CheckpointSettings Workspace checkpoints.
 ---@field commands? sightline.CommandSettings Commands of `workspace/executeCommand`.
@@ -1303,6 +1352,8 @@ M.methods = {
   environmentDetails = "sightline/environmentDetails",
   --- Checks paths and a command line against the access rules. Takes `sightline.CheckAccessParams`, answers `sightline.CheckAccessResult`.
   checkAccess = "sightline/checkAccess",
+  --- Lists the rule files in force, and what they deny. For the user: agents see neither. Takes `sightline.ListRulesParams`, answers `sightline.ListRulesResult`.
+  listRules = "sightline/listRules",
   --- Replaces the contents of denied files in texts. Takes `sightline.RedactParams`, answers `sightline.RedactResult`.
   redact = "sightline/redact",
   --- Lists what agents were refused and what was hidden from them, newest first. Takes `sightline.ListDecisionsParams`, answers `sightline.ListDecisionsResult`.

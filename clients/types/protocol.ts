@@ -10,6 +10,8 @@ export interface Methods {
   "sightline/environmentDetails": { params: EnvironmentDetailsParams; result: EnvironmentDetailsResult };
   /** Checks paths and a command line against the access rules. */
   "sightline/checkAccess": { params: CheckAccessParams; result: CheckAccessResult };
+  /** Lists the rule files in force, and what they deny. For the user: agents see neither. */
+  "sightline/listRules": { params: ListRulesParams; result: ListRulesResult };
   /** Replaces the contents of denied files in texts. */
   "sightline/redact": { params: RedactParams; result: RedactResult };
   /** Lists what agents were refused and what was hidden from them, newest first. */
@@ -197,6 +199,16 @@ export type AgentCommands =
   | "check"
   /** Also, denied files that git does not track are hidden. */
   | "hide";
+
+/** Coding agents. */
+export interface AgentSettings {
+  /**
+   * Agents that learn the focused file and the selection as they change. Turns on the settings
+   * `bridges.*Ide` that they need.
+   * Default: `[]`.
+   */
+  connect?: ConnectedAgent[];
+}
 
 /** One turn of an agent: a prompt and the edits that follow. */
 export interface AgentTurn {
@@ -569,6 +581,21 @@ export type CompactionTrigger =
   /** The user requested it. */
   | "manual";
 
+/** An agent with an IDE protocol. */
+export type ConnectedAgent =
+  /** Claude Code. */
+  | "claude"
+  /** Codex. */
+  | "codex"
+  /** Copilot CLI. */
+  | "copilot"
+  /** gemini-cli. */
+  | "gemini"
+  /** opencode. */
+  | "opencode"
+  /** Qwen Code. */
+  | "qwen";
+
 /** Rules for truncating conversations. */
 export type ConversationProfile =
   /** The rules of Sightline. */
@@ -738,6 +765,20 @@ export interface DeleteTaskParams {
 export interface DeleteTaskResult {
   /** Freed disk space, in bytes. */
   freedBytes: number;
+}
+
+/** A denied file or folder. */
+export interface DeniedEntry {
+  /** Kind of the entry. */
+  kind: FileKind;
+  /** Path relative to its workspace folder. */
+  path: string;
+  /** True if the name is not UTF-8 and `path` is percent-encoded. */
+  pathEncoded?: boolean;
+  /** The rule that denies it. Absent if rules that cannot be used deny everything. */
+  rule?: AccessRule;
+  /** URI of the entry. */
+  uri: string;
 }
 
 /** A command operand that names a denied file. */
@@ -1324,6 +1365,26 @@ export interface ListMcpServersParams {
 
 /** Result of `sightline/listMcpServers`: the servers of the user and of the project. */
 export type ListMcpServersResult = McpServer[];
+
+/** Params of `sightline/listRules`. */
+export interface ListRulesParams {
+  /** Maximum number of entries to return; 1000 by default. */
+  limit?: number;
+  /** Return only the rules of this workspace folder, given by path, URI or name. */
+  root?: string;
+}
+
+/** Result of `sightline/listRules`. */
+export interface ListRulesResult {
+  /** Denied entries of the workspace, without what is below a denied folder. */
+  entries: DeniedEntry[];
+  /** Rule files, sorted by path. The built-in rules for secrets are not in a file. */
+  files: RuleFile[];
+  /** Why the entries of a folder could not be listed. */
+  problem?: string;
+  /** True if there may be more entries. */
+  truncated?: boolean;
+}
 
 /** Params of `sightline/listTasks`. */
 export interface ListTasksParams {
@@ -2234,6 +2295,31 @@ export interface RollbackHistoryResult {
   contextHistory: unknown[];
 }
 
+/** A rule file in force. */
+export interface RuleFile {
+  /** Time of the last change, in milliseconds since the Unix epoch. */
+  modifiedAt?: number;
+  /** Why it cannot be used. */
+  problem?: string;
+  /** Number of its rules. */
+  rules: number;
+  /** Name of the file in the `rule` of a denial. */
+  source: string;
+  /** State of the file. */
+  state: RuleFileState;
+  /** URI of the file. */
+  uri: string;
+}
+
+/** State of a rule file. */
+export type RuleFileState =
+  /** Its lines apply. */
+  | "inForce"
+  /** It is being saved: lines that were removed still apply, for half a second after the last change. */
+  | "held"
+  /** It cannot be used, so everything in its folder is denied. */
+  | "unusable";
+
 /** Whether files that usually contain secrets may be read. */
 export type Secrets =
   /** Deny. */
@@ -2355,6 +2441,8 @@ export interface SetMcpServerEnabledParams {
 export interface Settings {
   /** File access of agents. */
   access?: AccessSettings;
+  /** Coding agents. */
+  agents?: AgentSettings;
   /** IDE protocols of coding agents: what the user selects, as it happens. */
   bridges?: BridgeSettings;
   /** Workspace checkpoints. */

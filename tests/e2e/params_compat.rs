@@ -56,6 +56,7 @@ fn t8_every_spelling_of_nothing_is_accepted() {
             "sightline/listDecisions",
             "sightline/listFiles",
             "sightline/listMcpServers",
+            "sightline/listRules",
             "sightline/listTasks",
             "sightline/listTurns",
             "sightline/pruneCheckpoints",

@@ -438,6 +438,13 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
         })
 }
 
+/// Returns the number of lines that are neither empty nor comments.
+pub(super) fn count_rules(text: &[u8]) -> usize {
+    lines(text)
+        .filter(|(_, line)| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))
+        .count()
+}
+
 /// Returns the lines of a rule file named `source`.
 pub fn rule_lines<'a>(
     source: &str,

@@ -60,7 +60,7 @@ pub use self::{
     document_origin::Origin,
     open::{OpenedFile, OpenedFolder, PathKind},
     rule_file::{PROJECT_FILE, read_project_file, read_small_file},
-    rules::{ClockReading, REMOVAL_DELAY, RULE_FILE},
+    rules::{ClockReading, REMOVAL_DELAY, RULE_FILE, RuleFileStatus},
     secrets::{content::Content, deny_moved_secrets},
     view::{AccessView, EntryRules, RuleBase},
 };
@@ -263,6 +263,16 @@ impl Access {
         let mut watched: Vec<PathBuf> = watched.map(Path::to_path_buf).collect();
         watched.extend(self.nested.watched());
         watched
+    }
+
+    /// Returns the rule files in force, as the last view read them, sorted by path.
+    pub fn rule_files(&self) -> Vec<RuleFileStatus> {
+        let mut files: Vec<RuleFileStatus> =
+            self.files().iter().flat_map(RuleFiles::statuses).collect();
+        files.extend(self.nested.statuses());
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|a, b| a.path == b.path);
+        files
     }
 
     /// Reads the known rule files below the roots again that may have changed, as views do when they reach them. Returns

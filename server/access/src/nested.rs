@@ -21,7 +21,7 @@ use super::{
     ClockReading, Denial,
     open::is_link,
     rule_file::{RULE_FILE, read_small_file},
-    rules::{RuleFiles, Rules, ScopeKind},
+    rules::{RuleFileStatus, RuleFiles, Rules, ScopeKind},
     strictest,
 };
 use sightline_base::{
@@ -59,6 +59,11 @@ impl KeptFiles {
 
     pub(super) fn is_holding(&self) -> bool {
         self.files.lock().values().any(RuleFiles::is_holding)
+    }
+
+    pub(super) fn statuses(&self) -> Vec<RuleFileStatus> {
+        let files = self.files.lock();
+        files.values().flat_map(RuleFiles::statuses).collect()
     }
 
     /// Returns the files to watch for changes.

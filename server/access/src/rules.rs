@@ -6,7 +6,7 @@
 
 use std::{
     borrow::Cow,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -145,6 +145,23 @@ pub(super) struct RuleFiles {
     rules: Rules,
 }
 
+/// A rule file in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleFileStatus {
+    /// The path.
+    pub path: PathBuf,
+    /// Name of the file in its rules.
+    pub source: String,
+    /// Time of the last change, if it is known.
+    pub changed_at: Option<SystemTime>,
+    /// Number of its rules.
+    pub rules: usize,
+    /// Whether removed rules of its folder still apply.
+    pub is_held: bool,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
+}
+
 /// A version of the rule files, with its compiled rules.
 #[derive(Clone, Debug)]
 struct Version {
@@ -238,6 +255,42 @@ impl RuleFiles {
         let versions = std::iter::once(&self.current).chain(&self.held);
         let sources = versions.flat_map(|version| &version.sources);
         sources.map(|source| source.path.as_path())
+    }
+
+    /// Returns the files that exist or whose removed rules still apply.
+    pub(super) fn statuses(&self) -> impl Iterator<Item = RuleFileStatus> {
+        let current = self
+            .current
+            .sources
+            .iter()
+            .zip(&self.states)
+            .map(|(source, seen)| (source, seen.changed_at(&source.path)));
+        let held = self.held.iter().flat_map(|held| &held.sources);
+        let removed = held.filter(|held| {
+            let now = self
+                .current
+                .sources
+                .iter()
+                .find(|now| now.path == held.path);
+            now.is_none_or(|now| now.content == Content::None)
+        });
+        current
+            .chain(removed.map(|source| (source, None)))
+            .filter_map(|(source, changed_at)| {
+                let (rules, problem) = match &source.content {
+                    Content::None => return None,
+                    Content::Text(text) => (gitignore::count_rules(text), None),
+                    Content::Unusable(why) => (0, Some(why.clone())),
+                };
+                Some(RuleFileStatus {
+                    source: source_name(self.names_from.as_ref(), &source.path),
+                    path: source.path.clone(),
+                    changed_at,
+                    rules,
+                    is_held: self.is_holding(),
+                    problem,
+                })
+            })
     }
 
     /// Reads the files again if they may have changed. Returns whether the rules changed.
@@ -369,19 +422,22 @@ fn names_from(folder: &AbsPath, kind: ScopeKind) -> Option<AbsPath> {
     (kind != ScopeKind::Above).then(|| folder.clone())
 }
 
+/// Returns the name of a file in its rules.
+fn source_name(names_from: Option<&AbsPath>, path: &Path) -> String {
+    let below = names_from.and_then(|base| path.strip_prefix(base.as_path()).ok());
+    match below.and_then(RelPath::new) {
+        Some(rel) => rel.to_wire().0,
+        None => path.display().to_string(),
+    }
+}
+
 fn compile(
     folder: &AbsPath,
     kind: ScopeKind,
     names_from: Option<&AbsPath>,
     sources: &[Source],
 ) -> Rules {
-    let name = |path: &Path| {
-        let below = names_from.and_then(|base| path.strip_prefix(base.as_path()).ok());
-        match below.and_then(RelPath::new) {
-            Some(rel) => rel.to_wire().0,
-            None => path.display().to_string(),
-        }
-    };
+    let name = |path: &Path| source_name(names_from, path);
     let broken = |why: String| Rules::Broken(why.into());
     if sources.len() > MAX_INCLUDES + 1 {
         return broken(format!(

@@ -23,7 +23,7 @@ use crate::{
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
         decisions,
         editor::{diagnostics, open_file, selection, unsaved_files},
-        environment_details, list_files, mcp_servers, read_file,
+        environment_details, list_files, list_rules, mcp_servers, read_file,
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
     },
@@ -112,6 +112,7 @@ macro_rules! requests {
 requests! {
     EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id);
     CheckAccess, check_access::run, |_, _| Pool;
+    ListRules, list_rules::run, |_, _| Pool;
     Redact, decisions::redact, |_, _| Pool;
     ListDecisions, decisions::list, |_, _| Pool;
     ListFiles, list_files::run, |_, _| Pool, with_token;

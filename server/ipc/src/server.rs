@@ -37,6 +37,7 @@ use super::{
 pub const METHODS: &[&str] = &[
     "sightline/environmentDetails",
     "sightline/checkAccess",
+    "sightline/listRules",
     "sightline/redact",
     "sightline/listFiles",
     "sightline/readFile",

@@ -48,6 +48,7 @@ fn wires() -> Vec<Wire> {
     vec![
         request::<method::EnvironmentDetails>(),
         request::<method::CheckAccess>(),
+        request::<method::ListRules>(),
         request::<method::Redact>(),
         request::<method::ListDecisions>(),
         request::<method::ListFiles>(),

@@ -24,6 +24,10 @@ M.environment_details = request_function('environmentDetails')
 ---@type fun(params?: sightline.CheckAccessParams, callback: fun(err?: sightline.Error, result?: sightline.CheckAccessResult), target?: sightline.Target): fun()
 M.check_access = request_function('checkAccess')
 
+--- Lists the rule files in force, and what they deny.
+---@type fun(params?: sightline.ListRulesParams, callback: fun(err?: sightline.Error, result?: sightline.ListRulesResult), target?: sightline.Target): fun()
+M.list_rules = request_function('listRules')
+
 --- Takes the contents of denied files out of texts.
 ---@type fun(params: sightline.RedactParams, callback: fun(err?: sightline.Error, result?: sightline.RedactResult), target?: sightline.Target): fun()
 M.redact = request_function('redact')

@@ -17,6 +17,7 @@ pub mod decisions;
 pub mod editor;
 pub mod environment_details;
 pub mod list_files;
+pub mod list_rules;
 pub mod mcp_servers;
 pub mod notifications;
 pub mod read_file;

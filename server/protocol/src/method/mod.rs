@@ -15,8 +15,8 @@ use causes::{
 
 use crate::error::ErrorKind;
 use crate::{
-    access, checkpoint, compaction, conversation, decision, editor, environment, files, mcp, task,
-    tokens, tracker,
+    access, checkpoint, compaction, conversation, decision, editor, environment, files, mcp, rules,
+    task, tokens, tracker,
 };
 
 /// Direction of a method.
@@ -242,6 +242,10 @@ methods! {
             since "0.1.0", fails {
                 TooLarge: "the request has more than a million paths",
             };
+        /// Lists the rule files in force, and what they deny. For the user: agents see neither.
+        ListRules = "sightline/listRules":
+            rules::ListRulesParams => rules::ListRulesResult,
+            since "0.1.0", fails {};
         /// Replaces the contents of denied files in texts.
         Redact = "sightline/redact":
             decision::RedactParams => decision::RedactResult,
@@ -260,8 +264,7 @@ methods! {
                 NotFound: "the folder does not exist, or no workspace folder is open",
                 Unsupported: "the folder is the home folder or the root of a file system, or cannot be read",
             };
-        /// Reads a file that the access rules allow. Unsaved editor text takes
-        /// precedence over the disk.
+        /// Reads a file that the access rules allow. Unsaved editor text takes precedence over the disk.
         ReadFile = "sightline/readFile":
             files::ReadFileParams => files::ReadFileResult,
             since "0.1.0", fails {
@@ -317,8 +320,7 @@ methods! {
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Returns the records of a task, and the files that changed since the agent
-        /// saw them.
+        /// Returns the records of a task, and the files that changed since the agent saw them.
         TaskContext = "sightline/taskContext":
             tracker::TaskContextParams => tracker::TaskContextResult,
             since "0.1.0", fails {
@@ -355,8 +357,7 @@ methods! {
         ClassifyError = "sightline/classifyError":
             conversation::ClassifyErrorParams => conversation::ClassifyErrorResult,
             since "0.1.0", fails {};
-        /// Appends messages to a stored conversation. They are durable when the request
-        /// returns.
+        /// Appends messages to a stored conversation. They are durable when the request returns.
         AppendMessages = "sightline/appendMessages":
             task::AppendMessagesParams => task::AppendMessagesResult,
             since "0.1.0", fails {
@@ -491,8 +492,7 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
-        /// Sets or removes the label of a checkpoint. Automatic checkpoints with a label are
-        /// not counted by `checkpoints.keepAutomatic`.
+        /// Sets or removes the label of a checkpoint. Automatic checkpoints with a label are not counted by `checkpoints.keepAutomatic`.
         LabelCheckpoint = "sightline/labelCheckpoint":
             checkpoint::LabelCheckpointParams => checkpoint::Checkpoint,
             since "0.1.0", fails {
