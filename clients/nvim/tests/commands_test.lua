@@ -70,11 +70,22 @@ test('the commands show the block and verdicts, and complete', function()
     'stop',
     'tasks',
     'turns',
+    'ui',
     'undo',
     'unsaved',
   })
   same(editor:lua(complete, 'Sightline environment f'), { 'files' })
   same(editor:lua(complete, 'Sightline access REA'), { 'README.md' })
+  editor:quit()
+end)
+
+test('the page is opened in a browser', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:ask('environment_details', {})
+  editor:lua([[vim.ui.open = function(address) vim.g.opened = address end]])
+  editor:command('Sightline ui')
+  editor:wait([[return vim.startswith(vim.g.opened or '', 'http://127.0.0.1:')]])
   editor:quit()
 end)
 

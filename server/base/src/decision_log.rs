@@ -140,7 +140,8 @@ pub fn command_subject(settings: &LogSettings, command: &str) -> String {
     format!("{} #{}", first.unwrap_or("..."), &hash[..HASH_DIGITS])
 }
 
-fn path(storage: &Storage) -> PathBuf {
+/// Returns the path of the log, which may not exist.
+pub fn path(storage: &Storage) -> PathBuf {
     storage.dir().join(FOLDER).join("log.jsonl")
 }
 

@@ -82,6 +82,13 @@ impl Checkpoints {
         self.project.join("checkpoints.git")
     }
 
+    /// Returns the files and folders that change when a checkpoint is created, removed or named. Some may
+    /// not exist.
+    pub fn list_files(&self) -> Vec<PathBuf> {
+        let files = ["refs/checkpoints", "packed-refs", "labels"];
+        files.map(|file| self.git_dir().join(file)).into()
+    }
+
     pub(crate) fn state_dir(&self) -> PathBuf {
         self.project.join("state")
     }

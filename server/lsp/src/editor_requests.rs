@@ -18,7 +18,7 @@ use crate::editor_features::{
     checkpoint_commands::{checkpoint_now, restore_file, show_changes, undo_last_restore},
     code_actions, completion, confirm,
     document_arg::DocumentArg,
-    explain_access, hover,
+    explain_access, hover, open_page,
     pause_bridges::{self, PauseArg},
     rule_file,
     send_to_agent::{self, SendArg},
@@ -53,6 +53,7 @@ pub const COMMANDS: &[Route] = &[
     other!("sightline/undoLastRestore", DocumentArg::read, undo_last_restore::run, |_, _| Pool),
     other!("sightline/sendToAgent", SendArg::read, send_to_agent::run, |_, _| Pool),
     other!("sightline/pauseBridges", PauseArg::read, pause_bridges::run, |_, _| Pool),
+    other!("sightline/openPage", NoParams::read, open_page::run, |_, _| Pool),
     other!("sightline/allow", NoParams::read, confirm::allow, |_, _| Inline),
     other!("sightline/deny", NoParams::read, confirm::deny, |_, _| Inline),
 ];

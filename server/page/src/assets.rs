@@ -6,10 +6,13 @@ pub(crate) struct Asset {
     pub(crate) content: &'static [u8],
 }
 
+/// The path at which a file of this machine opens the page. It is that of `/`.
+pub(crate) const ENTRY: &str = "/open";
+
 /// Returns the file at a path of the page.
 pub(crate) fn find(path: &str) -> Option<Asset> {
     let (content_type, content): (_, &[u8]) = match path {
-        "/" | "/index.html" => (
+        "/" | "/index.html" | ENTRY => (
             "text/html; charset=utf-8",
             include_bytes!("../assets/index.html"),
         ),

@@ -4,7 +4,7 @@
 //! is `http://127.0.0.1:PORT/#TOKEN`. A browser does not send the part after `#`.
 //!
 //! - `GET /`, `/ui.js`, `/ui.css` and `/icon.svg` are the built files of `clients/ui`. They need no token
-//!   and contain no data.
+//!   and contain no data. `/open` is `/` for a file of this machine that opens the page.
 //! - `POST /rpc` runs a request: `{"method", "params"?}` is answered by `{"result"}` or
 //!   `{"error": {"code", "message", "data"}}`. It needs `Authorization: Bearer TOKEN` and
 //!   `Content-Type: application/json`.
@@ -34,6 +34,9 @@ pub use server::{Options, Page};
 
 /// What the page shows.
 pub trait Source: Send + Sync + 'static {
+    /// Returns whether there is a request with this name.
+    fn has(&self, method: &str) -> bool;
+
     /// Runs a request.
     ///
     /// # Errors

@@ -30,6 +30,7 @@ const READING: &[&str] = &[
     "sightline/listTurns",
     "sightline/mcpServerLog",
     "sightline/previewRestore",
+    "sightline/readFile",
     "sightline/taskContext",
     "sightline/unsavedFiles",
     "sightline/verifyCheckpoints",
@@ -53,7 +54,8 @@ const PREVIEWED: &[&str] = &["sightline/restoreCheckpoint", "sightline/undoResto
 
 /// Answers a request with a JSON object that has a `result` or an `error`.
 pub(crate) fn answer(source: &dyn Source, read_only: bool, method: &str, params: Value) -> String {
-    if !READING.contains(&method) && !CHANGING.contains(&method) {
+    let is_allowed = READING.contains(&method) || CHANGING.contains(&method);
+    if !is_allowed || !source.has(method) {
         let error = Error::new(
             ErrorKind::Unsupported,
             format!("{method:?} is not available on the page"),

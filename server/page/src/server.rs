@@ -1,6 +1,6 @@
 //! Listens on loopback, and answers a browser.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
 use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
 use hyper::{
@@ -15,10 +15,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sightline_base::peer::is_same_user;
 use sightline_engine::error::Error;
 use sightline_local::{
     listener::{self, Admission, Limits},
-    process::signals,
+    process::{parent_watch::watch_parent, signals},
     token::{RequestCheck, Token},
 };
 use sightline_protocol::error::ErrorKind;
@@ -78,6 +79,8 @@ pub struct Options {
     pub read_only: bool,
     /// Time without a page after which the server ends.
     pub patience: Duration,
+    /// Whether it also ends with the process that started it.
+    pub ends_with_parent: bool,
 }
 
 /// A page that listens.
@@ -120,6 +123,17 @@ impl Page {
         format!("http://{HOST}:{}/#{}", self.port, self.token.as_str())
     }
 
+    /// Returns the content of a file that opens the page. The arguments of a program, which all users can
+    /// see, then have no token.
+    pub fn opening_file(&self) -> String {
+        let address = self.address().replace("/#", &format!("{}#", assets::ENTRY));
+        format!(
+            "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Sightline</title>\n\
+             <script>location.replace(\"{address}\")</script>\n\
+             <a href=\"{address}\" rel=\"noreferrer\">Open Sightline</a>\n"
+        )
+    }
+
     /// Serves the page until Ctrl-C, or until no page has been open for the time of the options.
     pub fn serve(self, source: Arc<dyn Source>) {
         let door = Arc::new(Door {
@@ -133,18 +147,22 @@ impl Page {
                 origin: Some(format!("http://{HOST}:{}", self.port)),
             },
             read_only: self.options.read_only,
-            use_: Arc::new(Use::new()),
+            activity: Arc::new(Activity::new()),
         });
         let interrupted = Arc::new(Notify::new());
         let interrupt = interrupted.clone();
         signals::on_termination(self.runtime.handle(), move || interrupt.notify_one());
+        if self.options.ends_with_parent {
+            let interrupt = interrupted.clone();
+            watch_parent(move || interrupt.notify_one());
+        }
         let (listener, patience) = (self.listener, self.options.patience);
         self.runtime.block_on(async move {
-            let last = door.use_.clone();
+            let last = door.activity.clone();
             tokio::select! {
                 () = listener::serve(
                     LIMITS,
-                    async move || Ok(listener.accept().await?.0),
+                    async move || accept(&listener).await,
                     move |stream, admission| talk(stream, door.clone(), admission),
                 ) => {}
                 () = interrupted.notified() => {}
@@ -156,23 +174,35 @@ impl Page {
     }
 }
 
-/// When the page was used last.
-struct Use {
-    state: Mutex<UseState>,
+/// Accepts a connection of the same user.
+async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    loop {
+        let (stream, peer) = listener.accept().await?;
+        let own = stream.local_addr()?;
+        let is_same_user = spawn_blocking(move || is_same_user(own, peer)).await;
+        if matches!(is_same_user, Ok(true)) {
+            return Ok(stream);
+        }
+    }
 }
 
-struct UseState {
+/// When the page was used last.
+struct Activity {
+    state: Mutex<ActivityState>,
+}
+
+struct ActivityState {
     last: Instant,
     streams: usize,
 }
 
 /// A page that is open, until it is dropped.
-struct OpenPage(Arc<Use>);
+struct OpenPage(Arc<Activity>);
 
-impl Use {
+impl Activity {
     fn new() -> Self {
         Self {
-            state: Mutex::new(UseState {
+            state: Mutex::new(ActivityState {
                 last: Instant::now(),
                 streams: 0,
             }),
@@ -222,7 +252,7 @@ struct Door {
     check: RequestCheck,
     events: Arc<Events>,
     read_only: bool,
-    use_: Arc<Use>,
+    activity: Arc<Activity>,
 }
 
 /// Answers the requests of a connection.
@@ -271,11 +301,15 @@ impl Door {
     /// Checks that the page or the user sent the request, not another page.
     fn check_sender(&self, head: &Parts) -> Result<(), StatusCode> {
         self.check.check_sender(&head.headers)?;
-        let site = head.headers.get("sec-fetch-site");
-        let is_ours = match site.map(HeaderValue::as_bytes) {
-            None | Some(b"same-origin") => true,
-            Some(b"none") => head.uri.path() == "/",
-            Some(_) => false,
+        let fetch = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
+        let is_ours = match (fetch("sec-fetch-site"), head.uri.path()) {
+            (None | Some(b"same-origin"), _) | (Some(b"none"), "/") => true,
+            // A file is another site. Its token is checked as any other.
+            (Some(_), assets::ENTRY) => {
+                fetch("sec-fetch-mode") == Some(b"navigate")
+                    && fetch("sec-fetch-dest") == Some(b"document")
+            }
+            (Some(_), _) => false,
         };
         // A URI with an authority replaces the `Host` that was checked.
         if is_ours && head.uri.authority().is_none() {
@@ -295,7 +329,7 @@ impl Door {
             "/rpc" => {
                 self.check.check_token(&head.headers, admission)?;
                 require(head.method == Method::POST && is_json(&head.headers))?;
-                self.use_.touch();
+                self.activity.touch();
                 self.rpc(body).await
             }
             "/events" => {
@@ -329,7 +363,7 @@ impl Door {
     }
 
     fn events(&self) -> Response<Body> {
-        let open = self.use_.open();
+        let open = self.activity.open();
         let lines = futures_util::StreamExt::map(self.events.stream(), move |line| {
             let _ = &open;
             line
@@ -389,4 +423,49 @@ fn refusal(status: StatusCode) -> Response<Body> {
     );
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::Watched;
+
+    struct Nothing;
+
+    impl Source for Nothing {
+        fn has(&self, _: &str) -> bool {
+            false
+        }
+
+        fn call(&self, method: &str, _: &Value) -> Result<Box<RawValue>, Error> {
+            Err(Error::invalid(method))
+        }
+
+        fn watched(&self) -> Vec<Watched> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn it_ends_without_a_page() {
+        let page = Page::open(Options {
+            port: 0,
+            read_only: false,
+            patience: Duration::ZERO,
+            ends_with_parent: false,
+        });
+        page.unwrap_or_else(|error| panic!("{error:?}"))
+            .serve(Arc::new(Nothing));
+    }
+
+    #[test]
+    fn an_open_page_is_waited_for() {
+        let used = Arc::new(Activity::new());
+        let open = used.open();
+        assert_eq!(used.state.lock().streams, 1);
+        drop(open);
+        assert_eq!(used.state.lock().streams, 0);
+    }
 }

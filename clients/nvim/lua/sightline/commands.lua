@@ -265,6 +265,7 @@ M.subcommands = {
       checkpoints.prune(words[1])
     end,
   },
+  ui = { about = 'open a page with turns, hidden files and agents in a browser', run = agents.page },
   pause = { about = 'stop or resume showing the selection to agents', run = agents.pause },
   send = {
     about = 'send this file or the selected lines to the agent',

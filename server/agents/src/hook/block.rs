@@ -28,6 +28,16 @@ const OPTIONAL: &[SectionId] = &[
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownSections(BTreeMap<SectionId, u64>);
 
+impl KnownSections {
+    /// Returns the mode that the session was told last.
+    pub fn mode(&self) -> Option<Mode> {
+        let known = self.0.get(&SectionId::Mode)?;
+        let modes = [(ACT, Mode::Act), (PLAN, Mode::Plan)];
+        let mut told = modes.into_iter().filter(|(text, _)| hash(text) == *known);
+        told.next().map(|(_, mode)| mode)
+    }
+}
+
 const ACT: &str = "ACT MODE";
 const PLAN: &str = "PLAN MODE\nPlan only: change nothing until the user ends plan mode.";
 

@@ -15,6 +15,7 @@ mod tests;
 
 use std::{
     collections::{HashMap, HashSet},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -131,6 +132,11 @@ fn is_undo(checkpoint: &Checkpoint) -> bool {
 }
 
 impl Checkpoints {
+    /// Returns the path of the log of turns, which may not exist.
+    pub fn turns_file(&self) -> PathBuf {
+        self.state_dir().join(log::FILE)
+    }
+
     /// Reads what is known about the checkpoints of this root.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ use sightline_local::process::logging;
 
 use super::{DONE, print, print_message};
 use session::Session;
+pub(crate) use session::next_block;
 
 /// Time to read standard input. Busy machines start agents' writers late.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(3);

@@ -276,6 +276,15 @@ impl Session {
         Some(file)
     }
 
+    /// Opens the record of the files that the session has used, if there is one. It is not saved.
+    fn known_files(&self) -> Option<SessionFile<SeenFiles>> {
+        let name = format!("{}.files", self.task_id.as_ref()?);
+        let path = self.storage_dir()?.join(SESSIONS).join(name);
+        path.exists()
+            .then(|| SessionFile::open(&path).ok())
+            .flatten()
+    }
+
     /// Records that a tool is about to run. Returns an answer if it changes a file with unsaved text
     /// and the session does not know that.
     pub(super) fn begin_tool(&self, call: &ToolCall) -> Option<HookAnswer> {
@@ -388,13 +397,65 @@ impl Session {
         logged.into_iter().map(|restore| restore.text).collect()
     }
 
+    /// Returns the session with this id of an agent, as its hook sees it at a prompt.
+    fn at_prompt(
+        workspace: &Workspace,
+        agent: Agent,
+        session: Option<&str>,
+    ) -> Result<Self, Error> {
+        let root = offline::root(workspace)?.path.as_path().to_owned();
+        let mut found = Self {
+            agent,
+            judge: Judge {
+                folder: root.clone(),
+                home: None,
+            },
+            workspace: Workspace {
+                root: Some(root),
+                ..workspace.clone()
+            },
+            task_id: session.map(|session| hook::task_id(agent, session)),
+            mode: None,
+            is_attended: false,
+            session: session.map(str::to_owned),
+            tool: None,
+            output: None,
+            turns: None,
+        };
+        // The agent states its mode with the prompt. It stays as it was said last.
+        found.mode = found.known().mode();
+        Ok(found)
+    }
+
     /// Returns the block with what the session does not know yet.
     pub(super) fn context(&self) -> Result<Option<String>, Error> {
         // Locks the state of the session. Agents run the hooks of the user and of the project at the same
         // time: only one of them adds the block.
         let mut seen = self.seen_files();
-        let (changed_files, restores) = match &mut seen {
-            Some(file) => (file.state.take_changes(), self.restores(&mut file.state)),
+        let mut known = self.known();
+        let state = seen.as_mut().map(|file| &mut file.state);
+        let block = self.news(state, &mut known)?;
+        if let Some(file) = &mut seen {
+            save(file);
+        }
+        if block.is_some()
+            && let Some(file) = &self.state_file()
+            && let Err(error) = store(file, &known)
+        {
+            // The block will be repeated, which is harmless.
+            tracing::warn!(%error, "cannot store what a session knows");
+        }
+        Ok(block)
+    }
+
+    /// Returns the block with what is new for a session that has seen files and knows sections.
+    fn news(
+        &self,
+        seen: Option<&mut SeenFiles>,
+        known: &mut KnownSections,
+    ) -> Result<Option<String>, Error> {
+        let (changed_files, restores) = match seen {
+            Some(seen) => (seen.take_changes(), self.restores(seen)),
             None => Default::default(),
         };
         let params = EnvironmentDetailsParams {
@@ -405,26 +466,21 @@ impl Session {
         };
         let attached = Attached { offline: false };
         let details = attached.environment_details(&self.workspace, params)?.0;
-        if let Some(file) = &mut seen {
-            save(file);
-        }
         let sections = hook::told_sections(details.sections, self.mode, &restores);
+        Ok(hook::context_block(
+            &sections,
+            known,
+            hook::markup(self.agent),
+        ))
+    }
+
+    /// Returns the sections that the session knows.
+    fn known(&self) -> KnownSections {
         let file = self.state_file();
-        let stored = file
-            .as_deref()
-            .and_then(|file| atomic_file::read(file).ok()?);
-        let mut known: KnownSections = stored
+        let stored = file.and_then(|file| atomic_file::read(&file).ok()?);
+        stored
             .and_then(|stored| serde_json::from_slice(&stored).ok())
-            .unwrap_or_default();
-        let block = hook::context_block(&sections, &mut known, hook::markup(self.agent));
-        if block.is_some()
-            && let Some(file) = &file
-            && let Err(error) = store(file, &known)
-        {
-            // The block will be repeated, which is harmless.
-            tracing::warn!(%error, "cannot store what a session knows");
-        }
-        Ok(block)
+            .unwrap_or_default()
     }
 
     /// Returns the file with the sections that the session knows.
@@ -436,6 +492,19 @@ impl Session {
     fn storage_dir(&self) -> Option<PathBuf> {
         offline::storage_dir(self.workspace.storage.as_deref()).ok()
     }
+}
+
+/// Returns the block that the hook of an agent would add to the next prompt of a session, or of a new one.
+/// Changes nothing.
+pub(crate) fn next_block(
+    workspace: &Workspace,
+    agent: Agent,
+    session: Option<&str>,
+) -> Result<Option<String>, Error> {
+    let session = Session::at_prompt(workspace, agent, session)?;
+    let mut file = session.known_files();
+    let state = file.as_mut().map(|file| &mut file.state);
+    session.news(state, &mut session.known())
 }
 
 /// Runs work on a turn. A failure and a late end do not stop the agent; a running server completes the

@@ -1,18 +1,30 @@
 //! `sightline ui`: serves the page.
+//!
+//! - `browser`: opens it
+//! - `watched`: the states whose changes are events
+
+mod browser;
+mod watched;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use clap::ValueEnum;
+use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use sightline_engine::error::Error;
+use sightline_engine::{dispatch, error::Error};
 use sightline_ipc::client::running;
 use sightline_local::process::version;
 use sightline_page::{Options, Page, Source, Watched};
+use sightline_protocol::{
+    checkpoint::{ListTurnsParams, ListedTurn},
+    method::{CountTokens, ListTurns},
+    tokens::CountTokensParams,
+};
 
 use super::{
     DONE, Workspace,
     agents::{self, AgentName},
-    doctor, internal, print,
+    doctor, hook, internal, print, print_message,
     requests::{Attached, named::NamedRequests},
 };
 
@@ -36,6 +48,9 @@ pub(super) struct Ui {
     /// Refuse everything that changes files, checkpoints or servers.
     #[arg(long)]
     read_only: bool,
+    /// End with the process that started this one.
+    #[arg(long, hide = true)]
+    ends_with_parent: bool,
 }
 
 /// Serves the page until it is interrupted, or unused for a long time.
@@ -49,12 +64,20 @@ pub(super) fn run(arguments: Ui) -> Result<i32, Error> {
         port: arguments.port,
         read_only: arguments.read_only,
         patience: PATIENCE,
+        ends_with_parent: arguments.ends_with_parent,
     })?;
     let source = PageSource {
         requests: NamedRequests::new(workspace, Attached { offline: false })?,
         read_only: arguments.read_only,
     };
     print(&format!("{}\n", page.address()))?;
+    let port = page.port();
+    let opened = (!arguments.no_open).then(|| browser::open(&page)).flatten();
+    if opened.is_none() {
+        print_message(&format!(
+            "open this address in a browser. From another machine, run there first: ssh -N -L {port}:127.0.0.1:{port} HOST"
+        ));
+    }
     page.serve(Arc::new(source));
     Ok(DONE)
 }
@@ -66,6 +89,10 @@ struct PageSource {
 }
 
 impl Source for PageSource {
+    fn has(&self, method: &str) -> bool {
+        method.starts_with("page/") || dispatch::request(method).is_some()
+    }
+
     fn call(&self, method: &str, params: &Value) -> Result<Box<RawValue>, Error> {
         let root = self.requests.root().path.as_path();
         let result = match method {
@@ -73,6 +100,7 @@ impl Source for PageSource {
             "page/doctor" => serde_json::to_value(doctor::report(self.requests.workspace())?)
                 .map_err(internal)?,
             "page/agents" => agents::status_json(root)?,
+            "page/nextBlock" => self.next_block(params)?,
             "page/checkAgents" => agents::check_json(root, &named_agents(params)?)?,
             _ => return self.requests.call(method, params),
         };
@@ -80,11 +108,55 @@ impl Source for PageSource {
     }
 
     fn watched(&self) -> Vec<Watched> {
-        Vec::new()
+        watched::states(&self.requests)
     }
 }
 
+/// Params of `page/nextBlock`.
+#[derive(Deserialize)]
+struct NextBlock {
+    agent: String,
+    session: Option<String>,
+}
+
 impl PageSource {
+    /// Returns what the hook of an agent would add to its next prompt, in the named session or the newest one
+    /// of the workspace.
+    fn next_block(&self, params: &Value) -> Result<Value, Error> {
+        let params: NextBlock = serde_json::from_value(params.clone())
+            .map_err(|error| Error::invalid(format!("page/nextBlock: {error}")))?;
+        let agent = agent_named(&params.agent)?.agent();
+        let turns = self
+            .requests
+            .call_typed::<ListTurns>(&ListTurnsParams::default())?;
+        let mut sessions: Vec<ListedTurn> = Vec::new();
+        for turn in turns.turns {
+            let is_known = |known: &ListedTurn| known.session == turn.session;
+            if turn.agent == agent.name() && !sessions.iter().any(is_known) {
+                sessions.push(turn);
+            }
+        }
+        let newest = sessions.first().map(|turn| turn.session.clone());
+        let session = params.session.or(newest);
+        let block = hook::next_block(self.requests.workspace(), agent, session.as_deref())?;
+        let text = block.unwrap_or_default();
+        let counted = self
+            .requests
+            .call_typed::<CountTokens>(&CountTokensParams {
+                texts: vec![text.clone()],
+                ..CountTokensParams::default()
+            })?;
+        let sessions: Vec<Value> = sessions
+            .iter()
+            .map(|turn| json!({ "id": turn.session, "turn": turn.name, "at": turn.started_at }))
+            .collect();
+        let mut result = json!({ "text": text, "tokens": counted.tokens, "sessions": sessions });
+        if let Some(session) = session {
+            result["session"] = json!(session);
+        }
+        Ok(result)
+    }
+
     fn state(&self) -> Value {
         let root = self.requests.root();
         let storage = self.requests.storage();
@@ -109,10 +181,13 @@ fn named_agents(params: &Value) -> Result<Vec<AgentName>, Error> {
     let Some(named) = params.get("agents").and_then(Value::as_array) else {
         return Ok(Vec::new());
     };
-    let named = named.iter().map(|name| {
-        let name = name.as_str().unwrap_or_default();
-        AgentName::from_str(name, false)
-            .map_err(|_| Error::invalid(format!("there is no agent {name:?}")))
-    });
+    let named = named
+        .iter()
+        .map(|name| agent_named(name.as_str().unwrap_or_default()));
     named.collect()
+}
+
+fn agent_named(name: &str) -> Result<AgentName, Error> {
+    AgentName::from_str(name, false)
+        .map_err(|_| Error::invalid(format!("there is no agent {name:?}")))
 }

@@ -8,7 +8,12 @@ use std::{
 
 use serde_json::{Value, value::RawValue};
 use sightline_base::{path::Root, storage::Storage};
-use sightline_engine::{dispatch, error::Error, params_compat};
+use sightline_engine::{
+    dispatch::{self, Handler},
+    error::Error,
+    params_compat,
+    request_context::RequestContext,
+};
 use sightline_ipc::client::{self, Reply};
 use sightline_protocol::error::ErrorKind;
 
@@ -111,9 +116,7 @@ impl NamedRequests {
                 format!("there is no request {method:?}"),
             )
         })?;
-        let storage = self.storage().filter(|_| !self.attached.offline);
-        let reply =
-            storage.map(|storage| client::request_named(&storage, &self.root, method, params));
+        let reply = self.ask_running_server(method, params);
         match reply {
             Some(Reply::Answered(answer)) => return answer,
             Some(Reply::Silent) if client::changes(method) => {
@@ -131,6 +134,34 @@ impl NamedRequests {
         }
         let json = called?.result.to_json().map_err(internal)?;
         RawValue::from_string(json).map_err(internal)
+    }
+
+    /// Runs a request of this program.
+    ///
+    /// # Errors
+    /// Those of [`Self::call`].
+    pub(crate) fn call_typed<M: Handler>(&self, params: &M::Params) -> Result<M::Result, Error> {
+        let params = serde_json::to_value(params).map_err(internal)?;
+        let result = self.call(M::NAME, &params)?;
+        serde_json::from_str(result.get()).map_err(internal)
+    }
+
+    /// Sends a request to the running server. `None` if none may be used.
+    pub(crate) fn ask_running_server(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Option<Reply<Box<RawValue>>> {
+        let storage = self.storage().filter(|_| !self.attached.offline)?;
+        Some(client::request_named(&storage, &self.root, method, params))
+    }
+
+    /// Returns the context of a request in this process.
+    ///
+    /// # Errors
+    /// The data directory or the workspace cannot be used.
+    pub(crate) fn context(&self) -> Result<RequestContext<'_>, Error> {
+        Ok(self.offline_server()?.context())
     }
 
     fn offline_server(&self) -> Result<&OfflineServer, Error> {

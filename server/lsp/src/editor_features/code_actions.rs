@@ -123,6 +123,9 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
         return actions;
     }
     offer("create checkpoint", "sightline.checkpointNow", None);
+    if context.snapshot.client_info.shows_documents {
+        offer("open page in a browser", "sightline.openPage", None);
+    }
     // An unsaved document is in no folder, which is not an error.
     let place = sightline_base::path::uri_to_path(uri).ok().flatten();
     let place = place.map(|path| view.roots().place(path));

@@ -15,6 +15,7 @@ pub mod diagnostics;
 pub mod document_arg;
 pub mod explain_access;
 pub mod hover;
+pub mod open_page;
 pub mod pause_bridges;
 pub mod rule_file;
 pub mod send_to_agent;

@@ -44,6 +44,11 @@ function M.pause()
   server.request('pauseBridges', nil, report)
 end
 
+--- Opens the page of the project in a browser.
+function M.page()
+  server.request('openPage', nil, report)
+end
+
 --- Sends lines of the current file to the connected agents, or the selection, or the file.
 ---@param first? integer from 1
 ---@param last? integer
