@@ -14,7 +14,13 @@ let editor;
 
 before(async () => {
   editor = await startEditor({
-    files: { "cart.py": "apples = 1\n", "prices.py": "apple = 2\n", ".env": "TOKEN=secret\n", ".clineignore": ".env\n" },
+    files: {
+      "cart.py": "apples = 1\n",
+      "prices.py": "apple = 2\n",
+      ".env": "TOKEN=secret\n",
+      ".clineignore": ".env\n",
+      ".mcp.json": JSON.stringify({ mcpServers: { tills: { command: "till-server", args: ["--stdio"] } } }),
+    },
   });
 });
 
@@ -80,6 +86,19 @@ scenario("a checkpoint is renamed and deleted", () => editor, async ({ page }) =
   await editor.rowMenu("second draft", "Delete Checkpoint…");
   await page.locator(".monaco-dialog-box").getByRole("button", { name: "Delete" }).click();
   await until("the row is gone", async () => (await editor.row("second draft").count()) === 0);
+});
+
+scenario("an MCP server of the project is trusted after a question, and disabled", () => editor, async ({ page }) => {
+  await editor.showCheckpoints();
+  await page.locator(".pane-header").filter({ hasText: "MCP Servers of Agents" }).click();
+  await editor.row("tills").filter({ hasText: "untrusted" }).waitFor();
+  await editor.rowMenu("tills", "Trust MCP Server…");
+  const dialog = page.locator(".monaco-dialog-box");
+  await dialog.filter({ hasText: "till-server --stdio" }).getByRole("button", { name: "Trust" }).click();
+  await editor.row("tills").filter({ hasText: "idle · 0 tools · 0 calls" }).waitFor();
+  await editor.rowMenu("tills", "Disable MCP Server");
+  await editor.row("tills").filter({ hasText: "disabled" }).waitFor();
+  await page.locator(".pane-header").filter({ hasText: "MCP Servers of Agents" }).click();
 });
 
 scenario("an error of the server is shown without its kind and code", () => editor, async ({ page, workspace, home }) => {

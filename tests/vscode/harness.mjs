@@ -317,6 +317,27 @@ class Editor {
     );
   }
 
+  /** Runs the hook of Claude Code for an event of a session, as `agents install` connects it. */
+  async hook(event, fields, session = "s1") {
+    const arguments_ = ["hook", event, "--agent", "claude", "--checkpoints", "--storage", path.join(this.home, "data")];
+    const env = { HOME: this.home, PATH: process.env.PATH };
+    const hook = spawn(given("SIGHTLINE_SERVER"), arguments_, { cwd: this.workspace, env, stdio: ["pipe", "ignore", "inherit"] });
+    hook.stdin.end(JSON.stringify({ session_id: session, cwd: this.workspace, ...fields }));
+    const [code] = await once(hook, "exit");
+    assert.equal(code, 0);
+  }
+
+  /** Plays a turn of an agent that writes files: name to text, or `undefined` to delete. */
+  async turn(prompt, files, session) {
+    await this.hook("UserPromptSubmit", { prompt }, session);
+    for (const [name, content] of Object.entries(files)) {
+      await this.hook("PreToolUse", { tool_name: "Write", tool_input: { file_path: name } }, session);
+      const file = path.join(this.workspace, name);
+      await (content === undefined ? rm(file) : writeFile(file, content));
+    }
+    await this.hook("Stop", {}, session);
+  }
+
   async clipboard() {
     return await this.page.evaluate(() => navigator.clipboard.readText());
   }

@@ -82,7 +82,7 @@ try {
   await writeFile(file("src/vouchers.py"), "def discount(voucher, full):\n    return full * voucher.rate if voucher else 0\n");
   await rm(file("docs/ideas.md"));
   await editor.rowToggle("before the vouchers");
-  await editor.row("src/cart.py").click();
+  await editor.row("cart.py").click();
   await page.locator(".editor.modified .view-line").filter({ hasText: "discount" }).first().waitFor();
   await settled();
   await page.screenshot({ path: picture("compare") });
@@ -90,6 +90,20 @@ try {
   await editor.rowAction("before the vouchers", "Restore Checkpoint");
   await settled();
   await page.screenshot({ path: picture("restore") });
+
+  await editor.dismiss();
+  await editor.command("View: Close All Editor Groups");
+  await editor.turn("Add vouchers for books", { "src/vouchers.py": "RATES = {'book': 10}\n", "src/cart.py": "import vouchers\n" });
+  await writeFile(file("docs/ideas.md"), "- stamps\n");
+  await editor.turn("Make total() faster", { "src/cart.py": "import vouchers\n\n\ndef total(cart):\n    return 0\n" });
+  await editor.command("Sightline: Refresh Checkpoints");
+  await editor.row("Make total() faster").waitFor();
+  await editor.rowToggle("Make total() faster");
+  await editor.row("cart.py").click();
+  await page.locator(".editor.modified .view-line").filter({ hasText: "return 0" }).first().waitFor();
+  await editor.rowAction("Make total() faster", "Restore to Before This Turn");
+  await settled();
+  await page.screenshot({ path: picture("turns") });
 } finally {
   await editor.stop();
 }

@@ -1,9 +1,6 @@
 /**
  * The connection to the server: finds and starts the program, and sends typed
  * requests.
- *
- * Features are detected by the announced methods, never by the server version.
- * A method that fails with MethodNotFound counts as missing from then on.
  */
 
 import * as os from "node:os";
@@ -11,7 +8,6 @@ import * as path from "node:path";
 
 import * as vscode from "vscode";
 import {
-  ErrorCodes,
   ExecuteCommandRequest,
   LanguageClient,
   type LanguageClientOptions,
@@ -36,13 +32,6 @@ const PROGRESS_DELAY_MS = 500;
 // An omitted token would be sent as a second parameter.
 const NOT_CANCELLED = new vscode.CancellationTokenSource().token;
 
-/** The server does not support the method. */
-export class Unsupported extends Error {
-  constructor() {
-    super("This Sightline server is too old for this command. Install a newer one.");
-  }
-}
-
 /** The server is not running. */
 export class NotRunning extends Error {
   constructor() {
@@ -58,14 +47,13 @@ export function errorKind(error: unknown): ErrorKind | undefined {
 /** The server of this window. */
 export class Client implements vscode.Disposable {
   private language: LanguageClient | undefined;
-  private readonly missing = new Set<string>();
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly handlers = new Map<string, ((params: unknown) => void)[]>();
   private readonly answers = new Map<string, (params: unknown) => Promise<unknown>>();
   private progressTokens = 0;
   private restarted: Promise<void> = Promise.resolve();
 
-  /** Fires if the server starts or stops, or if its supported methods change. */
+  /** Fires if the server starts or stops. */
   readonly onDidChange = this.changed.event;
 
   constructor(private readonly output: vscode.LogOutputChannel) {}
@@ -73,12 +61,6 @@ export class Client implements vscode.Disposable {
   /** Returns whether the server is running. */
   get isRunning(): boolean {
     return this.language?.state === State.Running;
-  }
-
-  /** Returns whether the server supports a method. */
-  supports(method: keyof Methods): boolean {
-    const announced: unknown = this.language?.initializeResult?.capabilities.experimental?.sightline?.methods;
-    return this.isRunning && Array.isArray(announced) && announced.includes(method) && !this.missing.has(method);
   }
 
   /** Registers a notification handler, which is kept across restarts. */
@@ -117,7 +99,6 @@ export class Client implements vscode.Disposable {
       return;
     }
     const command = found.program;
-    this.missing.clear();
     const language = new LanguageClient(
       "sightline",
       "Sightline",
@@ -190,7 +171,6 @@ export class Client implements vscode.Disposable {
    * Sends a request.
    *
    * @throws {NotRunning} if the server is not running
-   * @throws {Unsupported} if the server does not support the method
    * @throws {ResponseError} if the server returns an error; see {@link errorKind}
    */
   async request<M extends keyof Methods>(
@@ -198,18 +178,7 @@ export class Client implements vscode.Disposable {
     params: Methods[M]["params"],
     token: vscode.CancellationToken = NOT_CANCELLED,
   ): Promise<Methods[M]["result"]> {
-    const language = this.running();
-    try {
-      return await language.sendRequest<Methods[M]["result"]>(method, params, token);
-    } catch (error) {
-      if (error instanceof ResponseError && error.code === ErrorCodes.MethodNotFound) {
-        this.missing.add(method);
-        this.changed.fire();
-        this.output.warn(`the server does not support ${method}`);
-        throw new Unsupported();
-      }
-      throw error;
-    }
+    return await this.running().sendRequest<Methods[M]["result"]>(method, params, token);
   }
 
   /**

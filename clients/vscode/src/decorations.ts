@@ -53,7 +53,7 @@ export class AccessDecorations implements vscode.FileDecorationProvider, vscode.
     uri: vscode.Uri,
     token: vscode.CancellationToken,
   ): Promise<vscode.FileDecoration | undefined> | undefined {
-    if (uri.scheme !== "file" || !this.client.supports("sightline/checkAccess") || !vscode.workspace.getWorkspaceFolder(uri)) {
+    if (uri.scheme !== "file" || !this.client.isRunning || !vscode.workspace.getWorkspaceFolder(uri)) {
       return undefined;
     }
     return new Promise((resolve) => {

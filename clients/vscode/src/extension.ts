@@ -6,17 +6,20 @@
 import * as vscode from "vscode";
 
 import { AgentConnections, registerMcpServer } from "./agents";
-import { CheckpointContents, CheckpointTree, SCHEME } from "./checkpointTree";
+import { CheckpointContents, SCHEME } from "./checkpoints/contents";
+import { Gutter } from "./checkpoints/gutter";
+import { CheckpointTree } from "./checkpoints/tree";
 import { Client } from "./client";
 import { registerCommands } from "./commands";
-import { trackEditorState } from "./editorState";
+import { trackEditorState } from "./editor/state";
 import { AccessDecorations, changeDecorations } from "./decorations";
 import { ENVIRONMENT_SCHEME, EnvironmentContents } from "./environment";
+import { McpServerTree } from "./mcpServers";
 import { Page } from "./page";
 import { Proposals } from "./proposals";
 import { readManifest } from "./settings";
 import { StatusBar } from "./statusBar";
-import { trackTerminals } from "./terminals";
+import { trackTerminals } from "./editor/terminals";
 
 /** Settings that require a restart of the server. */
 const NEEDS_RESTART = ["sightline.server.path", "sightline.storage.path", "sightline.log.file"];
@@ -29,7 +32,10 @@ export function activate(context: vscode.ExtensionContext): void {
   const output = vscode.window.createOutputChannel("Sightline", { log: true });
   const connection = new Client(output);
   client = connection;
-  const tree = new CheckpointTree(connection);
+  const tree = new CheckpointTree(connection, context.workspaceState);
+  const contents = new CheckpointContents(connection);
+  const gutter = new Gutter(connection);
+  const mcpServers = new McpServerTree(connection);
   const environment = new EnvironmentContents(connection);
   const proposals = new Proposals(connection);
   const agents = new AgentConnections(output);
@@ -39,8 +45,6 @@ export function activate(context: vscode.ExtensionContext): void {
 
   const updateContext = (): void => {
     void vscode.commands.executeCommand("setContext", "sightline.running", connection.isRunning);
-    const checkpoints = connection.supports("sightline/listCheckpoints");
-    void vscode.commands.executeCommand("setContext", "sightline.checkpoints", checkpoints);
     tree.refresh();
   };
   connection.onNotification("sightline/didCreateCheckpoint", () => tree.refresh());
@@ -51,11 +55,26 @@ export function activate(context: vscode.ExtensionContext): void {
     tree,
     decorations,
     vscode.window.registerFileDecorationProvider(changeDecorations),
-    vscode.workspace.registerTextDocumentContentProvider(SCHEME, new CheckpointContents(connection)),
+    vscode.workspace.registerTextDocumentContentProvider(SCHEME, contents),
     environment,
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
-    registerCommands({ agents, client: connection, environment, page, proposals, tree, status, output, extensionUri: context.extensionUri }),
+    registerCommands({
+      agents,
+      client: connection,
+      contents,
+      environment,
+      extensionUri: context.extensionUri,
+      gutter,
+      mcpServers,
+      output,
+      page,
+      proposals,
+      status,
+      tree,
+    }),
     page,
+    gutter,
+    mcpServers,
     proposals,
     agents,
     registerMcpServer(),

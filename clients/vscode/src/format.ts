@@ -22,6 +22,43 @@ export function relativeTime(time: number, now: number): string {
   return new Intl.RelativeTimeFormat("en").format(-Math.floor(seconds / size), name);
 }
 
+/** Formats a time of the protocol: the time of day and, on another day, the date. */
+export function when(milliseconds: number): string {
+  const date = new Date(milliseconds);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return isToday ? date.toLocaleTimeString() : date.toLocaleString();
+}
+
+/** Formats the hour and minute of a time of the protocol. */
+export function clock(milliseconds: number): string {
+  return new Date(milliseconds).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+}
+
+/** Names the day of a time of the protocol: `Today`, `Yesterday`, `Monday, November 23`. */
+export function dayName(milliseconds: number, now: number): string {
+  const date = new Date(milliseconds);
+  const days = [new Date(now), new Date(new Date(now).setDate(new Date(now).getDate() - 1))];
+  const index = days.findIndex((day) => day.toDateString() === date.toDateString());
+  const long = { weekday: "long", month: "long", day: "numeric" } as const;
+  const year = date.getFullYear() === days[0]?.getFullYear() ? {} : { year: "numeric" as const };
+  return ["Today", "Yesterday"][index] ?? date.toLocaleDateString("en", { ...long, ...year });
+}
+
+/** Quotes a text of a user. */
+export function quoted(text: string): string {
+  return `“${text}”`;
+}
+
+/** Formats a number with a noun: `1 file`, `2 files`. */
+export function count(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+/** Formats a size: `12 kB`, `3.4 MB`. */
+export function size(bytes: number): string {
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
 /** Letter, name and color of a kind of change, as in the source control view. */
 export interface StatusMark {
   letter: string;

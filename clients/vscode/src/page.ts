@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
 
 import type { Methods } from "../../types/protocol";
-import { type Client, Unsupported } from "./client";
+import type { Client } from "./client";
 
 /** Requests of the page. */
 const METHODS: readonly string[] = [
@@ -99,8 +99,7 @@ export class Page implements vscode.Disposable {
       this.send({ id, result: await this.request(method, params) });
     } catch (error) {
       const { message } = error instanceof Error ? error : new Error(String(error));
-      const code = error instanceof Unsupported ? ErrorCodes.MethodNotFound : ErrorCodes.InternalError;
-      const data: unknown = error instanceof ResponseError ? error.data : undefined;
+      const { code, data } = error instanceof ResponseError ? error : { code: ErrorCodes.InternalError, data: undefined };
       this.send({ id, error: { code, message, data } });
     }
   }
@@ -112,7 +111,7 @@ export class Page implements vscode.Disposable {
       return { version: "", readOnly: false, roots, server: this.client.isRunning };
     }
     if (!METHODS.includes(method)) {
-      throw new Unsupported();
+      throw new ResponseError(ErrorCodes.MethodNotFound, `${method} is not available here`);
     }
     // Looking at the block delivers it to no agent.
     const peek = method === "sightline/environmentDetails" ? { consume: false } : {};

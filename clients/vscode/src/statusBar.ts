@@ -6,25 +6,25 @@
 import * as vscode from "vscode";
 
 import type { DidChangeBridgesParams } from "../../types/protocol";
-import type { CheckpointTree } from "./checkpointTree";
+import type { CheckpointTree } from "./checkpoints/tree";
 import type { Client } from "./client";
 import { describeAgents } from "./format";
 
 /** Debounce time of access checks, in milliseconds. */
 const DEBOUNCE_MS = 100;
 
-/** Menu entries. Some need a server with checkpoints, or a restore to undo. */
-const MENU: readonly (vscode.QuickPickItem & { command: string; needs?: "checkpoints" | "undo" })[] = [
-  { label: "$(copy) Copy Environment Details", command: "sightline.environment.copy" },
-  { label: "$(go-to-file) Open Environment Details", command: "sightline.environment.open" },
-  { label: "$(preview) Open Page", command: "sightline.page.open" },
-  { label: "$(eye) Check Agent Access", command: "sightline.access.explain" },
-  { label: "$(add) Create Checkpoint…", command: "sightline.checkpoint.create", needs: "checkpoints" },
-  { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", needs: "checkpoints" },
-  { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", needs: "checkpoints" },
+/** Menu entries. Some need a server, or a restore to undo. */
+const MENU: readonly (vscode.QuickPickItem & { command: string; needs?: "server" | "undo" })[] = [
+  { label: "$(copy) Copy Environment Details", command: "sightline.environment.copy", needs: "server" },
+  { label: "$(go-to-file) Open Environment Details", command: "sightline.environment.open", needs: "server" },
+  { label: "$(preview) Open Page", command: "sightline.page.open", needs: "server" },
+  { label: "$(eye) Check Agent Access", command: "sightline.access.explain", needs: "server" },
+  { label: "$(add) Create Checkpoint…", command: "sightline.checkpoint.create", needs: "server" },
+  { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", needs: "server" },
+  { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", needs: "server" },
   { label: "$(discard) Undo Last Restore…", command: "sightline.checkpoint.undoRestore", needs: "undo" },
   { label: "$(plug) Connect Agents…", command: "sightline.agents.connect" },
-  { label: "$(debug-pause) Pause/Resume Bridges", command: "sightline.bridges.pause" },
+  { label: "$(debug-pause) Pause/Resume Bridges", command: "sightline.bridges.pause", needs: "server" },
   { label: "$(refresh) Restart Server", command: "sightline.server.restart" },
   { label: "$(output) Show Output", command: "sightline.output" },
   { label: "$(question) Show Help", command: "sightline.help" },
@@ -62,7 +62,8 @@ export class StatusBar implements vscode.Disposable {
 
   /** Opens the menu. */
   async menu(): Promise<void> {
-    const has = { checkpoints: this.client.supports("sightline/listCheckpoints"), undo: this.tree.canUndo };
+    const { isRunning } = this.client;
+    const has = { server: isRunning, undo: isRunning && this.tree.undoPoint !== undefined };
     const items = MENU.filter(({ needs }) => needs === undefined || has[needs]);
     const picked = await vscode.window.showQuickPick(items, { title: "Sightline" });
     if (picked) {
@@ -89,7 +90,7 @@ export class StatusBar implements vscode.Disposable {
       return;
     }
     const uri = vscode.window.activeTextEditor?.document.uri;
-    if (uri?.scheme !== "file" || !this.client.supports("sightline/checkAccess")) {
+    if (uri?.scheme !== "file") {
       this.show("$(eye) Sightline", ["Sightline is running", ...describeAgents(this.bridges)]);
       return;
     }

@@ -7,11 +7,11 @@ import { test } from "node:test";
 const read = (name) => readFile(new URL(name, import.meta.url), "utf8");
 const manifest = JSON.parse(await read("../package.json"));
 const { contributes } = manifest;
-const source = await read("../src/commands.ts");
+const source = (await read("../src/commands.ts")) + (await read("../src/checkpoints/commands.ts")) + (await read("../src/mcpServers.ts"));
 const methods = JSON.parse(await read("../../../schemas/methods.json"));
 
 const declared = contributes.commands.map(({ command }) => command);
-const registered = [...source.matchAll(/^ {4}"(sightline\.[\w.]+)":/gm)].map(([, name]) => name);
+const registered = [...source.matchAll(/^ {4,6}"(sightline\.[\w.]+)":/gm)].map(([, name]) => name);
 
 test("declared and registered commands are the same", () => {
   assert.ok(registered.length > 10);
@@ -41,6 +41,12 @@ test("commands that ask have titles that end in an ellipsis character", () => {
     "sightline.checkpoint.restore",
     "sightline.checkpoint.restoreFile",
     "sightline.checkpoint.undoRestore",
+    "sightline.checkpoint.undoThis",
+    "sightline.checkpoints.filter",
+    "sightline.checkpoints.prune",
+    "sightline.mcp.trust",
+    "sightline.turn.restore",
+    "sightline.turn.restoreAfter",
   ]);
   assert.ok(!JSON.stringify(contributes.commands).includes("..."));
 });

@@ -5,9 +5,10 @@
 
 import * as vscode from "vscode";
 
-import type { Checkpoint, PreviewRestoreResult, RestoreCheckpointResult, RestoreConflict } from "../../types/protocol";
-import { checkpointName } from "./checkpointTree";
-import { type Client, errorKind } from "./client";
+import type { PreviewRestoreParams, PreviewRestoreResult, RestoreCheckpointResult, RestoreConflict, RestoreTarget } from "../../../types/protocol";
+import { type Client, errorKind } from "../client";
+import { relativeTime, when } from "../format";
+import { type State, fileName, reference } from "./states";
 
 /** A path of the preview, or a separator, which has no URI. */
 interface Choice extends vscode.QuickPickItem {
@@ -26,27 +27,26 @@ interface Selection {
 }
 
 /**
- * Previews a restore of `checkpoint`, limited to `paths` (URIs) if given, and
- * restores the files selected by the user.
+ * Previews a restore of a state, limited to `paths` (URIs) if given, and restores the files selected by
+ * the user.
  */
-export async function restore(client: Client, checkpoint: Checkpoint, paths?: string[]): Promise<void> {
-  const name = checkpointName(checkpoint);
-  const preview = await client.requestWithProgress(`Comparing with “${name}”`, "sightline/previewRestore", {
-    id: checkpoint.id,
-    undo: false,
-    ...(paths && { paths }),
-  });
+export async function restore(client: Client, state: State, paths?: string[]): Promise<void> {
+  const { name } = state;
+  const named = { ...reference(state), ...(state.members && { allRoots: true }) };
+  const params = { ...named, undo: false, ...(paths && { paths }) };
+  const preview = await client.requestWithProgress(`Comparing with “${name}”`, "sightline/previewRestore", params);
   if (preview.changes.length === 0 && preview.conflicts.length === 0) {
     void vscode.window.showInformationMessage(`Already up to date with “${name}”.`);
     return;
   }
-  const selection = await selectChanges(`Restore “${name}”`, "Select the files to restore", preview, paths);
+  const title = `Restore ${preview.target ? describe(preview.target, name) : name}`;
+  const selection = await selectChanges(client, title, "Select the files to restore", preview, params);
   if (!selection) {
     return;
   }
   try {
     const result = await client.requestWithProgress(`Restoring “${name}”`, "sightline/restoreCheckpoint", {
-      id: checkpoint.id,
+      ...named,
       ...selection,
     });
     showResult(result, `restored from “${name}”`);
@@ -57,30 +57,34 @@ export async function restore(client: Client, checkpoint: Checkpoint, paths?: st
     const previewAgain = "Preview Again";
     const text = "Files changed since the preview. Nothing was restored.";
     if ((await vscode.window.showWarningMessage(text, previewAgain)) === previewAgain) {
-      await restore(client, checkpoint, paths);
+      await restore(client, state, paths);
     }
   }
 }
 
+/** Describes the state that a restore leads to: `“before claude-2.3”, 15:53, 12 minutes ago, on branch main`. */
+function describe({ createdAt, branch }: RestoreTarget, name: string): string {
+  const place = branch === undefined ? [] : [`on branch ${branch}`];
+  return [`“${name}”`, when(createdAt), relativeTime(createdAt, Date.now()), ...place].join(", ");
+}
+
 /** Previews the undo of the restore with `undoId`, or of the last restore, and undoes what the user selects. */
 export async function undo(client: Client, undoId?: string): Promise<void> {
-  const preview = await client.requestWithProgress("Comparing with the state before the restore", "sightline/previewRestore", {
-    id: undoId ?? "last",
-    undo: true,
-  });
+  const params = { id: undoId ?? "last", undo: true };
+  const title = "Comparing with the state before the restore";
+  const preview = await client.requestWithProgress(title, "sightline/previewRestore", params);
   const { changes, conflicts, taskId } = preview;
   const point = preview.undoId ?? undoId;
   if (changes.length === 0 && conflicts.length === 0 && taskId === undefined) {
     void vscode.window.showInformationMessage("Already up to date with the state before the restore.");
     return;
   }
-  const selection = await selectUndo(preview);
+  const selection = await selectUndo(client, preview, params);
   if (!selection) {
     return;
   }
   try {
-    const title = "Undoing the restore";
-    const result = await client.requestWithProgress(title, "sightline/undoRestore", {
+    const result = await client.requestWithProgress("Undoing the restore", "sightline/undoRestore", {
       ...(point !== undefined && { undoId: point }),
       ...selection,
     });
@@ -98,7 +102,11 @@ export async function undo(client: Client, undoId?: string): Promise<void> {
 }
 
 /** Shows the preview of an undo. Returns undefined if it is dismissed. */
-async function selectUndo(preview: PreviewRestoreResult): Promise<Selection | undefined> {
+async function selectUndo(
+  client: Client,
+  preview: PreviewRestoreResult,
+  params: PreviewRestoreParams,
+): Promise<Selection | undefined> {
   const { changes, conflicts, taskId, token } = preview;
   if (changes.length === 0 && conflicts.length === 0) {
     const undoLabel = "Undo";
@@ -107,7 +115,7 @@ async function selectUndo(preview: PreviewRestoreResult): Promise<Selection | un
     return answer === undoLabel ? { token, force: false } : undefined;
   }
   const title = taskId === undefined ? "Undo Restore" : `Undo Restore, Also of the Conversation of Task ${taskId}`;
-  return selectChanges(title, "Select the files to undo", preview, undefined);
+  return selectChanges(client, title, "Select the files to undo", preview, params);
 }
 
 /** Returns the rows of conflicts below a separator that says why they are not selected. */
@@ -119,7 +127,8 @@ function conflictRows(why: string, conflicts: RestoreConflict[]): Choice[] {
   return [
     { label: `${files} ${why}`, kind: vscode.QuickPickItemKind.Separator },
     ...conflicts.map(({ path, uri, reason }) => ({
-      label: `$(warning) ${path}`,
+      // Denied files are counted in one entry without a path.
+      label: `$(warning) ${path === "" ? "" : fileName(uri)}`,
       description: `kept unless selected: ${reason}`,
       picked: false,
       uri,
@@ -130,40 +139,40 @@ function conflictRows(why: string, conflicts: RestoreConflict[]): Choice[] {
 
 /** Shows a preview to select from. Returns undefined if it is dismissed. */
 async function selectChanges(
+  client: Client,
   title: string,
   placeHolder: string,
-  { changes, conflicts, token }: PreviewRestoreResult,
-  paths: string[] | undefined,
+  { changes, conflicts, token, warnings = [] }: PreviewRestoreResult,
+  params: PreviewRestoreParams,
 ): Promise<Selection | undefined> {
   const later = conflicts.filter((conflict) => conflict.changedSince);
-  // Later work comes first, so that its separator is visible.
+  const separator = (label: string): Choice => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  // Warnings and later work come first, so that they are visible.
   const choices: Choice[] = [
+    ...warnings.map((warning) => ({ label: `$(warning) Warning: ${warning}`, alwaysShow: true })),
     ...conflictRows("changed after the restore", later),
-    ...(later.length > 0 ? [{ label: "changed by the restore", kind: vscode.QuickPickItemKind.Separator }] : []),
-    ...changes.map(({ path, uri, action, reason }) => ({
-      label: `$(${action === "delete" ? "trash" : "edit"}) ${path}`,
+    ...(later.length > 0 ? [separator("changed by the restore")] : []),
+    ...changes.map(({ uri, action, reason }) => ({
+      label: `$(${action === "delete" ? "trash" : "edit"}) ${fileName(uri)}`,
       description: `${action === "delete" ? "delete" : "write"}: ${reason}`,
       picked: true,
       uri,
     })),
     ...conflictRows("kept", conflicts.filter((conflict) => !conflict.changedSince)),
   ];
-  const picked = await vscode.window.showQuickPick(choices, {
-    title,
-    placeHolder,
-    canPickMany: true,
-    matchOnDescription: true,
-    ignoreFocusOut: true,
-  });
+  const options = { title, placeHolder, canPickMany: true as const, matchOnDescription: true, ignoreFocusOut: true };
+  const picked = (await vscode.window.showQuickPick(choices, options))?.filter(({ uri }) => uri !== undefined);
   if (!picked || picked.length === 0) {
     return undefined;
   }
   const force = picked.some((choice) => choice.isConflict);
-  const asShown = !force && picked.length === changes.length;
-  if (asShown) {
-    return { token, force, ...(paths && { paths }) };
+  if (!force && picked.length === changes.length) {
+    return { token, force, ...(params.paths && { paths: params.paths }) };
   }
-  return { paths: picked.flatMap((choice) => choice.uri ?? []), force };
+  // A preview of these files alone has its token.
+  const paths = picked.flatMap(({ uri }) => uri ?? []);
+  const again = await client.request("sightline/previewRestore", { ...params, paths });
+  return { paths, force, token: again.token };
 }
 
 /** Maximum number of paths named in a message. */
@@ -180,7 +189,7 @@ function showResult({ outcomes, conflicts = [], undoId }: RestoreCheckpointResul
   }
   const text = [
     `${done === 1 ? "1 file" : `${done} files`} ${what}`,
-    ...listPaths("failed", failed.map(({ path, error }) => `${path} (${error ?? "unknown error"})`)),
+    ...listPaths("failed", failed.map(({ uri, error }) => `${fileName(uri)} (${error ?? "unknown error"})`)),
     ...keptPaths(conflicts),
   ].join("; ");
   const undoLabel = "Undo";
@@ -196,7 +205,7 @@ function showResult({ outcomes, conflicts = [], undoId }: RestoreCheckpointResul
 }
 
 function keptPaths(conflicts: RestoreConflict[]): string[] {
-  return listPaths("kept", conflicts.map(({ path, reason }) => `${path} (${reason})`));
+  return listPaths("kept", conflicts.map(({ path, uri, reason }) => `${path === "" ? path : fileName(uri)} (${reason})`));
 }
 
 /** Formats a part of a message that lists paths. Returns nothing if there are none. */

@@ -7,8 +7,8 @@
 
 import * as vscode from "vscode";
 
-import type { Terminal } from "../../types/protocol";
-import type { Client } from "./client";
+import type { Terminal } from "../../../types/protocol";
+import type { Client } from "../client";
 
 /** Delay before changes are sent, in milliseconds. */
 const SEND_DELAY_MS = 100;

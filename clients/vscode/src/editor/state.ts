@@ -7,8 +7,8 @@
 
 import * as vscode from "vscode";
 
-import type { Diagnostic, Notifications, Range, Tab, VisibleEditor } from "../../types/protocol";
-import type { Client } from "./client";
+import type { Diagnostic, Notifications, Range, Tab, VisibleEditor } from "../../../types/protocol";
+import type { Client } from "../client";
 
 /** Debounce time, in milliseconds. */
 const DEBOUNCE_MS = 60;
