@@ -39,6 +39,7 @@ const WORDS: &[&[u8]] = &[
 const EXTENSIONS: &[&[u8]] = &[
     b"asv",
     b"autosave",
+    b"base",
     b"br",
     b"bz2",
     b"crdownload",
@@ -55,6 +56,10 @@ const EXTENSIONS: &[&[u8]] = &[
     b"lzma",
     b"mine",
     b"new",
+    b"other",
+    b"pacnew",
+    b"pacorig",
+    b"pacsave",
     b"part",
     b"partial",
     b"rej",
@@ -62,6 +67,7 @@ const EXTENSIONS: &[&[u8]] = &[
     b"rpmorig",
     b"rpmsave",
     b"theirs",
+    b"this",
     b"ucf-dist",
     b"ucf-old",
     b"un",
@@ -69,8 +75,11 @@ const EXTENSIONS: &[&[u8]] = &[
     b"zip",
     b"zst",
 ];
-/// Endings: of JetBrains IDEs, RCS, Emacs, and `sed -i -e`.
+/// Endings: of JetBrains IDEs, RCS, Emacs, `sed -i -e`, and of files that SQLite writes next to a database.
 const SUFFIXES: &[&[u8]] = &[
+    b"-journal",
+    b"-wal",
+    b"-shm",
     b"___jb_tmp___",
     b"___jb_old___",
     b"___jb_bak___",
@@ -202,6 +211,11 @@ fn add_unmarked(stem: &[u8], end: &[u8], add: &mut impl FnMut(&[u8], &[u8])) {
         .iter()
         .rposition(|byte| !byte.is_ascii_digit() && !b".-_ ".contains(byte))
         .map_or(stem, |last| &stem[..=last]);
+    // macOS: `name 2`.
+    let number = stem.strip_prefix(plain).unwrap_or_default();
+    if number.len() > 1 && number[0] == b' ' && number[1..].iter().all(u8::is_ascii_digit) {
+        add(plain, end);
+    }
     let Some(at) = plain.iter().rposition(|byte| b".-_ ".contains(byte)) else {
         return;
     };
@@ -259,6 +273,7 @@ mod tests {
                 "{} (another copy)",
                 "{} copy",
                 "{} copy 3",
+                "{} 2",
                 "{} - Copy",
                 "{} - Copy (2)",
                 "{} (1)",
@@ -273,6 +288,11 @@ mod tests {
                 "{}_conflict-20260131",
                 "{}.dpkg-old",
                 "{}.rpmsave",
+                "{}.pacsave",
+                "{}.THIS",
+                "{}.OTHER",
+                "{}-wal",
+                "{}-journal",
                 "{}-e",
                 "{}.crswap",
                 "{}.lock",

@@ -19,7 +19,8 @@ use sightline_base::path::{AbsPath, RelPath};
 const SOURCE: &str = "built-in secrets";
 const TEXT: &[u8] = include_bytes!("built_in_secrets.gitignore");
 /// The lines that deny a file only if its content is secret, because their names say little.
-const BY_CONTENT: [&[u8]; 4] = [b"*.pem", b"*.key", b".npmrc", b".pypirc"];
+const BY_CONTENT: &str = "*.pem *.key .npmrc .pypirc .yarnrc.yml pip.conf .s3cfg **/.config/hub \
+                          **/glab-cli/config.yml .claude.json **/sightline/mcp.json";
 
 /// Returns the lines of the rules.
 pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
@@ -28,7 +29,7 @@ pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
         source: source.clone(),
         number,
         text,
-        origin: if BY_CONTENT.contains(&text) {
+        origin: if BY_CONTENT.split(' ').any(|line| line.as_bytes() == text) {
             Origin::SecretContent
         } else {
             Origin::Secret

@@ -28,9 +28,6 @@ const PRIVATE_KEYS: &[&str] = &[
 const PRIVATE_MEMBERS: &[&str] = &["\"d\"", "\"k\""];
 /// Ends of the names of settings whose values are credentials.
 pub(crate) const CREDENTIALS: &[&str] = &[
-    "authtoken",
-    "auth_token",
-    "auth-token",
     "authident",
     "password",
     "passwd",

@@ -26,7 +26,14 @@ fn view(root: &Path) -> AccessView {
 }
 
 /// Files that are denied only with a secret in them.
-const BY_CONTENT: [(&str, &str); 8] = [
+const BY_CONTENT: [(&str, &str); 15] = [
+    (".yarnrc.yml", "npmAuthToken: a"),
+    ("pip.conf", "index-url = https://u:p@host/"),
+    (".s3cfg", "access_key = a"),
+    ("home/.config/hub", "oauth_token: a"),
+    ("home/glab-cli/config.yml", "token: a"),
+    (".claude.json", "{\"primaryApiKey\": \"a\"}"),
+    ("home/sightline/mcp.json", "{\"env\": {\"API_KEY\": \"a\"}}"),
     ("server.pem", KEY),
     ("server.key", KEY),
     ("server.key~", KEY),
@@ -65,7 +72,8 @@ fn secrets_are_denied_without_a_rule_file() {
         .config/pypoetry/auth.toml .config/sops/age/keys.txt .kaggle/kaggle.json .cache/huggingface/token \
         .config/solana/id.json rclone.conf .vault_pass .local/share/keyrings/login.keyring \
         Library/Keychains/login.keychain-db .mozilla/firefox/a.default/logins.json .config/chromium/Default/Cookies \
-        service-account.json serviceAccountKey.json secrets.properties secret.json";
+        .yarnrc.yml pip.conf .s3cfg home/.config/hub home/glab-cli/config.yml .claude.json home/sightline/mcp.json \
+        .copilot/config.json service-account.json serviceAccountKey.json secrets.properties secret.json";
     for path in secrets.split_whitespace() {
         let rule = rule(ask(&view, path));
         assert_eq!(rule.source, "built-in secrets", "{path}");
@@ -80,7 +88,7 @@ fn ordinary_files_are_allowed() {
     let view = view(&root);
     let ordinary = "README.md env .envrc environment.ts src/env.rs .env.example .env.sample .env.template .env.dist \
         .env.local.example app/.env.production.sample .env.schema .env.defaults .env.example.local .env.tpl .env.tmpl \
-        .env.j2 .env.erb .env.example.md .env.d.ts .env.test .env.ci .env.vault .env-example .example.env example.env \
+        .env.j2 .env.erb .env.example.md .env.d.ts .env.test .env.testing .env.ci .dev.vars.example .dev.vars.sample service-account.example.json .env.vault .env-example .example.env example.env \
         .envrc.example client_secret.example.json public.pem src/cookies/index.ts containers/auth.ts secret.yml id_rsa.pub id_ed25519.pub server.crt ca.cer cacert.pem \
         venv/lib/python3/site-packages/certifi/any.pem node_modules/a/test/key.pem web/node_modules/a/.env \
         key keys.ts key.rs monkey.md config.json .docker/Dockerfile .aws/config .kube/cache/x .cargo/config.toml \
