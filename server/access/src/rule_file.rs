@@ -15,7 +15,7 @@ use sightline_protocol::settings::Secrets;
 
 use super::{gitignore, open};
 use sightline_base::{
-    fs::dir::{Access, Dir},
+    fs::dir::{Access, Dir, is_absent},
     limits::{self, MAX_INCLUDES, MAX_RULE_BYTES},
     path::{AbsPath, Root, Roots},
 };
@@ -383,7 +383,7 @@ fn read_rule_file(
     let unusable = |why: String| Content::Unusable(why);
     let entry = match fs::symlink_metadata(path) {
         Ok(entry) => entry,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
+        Err(error) if is_absent(&error) => return Content::None,
         Err(error) => return unusable(format!("cannot be examined ({error})")),
     };
     if entry.is_dir() {
@@ -396,7 +396,7 @@ fn read_rule_file(
             return unusable(format!("is a link that cannot be followed ({error})"));
         }
         // Deleted after the stat.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
+        Err(error) if is_absent(&error) => return Content::None,
         Err(error) => return unusable(format!("cannot be opened ({error})")),
     };
     let metadata = match file.metadata() {

@@ -158,6 +158,25 @@ fn removed_rules_below_a_root_apply_for_a_while() {
     assert!(access.refresh_nested());
 }
 
+/// Nothing is below a file, so its rules are gone as if their file was deleted.
+#[test]
+fn rules_of_a_folder_that_became_a_file_are_gone() {
+    let (_parent, root) = workspace(&[("pkg/.clineignore", "a\n"), ("pkg/a", "")]);
+    let access = access(&[&root]);
+    let ask = |at| kind(&access.view_at(at).0, "pkg/a");
+    assert_eq!(ask(later(0)), Denied);
+    fs::remove_dir_all(root.join("pkg")).unwrap();
+    fs::write(root.join("pkg"), "").unwrap();
+    // As while a file is saved.
+    assert_eq!(ask(later(0)), Denied);
+    assert_eq!(ask(later(3)), Allowed);
+    let rules = root.join("pkg/.clineignore");
+    assert!(!access.is_holding() && !access.watched_files().contains(&rules));
+    fs::remove_file(root.join("pkg")).unwrap();
+    write(&root, &[("pkg/.clineignore", "a\n")]);
+    assert_eq!(ask(later(3)), Denied);
+}
+
 #[test]
 fn rules_of_folders_outside_of_the_roots_apply() {
     let (parent, root) = workspace(&[("a", "")]);
