@@ -45,7 +45,6 @@ use std::{
 
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
-use serde_json::Value;
 use sightline_protocol::{access::AccessRule, decision::HiddenFile};
 use zeroize::Zeroizing;
 
@@ -293,29 +292,6 @@ impl<'a> Redactor<'a> {
     /// Replaces values, lines and sections of diffs.
     pub fn redact<'t>(&mut self, text: &'t str) -> Redacted<'t> {
         self.redact_after("", text, false)
-    }
-
-    /// Redacts every string of a JSON value. Returns what was hidden.
-    pub fn redact_json(&mut self, value: &mut Value) -> Vec<HiddenFile> {
-        let mut hidden: Vec<HiddenFile> = Vec::new();
-        let mut left = vec![value];
-        while let Some(value) = left.pop() {
-            match value {
-                Value::String(text) => {
-                    let redacted = self.redact(text);
-                    for file in redacted.hidden {
-                        count(&mut hidden, &file.path, file.rule.as_ref(), file.count);
-                    }
-                    if let Cow::Owned(changed) = redacted.text {
-                        *text = changed;
-                    }
-                }
-                Value::Array(items) => left.extend(items),
-                Value::Object(fields) => left.extend(fields.values_mut()),
-                Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            }
-        }
-        hidden
     }
 
     /// [`Self::redact`] for the rest of a text that started with `before`. `leave_out_names`: lines that name a

@@ -3,7 +3,6 @@
 use std::{fmt::Write, path::Path, process::Command, sync::Arc};
 
 use base64::{Engine, prelude::*};
-use serde_json::json;
 use sightline_access::{
     Access, AccessView,
     redact::{HiddenContents, Redactor, contents_notice},
@@ -214,22 +213,6 @@ fn what_tracked_files_contain_is_public() {
     assert_eq!(redacted(&root, SECRET), "[hidden: .env]");
     git(&root, &["add", "-f", ".env"]);
     assert_eq!(redacted(&root, SECRET), "[hidden: .env]");
-}
-
-#[test]
-fn all_strings_of_json_are_redacted() {
-    let (_parent, root) = workspace(&[(".env", ENV)]);
-    let view = view(&root);
-    let contents = HiddenContents::read(&view);
-    let mut value = json!({"a": [{"b": SECRET}, 1], "c": "fine"});
-    let hidden = Redactor::new(&view, &contents, None).redact_json(&mut value);
-    assert_eq!(
-        value,
-        json!({"a": [{"b": "[hidden: .env]"}, 1], "c": "fine"})
-    );
-    assert_eq!((hidden[0].path.as_str(), hidden[0].count), (".env", 1));
-    let rule = hidden[0].rule.as_ref();
-    assert!(contents_notice(".env", rule).contains("by built-in secrets:"));
 }
 
 #[test]
