@@ -35,6 +35,8 @@ pub(super) struct Output {
     pub(super) text: Option<String>,
     /// Denied files whose names the output contains.
     pub(super) names: Rc<[DeniedName]>,
+    /// The file whose content it is, as written.
+    pub(super) path: Option<String>,
 }
 
 impl Output {
@@ -350,7 +352,14 @@ fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
                 Some(text) => {
                     let mut field = literal(text.trim_end_matches('\n'), *is_quoted);
                     field.names = output.names;
-                    vec![field]
+                    // A later command of a list, or a filter, may print nothing.
+                    let is_certain = *is_quoted || matches!(body.as_slice(), [Command::Simple(_)]);
+                    let nothing = Unit::Unknown { can_vanish: true };
+                    let nothing = (!is_certain).then(|| Field {
+                        units: vec![nothing],
+                        ..Field::default()
+                    });
+                    std::iter::once(field).chain(nothing).collect()
                 }
                 None => vec![Field {
                     units: vec![Unit::Unknown {
@@ -423,8 +432,10 @@ fn variable(
             .collect(),
         (_, Some(known)) if !known.is_empty() => known.iter().map(requote).collect(),
         _ => {
-            // `"$@"` has no words without arguments.
-            let can_vanish = !is_quoted || name == "@";
+            // `"$@"` and `"${a[@]}"` have no words without arguments.
+            let mut index = argument.iter().flatten().map(Field::text);
+            let is_all = name == "@" || operator.is_empty() && index.any(|index| index == "@");
+            let can_vanish = !is_quoted || is_all;
             let unknown = Field {
                 units: vec![Unit::Unknown { can_vanish }],
                 ..Field::default()
@@ -465,7 +476,7 @@ fn unknown() -> Vec<Field> {
     }]
 }
 
-fn literal(text: &str, is_quoted: bool) -> Field {
+pub(super) fn literal(text: &str, is_quoted: bool) -> Field {
     let unit = if is_quoted { Unit::Quoted } else { Unit::Plain };
     Field {
         units: text.chars().map(unit).collect(),

@@ -108,7 +108,9 @@ impl Find {
             find.tests_at = words.get(options - 1).unwrap_or(word).span.end;
         }
         // A word that is not known may be empty.
-        if find.roots.is_empty() && words[1..at].iter().all(Field::can_vanish) {
+        let empty = || words[1..at].iter().filter(|word| word.can_vanish());
+        let may_be_empty = |word: &Field| empty().any(|empty| empty.span == word.span);
+        if words[1..at].iter().all(may_be_empty) {
             find.roots.push(Field::quoted("."));
         }
         find.branches = find.or(&mut words[at..].iter(), MAX_DEPTH);

@@ -6,7 +6,7 @@ use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
     Checker, MAX_VALUES, State,
-    expand::{Field, Output, Unit},
+    expand::{Field, Output, Unit, literal},
     find::{self, Find},
     git::{self, Git},
     judge::Writes,
@@ -177,7 +177,18 @@ impl Checker<'_> {
             fields.push(Field::named(Rc::clone(&input.names)));
         }
         if fields.is_empty() {
-            fields.push(Field::named(Rc::default()));
+            // `xargs` runs the command also without input.
+            let runs_empty = placeholder.is_none()
+                && has("xargs", &programs::program_name(&words[0].text()))
+                && !words[1..at]
+                    .iter()
+                    .any(|word| has("-r --no-run-if-empty", &word.text()));
+            fields.push(Field {
+                units: vec![Unit::Unknown {
+                    can_vanish: runs_empty,
+                }],
+                ..Field::default()
+            });
         }
         let mut inner = state.clone();
         inner.stdin = Output::default();
@@ -210,17 +221,9 @@ impl Checker<'_> {
         // `-c alias.x='!cat .env'`, `rebase -x 'cat .env'`
         for pair in words.windows(2) {
             let text = pair[1].text();
-            let is_setting = [
-                "alias.",
-                "core.",
-                "pager.",
-                "diff.",
-                "filter.",
-                "sequence.",
-                "merge.",
-            ]
-            .iter()
-            .any(|start| text.starts_with(start) || text.starts_with(&format!("-c{start}")));
+            let is_setting = "alias. core. pager. diff. filter. sequence. merge."
+                .split(' ')
+                .any(|start| text.strip_prefix("-c").unwrap_or(&text).starts_with(start));
             let is_command = has("-x --exec foreach run", &pair[0].text());
             // A name that the same line gives to a command.
             if let Some(alias) = git::alias_value(&pair[0].text(), &text) {
@@ -228,6 +231,9 @@ impl Checker<'_> {
             }
             if is_setting || is_command {
                 self.embedded(&text, state);
+                let value = text.split_once('=').filter(|_| self.guard.is_some());
+                let command = value.map_or("", |(_, value)| value.trim_start_matches('!'));
+                self.script(command, &mut state.clone());
             }
         }
         if let Some(script) = git.alias(&dirs) {
@@ -247,9 +253,13 @@ impl Checker<'_> {
         let how = format!("`git {}`", git.subcommand);
         let program = format!("git {}", git.subcommand);
         let mut all_dirs = dirs.clone();
-        all_dirs.extend(git.top(&dirs));
+        let top = git.top(&dirs);
+        // Files of a repository without a work tree could be those of the workspace.
+        let is_bare = top.as_ref().is_some_and(|top| !top.join(".git").exists());
+        all_dirs.extend(self.judge.roots().filter(|_| is_bare));
+        all_dirs.extend(top);
         if has("apply am", &git.subcommand) {
-            self.patch(&program, &all_dirs, state);
+            self.patch(&program, words, &all_dirs, state);
         }
         let versions = git.versions(&self.judge, &dirs);
         for (path, denial) in &versions {
@@ -273,15 +283,6 @@ impl Checker<'_> {
                 Writes::Versions
             });
         }
-        if self.judge.guarded.is_some() {
-            let lists = has("diff grep ls-files status", &git.subcommand);
-            let words = git.rest().filter(|_| lists);
-            let names = self.guarded_below(words, &all_dirs);
-            return Output {
-                names,
-                ..Output::default()
-            };
-        }
         if self.judge.readers == RecursiveReaders::Allow {
             return Output::default();
         }
@@ -293,8 +294,10 @@ impl Checker<'_> {
         }
         let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
         let lists = state.is_consumed;
-        let printed = git.printed(&mut self.judge, &state.dirs, lists, last, &self.changes);
-        if printed.is_unknown {
+        let mut printed = git.printed(&mut self.judge, &state.dirs, lists, last, &self.changes);
+        if let Some(places) = self.judge.guarded.as_ref().filter(|_| printed.is_unknown) {
+            printed.names = places.iter().map(|it| DeniedName::of_guard(it)).collect();
+        } else if printed.is_unknown {
             self.refuse(&format!(
                 "{how} would print files that could not be determined; name the files or commits"
             ));
@@ -352,7 +355,10 @@ impl Checker<'_> {
             .iter()
             .any(|text| text.contains("\\x") || text.contains("\\0") || text.contains("\\1"));
         let separator = if name == "printf" { "\n" } else { " " };
-        let text = texts.join(separator).replace("\\n", "\n");
+        let text = texts
+            .join(separator)
+            .replace("\\n", "\n")
+            .replace("\\t", "\t");
         let text = if name == "printf" {
             text.replace("%s", "")
         } else {
@@ -363,6 +369,41 @@ impl Checker<'_> {
             output.mark_decoded();
         }
         output
+    }
+
+    /// Returns the values that a loop gets one by one: denied files of patterns, and some others.
+    pub(super) fn listed_values(&mut self, fields: Vec<Field>, state: &State) -> Vec<Field> {
+        let mut values = Vec::new();
+        for field in fields {
+            if !field.has_glob() {
+                values.push(field);
+                continue;
+            }
+            // The loop gets the denied files one by one, and some others.
+            let matches = self.judge.matches(&field, &state.dirs, state.dotglob);
+            let (denied, others): (Vec<_>, Vec<_>) = matches
+                .into_iter()
+                .partition(|(_, place)| self.judge.denial(place).is_some());
+            let files = denied.iter().chain(others.iter().take(MAX_VALUES / 4));
+            let end = if field.text().ends_with('/') { "/" } else { "" };
+            values.extend(files.map(|(path, _)| Field::quoted(&format!("{path}{end}"))));
+        }
+        values
+    }
+
+    /// `compgen` prints the files that match a pattern (`-G`), or begin with a word.
+    pub(super) fn complete(&mut self, words: &[Field], state: &State) -> Output {
+        let is_pattern = words.iter().any(|word| word.text().starts_with("-G"));
+        let texts = words.iter().map(Field::text);
+        let patterns = texts.filter_map(|text| match text.strip_prefix("-G") {
+            Some(pattern) => Some(pattern.to_owned()),
+            None => (!text.starts_with('-')).then_some(text),
+        });
+        let end = if is_pattern { "" } else { "*" };
+        let patterns: Vec<Field> = patterns
+            .map(|pattern| literal(&format!("{pattern}{end}"), false))
+            .collect();
+        self.print("printf", &patterns, &mut state.clone())
     }
 
     /// Returns the lines and words of the input, and the denied files that it names.

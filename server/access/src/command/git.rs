@@ -256,21 +256,30 @@ impl Git {
         Some(words)
     }
 
-    /// Returns what git does with its operands.
-    pub(super) fn uses(&self) -> Vec<(Field, Use)> {
-        let is_set = |names: &str| self.words.iter().any(|word| has(names, &word.text()));
-        let name = self.subcommand.as_str();
-        let only_index = match name {
-            "rm" => is_set("--cached"),
-            "restore" => is_set("--staged -S") && !is_set("--worktree -W"),
-            "cat-file" => is_set("-e -t -s"),
+    fn is_set(&self, names: &str) -> bool {
+        self.words.iter().any(|word| has(names, &word.text()))
+    }
+
+    /// Returns whether the command prints names, sizes and hashes only.
+    pub(super) fn only_index(&self) -> bool {
+        match self.subcommand.as_str() {
+            "rm" => self.is_set("--cached"),
+            "restore" => self.is_set("--staged -S") && !self.is_set("--worktree -W"),
+            "cat-file" => self.is_set("-e -t -s"),
             // It prints a hash.
             "hash-object" => !self.words.iter().any(|word| {
                 let text = word.text();
                 text.starts_with('-') && !text.starts_with("--") && text.contains('w')
             }),
             _ => false,
-        };
+        }
+    }
+
+    /// Returns what git does with its operands.
+    pub(super) fn uses(&self) -> Vec<(Field, Use)> {
+        let is_set = |names: &str| self.is_set(names);
+        let name = self.subcommand.as_str();
+        let only_index = self.only_index();
         let operand = if only_index || has(NAMES, name) && !is_set("--no-index") {
             Use::Stat
         } else if has(WRITERS, name) {

@@ -270,6 +270,21 @@ impl<'a> Judge<'a> {
             })
     }
 
+    /// Returns the roots of the workspace.
+    pub(super) fn roots(&self) -> impl Iterator<Item = PathBuf> {
+        let scopes = self.view.scopes.iter().filter(|scope| scope.is_root);
+        scopes.map(|scope| scope.path().as_path().to_path_buf())
+    }
+
+    /// Returns why a path is denied by its name, or with a guard whether it is one of its places.
+    pub(super) fn denial_by_name(&self, path: &AbsPath) -> Option<Denial> {
+        let Some(places) = &self.guarded else {
+            return self.view.denial_of(path, || false);
+        };
+        let is_place = |place: &PathBuf| path.as_path().starts_with(place);
+        places.iter().any(is_place).then(Denial::of_guard)
+    }
+
     /// Returns whether a folder may contain what is searched for: with a guard, one of its places.
     /// A place itself counts too.
     pub(super) fn may_hold(&self, folder: &Path) -> bool {

@@ -16,6 +16,7 @@ mod git;
 mod guard;
 mod judge;
 mod parse;
+mod patches;
 mod programs;
 mod run;
 mod scripts;
@@ -28,8 +29,8 @@ use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
 pub(crate) use self::git::{git, output_of};
 use self::{
-    expand::{DECODED, Environment, Field, Output, expand, expand_whole},
-    git::Changes,
+    expand::{DECODED, Environment, Field, Output, Unit, expand, expand_whole},
+    git::{Changes, Git},
     guard::Guarded,
     judge::Judge,
     programs::{Arguments, Use, has},
@@ -117,6 +118,8 @@ struct State {
     /// Whether the output goes to another command.
     is_consumed: bool,
     dotglob: bool,
+    /// Whether a pattern without files vanishes.
+    nullglob: bool,
     /// Whether a program is only perhaps the one that runs: a word of `docker` and the like.
     is_guess: bool,
 }
@@ -387,21 +390,7 @@ impl<'a> Checker<'a> {
                 redirects,
             } => {
                 let fields = self.expand_words(words, state);
-                let mut values = Vec::new();
-                for field in fields {
-                    if !field.has_glob() {
-                        values.push(field);
-                        continue;
-                    }
-                    // The loop gets the denied files one by one, and some others.
-                    let matches = self.judge.matches(&field, &state.dirs, state.dotglob);
-                    let (denied, others): (Vec<_>, Vec<_>) = matches
-                        .into_iter()
-                        .partition(|(_, place)| self.judge.denial(place).is_some());
-                    let files = denied.iter().chain(others.iter().take(MAX_VALUES / 4));
-                    let end = if field.text().ends_with('/') { "/" } else { "" };
-                    values.extend(files.map(|(path, _)| Field::quoted(&format!("{path}{end}"))));
-                }
+                let values = self.listed_values(fields, state);
                 state.assign(name, values);
                 self.redirected(redirects, state, |checker, state| checker.list(body, state))
             }
@@ -469,6 +458,7 @@ impl<'a> Checker<'a> {
                         .iter()
                         .flat_map(|field| field.names.to_vec())
                         .collect(),
+                    path: None,
                 };
                 state.is_fed = true;
                 continue;
@@ -479,9 +469,17 @@ impl<'a> Checker<'a> {
                 match redirect.kind {
                     RedirectKind::Duplicate if is_number => {}
                     RedirectKind::Read => {
-                        if let Some(file) = &field.file {
-                            state.stdin = (**file).clone();
+                        let places = state.dirs.iter().map(|dir| dir.join(&text));
+                        let written = places.filter_map(|place| self.files.get(&place)).next();
+                        if let Some(file) = field.file.as_deref().or(written) {
+                            state.stdin = file.clone();
+                        } else if !text.starts_with("/dev/") {
+                            state.stdin = Output {
+                                path: Some(text.clone()),
+                                ..Output::default()
+                            };
                         }
+                        self.guard_copy(std::slice::from_ref(&field), &state.dirs);
                         state.is_fed |= text != "/dev/null";
                         self.use_field(&field, reads, "a redirection", state);
                     }
@@ -510,7 +508,16 @@ impl<'a> Checker<'a> {
 
     fn simple(&mut self, simple: &Simple, state: &mut State) -> Output {
         let outer = (state.stdin.clone(), state.is_fed);
-        let words = self.expand_words(&simple.words, state);
+        let mut words = self.expand_words(&simple.words, state);
+        if state.nullglob {
+            let patterns = words.iter().filter(|word| word.has_glob());
+            let empty = patterns.map(|word| Field {
+                units: vec![Unit::Unknown { can_vanish: true }],
+                span: word.span.clone(),
+                ..Field::default()
+            });
+            words.extend(empty.collect::<Vec<_>>());
+        }
         for assignment in &simple.assignments {
             let fields = self.assign(assignment, state);
             // A program may read files named in its environment.
@@ -524,13 +531,18 @@ impl<'a> Checker<'a> {
                 self.use_field(field, Use::Read, "the environment", state);
             }
         }
-        let is_stat = Arguments::new(&words)
-            .program
-            .is_some_and(|program| program.operands() == Use::Stat);
+        let arguments = Arguments::new(&words);
+        let is_stat = match words.first().map(Field::text).as_deref() {
+            Some("git") => Git::new(&words, |_| None).only_index(),
+            _ => arguments
+                .program
+                .is_some_and(|program| program.operands() == Use::Stat),
+        };
         let reads = if is_stat { Use::Stat } else { Use::Read };
         let targets = self.redirects(&simple.redirects, state, reads);
         let output = self.run(&words, state);
         self.keep_files(&targets, &output, state);
+        state.assign("_", words.last().cloned());
         (state.stdin, state.is_fed) = outer;
         if targets.is_empty() {
             output

@@ -4,7 +4,7 @@
 //! or paths of which only names, sizes and counts are printed. A program that is not listed reads all
 //! of its operands and option values.
 
-use std::{iter::Peekable, sync::LazyLock};
+use std::{iter::Peekable, ops::Range, sync::LazyLock};
 
 use super::expand::{Field, Unit};
 
@@ -118,6 +118,8 @@ pub(super) const SCRIPT_TAKERS: NameList = "eval watch iex invoke-expression";
 /// Programs whose code may name files without quotes: commands of editors and databases.
 pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim view ex ed gdb lldb duckdb gnuplot m4 cpp gcc cc clang \
                                      make gmake bmake ninja just less more ftp sftp emacs";
+/// Programs that run the recipes of a file.
+pub(super) const MAKES: NameList = "make gmake bmake";
 /// Programs that run their input as code.
 const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua luajit awk gawk mawk sed tclsh rscript \
                              julia octave elixir groovy scala osascript ts-node tsx irb jshell";
@@ -225,6 +227,9 @@ pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
     for (at, word) in words.iter().enumerate().skip(1) {
         let text = word.text();
         let is_option = text.starts_with('-');
+        if words[at - 1].text() == "-c" && has("su runuser script", &name) {
+            return Some(at);
+        }
         let is_assignment = text
             .split_once('=')
             .is_some_and(|(name, _)| !name.contains('/'));
@@ -256,6 +261,8 @@ pub(super) struct Arguments {
     pub(super) options: Vec<(String, Option<String>)>,
     /// All words after the program that are paths, code or texts.
     pub(super) uses: Vec<(Field, Use)>,
+    /// Places of words that may be empty, and then do not exist.
+    vanishing: Vec<Range<usize>>,
     /// Whether the operand that the program needs first is missing.
     pub(super) lacks_first: bool,
     /// Where options may begin in the command line, if not after the program.
@@ -274,6 +281,7 @@ impl Arguments {
             operands: Vec::new(),
             options: Vec::new(),
             uses: Vec::new(),
+            vanishing: Vec::new(),
             lacks_first: false,
             options_at: None,
         };
@@ -316,6 +324,12 @@ impl Arguments {
             let options = program.get("extracts");
             program.has_field("extracts") && (options.is_empty() || self.is_set(options))
         })
+    }
+
+    /// Returns whether there may be no operands: each is one value of a word that may be empty.
+    pub(super) fn may_lack_operands(&self) -> bool {
+        let is_possible = |word: &Field| self.vanishing.contains(&word.span);
+        self.operands.iter().all(is_possible)
     }
 
     /// Returns whether only names and counts are printed.
@@ -367,6 +381,7 @@ impl Arguments {
                     operands.push((word.clone(), is_sure));
                 } else {
                     is_sure = false;
+                    self.vanishing.push(word.span.clone());
                 }
             } else if text == "--" {
                 ended = true;

@@ -17,9 +17,6 @@ use sightline_base::{fs::find_program, path::AbsPath};
 
 /// Maximum programs that one pattern means.
 const MAX_PROGRAMS: usize = 16;
-/// Maximum folders that `patch -p` removes from a path.
-const MAX_REMOVED: usize = 8;
-
 /// Options that set the working directory.
 const FOLDER_OPTIONS: &str =
     "-C --directory --cwd --chdir --work-tree --git-dir --prefix -WorkingDirectory";
@@ -84,6 +81,7 @@ impl Checker<'_> {
                 Output::default()
             }
             _ if has(programs::PRINTERS, &name) => self.print(&name, rest, state),
+            "compgen" => self.complete(rest, state),
             "cd" | "chdir" | "pushd" | "popd" | "set-location" | "push-location"
             | "pop-location" | "sl" => {
                 self.change_dir(&name, rest, state);
@@ -103,6 +101,21 @@ impl Checker<'_> {
                 self.read_variables(rest, state);
                 Output::default()
             }
+            "set"
+                if rest
+                    .first()
+                    .is_some_and(|it| it.text() == "--" || !it.text().starts_with(['-', '+'])) =>
+            {
+                let words = rest
+                    .iter()
+                    .skip(usize::from(rest[0].text() == "--"))
+                    .cloned();
+                let values = self.listed_values(words.collect(), state);
+                for name in ["@", "*", "1", "2"] {
+                    state.assign(name, values.clone());
+                }
+                Output::default()
+            }
             "unset" => {
                 for word in rest {
                     state.assign(&word.text(), [Field::default()]);
@@ -113,6 +126,9 @@ impl Checker<'_> {
                 let sets =
                     |word: &Field| has("dotglob globdots glob_dots", &word.text().to_lowercase());
                 state.dotglob |= rest.iter().any(sets);
+                state.nullglob |= rest
+                    .iter()
+                    .any(|word| has("nullglob null_glob", &word.text().to_lowercase()));
                 Output::default()
             }
             "pwd" => {
@@ -198,26 +214,6 @@ impl Checker<'_> {
         self.run(&words[at..], &mut inner)
     }
 
-    /// Checks the files that a patch on standard input changes.
-    pub(super) fn patch(&mut self, name: &str, dirs: &[PathBuf], state: &State) {
-        let text = state.stdin.text.clone().unwrap_or_default();
-        let marks = ["+++ ", "--- ", "rename to ", "copy to "];
-        for line in text.lines() {
-            let Some(path) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else {
-                continue;
-            };
-            let (path, _) = path.split_once('\t').unwrap_or((path, ""));
-            let path = path.trim_matches([' ', '"']);
-            // `-p` removes folders.
-            let starts = path.match_indices('/').map(|(at, _)| at + 1);
-            for start in std::iter::once(0).chain(starts).take(MAX_REMOVED) {
-                let field = Field::quoted(&path[start..]);
-                self.use_field_in(&field, Use::Write, name, dirs, state);
-                self.guard_redirection(&field, state);
-            }
-        }
-    }
-
     /// Runs a program of the table, or one that reads its operands.
     pub(super) fn program(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
         // `fd -x` runs the words after it.
@@ -227,17 +223,11 @@ impl Checker<'_> {
             .position(is_exec)
             .filter(|_| has("fd fdfind", name));
         let arguments = Arguments::new(&words[..exec.unwrap_or(words.len())]);
-        let folders = option_folders(words);
-        let in_folders = folders
-            .iter()
-            .flat_map(|folder| state.dirs.iter().map(move |dir| dir.join(folder)));
-        let mut dirs: Vec<PathBuf> = in_folders.collect();
-        let tree_dirs = if dirs.is_empty() {
-            state.dirs.clone()
-        } else {
-            dirs.clone()
+        let dirs = folders_of(words, &state.dirs);
+        let tree_dirs = match dirs.len() - state.dirs.len() {
+            0 => state.dirs.clone(),
+            named => dirs[..named].to_vec(),
         };
-        dirs.extend(state.dirs.iter().cloned());
         let is_interpreter = programs::is_interpreter(name);
         self.reads_folders = arguments.program.is_none() || arguments.tree().is_some();
         if name == "ln" || name == "link" {
@@ -265,7 +255,12 @@ impl Checker<'_> {
             }
         }
         if name == "patch" {
-            self.patch(name, &dirs, state);
+            self.patch(name, words, &dirs, state);
+        }
+        if has(programs::MAKES, name) {
+            for path in ["GNUmakefile", "makefile", "Makefile"] {
+                self.run_written(name, &Field::quoted(path), state);
+            }
         }
         self.judge.add_writes(match arguments.program {
             Some(_) if arguments.extracts() => Writes::Files,
@@ -322,7 +317,15 @@ impl Checker<'_> {
             let patterns = first.map(|(field, _)| field.text()).unwrap_or_default();
             output.names = flow::filter_names(&output.names, &patterns, is_inverted);
         }
+        // These keep what is in an archive.
+        let keeps_content = has("cat gunzip zcat gzip bzip2 xz zstd tee", name);
+        output.path = output.path.filter(|_| keeps_content);
         if name == "cat" || name == "tee" {
+            let single = arguments
+                .operands
+                .first()
+                .filter(|_| arguments.operands.len() == 1);
+            output.path = output.path.or(single.and_then(Field::known));
             for operand in &arguments.operands {
                 for dir in &state.dirs {
                     if let Some(file) = self.files.get(&dir.join(operand.text())) {
@@ -467,7 +470,7 @@ impl Checker<'_> {
             "input or folder" => !state.is_fed,
             _ => false,
         };
-        if arguments.operands.is_empty() && reads_default {
+        if arguments.may_lack_operands() && reads_default {
             folders.extend(dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
         }
         let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
@@ -580,4 +583,11 @@ fn option_end(words: &[Field], lists: &[&str]) -> Option<usize> {
     let is_alone = names().any(|name| name == words[at].text());
     let end = words.get(at + usize::from(is_alone))?;
     Some(end.span.end).filter(|end| *end > 0)
+}
+
+/// Returns the folders in which a program finds its operands: those of its options, and the current ones.
+pub(super) fn folders_of(words: &[Field], dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let folders = option_folders(words).into_iter();
+    let folders = folders.flat_map(|folder| dirs.iter().map(move |dir| dir.join(&folder)));
+    folders.chain(dirs.iter().cloned()).collect()
 }

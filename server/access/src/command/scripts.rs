@@ -13,17 +13,7 @@ use super::{
 const STDIN_PATHS: [&str; 4] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-"];
 
 /// Words of code that run another program.
-pub(super) const RUNS_PROGRAMS: &[&str] = &[
-    "system",
-    "popen",
-    "spawn",
-    "exec",
-    "subprocess",
-    "shell",
-    "`",
-    "check_output",
-    "check_call",
-];
+const RUNS_PROGRAMS: &str = "system popen spawn exec subprocess shell ` check_output check_call";
 /// Programs and subcommands of git that change files, as words of code.
 const WRITERS: &str = "checkout chmod chown cp dd install ln mv rename reset restore rm rmdir rsync shred \
      sponge tee truncate unlink -i";
@@ -259,40 +249,20 @@ pub(super) fn words_of(code: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty())
 }
 
+/// Returns whether code may run another program.
+pub(super) fn runs_programs(code: &str) -> bool {
+    RUNS_PROGRAMS.split(' ').any(|word| code.contains(word))
+}
+
 /// Returns whether code runs a program that changes files.
 fn runs_a_writer(code: &str) -> bool {
-    RUNS_PROGRAMS.iter().any(|word| code.contains(word))
-        && (code.contains(" > ") || words_of(code).any(|word| has(WRITERS, word)))
+    runs_programs(code) && (code.contains(" > ") || words_of(code).any(|word| has(WRITERS, word)))
 }
 
 /// Returns whether code contains a word of functions that change files, or the mode of an open file.
 pub(super) fn code_writes(code: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "appendfile",
-        "chmod",
-        "chown",
-        "copy",
-        "delete",
-        "link(",
-        "link ",
-        "move(",
-        "os.replace",
-        "put_contents",
-        "remove",
-        "rename",
-        "rm(",
-        "rm_",
-        "rmdir",
-        "rmsync",
-        "rmtree",
-        "save",
-        "touch",
-        "truncate",
-        "unlink",
-        "write",
-        "'>",
-        "\">",
-    ];
+    const WORDS: &str = "appendfile chmod chown copy delete link( move( os.replace put_contents remove rename rm( rm_ rmdir \
+                         rmsync rmtree save touch truncate unlink write '> \">";
     let lower = code.to_lowercase();
     let lower = lower
         .replace("stdout.write", "")
@@ -302,7 +272,8 @@ pub(super) fn code_writes(code: &str) -> bool {
             && text.contains(['w', 'a', 'x', '+'])
             && text.chars().all(|c| "rwaxbt+".contains(c))
     };
-    WORDS.iter().any(|word| lower.contains(word))
+    WORDS.split(' ').any(|word| lower.contains(word))
+        || lower.contains("link ")
         || runs_a_writer(code)
         || lower.split(['\'', '"']).any(is_mode)
 }

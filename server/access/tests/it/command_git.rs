@@ -253,9 +253,13 @@ fn options_and_variables_select_a_repository() {
     git::run(&sub, &["add", "-f", "."]);
     git::run(&sub, &["commit", "-q", "-m", "first"]);
     write(&sub, &[(".env", "KEY=2")]);
+    git::run(root, &["clone", "-q", "--bare", ".", "../store.git"]);
     assert_refused(
         &workspace,
         &[
+            "git -C ../store.git show HEAD:secrets/token.txt",
+            "cd ../store.git && git show HEAD:secrets/token.txt",
+            "cd ../store.git && git cat-file -p HEAD:secrets/token.txt",
             "git --git-dir=sub/.git --work-tree=sub diff",
             "git --git-dir sub/.git --work-tree sub diff",
             "git --git-dir=sub/.git show",
@@ -272,6 +276,7 @@ fn options_and_variables_select_a_repository() {
         &workspace,
         &[
             "git diff",
+            "git -C ../store.git show HEAD:src/main.rs",
             "git --git-dir=.git diff",
             "git --git-dir=sub/.git --work-tree=sub diff -- a.rs",
             "git --git-dir=sub/.git log --oneline",

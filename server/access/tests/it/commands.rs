@@ -130,6 +130,8 @@ const DENIED: &[(&str, &str)] = &[
     ("echo .env | tr a b | xargs -n1 cat", ".env"),
     ("printf '%s\\n' a .env | xargs cat", ".env"),
     ("xargs cat <<< .env", ".env"),
+    ("set -- .e*; cat \"$@\"", ".env"),
+    ("test -f .env && cat \"$_\"", ".env"),
     ("xargs cat <<EOF\na.txt\n.env\nEOF", ".env"),
     ("find . -name main.rs -exec cat .env \\;", ".env"),
     ("find . -exec sh -c 'cat .env' \\;", ".env"),

@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use super::{
-    super::{expand::Field, judge::Judge, programs::has, syntax::DeniedName},
+    super::{
+        expand::Field,
+        judge::{Judge, Writes},
+        programs::has,
+        syntax::DeniedName,
+    },
     Git, object_path,
     printed::{Kind, Printed, QUESTION},
     repository::Repository,
@@ -82,7 +87,6 @@ impl Git {
         judge: &mut Judge<'_>,
         repository: &Repository,
         changes: &Changes,
-        lists: bool,
         printed: &mut Printed,
     ) -> Option<()> {
         let mut found: Vec<DeniedName> = Vec::new();
@@ -97,13 +101,14 @@ impl Git {
                 found.extend(other.denied(judge, &paths));
             }
         }
-        if !changes.removed.is_empty() {
+        let replaces_any = judge.writes >= Writes::Files;
+        if replaces_any || !changes.removed.is_empty() {
             let tracked = repository.denied(judge, &repository.files(&[], false)?);
-            let is_removed = |name: &DeniedName| {
+            let is_changed = |name: &DeniedName| {
                 let mut removed = changes.removed.iter();
-                removed.any(|path| name.place.starts_with(path))
+                replaces_any || removed.any(|path| name.place.starts_with(path))
             };
-            found.extend(tracked.into_iter().filter(is_removed));
+            found.extend(tracked.into_iter().filter(is_changed));
         }
         let specs = self.paths(judge, repository);
         if !found.is_empty() && !specs.is_empty() {
@@ -112,11 +117,7 @@ impl Git {
             found.retain(|name| places.contains(&name.place));
         }
         found.iter_mut().for_each(|name| name.fix = repository.fix);
-        if lists {
-            printed.names.extend(found);
-        } else {
-            printed.contents.extend(found);
-        }
+        printed.contents.extend(found);
         Some(())
     }
 
@@ -207,7 +208,7 @@ impl Git {
                     Vec::new()
                 };
                 let mut is_known = has(MOVERS, name);
-                let needs_tree = matches!(later.kind(), Kind::Grep | Kind::Tree | Kind::All);
+                let needs_tree = matches!(later.kind(false), Kind::Grep | Kind::Tree | Kind::All);
                 for word in self.words.iter().map(Field::text) {
                     let is_path = specs.contains(&word) || object_path(&word).is_some();
                     if word.starts_with('-') || is_path {

@@ -56,6 +56,10 @@ pub(super) enum Kind {
     Tracked,
     /// All tracked files.
     All,
+    /// The names that `ls-files` and `ls-tree` print.
+    Listed,
+    /// Changed and new files.
+    Changed,
 }
 
 impl Git {
@@ -69,9 +73,10 @@ impl Git {
         changes: &Changes,
     ) -> Printed {
         let mut printed = Printed::default();
-        let lists = lists && has("ls-files ls-tree", &self.subcommand);
+        let lists = lists && !self.prints() && !matches!(self.kind(true), Kind::Nothing);
         let may_print = self.prints() || has("cat-file show", &self.subcommand);
-        if !lists && !may_print {
+        // A guard asks for names only.
+        if !lists && (!may_print || judge.guarded.is_some()) {
             return printed;
         }
         let mut dirs = self.dirs(dirs);
@@ -88,11 +93,11 @@ impl Git {
                 Some(mut repository) => {
                     repository.fix = self.fix(&repository, fix);
                     self.printed_in(judge, &repository, lists, &mut printed);
-                    self.printed_of_submodules(judge, &repository, lists, &mut printed);
+                    self.printed_of_submodules(judge, &repository, &mut printed);
                     let changes_it = lists || self.prints();
                     if changes_it
                         && self
-                            .printed_after(judge, &repository, changes, lists, &mut printed)
+                            .printed_after(judge, &repository, changes, &mut printed)
                             .is_none()
                     {
                         printed.is_unknown = true;
@@ -100,6 +105,9 @@ impl Git {
                 }
                 None => printed.is_unknown = true,
             }
+        }
+        if lists {
+            printed.names.append(&mut printed.contents);
         }
         printed
     }
@@ -111,30 +119,39 @@ impl Git {
         lists: bool,
         printed: &mut Printed,
     ) {
-        if lists {
-            let options = ["-z", "--full-name"].map(str::to_owned);
-            let paths = match self.question() {
-                Some(question) => repository.run(&self.subcommand, &options, &question.words),
-                None => repository.files(&self.pathspecs(), true),
-            };
-            let Some(paths) = paths else {
-                printed.is_unknown = true;
-                return;
-            };
-            // The lines of `ls-tree` begin with the mode and the id.
-            let path = |line: &String| line.rsplit('\t').next().unwrap_or_default().to_owned();
-            printed
-                .names
-                .extend(repository.denied(judge, &paths.iter().map(path).collect::<Vec<_>>()));
-            return;
-        }
         let has_unknown = self.words.iter().any(Field::has_unknown);
-        let kind = self.kind();
+        let kind = self.kind(lists);
         let (command, options) = match &kind {
             Kind::NameOnly(_) | Kind::Grep | Kind::Nothing if self.names_content(repository) => {
                 return self.tracked(judge, repository, &[], printed);
             }
             Kind::Nothing => return,
+            Kind::Listed | Kind::Changed => {
+                let options = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+                let paths = if matches!(kind, Kind::Changed) {
+                    let new = options("-o -z --exclude-standard --full-name");
+                    let new = repository.run("ls-files", &new, &[":/".to_owned()]);
+                    let changed = options(&format!("--name-only {QUESTION}"));
+                    let changed = repository.run("diff", &changed, &["HEAD".to_owned()]);
+                    let changed = changed.or_else(|| repository.files(&[], false));
+                    new.zip(changed)
+                        .map(|(new, changed)| [new, changed].concat())
+                } else if let Some(question) = self.question() {
+                    repository.run(
+                        &self.subcommand,
+                        &options("-z --full-name"),
+                        &question.words,
+                    )
+                } else {
+                    repository.files(&self.pathspecs(), true)
+                };
+                // The lines of `ls-tree` begin with the mode and the id.
+                let path = |line: &String| line.rsplit('\t').next().unwrap_or_default().to_owned();
+                let paths: Option<Vec<String>> = paths.map(|it| it.iter().map(path).collect());
+                printed.is_unknown |= paths.is_none();
+                let denied = repository.denied(judge, &paths.unwrap_or_default());
+                return printed.contents.extend(denied);
+            }
             Kind::All => return self.tracked(judge, repository, &[], printed),
             Kind::Tracked => return self.tracked(judge, repository, &self.pathspecs(), printed),
             _ if has_unknown => {
@@ -202,7 +219,6 @@ impl Git {
         &self,
         judge: &Judge<'_>,
         repository: &Repository,
-        lists: bool,
         printed: &mut Printed,
     ) {
         let names_them = |text: &str| {
@@ -223,11 +239,7 @@ impl Git {
         };
         let mut denied = repository.denied(judge, &paths);
         denied.iter_mut().for_each(|name| name.fix = None);
-        if lists {
-            printed.names.extend(denied);
-        } else {
-            printed.contents.extend(denied);
-        }
+        printed.contents.extend(denied);
     }
 
     /// `log -L` follows files like `--follow`, and prints nothing else.
@@ -319,10 +331,11 @@ impl Git {
 
     /// Returns whether the command prints contents.
     pub(in crate::command) fn prints(&self) -> bool {
-        !matches!(self.kind(), Kind::Nothing)
+        !matches!(self.kind(false), Kind::Nothing)
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    /// `lists`: of a command that prints names only, the files whose names it prints.
+    pub(super) fn kind(&self, lists: bool) -> Kind {
         let texts: Vec<String> = self.words.iter().map(Field::text).collect();
         // Abbreviations and clusters count.
         let is_set = |names: &str| {
@@ -356,11 +369,15 @@ impl Git {
             names.iter().rposition(|name| has(options, name))
         };
         let is_patch = has_option(PATCH) && last_of("-s --no-patch") < last_of(PATCH);
-        let only_names = has_option(NAMES_ONLY) && !is_patch;
+        let only_names = has_option(NAMES_ONLY) && !is_patch && !lists;
+        let names_them = has_option(NAMES_ONLY) || self.subcommand.starts_with("diff-");
+        let is_patch = is_patch || lists && names_them;
         let first = texts.first().map_or("", String::as_str);
         match self.subcommand.as_str() {
             _ if texts.iter().any(|text| text == "--help") => Kind::Nothing,
             "reflog" if has("expire delete exists drop", first) => Kind::Nothing,
+            "ls-files" | "ls-tree" if lists => Kind::Listed,
+            "status" if lists => Kind::Changed,
             "stash" if !has("show list", first) && is_set("-p --patch") => command(&["diff"]),
             "stash" if !has("show list", first) => Kind::Nothing,
             "diff" | "show" | "difftool" | "diff-tree" | "diff-index" | "diff-files" | "log"
@@ -409,9 +426,10 @@ impl Git {
             }
             "commit" | "status" if is_set("-p --patch -v --verbose --interactive") => Kind::All,
             "grep"
-                if !has_option(
-                    "-l -L -c -q --files-with-matches --name-only --files-without-match --count --quiet",
-                ) =>
+                if lists
+                    || !has_option(
+                        "-l -L -c -q --files-with-matches --name-only --files-without-match --count --quiet",
+                    ) =>
             {
                 Kind::Grep
             }
@@ -492,14 +510,8 @@ impl Git {
                 revisions.push(text.clone());
             }
         }
-        let forms = [
-            "-l",
-            "-z",
-            "--full-name",
-            "--no-textconv",
-            "--no-recurse-submodules",
-        ]
-        .map(str::to_owned);
+        let forms = "-l -z --full-name --no-textconv --no-recurse-submodules".split(' ');
+        let forms: Vec<String> = forms.map(str::to_owned).collect();
         if !revisions.is_empty() || names.iter().any(|name| has("--untracked --cached", name)) {
             let mut all = options;
             all.extend(revisions);

@@ -107,18 +107,10 @@ impl Repository {
             "GIT_CONFIG_GLOBAL",
             if cfg!(windows) { "NUL" } else { "/dev/null" },
         );
-        for setting in [
-            "safe.directory=*",
-            "core.fsmonitor=false",
-            "core.hooksPath=/dev/null",
-            "core.attributesFile=/dev/null",
-            "core.pager=cat",
-            "diff.external=",
-            // A merge could run a driver.
-            "log.diffMerges=separate",
-            "log.showSignature=false",
-            "submodule.recurse=false",
-        ] {
+        // A merge could run a driver.
+        let settings = "safe.directory=* core.fsmonitor=false core.hooksPath=/dev/null core.attributesFile=/dev/null \
+                        core.pager=cat diff.external= log.diffMerges=separate log.showSignature=false submodule.recurse=false";
+        for setting in settings.split(' ') {
             command.args(["-c", setting]);
         }
         for setting in &self.settings {
@@ -189,17 +181,13 @@ impl Repository {
     pub(super) fn denied(&self, judge: &Judge<'_>, paths: &[String]) -> Vec<DeniedName> {
         let mut names: Vec<DeniedName> = Vec::new();
         // Without a work tree, the files could be those of the workspace.
-        let scopes = judge.view.scopes.iter();
-        let roots: Vec<PathBuf> = scopes
-            .filter(|scope| scope.is_root && self.is_bare)
-            .map(|scope| scope.path().as_path().to_path_buf())
-            .collect();
+        let roots: Vec<PathBuf> = judge.roots().filter(|_| self.is_bare).collect();
         for path in paths {
             let mut places = std::iter::once(&self.top)
                 .chain(&roots)
                 .map(|top| top.join(path));
             let found = places.find_map(|place| {
-                let denial = judge.view.denial_of(&AbsPath::new(&place)?, || false)?;
+                let denial = judge.denial_by_name(&AbsPath::new(&place)?)?;
                 Some((place, denial))
             });
             let Some((place, denial)) = found else {
@@ -231,14 +219,7 @@ impl Repository {
 pub(crate) fn git() -> Command {
     let mut command = Command::new("git");
     command.env_clear();
-    for name in [
-        "PATH",
-        "HOME",
-        "SYSTEMROOT",
-        "USERPROFILE",
-        "XDG_CONFIG_HOME",
-        "GIT_CONFIG_GLOBAL",
-    ] {
+    for name in "PATH HOME SYSTEMROOT USERPROFILE XDG_CONFIG_HOME GIT_CONFIG_GLOBAL".split(' ') {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }

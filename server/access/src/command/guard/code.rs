@@ -3,8 +3,8 @@
 use super::{Change, Checker, Reach, State, effects, invocation::Invocation};
 use crate::command::{
     expand::Field,
-    programs,
-    scripts::{RUNS_PROGRAMS, code_writes, names_in_code, words_of},
+    programs::{self, has},
+    scripts::{code_writes, names_in_code, runs_programs, words_of},
 };
 
 const QUOTES: [char; 3] = ['\'', '"', '`'];
@@ -36,18 +36,31 @@ pub(super) fn only_reads(invocation: &Invocation, programs: &[usize], state: &St
 impl Checker<'_> {
     /// Checks files and commands that code names.
     pub(in crate::command) fn guard_code(&mut self, program: &str, code: &str, state: &State) {
-        let runs = RUNS_PROGRAMS.iter().any(|word| code.contains(word));
+        let runs = runs_programs(code);
         if runs {
             self.guard_words(words_of(code).collect());
         }
         if self.guard.is_none() || programs::is_language(program) && !code_writes(code) {
             return;
         }
+        if has(programs::MAKES, program) {
+            for line in code.lines() {
+                let recipe = line
+                    .strip_prefix('\t')
+                    .or(line.split_once(';').map(|it| it.1));
+                let command = recipe
+                    .unwrap_or_default()
+                    .trim_start_matches(['@', '-', '+']);
+                self.script(command, &mut state.clone());
+            }
+        }
         let code = &with_joined_paths(code);
         for name in names_in_code(program, code) {
             // Words in a string are a command, if anything.
             let is_string = |quote: &char| code.contains(&format!("{quote}{name}{quote}"));
-            if runs || QUOTES.iter().any(is_string) {
+            // `q(…)`, `%w(…)`
+            let is_in = has("perl ruby", program) && code.contains(&format!("({name})"));
+            if runs || is_in || QUOTES.iter().any(is_string) {
                 self.guard_name(&name, code, state);
             }
         }

@@ -1,7 +1,7 @@
 //! What programs do with the files that they are given. A program that is not in these tables may
 //! change them.
 
-use super::{Change, invocation::Invocation};
+use super::{Change, archives::unpacks, invocation::Invocation};
 use crate::command::{
     expand::Field,
     git::Git,
@@ -14,9 +14,10 @@ const RUNNERS: NameList = "command builtin exec sudo doas env nohup time busybox
      hyperfine noglob nocorrect then";
 
 /// How far the change of a path reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
     /// It is only read.
+    #[default]
     Nothing,
     /// A file.
     File,
@@ -30,7 +31,7 @@ pub(super) enum Reach {
 
 /// Programs that change no file that they are given and run nothing, without the options in
 /// [`WRITING_OPTIONS`].
-const READERS: NameList = "[ b2sum basename cat cd chdir cksum cmp code colordiff column comm cut diff dir dirname du echo \
+const READERS: NameList = "[ b2sum basename cat cd chdir cksum cmp code colordiff column comm compgen cut diff dir dirname du echo \
      egrep eza exa expand export false fd fdfind fgrep file find fmt fold ggrep gojq grep head hexdump jq local ls lsd md5sum \
      mkdir nl od open paste printf ps pushd pwd readlink realpath rev rg rgrep select-string sha1sum sha224sum sha256sum \
      sha384sum sha512sum shasum sightline source . stat strings sum tac tail test tr true type wc whereis which xdg-open zcat \
@@ -76,6 +77,9 @@ const CAREFUL: &[(NameList, &str)] = &[
 /// Programs that do not run the words that they are given.
 const PLAIN: NameList = "black curl dd eslint gh glab gzip gunzip hg info jj killall make man mypy pgrep pkill prettier pytest \
      ruff svn tee tldr touch truncate unzip wget whatis zip";
+/// Programs that hand on the content of what they read.
+pub(super) const CONTENT: NameList = "base32 base64 bsdtar cat column cpio cut expand fmt fold head hexdump nl od paste rev tac tail \
+     tar tee tr xxd zcat zip";
 /// Programs that write files with names that the command line does not show.
 pub(super) const EXTRACTORS: NameList =
     "7z 7za aria2c bsdtar curl cpio git patch tar unar unzip wget";
@@ -93,7 +97,7 @@ const COPIERS: NameList = "copy copy-item cp gcp install ditto rsync scp";
 /// Words between a program that runs others and the program that it runs.
 const RUN_WORDS: NameList = "dlx exec run tool x --";
 /// What a program does with its operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effect {
     pub(super) reach: Reach,
     /// It reads its operands but the last.
@@ -113,11 +117,7 @@ impl Effect {
     pub(super) fn of(invocation: &Invocation, programs: &[usize]) -> Self {
         let plain = |reach| Self {
             reach,
-            copies: false,
-            creates: false,
-            deletes: false,
-            keeps_access: false,
-            is_certain: false,
+            ..Self::default()
         };
         let certain = |reach| Self {
             is_certain: true,
@@ -128,6 +128,15 @@ impl Effect {
             let texts = invocation.texts(*at + 1);
             if name == "git" {
                 return Some(certain(of_git(&invocation.words[*at..])));
+            }
+            // `rsync --remove-source-files`, `tar --remove-files`, `zip -m`
+            let moves = |text: &String| {
+                let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+                let is_zip = name == "zip" && letters.is_some_and(|it| it.contains('m'));
+                is_zip || text.starts_with("--rem") || name == "zip" && text == "--move"
+            };
+            if has("bsdtar rsync tar zip", &name) && texts.iter().any(moves) {
+                return Some(certain(Reach::Tree));
             }
             if has(COPIERS, &name) {
                 return Some(Self {
@@ -160,8 +169,7 @@ impl Effect {
                 return Some(plain(Reach::Nothing));
             }
             if matches!(name.as_str(), "tar" | "bsdtar" | "zip") {
-                let extracts = name != "zip" && texts.iter().any(|text| extracts(text));
-                return extracts
+                return (name != "zip" && unpacks(&name, &texts))
                     .then(|| plain(Reach::Into))
                     .or(Some(plain(Reach::File)));
             }
@@ -349,8 +357,4 @@ pub(super) fn may_run_words(name: &str) -> bool {
         READERS, REPLACERS, MODES, COPIERS, PLAIN, RUNNERS, LAUNCHERS,
     ];
     !(is_careful(name) || name == "git" || known.iter().any(|list| has(list, name)))
-}
-
-fn extracts(text: &str) -> bool {
-    text == "--get" || text.starts_with("--ex") || !text.starts_with("--") && text.contains('x')
 }

@@ -4,6 +4,7 @@
 //! A [`CommandGuard`] knows which. Every word of a program that is not known to only read is taken
 //! as a path that it changes.
 
+mod archives;
 mod code;
 mod effects;
 mod invocation;
@@ -11,7 +12,6 @@ mod invocation;
 use std::{
     fs,
     path::{Path, PathBuf},
-    rc::Rc,
 };
 
 use regex::RegexBuilder;
@@ -23,6 +23,8 @@ use super::{
     expand::Field,
     find::Find,
     programs::{self, Arguments, Use, has},
+    run::folders_of,
+    scripts::names_in_code,
     syntax::DeniedName,
 };
 use crate::AccessView;
@@ -218,6 +220,13 @@ impl Checker<'_> {
         {
             self.guard_runner(invocation, &last, state);
         }
+        let dirs = folders_of(&invocation.words, &state.dirs);
+        if has(effects::CONTENT, &last) {
+            self.guard_copy(&invocation.words[1..], &dirs);
+        }
+        if let Some(at) = programs.last().filter(|_| has(archives::PROGRAMS, &last)) {
+            self.guard_unpacked(&last, &invocation.words[*at..], state);
+        }
         let effect = Effect::of(invocation, &programs);
         if effect.reach == Reach::Nothing || code::only_reads(invocation, &programs, state) {
             return;
@@ -227,7 +236,10 @@ impl Checker<'_> {
             .filter_map(|at| invocation.words.get(at))
             .collect();
         if effect.creates {
-            self.guard_created(&operands, state);
+            let at = programs.last().copied().unwrap_or_default();
+            let arguments = Arguments::new(&invocation.words[at..]);
+            let target = arguments.values("-t --target-directory").next();
+            self.guard_created(&operands, target, state);
         }
         for (at, word) in operands.iter().enumerate() {
             let is_source = effect.copies && at + 1 < operands.len();
@@ -242,20 +254,21 @@ impl Checker<'_> {
                 true => Reach::File,
                 false => effect.reach,
             };
-            self.guard_word(word, &state.dirs, reach, change);
+            self.guard_word(word, &dirs, reach, change);
             if effects::takes_script(&last)
                 || (programs::is_interpreter(&last) && !programs::is_language(&last))
             {
-                for part in word
-                    .text()
-                    .split(|c: char| c.is_whitespace() || "'\"`".contains(c))
-                {
-                    self.guard_word(&Field::quoted(part), &state.dirs, Reach::File, change);
+                let text = word.text();
+                let parts = text.split(|c: char| c.is_whitespace() || "'\"`".contains(c));
+                let mut parts: Vec<String> = parts.map(str::to_owned).collect();
+                parts.extend(names_in_code(&last, &text));
+                for part in parts {
+                    self.guard_word(&Field::quoted(&part), &dirs, Reach::File, change);
                 }
             }
         }
         if effect.reach == Reach::Into && has(effects::EXTRACTORS, &last) {
-            self.guard_word(&Field::quoted("."), &state.dirs, Reach::Into, Change::Any);
+            self.guard_word(&Field::quoted("."), &dirs, Reach::Into, Change::Any);
         }
     }
 
@@ -265,28 +278,6 @@ impl Checker<'_> {
             let place = Field::quoted(&name.place.to_string_lossy());
             self.guard_word(&place, &[PathBuf::new()], Reach::File, Change::Any);
         }
-    }
-
-    /// Returns the guarded files that these words name, or that are below them.
-    pub(super) fn guarded_below<'f>(
-        &self,
-        words: impl Iterator<Item = &'f Field>,
-        dirs: &[PathBuf],
-    ) -> Rc<[DeniedName]> {
-        let words: Vec<AbsPath> = words
-            .flat_map(|word| dirs.iter().map(move |dir| dir.join(word.text())))
-            .filter_map(|path| AbsPath::new(&path))
-            .collect();
-        // Without operands, the names are not known.
-        let is_named = |place: &&PathBuf| {
-            let mut words = words.iter().map(AbsPath::as_path);
-            words.any(|word| !dirs.iter().any(|dir| dir == word) && place.starts_with(word))
-        };
-        let places = self.judge.guarded.iter().flatten();
-        places
-            .filter(is_named)
-            .map(|place| DeniedName::of_guard(place))
-            .collect()
     }
 
     /// Keeps the guarded files that a search may find: by their content, for `fd` by their name.
@@ -335,30 +326,21 @@ impl Checker<'_> {
     }
 
     /// Checks what a program creates from its other operands: the last one, or an entry in it.
-    fn guard_created(&mut self, operands: &[&Field], state: &State) {
+    fn guard_created(&mut self, operands: &[&Field], target: Option<&str>, state: &State) {
         let is_option = |word: &&&Field| word.text().starts_with('-');
         let paths: Vec<&&Field> = operands.iter().filter(|word| !is_option(word)).collect();
         // `-t DIR` names the target.
-        let mut words = operands.iter();
-        let named = words.find_map(|field| {
-            let text = field.text();
-            let attached = text.strip_prefix("--target-directory=");
-            let is_before = text == "-t" || text == "--target-directory";
-            attached
-                .map(Field::quoted)
-                .or(is_before.then(Field::default))
-        });
-        let target: Option<Field> = match named {
-            Some(named) if named.text().is_empty() => words.next().map(|word| (*word).clone()),
-            Some(named) => Some(named),
-            None => paths.last().map(|word| (**word).clone()),
-        };
+        let last = || paths.last().map(|word| (**word).clone());
+        let target: Option<Field> = target.map(Field::quoted).or_else(last);
         let mut sources: Vec<PathBuf> = Vec::new();
         for field in &paths {
             // Of a pattern, the folder that it looks into.
             let names = field.names_of_path();
             let plain = names.iter().take_while(|name| !name.has_glob()).count();
             let text = field.text();
+            // `HOST:FILE`
+            let remote = text.rsplit_once(':').map(|(_, file)| PathBuf::from(file));
+            sources.extend(remote);
             let from: PathBuf = match plain < names.len() {
                 true => names.iter().take(plain).map(Field::text).collect(),
                 false => PathBuf::from(&text),
@@ -425,9 +407,20 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks words whose content a program or a redirection hands on.
+    pub(super) fn guard_copy(&mut self, words: &[Field], dirs: &[PathBuf]) {
+        for word in words {
+            self.guard_word(word, dirs, Reach::File, Change::Copy);
+        }
+    }
+
     /// Checks a path that a redirection writes.
     pub(super) fn guard_redirection(&mut self, field: &Field, state: &State) {
-        self.guard_word(field, &state.dirs, Reach::File, Change::Any);
+        let named = field.names.iter().map(|name| name.place.to_string_lossy());
+        let named: Vec<Field> = named.map(|place| Field::quoted(&place)).collect();
+        for field in named.iter().chain([field]) {
+            self.guard_word(field, &state.dirs, Reach::File, Change::Any);
+        }
     }
 
     /// Checks everything that a word could name.

@@ -1,4 +1,9 @@
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use sightline_testing::git;
 
 use super::{Change, CommandGuard, guard_command};
 
@@ -45,6 +50,19 @@ fn refuses(line: &str) -> Option<String> {
         std::fs::write(folder.path().join(file), "x").unwrap();
     }
     let real = folder.path().canonicalize().unwrap();
+    if line.contains("git ") {
+        git::run(&real, &["init", "-q"]);
+        git::run(&real, &["add", "."]);
+        git::run(&real, &["commit", "-qm", "first"]);
+        std::fs::write(real.join("a.txt"), "y").unwrap();
+    }
+    for (archive, file) in [("own.tar", "conf/key.json"), ("other.tar", "a.txt")] {
+        let tar = ["-cf", archive, file];
+        let made = Command::new("tar").args(tar).current_dir(&real).status();
+        assert!(made.unwrap().success());
+        let patch = format!("--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-x\n+y\n");
+        std::fs::write(real.join(archive).with_extension("patch"), patch).unwrap();
+    }
     guard_command(
         &line.replace("ROOT", real.to_str().unwrap()),
         &real,
@@ -54,7 +72,7 @@ fn refuses(line: &str) -> Option<String> {
 
 #[test]
 fn protected_files_are_not_changed() {
-    for line in [
+    let passed = [
         "echo x > conf/key.json",
         "cd conf && echo x >> key.json",
         "cat a.txt | tee ROOT/conf/key.json",
@@ -118,14 +136,68 @@ fn protected_files_are_not_changed() {
         "rm conf/$x",
         "vim -c ':w! conf/key.json'",
         "docker run -v conf:/x alpine",
-    ] {
-        assert!(refuses(line).is_some(), "{line}");
-    }
+        "git ls-files | grep key | xargs rm",
+        "git ls-files -z | xargs -0 rm",
+        "git ls-files -- '*.json' | while read -r f; do rm \"$f\"; done",
+        "git -C conf ls-files | xargs rm",
+        "rm $(git ls-files)",
+        "for f in $(git ls-files conf); do rm $f; done",
+        "git grep -l x | xargs sed -i s/x/y/",
+        "git ls-tree -r --name-only HEAD | xargs rm",
+        "git show --name-only --format= HEAD | xargs rm",
+        "git log --name-only --format= -1 | xargs rm",
+        "echo y > conf/new; git diff --name-only HEAD~1 | xargs rm",
+        "GIT_INDEX_FILE=i git ls-files | xargs rm",
+        "compgen -G 'conf/*' | xargs rm",
+        "compgen -f conf/ | xargs rm",
+        "rm $(compgen -G 'c*/*.json')",
+        "make -f <(printf 'a:\\n\\trm conf/key.json\\n')",
+        "printf 'a:\\n\\t@rm conf/key.json\\n' > Makefile; make",
+        "printf 'a: ; rm conf/key.json\\n' | make -f -",
+        "bash <(echo rm conf/key.json)",
+        "echo rm conf/key.json > s; bash < s",
+        "tar xf own.tar",
+        "tar -xf own.tar",
+        "tar x < own.tar",
+        "cat own.tar | tar x",
+        "tar xzf missing.tgz",
+        "curl -s https://example.com/a.tgz | tar xz",
+        "mkdir new/conf; tar xf own.tar --strip-components=1 -C conf",
+        "tar xf other.tar --transform s/a.txt/conf.key/",
+        "cp other.tar own.tar; tar xf own.tar",
+        "unzip missing.zip",
+        "unzip -qo missing.zip -d ROOT",
+        "cpio -idu < missing.cpio",
+        "7z x missing.7z",
+        "bsdtar -xf missing.tar",
+        "git apply own.patch",
+        "patch -p1 < own.patch",
+        "cat bin/tool > x; chmod +x x; ./x hide",
+        "cat < bin/tool > x",
+        "tee x < bin/tool",
+        "head -c 99 bin/tool > x",
+        "base64 bin/tool | base64 -d > x",
+        "tar c -C bin tool | tar x -C new",
+        "scp host:key.json conf/",
+        "for f in $(find conf -type f); do echo > $f; done",
+        "ls conf/* | while read -r f; do : > \"$f\"; done",
+        "set -- conf/*; rm \"$@\"",
+        "rsync -a --remove-source-files conf/ new/",
+        "tar cf - --remove-files conf",
+        "zip -rm x.zip conf",
+        "sed -n '1wconf/key.json' a.txt",
+        "su -c 'rm conf/key.json'",
+        "perl -e 'unlink glob q(conf/*)'",
+        "git -c core.pager='rm conf/key.json' log",
+    ]
+    .into_iter()
+    .filter(|line| refuses(line).is_none());
+    assert_eq!(passed.collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
 fn protected_files_are_read() {
-    for line in [
+    let refused = [
         "cat conf/key.json",
         "cat < conf/key.json | grep x",
         "jq .hooks conf/key.json",
@@ -165,9 +237,34 @@ fn protected_files_are_read() {
         "grep -rl absent . | xargs sed -i s/a/b/",
         "find . -type d -empty -delete",
         "rm new/$x $x",
-    ] {
-        assert_eq!(refuses(line), None, "{line}");
-    }
+        "git -c core.autocrlf=false -c diff.algorithm=histogram diff conf",
+        "set -- new/*; rm \"$@\"",
+        "scp host:other.json conf/",
+        "git ls-files new | xargs rm",
+        "git ls-files conf | xargs cat",
+        "git status --short | awk '{print $2}' | xargs rm",
+        "git diff --name-only | xargs sed -i s/a/b/",
+        "git grep -l absent | xargs rm",
+        "git log --oneline | xargs -n1 rm",
+        "compgen -G 'new/*' | xargs rm",
+        "compgen -c | head",
+        "make -f <(printf 'a:\\n\\tcat conf/key.json\\n')",
+        "tar xf other.tar",
+        "tar xzf missing.tgz -C new",
+        "tar xzf missing.tgz -C $(mktemp -d)",
+        "mkdir out && tar xf own.tar -C out",
+        "tar tf own.tar",
+        "tar cf all.tar .",
+        "unzip missing.zip -d new",
+        "unzip -l missing.zip",
+        "7z x missing.7z -onew",
+        "cpio -id -D new < missing.cpio",
+        "git apply other.patch",
+        "wc -c bin/tool; file bin/tool; sha256sum bin/tool",
+    ]
+    .into_iter()
+    .filter_map(|line| Some((line, refuses(line)?)));
+    assert_eq!(refused.collect::<Vec<_>>(), []);
 }
 
 /// A reason names the path as the command does.
@@ -340,6 +437,9 @@ fn only_allowed_commands_run() {
         "python3 -c \"import os; os.system('tool hide')\"",
         "node -e 'require(\"child_process\").execFileSync(\"tool\", [\"hide\"])'",
         "tool hide (",
+        "git -c core.pager='tool hide' log",
+        "printf 'a:\\n\\ttool hide\\n' | make -f -",
+        "make -f - <<'E'\na: b\n\t@tool hide\nE",
     ] {
         assert!(refuses(line).is_some(), "{line}");
     }
