@@ -168,6 +168,13 @@ fn a_variable_and_a_log_are_found() {
         text.contains("`OPENCODE_PURE` in the environment"),
         "{text}"
     );
+    home.connect("claude");
+    home.variables.push(("CLAUDE_CODE_SIMPLE", "1".to_owned()));
+    let text = home.run(&["status", "--agent", "claude"], 1);
+    assert!(
+        text.contains("`CLAUDE_CODE_SIMPLE` in the environment"),
+        "{text}"
+    );
     home.connect("cline");
     let log = home.folder.join(".cline/data/logs/cline.log");
     fs::create_dir_all(log.parent().unwrap()).unwrap();

@@ -71,6 +71,9 @@ pub fn switches(
         });
         parsed.collect::<Vec<_>>()
     };
+    let variables = SWITCH_VARIABLES.iter().filter(|(known, _)| *known == agent);
+    let set = variables.clone().filter(|(_, name)| is_set(name));
+    found.extend(set.map(|(_, name)| variable(name)));
     match agent {
         Agent::Claude => {
             let managed = managed_folder("ClaudeCode", "claude-code");
@@ -88,6 +91,7 @@ pub fn switches(
                 found: &mut found,
             };
             all.flag(&["disableAllHooks"], true, false);
+            variables.for_each(|(_, name)| all.variable(name));
             all.list(&["disabledMcpjsonServers"], NAME, true);
             let mut managed = Settings {
                 files: managed,
@@ -177,9 +181,6 @@ pub fn switches(
             .flag(&["allow_managed_hooks_only"], true, false);
         }
         Agent::Opencode => {
-            if is_set("OPENCODE_PURE") {
-                found.push(variable("OPENCODE_PURE"));
-            }
             let folders = [
                 Some(folder.as_path()),
                 Some(project.as_path()),
@@ -231,6 +232,14 @@ pub fn switches(
     found
 }
 
+/// Variables with which an agent runs without hooks.
+pub const SWITCH_VARIABLES: &[(Agent, &str)] = &[
+    (Agent::Claude, "CLAUDE_CODE_SAFE_MODE"),
+    (Agent::Claude, "CLAUDE_CODE_SIMPLE"),
+    (Agent::Qwen, "QWEN_CODE_SAFE_MODE"),
+    (Agent::Opencode, "OPENCODE_PURE"),
+];
+
 fn variable(name: &str) -> Switch {
     Switch {
         setting: name.to_owned(),
@@ -277,6 +286,18 @@ impl Settings<'_> {
         {
             let path = path.clone();
             self.push(names, path, is_mcp);
+        }
+    }
+
+    /// A switch that is on if the files give a variable a value.
+    fn variable(&mut self, name: &str) {
+        let names = ["env", name];
+        let is_on = |value: &Value| {
+            at(value, &names).is_some_and(|it| !matches!(it.as_str(), Some("" | "0" | "false")))
+        };
+        let found = self.files.iter().find(|(_, value)| is_on(value));
+        if let Some(path) = found.map(|(path, _)| path.clone()) {
+            self.push(&names, path, false);
         }
     }
 
