@@ -1,7 +1,10 @@
 //! The commands of our own program that agents may run, and commands of other programs that would
 //! remove or replace it.
 
-use crate::{Agent, install::VARIABLES};
+use crate::{
+    Agent,
+    install::{VARIABLES, switches::SWITCH_VARIABLES},
+};
 
 /// Name of our program, of its packages and of our entries.
 pub const PROGRAM: &str = "sightline";
@@ -32,6 +35,8 @@ const ALLOWED: &[(&str, Rest)] = &[
     ("hook", Rest::Any),
     ("list", Rest::Any),
     ("man", Rest::Any),
+    // What the servers printed may contain secrets, so `mcp log` is for the user.
+    ("mcp list", Rest::Any),
     ("mcp", Rest::ReadOnly),
     ("read", Rest::Any),
     ("schema", Rest::Any),
@@ -40,13 +45,17 @@ const ALLOWED: &[(&str, Rest)] = &[
     ("task resume", Rest::Any),
     ("task show", Rest::Any),
     ("tokens", Rest::Any),
+    ("usage", Rest::Any),
 ];
 /// First names of other commands. After a program that may not run its words, only known names count.
 const FOR_USERS: &[&str] = &[
     "gateway",
     "helix-config",
     "init",
+    // The record about agents, which may contain their commands.
+    "log",
     "request",
+    "run",
     "ui",
     "uninstall",
 ];
@@ -105,13 +114,8 @@ const SWITCHES: &[(Agent, &[&str])] = &[
 ];
 /// Variables that move the home directory.
 const HOMES: &[&str] = &["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"];
-/// Variables with which agents run without hooks or with other settings.
-const SWITCH_VARIABLES: &[&str] = &[
-    "CLAUDE_CODE_SAFE_MODE",
-    "CLAUDE_CODE_SIMPLE",
-    "OPENCODE_CONFIG_CONTENT",
-    "OPENCODE_PURE",
-];
+/// A variable with other settings of opencode.
+const OPENCODE_SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";
 
 /// The words after an allowed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +204,8 @@ fn moved_refusal(words: &[Option<&str>]) -> Option<String> {
         let (variable, _) = word.split_once('=')?;
         let is_known = HOMES.contains(&variable)
             || VARIABLES.contains(&variable)
-            || SWITCH_VARIABLES.contains(&variable);
+            || variable == OPENCODE_SETTINGS
+            || SWITCH_VARIABLES.iter().any(|(_, known)| *known == variable);
         is_known.then(|| variable.to_owned())
     };
     let clears = |word: &str| {
@@ -394,6 +399,8 @@ mod tests {
             "sightline task show uninstall",
             "sightline task export a --format markdown",
             "sightline access --command uninstall",
+            "sightline mcp list --json",
+            "sightline usage --since 2026-11-30",
         ] {
             assert!(!refuses(line), "{line}");
         }
@@ -553,6 +560,7 @@ mod tests {
             "env HOME=/tmp claude",
             "sudo CODEX_HOME=/tmp codex exec x",
             "env OPENCODE_PURE=1 opencode run x",
+            "env QWEN_CODE_SAFE_MODE=1 qwen -p x",
             "env -i claude -p x",
             "env -u HOME claude -p x",
             "env --unset=HOME claude",
