@@ -16,7 +16,7 @@ const PROMPT_TIMEOUT: u32 = 10;
 const TOOL_TIMEOUT: u32 = 60;
 /// The reason for a refusal if `sightline hook` cannot run. It is in a quoted word of a shell and in a
 /// string of JavaScript.
-pub(super) const NOT_CHECKED: &str = "Sightline is not installed or did not run, so this cannot be checked. Tell the user to install it again, or to remove its hooks from the settings of this agent.";
+pub(super) const NOT_CHECKED: &str = "Sightline gave no answer, so this cannot be checked: its program is missing, was stopped, or had too little memory. Tell the user to run `sightline doctor`, to install it again, or to remove its hooks from the settings of this agent.";
 
 /// The hooks to install.
 pub(super) struct Hooks {
