@@ -326,6 +326,7 @@ mod tests {
         for (tool, name) in [
             ("x", "code"),
             ("x", "cell_source"),
+            ("x", "source"),
             ("x", "python"),
             ("x", "javascript"),
             ("x", "snippet"),

@@ -131,6 +131,10 @@ impl Collector {
                 if kind == Kind::Folder {
                     self.call.folders.push(text.to_owned());
                 }
+                // `source` is also the name of code.
+                if calls_with_text(text) {
+                    self.call.codes.push(text.to_owned());
+                }
                 self.call.possible_paths.push(text.to_owned());
             }
             Kind::Setting => self.possible_path(text, &['/']),
