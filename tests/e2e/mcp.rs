@@ -207,6 +207,12 @@ fn unsaved_text_comes_from_the_running_server() {
         "{text}"
     );
     assert!(!text.contains("on disk has changed"), "{text}");
+    // The mode of the agent is not known, and only numbers of the agent are named.
+    let text = client.text("environment_details", json!({}));
+    assert!(
+        !text.contains("Mode") && text.contains("# Current Time"),
+        "{text}"
+    );
     let text = client.text("environment_details", json!({ "sections": ["openTabs"] }));
     assert!(!text.contains("No editor"), "{text}");
     // Another program changes the file too.

@@ -353,9 +353,7 @@ impl LineWindow {
             return Err(Error::invalid("invalid startLine 0: lines start at 1"));
         }
         if first > last {
-            return Err(Error::invalid(format!(
-                "startLine {first} is after endLine {last}"
-            )));
+            return Err(Error::invalid("startLine is after endLine"));
         }
         let room = options
             .max_bytes

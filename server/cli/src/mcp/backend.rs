@@ -42,6 +42,7 @@ use sightline_protocol::{
 
 use crate::{
     Workspace,
+    checkpoints::plural,
     hook::guard::HookGuard,
     offline::{self, OfflineServer},
     requests::{AnsweredBy, Ask},
@@ -205,7 +206,7 @@ impl Backend {
             include_files: arguments.include_files,
             sections: arguments
                 .sections
-                .or_else(|| default_sections(arguments.include_files)),
+                .or_else(|| Some(default_sections(arguments.include_files))),
             consume: false,
             requester_pids: ancestors(),
             ..EnvironmentDetailsParams::default()
@@ -236,7 +237,8 @@ impl Backend {
         let total = result.total_lines;
         if start_line > total.max(1) {
             return Err(Error::invalid(format!(
-                "startLine {start_line} is after the end: {path} has {total} lines"
+                "startLine is after the end: {path} has {}",
+                plural(total, "line")
             )));
         }
         let is_editor_running = from == AnsweredBy::Editor;
@@ -520,14 +522,17 @@ impl Backend {
 }
 
 /// Returns the sections with the file list, without those that tell a model nothing new.
-fn default_sections(include_files: bool) -> Option<Vec<SectionId>> {
-    const LEFT_OUT: [SectionId; 3] = [
+fn default_sections(include_files: bool) -> Vec<SectionId> {
+    // The mode of the agent is not known here.
+    const LEFT_OUT: [SectionId; 4] = [
         SectionId::WorkspaceConfiguration,
         SectionId::CliTools,
         SectionId::Diagnostics,
+        SectionId::Mode,
     ];
-    let sections = SectionId::ALL.into_iter();
-    include_files.then(|| sections.filter(|id| !LEFT_OUT.contains(id)).collect())
+    let mut sections = SectionId::ALL.to_vec();
+    sections.retain(|id| !LEFT_OUT.contains(id) && (include_files || *id != SectionId::Files));
+    sections
 }
 
 /// Returns what a restore changed, with what its preview left out of the request.
