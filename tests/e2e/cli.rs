@@ -39,6 +39,26 @@ fn the_block_from_the_disk() {
     assert!(result["revision"].is_u64() && result["sections"].is_array());
 }
 
+/// Commands that read the params of a request say so.
+#[test]
+fn empty_input_is_an_error_that_says_what_to_write() {
+    let workspace = sample();
+    for (command, method) in [
+        (["compact", "plan"], "planCompaction"),
+        (["compact", "apply"], "applyCompaction"),
+        (["history", "truncate"], "truncateHistory"),
+        (["history", "rollback"], "rollbackHistory"),
+    ] {
+        let (code, _, error) = run(&workspace, &command);
+        let wanted = format!("`sightline schema {method}` describes");
+        assert!(
+            code == 2 && error.contains("standard input is empty") && error.contains(&wanted),
+            "{command:?}: {code} {error}"
+        );
+        assert_eq!(run(&workspace, &["schema", method]).0, 0);
+    }
+}
+
 #[test]
 fn a_trailing_slash_names_a_folder_that_may_not_exist() {
     let workspace = sample();

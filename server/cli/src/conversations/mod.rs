@@ -463,7 +463,11 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             } else {
                 print(&format!("{}\n", plan.prompt))?;
             }
-            Ok(if plan.needed { DONE } else { NEGATIVE })
+            if plan.needed {
+                return Ok(DONE);
+            }
+            print_message("compaction is not needed yet");
+            Ok(NEGATIVE)
         }
         Compact::Apply {
             workspace,
@@ -506,7 +510,15 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
 
 /// Reads the params of a request from standard input.
 fn stdin_params<M: Request>() -> Result<M::Params, Error> {
-    params_compat::typed(M::NAME, &read_stdin()?)
+    let text = read_stdin()?;
+    if text.trim().is_empty() {
+        let name = M::NAME.trim_start_matches("sightline/");
+        return Err(Error::invalid(format!(
+            "standard input is empty: write the params of the request to it as a JSON object, which \
+             `sightline schema {name}` describes"
+        )));
+    }
+    params_compat::typed(M::NAME, &text)
 }
 
 fn read_stdin() -> Result<String, Error> {

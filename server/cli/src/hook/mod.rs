@@ -321,6 +321,9 @@ fn read_input() -> (Vec<u8>, Result<(), String>) {
 fn parse_json(text: &[u8]) -> Result<Value, String> {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return Err("the hook input is empty".to_owned());
+    }
     serde_json::from_str(text)
         .or_else(|error| {
             let repaired = json_repair::replace_lone_surrogates(text).ok_or(error)?;
