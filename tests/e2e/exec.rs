@@ -334,6 +334,11 @@ fn the_command_runs_as_without_it() {
         assert!(text(&output).contains(message), "{}", text(&output));
     }
     assert_eq!(status(&["--shell", "true", "two"]).code(), Some(125));
+    // The project above the given folder.
+    assert_eq!(
+        status(&["--root", "src", "--", "cat", ".env"]).code(),
+        Some(1)
+    );
     // Standard streams, arguments, environment, user and process are those of the caller.
     let mut command = exec(&workspace);
     command.args([

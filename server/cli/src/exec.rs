@@ -201,9 +201,10 @@ fn hide_from(
     words: &[OsString],
 ) -> Result<Command, Error> {
     let unavailable = |error: CannotHide| Error::new(ErrorKind::Unsupported, error.to_string());
-    let roots = match workspace.root {
-        Some(_) => session.roots().to_vec(),
-        // A repository in a project hides what the project denies, too.
+    // A repository in a project hides what the project denies, too.
+    let mut named = session.roots().iter().filter(|_| workspace.root.is_some());
+    let roots = match named.next() {
+        Some(root) => offline::roots_above(&root.path),
         None => offline::roots_above(&offline::current()?),
     };
     let secrets = session.settings.access.secrets;
