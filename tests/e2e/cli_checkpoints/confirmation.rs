@@ -113,3 +113,33 @@ fn a_terminal_shows_the_plan_and_asks_first() {
     assert!(code == 0 && text.contains("already up to date"), "{text}");
     assert!(!text.contains("[y/N]"), "{text}");
 }
+
+/// The hint after an undo that kept a file is a command that undoes the same restore.
+#[test]
+fn the_hint_of_a_partial_undo_completes_it() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("d.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    for path in ["a.txt", "d.txt"] {
+        workspace.write(path, "two\n");
+    }
+    json_of(&workspace, &["restore", "last", "--yes"]);
+    workspace.write("a.txt", "three\n");
+    let (_, text, error) = run(&workspace, &["undo", "--yes"]);
+    let hint = error.split('`').nth(1).unwrap_or_default().to_owned();
+    let words: Vec<&str> = hint.split(' ').collect();
+    assert_eq!(
+        words[..3],
+        ["sightline", "checkpoint", "undo"],
+        "{text}{error}"
+    );
+    assert_eq!(words.last(), Some(&"--force"), "{hint}");
+    let (code, text, error) = run(&workspace, &[&words[2..], &["--yes"]].concat());
+    assert_eq!(code, 0, "{text}{error}");
+    for path in ["a.txt", "d.txt"] {
+        assert_eq!(
+            fs::read_to_string(workspace.path(path)).unwrap(),
+            "two\n",
+            "{path}"
+        );
+    }
+}

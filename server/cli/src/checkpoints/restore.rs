@@ -46,6 +46,9 @@ pub(super) fn preview(
 pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed_or_ask();
     let requests = Requests::new(&arguments.workspace, arguments.attached);
+    let paths = arguments.paths.iter().map(String::as_str);
+    let words: Vec<&str> = std::iter::once(id).chain(paths).collect();
+    let command = format!("sightline checkpoint restore {}", words.join(" "));
     let see = || {
         let conversation = (arguments.mode != ModeArgument::Files)
             .then(|| "the conversation is rewound to the checkpoint".to_owned());
@@ -53,12 +56,9 @@ pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
             ModeArgument::Task => PreviewRestoreResult::default(),
             _ => preview_request(&requests, id, &arguments.paths)?,
         };
-        Ok::<_, Error>(Plan::new(
-            preview,
-            conversation,
-            arguments.length,
-            arguments.force,
-        ))
+        let mut plan = Plan::new(preview, conversation, arguments.length, arguments.force);
+        plan.command.clone_from(&command);
+        Ok::<_, Error>(plan)
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
@@ -89,7 +89,7 @@ pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
         Ok(Some(restored))
     })?;
     match restored {
-        Some(restored) => print_outcomes(&arguments.workspace, &restored),
+        Some(restored) => print_outcomes(&arguments.workspace, &restored, &command),
         None => Ok(NEGATIVE),
     }
 }
@@ -110,12 +110,12 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
             let task = one_line(task);
             format!("the conversation of task {task} is reset to its state before the restore")
         });
-        Ok::<_, Error>(Plan::new(
-            preview,
-            conversation,
-            arguments.length,
-            arguments.force,
-        ))
+        // Without an id, the next undo is that of this undo.
+        let id = preview.undo_id.as_deref().map_or("last", short_id);
+        let command = format!("sightline checkpoint undo {id}");
+        let mut plan = Plan::new(preview, conversation, arguments.length, arguments.force);
+        plan.command = command;
+        Ok::<_, Error>(plan)
     };
     if proceed == Proceed::DryRun {
         return see()?.dry_run(&arguments.workspace);
@@ -131,10 +131,11 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
             force: arguments.force,
             ..UndoRestoreParams::default()
         };
-        requests.call::<UndoRestore>(params).map(Some)
+        let undone = requests.call::<UndoRestore>(params)?;
+        Ok(Some((undone, plan.command)))
     })?;
     match undone {
-        Some(undone) => print_outcomes(&arguments.workspace, &undone),
+        Some((undone, command)) => print_outcomes(&arguments.workspace, &undone, &command),
         None => Ok(NEGATIVE),
     }
 }
@@ -236,6 +237,8 @@ struct Plan {
     conversation: bool,
     /// Number of paths that are changed only because of `--force`.
     forced: usize,
+    /// What does this, without options.
+    command: String,
 }
 
 impl Plan {
@@ -285,6 +288,7 @@ impl Plan {
             preview,
             lines,
             conversation: conversation.is_some(),
+            command: String::new(),
         }
     }
 
@@ -329,13 +333,14 @@ impl Plan {
         if self.is_empty() {
             return Ok(true);
         }
-        ask(&force_note(&self.preview.conflicts, self.forced > 0))
+        let note = force_note(&self.preview.conflicts, self.forced > 0, &self.command);
+        ask(&note)
     }
 }
 
-/// Returns a sentence about the skipped paths that `--force` would change. Empty if there are
+/// Returns a sentence about the skipped paths that `command --force` would change. Empty if there are
 /// none, or with `--force`.
-fn force_note(conflicts: &[RestoreConflict], force: bool) -> String {
+fn force_note(conflicts: &[RestoreConflict], force: bool, command: &str) -> String {
     let count = conflicts.iter().filter(|one| needs_force(one)).count();
     if force || count == 0 {
         return String::new();
@@ -344,13 +349,14 @@ fn force_note(conflicts: &[RestoreConflict], force: bool) -> String {
         plural(count as u64, "path"),
         if count == 1 { "is" } else { "are" },
     );
-    format!("{paths} that {are} skipped can be replaced with --force. ")
+    format!("{paths} that {are} skipped can be replaced with `{command} --force`. ")
 }
 
-/// Prints what was restored. Returns the exit code.
+/// Prints what was restored. `command`: what was run, for a hint. Returns the exit code.
 pub(super) fn print_outcomes(
     workspace: &Workspace,
     restored: &RestoreCheckpointResult,
+    command: &str,
 ) -> Result<i32, Error> {
     let outcomes = restored.outcomes.iter();
     let failed: Vec<&RestoreOutcome> = outcomes.filter(|outcome| !outcome.ok).collect();
@@ -375,8 +381,9 @@ pub(super) fn print_outcomes(
         line.extend(skipped.iter().map(format_skipped));
         line
     })?;
-    if !workspace.json && !force_note(skipped, false).is_empty() {
-        print_message(force_note(skipped, false).trim_end());
+    let note = force_note(skipped, false, command);
+    if !workspace.json && !note.is_empty() {
+        print_message(note.trim_end());
     }
     for outcome in &failed {
         let error = outcome.error.as_deref().unwrap_or_default();

@@ -89,7 +89,9 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     }
     match run(requests, Picker::new(rows))? {
         Exit::Cancelled => Ok(NEGATIVE),
-        Exit::Done(restored) => print_outcomes(&arguments.workspace, &restored),
+        Exit::Done(restored) => {
+            print_outcomes(&arguments.workspace, &restored, "sightline checkpoint restore")
+        }
     }
 }
 
