@@ -52,10 +52,7 @@ const FOR_USERS: &[&str] = &[
     "gateway",
     "helix-config",
     "init",
-    // The record about agents, which may contain their commands.
-    "log",
     "request",
-    "run",
     "ui",
     "uninstall",
 ];

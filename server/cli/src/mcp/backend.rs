@@ -17,7 +17,7 @@ use sightline_base::{
     path::{Root, uri_to_path},
     storage::Storage,
 };
-use sightline_engine::{dispatch::Handler, error::Error};
+use sightline_engine::{dispatch::Handler, error::Error, plural::plural};
 use sightline_ipc::{self as ipc, client::Reply};
 use sightline_local::process::ancestors::ancestors;
 use sightline_protocol::{
@@ -42,7 +42,6 @@ use sightline_protocol::{
 
 use crate::{
     Workspace,
-    checkpoints::plural,
     hook::guard::HookGuard,
     offline::{self, OfflineServer},
     requests::{AnsweredBy, Ask},

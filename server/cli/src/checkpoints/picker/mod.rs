@@ -89,9 +89,11 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     }
     match run(requests, Picker::new(rows))? {
         Exit::Cancelled => Ok(NEGATIVE),
-        Exit::Done(restored) => {
-            print_outcomes(&arguments.workspace, &restored, "sightline checkpoint restore")
-        }
+        Exit::Done(restored) => print_outcomes(
+            &arguments.workspace,
+            &restored,
+            "sightline checkpoint restore",
+        ),
     }
 }
 
