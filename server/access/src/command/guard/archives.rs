@@ -59,8 +59,11 @@ impl Checker<'_> {
         if folder == Some("") {
             return;
         }
-        let dirs = state.dirs.iter();
-        let into: Vec<PathBuf> = dirs.map(|dir| dir.join(folder.unwrap_or("."))).collect();
+        let into: Vec<PathBuf> = state
+            .dirs
+            .iter()
+            .map(|dir| dir.join(folder.unwrap_or(".")))
+            .collect();
         let operand = || arguments.operands.first().map(Field::text);
         let archive = match program {
             "cpio" | "pax" => None,
