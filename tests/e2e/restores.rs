@@ -514,3 +514,34 @@ fn a_newly_ignored_file_is_not_reported_as_deleted() {
         assert!(files[0].get("before").is_none(), "{files}");
     }
 }
+
+/// No restore weakens the rules: of a state before them, of other rules, by a person or by an agent.
+#[test]
+fn restores_leave_access_rules_alone() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("plan.txt", "p\n"), ("pkg/b", "b\n")]);
+    let mut server = Server::start(&workspace);
+    let before = create(&mut server, json!({}));
+    let rules = [
+        (".clineignore", "plan.txt\nmore.txt\n"),
+        ("pkg/.clineignore", "b\n"),
+        (".sightline.toml", "[access]\noutsideWorkspace = \"deny\"\n"),
+    ];
+    for (path, text) in rules {
+        workspace.write(path, "a-rule\n");
+        workspace.write(path, text);
+    }
+    workspace.write("a.txt", "two\n");
+    let with_rules = create(&mut server, json!({}));
+    for checkpoint in [&before, &with_rules] {
+        workspace.write("a.txt", "three\n");
+        let restored = call(
+            &mut server,
+            "restoreCheckpoint",
+            json!({ "id": id(checkpoint), "force": true }),
+        );
+        assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
+        for (path, text) in rules {
+            assert_eq!(read(&workspace, path).as_deref(), Some(text), "{path}");
+        }
+    }
+}
