@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path, process::Command, sync::Arc};
 use base64::{Engine, prelude::*};
 use sightline_access::{
     Access, AccessView,
-    redact::{HiddenContents, Redactor, contents_notice},
+    redact::{HiddenContents, Redactor},
 };
 use sightline_base::path::{Root, Roots};
 use sightline_protocol::settings::Secrets;
