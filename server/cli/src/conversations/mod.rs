@@ -521,7 +521,7 @@ fn stdin_params<M: Request>() -> Result<M::Params, Error> {
     params_compat::typed(M::NAME, &text)
 }
 
-fn read_stdin() -> Result<String, Error> {
+pub(super) fn read_stdin() -> Result<String, Error> {
     let mut text = Vec::new();
     io::stdin()
         .lock()

@@ -1,10 +1,6 @@
 //! Requests by their names: `sightline request`, and those of the page.
 
-use std::{
-    io::{self, Read},
-    mem::ManuallyDrop,
-    sync::OnceLock,
-};
+use std::{mem::ManuallyDrop, sync::OnceLock};
 
 use serde_json::{Value, value::RawValue};
 use sightline_base::{path::Root, storage::Storage};
@@ -18,7 +14,7 @@ use sightline_ipc::client::{self, Reply};
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    super::{DONE, Workspace, internal, print},
+    super::{DONE, Workspace, conversations::read_stdin, internal, print},
     Attached,
     offline::{self, OfflineServer},
 };
@@ -41,12 +37,7 @@ pub(crate) struct Request {
 pub(crate) fn run(request: Request) -> Result<i32, Error> {
     let method = full_name(&request.method)?;
     let text = match request.params.as_str() {
-        "-" => {
-            let mut text = String::new();
-            let read = io::stdin().read_to_string(&mut text);
-            read.map_err(|error| Error::invalid(format!("cannot read standard input: {error}")))?;
-            text
-        }
+        "-" => read_stdin()?,
         given => given.to_owned(),
     };
     let params = params_compat::parse_object(method, Some(&text))?;
