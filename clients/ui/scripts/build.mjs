@@ -1,7 +1,7 @@
 // Bundles the page into the folder that the server embeds, `server/page/assets`, or into
 // the folder given as an argument.
 
-import { copyFile, mkdir, readFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -32,8 +32,7 @@ await build({
   external: ["icon.svg"],
   legalComments: "none",
   logLevel: "warning",
-  banner: { js: `/* Contains preact ${version}:\n${license.trim()}\n*/` },
 });
-for (const name of ["index.html", "icon.svg"]) {
-  await copyFile(path.join(here, "static", name), path.join(to, name));
-}
+await copyFile(path.join(here, "static/icon.svg"), path.join(to, "icon.svg"));
+const page = await readFile(path.join(here, "static/index.html"), "utf8");
+await writeFile(path.join(to, "index.html"), `${page}<!-- ui.js contains preact ${version}:\n${license.trim()}\n-->\n`);

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { Alert, Dot, Empty, Select } from "./parts";
+import { Alert, Dot, Select } from "./parts";
 import { Health } from "./screens/health";
 import { Hidden } from "./screens/hidden";
 import { Now } from "./screens/now";
@@ -21,13 +21,15 @@ const QUESTIONS: Record<Screen, string> = {
   health: "Whether everything works",
 };
 
+/** The help, which is in the document from the start. */
+const help = document.querySelector("dialog") as HTMLDialogElement;
+
 export function App() {
   const [route, go] = useRoute();
   const [lost, setLost] = useState<"disconnected" | "unauthorized">();
   const [done, setDone] = useState<Done>();
   const [pending, setPending] = useState<Target>();
   const { problem, run } = useAction();
-  const help = useRef<HTMLDialogElement>(null);
   const { data: state } = useRequest("page/state", {}, ["didChangeServer"]);
   const root = route.query["root"];
 
@@ -62,7 +64,7 @@ export function App() {
     if (screen) {
       go(screen, root ? { root } : {});
     } else if (key === "?") {
-      help.current?.showModal();
+      help.showModal();
     } else if (key === "u") {
       undoLast();
     } else {
@@ -73,7 +75,7 @@ export function App() {
   useEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-      if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey && !help.current?.open && keys.current(event.key)) {
+      if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey && !help.open && keys.current(event.key)) {
         event.preventDefault();
       }
     };
@@ -81,6 +83,13 @@ export function App() {
     return () => removeEventListener("keydown", listen);
   }, []);
 
+  /** An editor opens no links of a page, not even within it. A link that goes to another tab stays one. */
+  const follow = (event: MouseEvent, screen: Screen): void => {
+    if (!event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      go(screen, { root });
+    }
+  };
   const roots = state?.roots ?? [];
   return (
     <>
@@ -97,7 +106,7 @@ export function App() {
         )}
         <nav aria-label="Screens">
           {SCREENS.map((screen) => (
-            <a key={screen} href={address(screen, root ? { root } : {})} data-testid={`nav-${screen}`} title={QUESTIONS[screen]} aria-current={screen === route.screen ? "page" : undefined}>
+            <a key={screen} href={address(screen, { root })} onClick={(event) => follow(event, screen)} data-testid={`nav-${screen}`} title={QUESTIONS[screen]} aria-current={screen === route.screen ? "page" : undefined}>
               {TITLES[screen]}
             </a>
           ))}
@@ -113,7 +122,7 @@ export function App() {
               <Dot ok={state.server || undefined} /> {state.server ? "editor" : "no editor"}
             </span>
           )}
-          <button class="quiet" aria-label="Keys and help" onClick={() => help.current?.showModal()}>
+          <button class="quiet" aria-label="Keys and help" onClick={() => help.showModal()}>
             ?
           </button>
         </span>
@@ -132,7 +141,7 @@ export function App() {
       {done && <UndoBar done={done} undo={undoLast} close={() => setDone(undefined)} />}
       <main>
         {route.screen === "now" && <Now route={route} go={(query) => go("now", { root, ...query })} />}
-        {route.screen === "hidden" && <Hidden route={route} go={(query) => go("hidden", { root, ...query })} root={root} />}
+        {route.screen === "hidden" && <Hidden route={route} go={(query) => go("hidden", { root, ...query })} root={root} folders={roots} />}
         {route.screen === "health" && <Health state={state} root={root} />}
         {route.screen === "timeline" && (
           <Timeline
@@ -146,55 +155,6 @@ export function App() {
           />
         )}
       </main>
-      <Help dialog={help} />
     </>
-  );
-}
-
-const KEYS: [keys: string, meaning: string][] = [
-  ["1 2 3 4", "Timeline, Now, Hidden, Health"],
-  ["j k  or  ↓ ↑", "next and previous entry"],
-  ["Enter", "go to the files of the entry; open or close the diff of a file"],
-  ["Shift + click", "compare two entries"],
-  ["r", "restore: shows a preview first"],
-  ["u", "undo the last restore"],
-  ["/", "filter"],
-  ["Esc", "close the preview or the comparison"],
-  ["Tab", "next button or field"],
-  ["?", "this help"],
-];
-
-function Help({ dialog }: { dialog: { current: HTMLDialogElement | null } }) {
-  return (
-    <dialog ref={dialog} aria-label="Keys">
-      <h2>Keys</h2>
-      <dl class="keys">
-        {KEYS.map(([keys, meaning]) => (
-          <div key={keys}>
-            <dt>
-              <kbd>{keys}</kbd>
-            </dt>
-            <dd>{meaning}</dd>
-          </div>
-        ))}
-      </dl>
-      <p class="dim">Nothing on this page leaves this machine.</p>
-      <form method="dialog">
-        <button type="submit" autofocus>
-          Close
-        </button>
-      </form>
-    </dialog>
-  );
-}
-
-/** Shown without a token. */
-export function NoToken() {
-  return (
-    <Empty title="This address has no token.">
-      <p>
-        Run <code>sightline ui</code> in your project, and open the address that it prints.
-      </p>
-    </Empty>
   );
 }

@@ -1,7 +1,5 @@
 /** Requests that only `sightline ui` answers. In an editor they are missing. */
 
-import type { AccessRule } from "../../types/protocol";
-
 /** A workspace folder. */
 export interface PageRoot {
   name: string;
@@ -57,57 +55,11 @@ export interface NextBlock {
   /** Empty if nothing is new. */
   text: string;
   tokens: number;
-  sessions: { id: string; name?: string; at: number }[];
+  sessions: { id: string; turn?: string; at: number }[];
   session?: string;
 }
 
-/** A file with access rules. */
-export interface RuleFile {
-  root: string;
-  source: string;
-  path: string;
-  uri: string;
-  state: "inForce" | "held" | "missing" | "unusable";
-  modifiedAt?: number;
-  rules: number;
-  problem?: string;
-}
-
-/** A hidden file, or a hidden folder with all that is in it. */
-export interface HiddenEntry {
-  path: string;
-  kind: "file" | "directory" | "symlink";
-  rule: AccessRule;
-}
-
-/** An MCP server that agents get through `sightline mcp`. */
-export interface McpServer {
-  name: string;
-  source: string;
-  root?: string;
-  state: "disabled" | "untrusted" | "idle" | "starting" | "ready" | "failed" | "changed";
-  reason?: string;
-  pid?: number;
-  startedAt?: number;
-  calls: number;
-  errors: number;
-  tools: { name: string; exposedAs: string; tokens: number; enabled: boolean; changed: boolean }[];
-  command: string[];
-  ignoredFields: string[];
-}
-
-interface McpServerParams {
-  name: string;
-  root?: string;
-}
-
 export interface PageMethods {
-  "sightline/listRules": { params: { root?: string }; result: { files: RuleFile[]; entries: HiddenEntry[]; truncated: boolean } };
-  "sightline/listMcpServers": { params: { root?: string }; result: McpServer[] };
-  "sightline/setMcpServerEnabled": { params: McpServerParams & { enabled: boolean }; result: unknown };
-  "sightline/restartMcpServer": { params: McpServerParams; result: unknown };
-  "sightline/trustMcpServer": { params: McpServerParams; result: unknown };
-  "sightline/mcpServerLog": { params: McpServerParams; result: { text: string } };
   "page/state": { params: object; result: PageState };
   "page/doctor": { params: object; result: { ok: boolean; findings: Finding[] } };
   "page/agents": { params: object; result: AgentStatus[] };

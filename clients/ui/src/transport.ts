@@ -45,8 +45,12 @@ interface ErrorBody {
 /** JSON-RPC's code of an unknown method. */
 const METHOD_NOT_FOUND = -32601;
 
-/** Delays between attempts to read events, in milliseconds. The last one repeats. */
+/** Delays between attempts, in milliseconds. The last one repeats. */
 const RETRIES = [250, 500, 1000, 2000, 5000];
+
+function pause(attempt: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, RETRIES[Math.min(attempt, RETRIES.length - 1)]));
+}
 
 /** Returns what was thrown as an error of a request. */
 export function requestError(thrown: unknown): RequestError {
@@ -109,7 +113,7 @@ export class HttpTransport extends Transport {
     return json.result as Requests[M]["result"];
   }
 
-  private async fetch(path: string, init: RequestInit): Promise<Response> {
+  private async fetch(path: string, init: RequestInit, attempt = 0): Promise<Response> {
     const headers = { ...init.headers, Authorization: `Bearer ${this.token}` };
     let answer: Response;
     try {
@@ -117,6 +121,11 @@ export class HttpTransport extends Transport {
     } catch {
       this.setConnected(false);
       throw new RequestError("Sightline cannot be reached.", "unreachable");
+    }
+    // Other pages have all connections; they are closed when they are idle.
+    if (answer.status === 503 && attempt < RETRIES.length) {
+      await pause(attempt);
+      return await this.fetch(path, init, attempt + 1);
     }
     if (answer.status === 401 || answer.status === 403) {
       throw new RequestError("This address belongs to an earlier start of `sightline ui`.", "unauthorized");
@@ -150,7 +159,7 @@ export class HttpTransport extends Transport {
         }
         this.setConnected(false);
       }
-      await new Promise((resolve) => setTimeout(resolve, RETRIES[Math.min(attempt, RETRIES.length - 1)]));
+      await pause(attempt);
     }
   }
 

@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
-import type { AgentStatus, HookCheck, McpServer, PageState } from "../page";
+import type { McpServer } from "../../../types/protocol";
+import type { AgentStatus, HookCheck, PageState } from "../page";
 import { Alert, Code, CopyButton, Dot, Pending } from "../parts";
 import { type Answer, transport, useAction, useRequest } from "../state";
 import { ago, plural, size, visible, visibleText, when } from "../text";
@@ -11,7 +12,7 @@ import { ago, plural, size, visible, visibleText, when } from "../text";
 export function Health({ state, root }: { state: PageState | undefined; root: string | undefined }) {
   return (
     <div class="main page">
-      <h1>Does everything work</h1>
+      <h1>Does everything work?</h1>
       <div class="cards">
         <Editor state={state} />
         <Agents />
@@ -109,7 +110,7 @@ function Agents() {
           </li>
         ))}
       </ul>
-      {unconnected.length > 0 && <Remedy text="Connect: `sightline agents install --yes`" />}
+      {data && (unconnected.length > 0 || connected.length === 0) && <Remedy text="Connect: `sightline agents install --yes`" />}
       <Alert text={problem} />
       {connected.length > 0 && (
         <button disabled={busy} onClick={() => run(async () => setChecks(await transport.rpc("page/checkAgents", {})))}>

@@ -2,9 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { AccessRule, CheckAccessResult, Decision } from "../../../types/protocol";
-import type { HiddenEntry, RuleFile } from "../page";
-import { Dot, Empty, Path, Pending, Select } from "../parts";
+import type { AccessRule, CheckAccessResult, Decision, DeniedEntry, RuleFile } from "../../../types/protocol";
+import type { PageRoot } from "../page";
+import { Code, Dot, Empty, Path, Pending, Select } from "../parts";
 import { type Route, transport, useAction, useRequest } from "../state";
 import { ago, clock, day, plural, visible } from "../text";
 
@@ -15,13 +15,13 @@ const SHOWN = 200;
 
 const RULE_EVENTS = ["didChangeRules", "didChangeServer"] as const;
 
-export function Hidden({ route, go, root }: { route: Route; go: (query: Record<string, string | undefined>) => void; root: string | undefined }) {
+export function Hidden({ route, go, root, folders }: { route: Route; folders: readonly PageRoot[]; go: (query: Record<string, string | undefined>) => void; root: string | undefined }) {
   return (
     <div class="main page">
       <h1>What is hidden from agents, and why</h1>
       <Check asked={route.query["check"] ?? ""} ask={(check) => go({ ...route.query, check })} />
       <Rules root={root} />
-      <Log agent={route.query["agent"]} select={(agent) => go({ ...route.query, agent })} />
+      <Log agent={route.query["agent"]} folders={folders} select={(agent) => go({ ...route.query, agent })} />
     </div>
   );
 }
@@ -70,7 +70,7 @@ function Verdict({ answer }: { answer: CheckAccessResult }) {
         <ul>
           {command.denied.map(({ path: word, reason, rule }) => (
             <li key={word}>
-              <code>{visible(word)}</code> {visible(reason)} <Rule rule={rule} />
+              <Code text={visible(reason)} /> <Rule rule={rule} />
             </li>
           ))}
         </ul>
@@ -102,7 +102,7 @@ function Rule({ rule }: { rule: AccessRule | undefined }) {
   }
   const name = `${rule.source}${rule.line > 0 ? `:${rule.line}` : ""}`;
   // A built-in rule is in no file.
-  const isFile = rule.line > 0 && !rule.source.startsWith("built-in");
+  const isFile = !rule.source.startsWith("built-in");
   return (
     <span class="rule">
       {isFile ? (
@@ -118,7 +118,7 @@ function Rule({ rule }: { rule: AccessRule | undefined }) {
   );
 }
 
-const STATES: Record<RuleFile["state"], string> = { inForce: "in force", held: "held: being saved", missing: "missing", unusable: "cannot be read: everything is denied" };
+const STATES: Record<RuleFile["state"], string> = { inForce: "in force", held: "held: being saved", unusable: "cannot be read: everything is denied" };
 
 function Rules({ root }: { root: string | undefined }) {
   const answer = useRequest("sightline/listRules", { root }, RULE_EVENTS);
@@ -141,8 +141,8 @@ function Rules({ root }: { root: string | undefined }) {
         )}
         <ul class="table">
           {files.map((file) => (
-            <li key={`${file.root} ${file.source}`}>
-              <Dot ok={file.state === "inForce"} /> <Rule rule={{ source: file.source, line: 1, pattern: plural(file.rules, "rule") }} />
+            <li key={file.uri}>
+              <Dot ok={file.state === "inForce"} /> <Rule rule={{ source: file.source, line: 0, pattern: plural(file.rules, "rule") }} />
               <span class="dim">
                 {STATES[file.state]}
                 {file.modifiedAt !== undefined && `, saved ${ago(file.modifiedAt)}`}
@@ -160,7 +160,7 @@ function Rules({ root }: { root: string | undefined }) {
           {entries.length === 0 && <p class="note">Nothing in this workspace is hidden.</p>}
           <ul class="table">
             {entries.slice(0, limit).map((entry) => (
-              <EntryRow key={entry.path} entry={entry} />
+              <EntryRow key={entry.uri} entry={entry} />
             ))}
           </ul>
           {entries.length > limit && (
@@ -168,6 +168,7 @@ function Rules({ root }: { root: string | undefined }) {
               Show {plural(entries.length - limit, "more entry", "more entries")}
             </button>
           )}
+          {data.problem !== undefined && <p class="failure">{visible(data.problem)}</p>}
           {data.truncated && <p class="note">The list is not complete: it ends at a limit.</p>}
         </section>
       )}
@@ -175,7 +176,7 @@ function Rules({ root }: { root: string | undefined }) {
   );
 }
 
-function EntryRow({ entry: { path, kind, rule } }: { entry: HiddenEntry }) {
+function EntryRow({ entry: { path, kind, rule } }: { entry: DeniedEntry }) {
   return (
     <li>
       <Path path={kind === "directory" ? path.replace(/\/?$/, "/") : path} />
@@ -188,7 +189,7 @@ function EntryRow({ entry: { path, kind, rule } }: { entry: HiddenEntry }) {
 
 const VERDICTS: Record<Decision["verdict"], string> = { denied: "refused", redacted: "redacted", allowed: "allowed" };
 
-function Log({ agent, select }: { agent: string | undefined; select: (agent: string) => void }) {
+function Log({ agent, folders, select }: { agent: string | undefined; folders: readonly PageRoot[]; select: (agent: string) => void }) {
   const [limit, setLimit] = useState(SHOWN);
   const answer = useRequest("sightline/listDecisions", { all: true, limit: limit + 1 }, ["decision", "didChangeServer"]);
   const { data } = answer;
@@ -222,7 +223,7 @@ function Log({ agent, select }: { agent: string | undefined; select: (agent: str
               {clock(decision.at, true)}
             </time>
             <span class={`verdict ${decision.verdict === "denied" ? "minus" : "dim"}`}>{VERDICTS[decision.verdict]}</span>
-            <span class="subject">{visible(decision.subject)}</span>
+            <span class="subject">{visible(folders.reduce((subject, { path }) => subject.replace(`${path}/`, ""), decision.subject))}</span>
             <span class="dim">{visible([decision.agent ?? decision.door, decision.tool].filter(Boolean).join(" · "))}</span>
             <span class="right">
               <Rule rule={decision.rule} />

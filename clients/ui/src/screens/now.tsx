@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import type { Section, SectionId } from "../../../types/protocol";
-import { CopyButton, Empty, Pending, Select } from "../parts";
+import { CopyButton, Pending, Select } from "../parts";
 import { type Route, useRequest } from "../state";
 import { ago, plural, visible, visibleText } from "../text";
 
@@ -35,8 +35,8 @@ export function Now({ route, go }: { route: Route; go: (query: Record<string, st
   const next = useRequest("page/nextBlock", { agent, session }, EVENTS);
   const hasNext = next.error?.kind !== "missing";
   const isWhole = !hasNext || whole !== undefined;
-  const shown = isWhole ? block : next;
-  const text = shown.data?.text ?? "";
+  const isEmpty = !isWhole && next.data?.text === "";
+  const shown = isWhole || isEmpty ? block : next;
   const sessions = next.data?.sessions ?? [];
   return (
     <div class="split split-now">
@@ -45,32 +45,23 @@ export function Now({ route, go }: { route: Route; go: (query: Record<string, st
         {hasNext && (
           <div class="buttons">
             <Select label="As seen by" value={agent} options={AGENTS.map((name) => [name, `as seen by ${name}`])} choose={(name) => go({ agent: name, whole })} />
-            {sessions.length > 1 && !isWhole && <Select label="Session" value={session ?? next.data?.session} options={sessions.map(({ id, name, at }) => [id, `${name ?? id}, ${ago(at)}`])} choose={(id) => go({ agent, session: id })} />}
+            {sessions.length > 1 && !isWhole && <Select label="Session" value={session ?? next.data?.session} options={sessions.map(({ id, turn, at }) => [id, `${turn ?? id}, ${ago(at)}`])} choose={(id) => go({ agent, session: id })} />}
             <Select label="What to show" value={isWhole ? "1" : ""} options={[["", "with its next prompt"], ["1", "everything, as for a new session"]]} choose={(value) => go({ agent, session, whole: value })} />
           </div>
         )}
         <Pending answer={shown} what="the block" />
-        {shown.data &&
-          (text === "" ? (
-            <Empty title={`Nothing is new for ${agent}.`}>
-              <p>It has this state already: its next prompt gets no block.</p>
-              <button onClick={() => go({ agent, whole: "1" })}>
-                Show everything
-              </button>
-            </Empty>
-          ) : (
-            <>
-              <div class="files-head">
-                <span class="dim">
-                  {plural(shown.data.tokens, "token")}. Nothing is marked as delivered by looking at it.
-                </span>
-                <span class="right">
-                  <CopyButton text={text} label="Copy" />
-                </span>
-              </div>
-              <Block text={text} />
-            </>
-          ))}
+        {isEmpty && <p class="note">Nothing is added to the next prompt of {agent}: it has this state, or no editor is connected. Below is everything that it can ask for.</p>}
+        {shown.data && (
+          <>
+            <div class="files-head">
+              <span class="dim">{plural(shown.data.tokens, "token")}. Nothing is marked as delivered by looking at it.</span>
+              <span class="right">
+                <CopyButton text={shown.data.text} label="Copy" />
+              </span>
+            </div>
+            <Block text={shown.data.text} />
+          </>
+        )}
       </section>
       <aside class="side" aria-label="Parts of the block">
         <h2>Where it comes from</h2>

@@ -3,8 +3,9 @@
 import { useState } from "preact/hooks";
 
 import type { Checkpoint } from "../../../types/protocol";
-import { type Comparison, Files } from "./diffview";
-import { type Entry, type History, checkpointTitle, states, title } from "./history";
+import { Blame } from "./blame";
+import { type Comparison, Files, type Parts } from "./diffview";
+import { type Entry, type History, checkpointTitle, restoreTitle, states, title } from "./history";
 import { Alert, CopyButton, Select } from "../parts";
 import { type Done, RestorePanel, type Target } from "./restore";
 import { transport, useAction } from "../state";
@@ -18,7 +19,9 @@ export interface DetailProps {
   history: History;
   readOnly: boolean;
   target: Target | undefined;
-  startRestore: () => void;
+  /** Starts the restore, of everything or of parts. */
+  openTurn: (name: string) => void;
+  startRestore: (target?: Target) => void;
   closeRestore: () => void;
   onDone: (done: Done) => void;
 }
@@ -31,12 +34,17 @@ export function Detail(props: DetailProps) {
   const [mode, setMode] = useState<Mode>("itself");
   const { problem, run } = useAction();
   const root = rootOf(entry);
+  const [parts, setParts] = useState<Parts>({});
+  const [blamed, setBlamed] = useState<string>();
   const { comparison, note } = other ? between(entry, other) : compared(entry, mode, history);
+  // Without another side, a part can be taken back from what there is now.
+  const isPartial = !props.readOnly && comparison !== undefined && comparison.to === undefined;
+  const hunks = isPartial ? Object.entries(parts).flatMap(([path, hunks]) => (hunks.length > 0 ? { path, hunks: [...hunks] } : [])) : [];
   const open = (path: string): void => run(() => transport.open(path));
   return (
     <article class="detail">
       <Head entry={entry} />
-      {!other && <Actions {...props} mode={mode} setMode={setMode} />}
+      {!other && <Actions {...props} mode={mode} setMode={(mode) => (setParts({}), setMode(mode))} />}
       {other && (
         <div class="compare">
           <span>
@@ -50,7 +58,15 @@ export function Detail(props: DetailProps) {
       <Alert text={problem} />
       {target && <RestorePanel target={target} close={props.closeRestore} done={props.onDone} />}
       {!other && note !== undefined && <p class="note">{visible(note)}</p>}
-      {comparison && <Files comparison={{ ...comparison, root }} actions={{ open }} moves={comparison.to === undefined && mode !== "itself"} />}
+      {hunks.length > 0 && comparison && blamed === undefined && (
+        <p class="buttons">
+          <button class="primary" onClick={() => props.startRestore({ id: comparison.from, root, title: title(entry), isTurn: entry.kind === "turn", hunks })}>
+            Take back {plural(hunks.reduce((sum, file) => sum + file.hunks.length, 0), "part")} …
+          </button>
+        </p>
+      )}
+      {blamed !== undefined && <Blame path={blamed} root={root} close={() => setBlamed(undefined)} openTurn={props.openTurn} />}
+      {comparison && blamed === undefined && <Files comparison={{ ...comparison, root }} actions={{ open, blame: setBlamed }} choice={isPartial ? { parts, choose: setParts } : undefined} moves={comparison.to === undefined && mode !== "itself"} />}
       <Skipped entry={entry} history={history} />
     </article>
   );
@@ -84,7 +100,7 @@ function compared(entry: Entry, mode: Mode, history: History): { comparison?: Co
     }
     case "checkpoint": {
       const previous = previousOf(entry.checkpoint, history);
-      return previous === undefined ? { note: "This is the oldest checkpoint that is loaded. Compare it with the files now." } : { comparison: { from: previous, to: entry.checkpoint.id } };
+      return previous === undefined ? { comparison: { from: entry.checkpoint.id }, note: "This is the oldest checkpoint. It is compared with the files now." } : { comparison: { from: previous, to: entry.checkpoint.id } };
     }
   }
 }
@@ -133,12 +149,12 @@ function Head({ entry }: { entry: Entry }) {
       </header>
     );
   }
-  const { id, undoneBy, durationMs, files, bytes, group, head } = entry.checkpoint;
+  const { id, durationMs, files, bytes, group, head } = entry.checkpoint;
   if (entry.kind === "restore") {
     const { restored } = entry;
     return (
       <header class="detail-head">
-        <h1>{undoneBy === undefined ? "Restored" : "Restored, then undone"}</h1>
+        <h1>{restoreTitle(entry)}</h1>
         <p class="dim">{when(entry.at)}</p>
         {restored && <p>{visible(`To ${checkpointTitle(restored)}, saved ${when(restored.createdAt)}.`)}</p>}
       </header>
@@ -168,7 +184,7 @@ function Actions(props: DetailProps & { mode: Mode; setMode: (mode: Mode) => voi
     <>
       <div class="buttons">
         {canRestore && (
-          <button class="primary" data-testid="restore" onClick={props.startRestore}>
+          <button class="primary" data-testid="restore" onClick={() => props.startRestore()}>
             {words[entry.kind]} <kbd>r</kbd>
           </button>
         )}

@@ -29,12 +29,21 @@ const STATUS: Record<FileDifference["status"], { letter: string; name: string }>
 interface Actions {
   /** Opens a file in the editor. */
   open: (path: string) => void;
-  /** Shows who changed the lines of a file, if the server knows. */
-  blame?: (path: string) => void;
+  /** Shows who wrote the lines of a file. */
+  blame: (path: string) => void;
+}
+
+/** Parts of files, by path, as the numbers of their hunks. */
+export type Parts = Readonly<Record<string, readonly number[]>>;
+
+/** Which parts are ticked. Absent if they cannot be restored one by one. */
+export interface Choice {
+  parts: Parts;
+  choose: (parts: Parts) => void;
 }
 
 /** The files of a comparison. `moves` says that one side is the workspace. */
-export function Files({ comparison, actions, moves }: { comparison: Comparison; actions: Actions; moves: boolean }) {
+export function Files({ comparison, actions, choice, moves }: { comparison: Comparison; actions: Actions; choice?: Choice; moves: boolean }) {
   // What the workspace is compared with changes with it.
   const answer = useRequest("sightline/diffCheckpoints", { ...comparison }, moves ? ["didChangeContext", "didCreateCheckpoint"] : []);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
@@ -69,7 +78,7 @@ export function Files({ comparison, actions, moves }: { comparison: Comparison; 
       <ul class="files">
         {files.slice(0, 1000).map((file) => (
           <li key={file.path}>
-            <File file={file} comparison={comparison} isOpen={opened.has(file.path)} toggle={() => toggle(file.path)} actions={actions} />
+            <File file={file} comparison={comparison} isOpen={opened.has(file.path)} toggle={() => toggle(file.path)} actions={actions} choice={choice} />
           </li>
         ))}
       </ul>
@@ -84,9 +93,10 @@ interface FileProps {
   isOpen: boolean;
   toggle: () => void;
   actions: Actions;
+  choice?: Choice;
 }
 
-function File({ file, comparison, isOpen, toggle, actions }: FileProps) {
+function File({ file, comparison, isOpen, toggle, actions, choice }: FileProps) {
   const { letter, name } = STATUS[file.status];
   return (
     <>
@@ -103,19 +113,21 @@ function File({ file, comparison, isOpen, toggle, actions }: FileProps) {
           <div class="diff-actions">
             <Facts file={file} />
             <span class="right">
-              {actions.blame && file.status !== "deleted" && (
-                <button class="quiet" onClick={() => actions.blame?.(file.path)}>
-                  Who changed what
-                </button>
-              )}
               {file.status !== "deleted" && (
-                <button class="quiet" onClick={() => actions.open(file.path)}>
-                  Open in editor
-                </button>
+                <>
+                  {!file.binary && (
+                    <button class="quiet" onClick={() => actions.blame(file.path)}>
+                      Who wrote it
+                    </button>
+                  )}
+                  <button class="quiet" onClick={() => actions.open(file.path)}>
+                    Open in editor
+                  </button>
+                </>
               )}
             </span>
           </div>
-          <Diff file={file} comparison={comparison} />
+          <Diff file={file} comparison={comparison} choice={file.status === "modified" ? choice : undefined} />
         </div>
       )}
     </>
@@ -141,7 +153,7 @@ function describeMode(before: string, after: string): string {
   return `was ${kinds[before] ?? `mode ${before}`}, is ${kinds[after] ?? `mode ${after}`}`;
 }
 
-function Diff({ file, comparison }: { file: FileDifference; comparison: Comparison }) {
+function Diff({ file, comparison, choice }: { file: FileDifference; comparison: Comparison; choice?: Choice }) {
   const isShown = !file.binary && file.omitted === undefined;
   const paths = file.oldPath === undefined ? [file.path] : [file.oldPath, file.path];
   const params: DiffCheckpointsParams | undefined = isShown ? { ...comparison, paths, patch: true } : undefined;
@@ -149,6 +161,7 @@ function Diff({ file, comparison }: { file: FileDifference; comparison: Comparis
   const { data } = answer;
   const hunks = useMemo(() => parse(data?.text ?? ""), [data?.text]);
   const [limit, setLimit] = useState(SHOWN_LINES);
+  const ticked = choice?.parts[file.path] ?? [];
   const lines = hunks.reduce((sum, hunk) => sum + hunk.lines, 0);
 
   if (!data && isShown) {
@@ -168,7 +181,9 @@ function Diff({ file, comparison }: { file: FileDifference; comparison: Comparis
       {note !== undefined && <p class="note">{visible(note)}</p>}
       {cut(hunks, limit).map((hunk, index) => (
         <div class="hunk" key={index}>
-          <div class="hunk-head">{visible(hunk.header)}</div>
+          <label class="hunk-head">
+            {choice && <input type="checkbox" aria-label={`Part ${index + 1}`} checked={ticked.includes(index + 1)} onChange={() => choice.choose({ ...choice.parts, [file.path]: toggled(ticked, index + 1) })} />} {visible(hunk.header)}
+          </label>
           {hunk.blocks.map((block, at) => (
             <Lines block={block} key={at} />
           ))}
@@ -181,6 +196,10 @@ function Diff({ file, comparison }: { file: FileDifference; comparison: Comparis
       )}
     </div>
   );
+}
+
+function toggled(numbers: readonly number[], number: number): number[] {
+  return numbers.includes(number) ? numbers.filter((other) => other !== number) : [...numbers, number].sort((a, b) => a - b);
 }
 
 const SIGNS = { same: " ", added: "+", removed: "−", note: "\\" };

@@ -117,6 +117,12 @@ export function checkpointTitle({ id, kind, label, turn }: Checkpoint): string {
   return label ?? state ?? (kind === "undoPoint" ? "the state before a restore" : `checkpoint ${id.slice(0, 8)}`);
 }
 
+/** Returns what a restore did. The undo of a restore is one, too. */
+export function restoreTitle({ checkpoint, restored }: Entry & { kind: "restore" }): string {
+  const done = restored?.kind === "undoPoint" ? "Restore undone" : "Restored";
+  return checkpoint.undoneBy === undefined ? done : `${done}, then undone`;
+}
+
 /** Returns what the entry is named for the user. */
 export function title(entry: Entry): string {
   switch (entry.kind) {

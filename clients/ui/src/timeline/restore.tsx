@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { PreviewRestoreParams, PreviewRestoreResult, RestoreCheckpointResult } from "../../../types/protocol";
+import type { FileHunks, PreviewRestoreParams, PreviewRestoreResult, RestoreCheckpointResult } from "../../../types/protocol";
 import { Failure, Loading, Path } from "../parts";
 import { transport } from "../state";
 import { plural, visible } from "../text";
@@ -17,6 +17,8 @@ export interface Target {
   title: string;
   isTurn?: boolean;
   undo?: boolean;
+  /** Only these parts of files. */
+  hunks?: FileHunks[];
 }
 
 /** A restore that was made. */
@@ -63,6 +65,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
   const [chosen, setChosen] = useState<PreviewRestoreResult>();
   const [off, setOff] = useState<ReadonlySet<string>>(new Set());
   const [force, setForce] = useState(false);
+  const [only, setOnly] = useState<"turn">();
   const [error, setError] = useState<RequestError>();
   const [isBusy, setBusy] = useState(false);
   const confirm = useRef<HTMLButtonElement>(null);
@@ -71,7 +74,8 @@ export function RestorePanel({ target, close, done }: PanelProps) {
   const base: PreviewRestoreParams = {
     id: target.id,
     root: target.root,
-    undo: target.undo,
+    only,
+    hunks: target.hunks,
   };
 
   /** Previews all of it, or only `paths`. */
@@ -79,7 +83,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
     const request = ++requests.current;
     setChosen(undefined);
     try {
-      const result = await transport.rpc("sightline/previewRestore", { ...base, paths });
+      const result = await transport.rpc("sightline/previewRestore", { ...base, undo: target.undo, paths });
       if (request !== requests.current) {
         return;
       }
@@ -99,7 +103,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
     setError(undefined);
     setForce(false);
     void preview();
-  }, [target]);
+  }, [target, only]);
   useEffect(() => {
     // Only the first preview takes the focus, not a change of the choice.
     if (all && chosen === all) {
@@ -131,7 +135,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
     try {
       const result = target.undo
         ? await transport.rpc("sightline/undoRestore", { undoId: target.id, ...common })
-        : await transport.rpc("sightline/restoreCheckpoint", { id: target.id, ...common });
+        : await transport.rpc("sightline/restoreCheckpoint", { ...base, ...common });
       done(outcome(result, target));
     } catch (failure) {
       const problem = requestError(failure);
@@ -147,7 +151,7 @@ export function RestorePanel({ target, close, done }: PanelProps) {
   const changes = chosen?.changes ?? [];
   const forced = all?.conflicts.filter(({ unsaved, changedSince }) => unsaved || changedSince) ?? [];
   const count = changes.length + (force ? forced.length : 0);
-  const heading = target.undo ? "Undo the restore" : target.isTurn ? `Restore the state before ${target.title}` : `Restore ${target.title}`;
+  const heading = target.undo ? "Undo the restore" : target.hunks ? `Take back parts of ${target.title}` : target.isTurn ? `Restore the state before ${target.title}` : `Restore ${target.title}`;
   return (
     <section class="panel" aria-label={heading}>
       <div class="files-head">
@@ -156,6 +160,16 @@ export function RestorePanel({ target, close, done }: PanelProps) {
           Cancel <kbd>Esc</kbd>
         </button>
       </div>
+      {target.isTurn && !target.hunks && (
+        <fieldset class="buttons">
+          <legend class="hidden-text">What to take back</legend>
+          {([[undefined, "all that happened since"], ["turn", "only this turn; later edits stay"]] as const).map(([value, text]) => (
+            <label class="change" key={text}>
+              <input type="radio" name="only" checked={only === value} onChange={() => setOnly(value)} /> {text}
+            </label>
+          ))}
+        </fieldset>
+      )}
       {error && (error.kind === "conflict" ? <Changed error={error} /> : <Failure error={error} retry={() => (setError(undefined), void preview())} />)}
       {!all && !error && <Loading what="the preview" />}
       {all && (

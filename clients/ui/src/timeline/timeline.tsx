@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Detail } from "./detail";
-import { type Entry, type History, type Row, checkpointTitle, rows, title, useHistory } from "./history";
+import { type Entry, type History, type Row, checkpointTitle, restoreTitle, rows, title, useHistory } from "./history";
 import { Counts, Empty, Failure, Loading, Select, WindowedList } from "../parts";
 import type { Done, Target } from "./restore";
 import { type Route, useIsNarrow } from "../state";
@@ -135,7 +135,8 @@ export function Timeline(props: TimelineProps) {
               history={history}
               readOnly={props.readOnly}
               target={target}
-              startRestore={() => restore(selected)}
+              openTurn={(name) => set({ id: name, compare: undefined })}
+              startRestore={(part) => (part ? setTarget(part) : restore(selected))}
               closeRestore={closeTarget}
               onDone={(done) => {
                 closeTarget();
@@ -329,9 +330,9 @@ function describe(row: Entry): { head: string; detail: string; counts?: preact.C
       };
     }
     case "restore": {
-      const { restoredId, undoneBy } = row.checkpoint;
+      const { restoredId } = row.checkpoint;
       return {
-        head: undoneBy === undefined ? "Restored" : "Restored, then undone",
+        head: restoreTitle(row),
         detail: row.restored ? checkpointTitle(row.restored) : (restoredId?.slice(0, 8) ?? "a conversation"),
       };
     }
