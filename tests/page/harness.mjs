@@ -83,6 +83,9 @@ export class Browser {
         page.problems.push(message.text());
       }
     });
+    if (process.env.SIGHTLINE_UI_ASSETS) {
+      await page.route(/:\d+\/(index\.html|ui\.js|ui\.css)?$/, (route) => replace(route, process.env.SIGHTLINE_UI_ASSETS));
+    }
     await before?.(page);
     await page.goto(address);
     await page.getByTestId("nav-timeline").waitFor();
@@ -92,6 +95,14 @@ export class Browser {
   async stop() {
     await this.chromium.close();
   }
+}
+
+/** Answers with a file of `folder` in place of the embedded one, so that the page is tested without building the program. */
+async function replace(route, folder) {
+  const response = await route.fetch();
+  const body = await readFile(path.join(folder, path.basename(new URL(route.request().url()).pathname) || "index.html"));
+  const { "content-length": _, ...headers } = response.headers();
+  await route.fulfill({ response, headers, body });
 }
 
 /** The row of a turn. */

@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 
 /** The program. */
 export const PROGRAM = process.env.SIGHTLINE_SERVER ?? path.resolve(import.meta.dirname, "../../target/debug/sightline");
@@ -83,6 +85,29 @@ export class Project {
     if (end) {
       this.hook(agent, after, session, {});
     }
+  }
+
+  /** Starts the server as an editor does, with `name` open. Returns a function that ends it. */
+  async edit(name) {
+    const server = this.spawn(["--stdio"]);
+    const send = (message) => {
+      const body = Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...message }));
+      server.stdin.write(`Content-Length: ${body.length}\r\n\r\n`);
+      server.stdin.write(body);
+    };
+    const uri = (file) => pathToFileURL(file).href;
+    const file = path.join(this.folder, name);
+    const initialized = once(server.stdout, "data");
+    send({ id: 1, method: "initialize", params: { processId: null, rootUri: uri(this.folder), capabilities: {} } });
+    await initialized;
+    server.stdout.resume();
+    send({ method: "initialized", params: {} });
+    send({ method: "textDocument/didOpen", params: { textDocument: { uri: uri(file), languageId: "text", version: 1, text: await readFile(file, "utf8") } } });
+    return async () => {
+      const ended = once(server, "exit");
+      server.kill();
+      await ended;
+    };
   }
 
   remove() {

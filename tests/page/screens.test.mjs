@@ -17,18 +17,21 @@ function withoutTime(block) {
   return block.replace(/(# Current Time\n).*/, "$1").trim();
 }
 
-scenario("Now is what the hook of each agent delivers next", async ({ browser, project, start }) => {
+scenario("Now is what the hook of each agent delivers next", async ({ browser, project, start, keep }) => {
   const shop = await project(SHOP);
   const page = await browser.open((await start(shop)).address);
   await show(page, "now");
+  await page.getByText("Nothing is added to the next prompt of claude").waitFor();
+  keep(await shop.edit("src/cart.ts"), (end) => end());
+  const block = page.getByTestId("now-block");
   for (const [agent, event] of [["claude", "UserPromptSubmit"], ["codex", "UserPromptSubmit"], ["gemini", "BeforeAgent"]]) {
     await page.getByLabel("As seen by").selectOption(agent);
-    await page.waitForURL((url) => url.hash.includes(agent) || agent === "claude");
-    await until("the block", async () => (await page.locator(".loading").count()) === 0);
-    const shown = await page.getByTestId("now-block").textContent();
+    await until("the block with the file", async () => (await page.getByText("Nothing is added").count()) === 0 && (await block.textContent()).includes("src/cart.ts"));
+    const shown = await block.textContent();
     const delivered = context(shop.hook(agent, event, "s9", { prompt: "hello" }));
-    assert.notEqual(delivered, "");
+    assert.match(delivered, /src\/cart\.ts/);
     assert.equal(withoutTime(shown), withoutTime(delivered), agent);
+    await page.getByText(`Nothing is added to the next prompt of ${agent}`).waitFor();
   }
 });
 

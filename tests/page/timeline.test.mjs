@@ -110,6 +110,45 @@ scenario("a file saved after the preview is a conflict, and nothing is changed",
   assert.equal(await read(shop, "src/parser.ts"), SHOP["src/parser.ts"]);
 });
 
+scenario("only what a turn changed is taken back, whole or in parts, and later edits stay", async ({ browser, project, start }) => {
+  const shop = await project(SHOP);
+  await history(shop);
+  const page = await browser.open((await start(shop)).address);
+  const parser = () => read(shop, "src/parser.ts");
+  await turn(page, "claude-1.1").click();
+  await page.getByTestId("file").filter({ hasText: "src/parser.ts" }).click();
+  await page.getByLabel("Part 1").check();
+  await page.getByRole("button", { name: "Take back 1 part …" }).click();
+  await page.getByTestId("confirm-restore").click();
+  await page.getByTestId("undo").waitFor();
+  assert.match(await parser(), /rule7 = 7;[^]*rule40 = 41;/);
+  await page.getByTestId("undo").click();
+  await page.getByText("Restore undone").waitFor();
+  assert.match(await parser(), /rule7 = 70;[^]*rule40 = 41;/);
+
+  await page.getByTestId("restore").click();
+  await page.getByLabel("only this turn; later edits stay").check();
+  await page.getByRole("button", { name: "Restore 1 file, delete 1" }).click();
+  await page.getByText("1 file written, 1 file deleted").waitFor();
+  assert.equal(await parser(), SHOP["src/parser.ts"]);
+  assert.equal(await read(shop, "tests/parser.test.ts"), undefined);
+  assert.equal(await read(shop, "docs/intro.md"), "# Intro\n");
+});
+
+scenario("the lines of a file are shown with the turns that wrote them", async ({ browser, project, start }) => {
+  const shop = await project(SHOP);
+  await history(shop);
+  const page = await browser.open((await start(shop)).address);
+  await turn(page, "claude-1.1").click();
+  await page.getByTestId("file").filter({ hasText: "src/parser.ts" }).click();
+  await page.getByRole("button", { name: "Who wrote it" }).click();
+  const group = page.locator(".lines-blame", { hasText: "rule7 = 70" });
+  assert.match(await group.innerText(), /^claude-1\.1[^]*rule7 = 70;\s*$/);
+  assert.match(await page.locator(".lines-blame").first().innerText(), /before the first checkpoint/);
+  await page.getByRole("button", { name: "Back to the changes" }).click();
+  await page.getByTestId("file").first().waitFor();
+});
+
 scenario("long, binary, renamed, linked, executable and skipped files are shown or explained", async ({ browser, project, start }) => {
   const long = Array.from({ length: 5000 }, (_, index) => `line ${index}\n`);
   const shop = await project({ "long.txt": long.join(""), "old-name.txt": "the same content\n".repeat(20), "tool.sh": "#!/bin/sh\n", "a.bin": "\0\x01" });
