@@ -102,6 +102,18 @@ for (const agent of AGENTS) {
       });
     }
 
+    if (agent.continues) {
+      test("a continued session gets its working context", async () => {
+        await ask("Read only this", agent.read(join(workspace.project, "notes.txt")));
+        const { requests, output } = await askAgain("And now?");
+        const { text } = requests[0] ?? assert.fail(output);
+        assert.match(text, /# Working Context/);
+        assert.match(text, /# First Prompt\\?n?\s*Read only this/);
+        assert.match(text, /# Files You Read\\?n?\s*notes\.txt/);
+        assert.match(text, /claude-\d+\.1/);
+      });
+    }
+
     if (agent.edit) {
       test("an edit of a file with unsaved text is refused once", async () => {
         const path = join(workspace.project, "notes.txt");

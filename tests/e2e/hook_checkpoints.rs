@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod picker;
 mod timeline;
+mod working_context;
 
 use std::{
     fs,
@@ -188,6 +189,13 @@ fn names_of_turns_are_accepted_wherever_an_id_is() {
     assert_eq!(patch(&["claude-1.2"]), "");
     assert!(patch(&["claude-1.1+", "claude-1.3+"]).contains("-1\n+3"));
     assert!(patch(&["claude-1.3", "claude-1.1"]).contains("-mine\n+0"));
+    let shown = command(&workspace, &["checkpoint", "show", "claude-1.3"]);
+    let (by_turn, before) = shown
+        .split_once("changed since the checkpoint before")
+        .unwrap();
+    assert!(by_turn.contains("changed by the turn\nM"), "{shown}");
+    assert!(by_turn.contains("prompt   a wish\n"), "{shown}");
+    assert!(before.contains("a.txt"), "{shown}");
     let shown = command(&workspace, &["checkpoint", "show", "claude-2.1"]);
     assert!(shown.contains("claude-2.1"), "{shown}");
     command(&workspace, &["checkpoint", "label", "claude-2.1+", "good"]);

@@ -205,7 +205,11 @@ fn render(sections: &[Section], left_out: &[String], markup: Markup) -> String {
     if !left_out.is_empty() {
         parts.push(format!("# Left Out\n{}", left_out.join("\n")));
     }
-    let body = parts.join("\n\n");
+    marked_up(parts.join("\n\n"), markup)
+}
+
+/// Returns a text as it is written for an agent.
+pub(super) fn marked_up(body: String, markup: Markup) -> String {
     match markup {
         Markup::Tagged => format!("<environment_details>\n{body}\n</environment_details>"),
         Markup::Headings => body,

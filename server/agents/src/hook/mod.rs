@@ -11,6 +11,7 @@ mod mutation;
 mod patches;
 mod search;
 mod tool_call;
+mod working_context;
 mod written_path;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use sightline_protocol::environment::Mode;
 pub use block::{KnownSections, context_block, told_sections};
 pub use search::Search;
 pub use tool_call::ToolCall;
+pub use working_context::{UsedFile, WorkingContext};
 pub(crate) use written_path::{glob_command, quote, readings, shortened};
 
 use crate::Agent;
@@ -43,6 +45,8 @@ pub enum EventKind {
     ToolCall,
     /// A tool has run.
     ToolEnd,
+    /// The conversation is made shorter. The answer does not reach the model.
+    Compaction,
     /// The agent has finished its answer to a prompt.
     TurnEnd,
     /// The session ends.
@@ -83,6 +87,8 @@ pub enum HookEvent {
     SessionStart {
         /// The model no longer has the earlier prompts.
         context_lost: bool,
+        /// The session continues after a compaction or a pause.
+        continues: bool,
     },
     /// The user submitted a prompt.
     Prompt {
@@ -95,6 +101,8 @@ pub enum HookEvent {
     ToolCall(ToolCall),
     /// A tool has run.
     ToolEnd(ToolCall),
+    /// The model loses the earlier prompts.
+    Compaction,
     /// The agent has finished its answer to a prompt.
     TurnEnd,
     /// The session ends.
@@ -189,12 +197,14 @@ pub fn parse(
     }
     let format = format(agent);
     let event = match kind {
-        EventKind::SessionStart => HookEvent::SessionStart {
-            context_lost: matches!(
-                input["source"].as_str(),
-                Some("compact" | "clear" | "resume")
-            ),
-        },
+        EventKind::SessionStart => {
+            let source = input["source"].as_str();
+            let continues = matches!(source, Some("compact" | "resume"));
+            HookEvent::SessionStart {
+                context_lost: continues || source == Some("clear"),
+                continues,
+            }
+        }
         EventKind::Prompt => {
             let prompt = &input["prompt"];
             // Qwen Code repeats the event after each tool, with an empty prompt.
@@ -217,6 +227,7 @@ pub fn parse(
                 _ => HookEvent::ToolCall(call),
             }
         }
+        EventKind::Compaction => HookEvent::Compaction,
         EventKind::TurnEnd => HookEvent::TurnEnd,
         EventKind::SessionEnd => HookEvent::SessionEnd,
     };

@@ -95,10 +95,18 @@ fn mentions_count_where_the_agent_reads_them() {
 
 #[test]
 fn a_compacted_session_has_lost_its_context() {
-    for (source, context_lost) in [("startup", false), ("compact", true), ("clear", true)] {
+    for (source, context_lost, continues) in [
+        ("startup", false, false),
+        ("compact", true, true),
+        ("resume", true, true),
+        ("clear", true, false),
+    ] {
         let input = parsed(Agent::Codex, "SessionStart", json!({ "source": source }));
-        let event = input.unwrap().event;
-        assert_eq!(event, HookEvent::SessionStart { context_lost });
+        let expected = HookEvent::SessionStart {
+            context_lost,
+            continues,
+        };
+        assert_eq!(input.unwrap().event, expected, "{source}");
     }
 }
 

@@ -28,7 +28,10 @@ pub(super) struct Hooks {
 impl Hooks {
     fn events(&self, agent: Agent) -> impl Iterator<Item = (&'static str, EventKind)> {
         let wanted = |kind| match kind {
-            EventKind::SessionStart | EventKind::Prompt | EventKind::ToolEnd => self.context,
+            EventKind::SessionStart
+            | EventKind::Prompt
+            | EventKind::ToolEnd
+            | EventKind::Compaction => self.context,
             EventKind::ToolCall => self.access,
             EventKind::TurnEnd | EventKind::SessionEnd => self.checkpoints,
         };
@@ -109,6 +112,7 @@ fn timeout(kind: EventKind) -> u32 {
         EventKind::SessionStart
         | EventKind::Prompt
         | EventKind::ToolEnd
+        | EventKind::Compaction
         | EventKind::TurnEnd
         | EventKind::SessionEnd => PROMPT_TIMEOUT,
     }

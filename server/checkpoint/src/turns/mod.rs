@@ -265,6 +265,21 @@ impl Checkpoints {
         Ok(Log::read(&self.state_dir())?.last_of(agent, session))
     }
 
+    /// Returns the turns of a session, newest first, at most this many.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn session_turns(
+        &self,
+        agent: &str,
+        session: &str,
+        limit: usize,
+    ) -> Result<Vec<Turn>, Error> {
+        let log = Log::read(&self.state_dir())?;
+        let is_of = |turn: &Turn| turn.agent == agent && turn.session == session;
+        Ok(log.turns(None).filter(is_of).take(limit).collect())
+    }
+
     /// Returns the turn with this name.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod session;
 mod session_file;
 mod turns;
 mod unsaved;
+mod working_context;
 
 use std::{
     ffi::OsString,
@@ -158,10 +159,28 @@ impl Call {
         };
         let access = session.access();
         match input.event {
-            HookEvent::SessionStart { context_lost } => {
+            HookEvent::SessionStart {
+                context_lost,
+                continues,
+            } => {
                 if context_lost {
                     session.forget();
                 }
+                if !continues {
+                    return HookAnswer::Nothing;
+                }
+                match with_deadline(left(), move || Ok(session.working_context())) {
+                    Ok(Some(text)) => HookAnswer::Context(text),
+                    Ok(None) => HookAnswer::Nothing,
+                    Err(why) => {
+                        tracing::warn!(why, "cannot add the working context");
+                        HookAnswer::Nothing
+                    }
+                }
+            }
+            HookEvent::Compaction => {
+                session.forget();
+                session.add_context_to_next_prompt();
                 HookAnswer::Nothing
             }
             HookEvent::Prompt {
@@ -261,6 +280,7 @@ impl Call {
             EventKind::Prompt => hook::reads_mentions(self.agent) && mentions,
             EventKind::SessionStart
             | EventKind::ToolEnd
+            | EventKind::Compaction
             | EventKind::TurnEnd
             | EventKind::SessionEnd => false,
         };

@@ -5,6 +5,7 @@
 //! compared, not times.
 
 use serde::{Deserialize, Serialize};
+use sightline_agents::hook::ToolCall;
 use sightline_base::path::{AbsPath, uri_to_path};
 use sightline_context::tracker::SeenContent;
 
@@ -25,6 +26,8 @@ pub(super) struct SeenFiles {
     pub(super) known_restore: i64,
     /// URIs of files whose unsaved text the session was told of when it edited them.
     pub(super) told_unsaved: Vec<String>,
+    /// Whether the next prompt gets the working context.
+    pub(super) is_compacted: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -35,6 +38,19 @@ struct SeenFile {
     /// Whether others changed it, and the session was not told yet.
     #[serde(default)]
     is_changed: bool,
+    /// Whether the session changed it.
+    #[serde(default)]
+    is_edited: bool,
+    /// Whether others changed it after the session used it last.
+    #[serde(default)]
+    is_stale: bool,
+}
+
+/// A file that the session used.
+pub(super) struct Used<'a> {
+    pub(super) uri: &'a str,
+    pub(super) is_edited: bool,
+    pub(super) is_stale: bool,
 }
 
 /// How a tool changes files.
@@ -46,18 +62,30 @@ pub(super) enum RunningTool {
     Command,
 }
 
+impl RunningTool {
+    pub(super) fn of(call: &ToolCall) -> Self {
+        if call.commands.is_empty() {
+            Self::Edit
+        } else {
+            Self::Command
+        }
+    }
+}
+
 impl SeenFiles {
     /// The session reads a file.
     pub(super) fn read(&mut self, path: &AbsPath) {
         let uri = path.to_uri();
         let at = self.files.iter().position(|file| file.uri == uri);
-        let known = at.map(|at| self.files.remove(at).seen);
+        let known = at.map(|at| self.files.remove(at));
+        let is_edited = known.as_ref().is_some_and(|known| known.is_edited);
+        let known = known.map(|known| known.seen);
         if let Some(seen) = SeenContent::of(path, known.as_ref()) {
-            self.push(uri, seen);
+            self.push(uri, seen, is_edited);
         }
     }
 
-    fn push(&mut self, uri: String, seen: SeenContent) {
+    fn push(&mut self, uri: String, seen: SeenContent, is_edited: bool) {
         if self.files.len() >= MAX_FILES {
             self.files.remove(0);
         }
@@ -65,31 +93,43 @@ impl SeenFiles {
             uri,
             seen,
             is_changed: false,
+            is_edited,
+            is_stale: false,
         });
+    }
+
+    /// Returns the files, the one used last first.
+    pub(super) fn used(&mut self) -> impl Iterator<Item = Used<'_>> {
+        self.find_changes();
+        self.files.iter().rev().map(|file| Used {
+            uri: &file.uri,
+            is_edited: file.is_edited,
+            is_stale: file.is_stale,
+        })
     }
 
     /// A tool begins that may change files, these among others.
     pub(super) fn begin_change(&mut self, tool: RunningTool, paths: &[AbsPath]) {
         self.find_changes();
-        self.add(paths);
+        self.add(paths, false);
         self.running = Some(tool);
     }
 
     /// A tool ended that may have changed files, these among others.
-    pub(super) fn end_change(&mut self, paths: &[AbsPath]) {
+    pub(super) fn end_change(&mut self, tool: RunningTool, paths: &[AbsPath]) {
         self.reports_ends = true;
         self.running = None;
         self.update(false);
-        self.add(paths);
+        self.add(paths, tool == RunningTool::Edit);
     }
 
-    fn add(&mut self, paths: &[AbsPath]) {
+    fn add(&mut self, paths: &[AbsPath], is_edited: bool) {
         for path in paths {
             let uri = path.to_uri();
             if self.files.iter().all(|file| file.uri != uri)
                 && let Some(seen) = SeenContent::of(path, None)
             {
-                self.push(uri, seen);
+                self.push(uri, seen, is_edited);
             }
         }
     }
@@ -125,7 +165,11 @@ impl SeenFiles {
             // A file that cannot be read counts as unchanged.
             let now = path.and_then(|path| SeenContent::of(&path, Some(&file.seen)));
             if let Some(now) = now {
-                file.is_changed |= by_others && !now.is_same(&file.seen);
+                if !now.is_same(&file.seen) {
+                    file.is_changed |= by_others;
+                    file.is_stale = by_others;
+                    file.is_edited |= !by_others;
+                }
                 file.seen = now;
             }
         }

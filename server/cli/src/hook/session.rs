@@ -50,9 +50,9 @@ const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The session of an event.
 pub(super) struct Session {
-    agent: Agent,
+    pub(super) agent: Agent,
     judge: Judge,
-    workspace: Workspace,
+    pub(super) workspace: Workspace,
     task_id: Option<String>,
     mode: Option<Mode>,
     is_attended: bool,
@@ -60,7 +60,7 @@ pub(super) struct Session {
     tool: Option<String>,
     output: Option<Value>,
     /// The turns of the session, if it wants checkpoints.
-    turns: Option<SessionTurns>,
+    pub(super) turns: Option<SessionTurns>,
 }
 
 impl Session {
@@ -260,7 +260,7 @@ impl Session {
     }
 
     /// Opens the record of the files that the session has used.
-    fn seen_files(&self) -> Option<SessionFile<SeenFiles>> {
+    pub(super) fn seen_files(&self) -> Option<SessionFile<SeenFiles>> {
         let path = self.session_file(self.task_id.as_ref()?, "files")?;
         if !path.exists() {
             path.parent().into_iter().for_each(remove_old_files);
@@ -301,12 +301,7 @@ impl Session {
         }
         let answer = self.unsaved_change(call, seen);
         if answer.is_none() {
-            let tool = if call.commands.is_empty() {
-                RunningTool::Edit
-            } else {
-                RunningTool::Command
-            };
-            seen.begin_change(tool, &used);
+            seen.begin_change(RunningTool::of(call), &used);
         }
         save(&mut file);
         answer
@@ -323,7 +318,7 @@ impl Session {
             return;
         };
         if may_change {
-            file.state.end_change(&used);
+            file.state.end_change(RunningTool::of(call), &used);
         } else {
             // The beginning is not reported if only the context is installed.
             used.iter().for_each(|path| file.state.read(path));
@@ -454,8 +449,12 @@ impl Session {
         seen: Option<&mut SeenFiles>,
         known: &mut KnownSections,
     ) -> Result<Option<String>, Error> {
-        let (changed_files, restores) = match seen {
-            Some(seen) => (seen.take_changes(), self.restores(seen)),
+        let (changed_files, restores, working) = match seen {
+            Some(seen) => (
+                seen.take_changes(),
+                self.restores(seen),
+                self.pending_context(seen),
+            ),
             None => Default::default(),
         };
         let params = EnvironmentDetailsParams {
@@ -467,11 +466,9 @@ impl Session {
         let attached = Attached { offline: false };
         let details = attached.environment_details(&self.workspace, params)?.0;
         let sections = hook::told_sections(details.sections, self.mode, &restores);
-        Ok(hook::context_block(
-            &sections,
-            known,
-            hook::markup(self.agent),
-        ))
+        let block = hook::context_block(&sections, known, hook::markup(self.agent));
+        let parts: Vec<String> = working.into_iter().chain(block).collect();
+        Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
     }
 
     /// Returns the sections that the session knows.
@@ -489,7 +486,7 @@ impl Session {
         Some(self.storage_dir()?.join(SESSIONS).join(name))
     }
 
-    fn storage_dir(&self) -> Option<PathBuf> {
+    pub(super) fn storage_dir(&self) -> Option<PathBuf> {
         offline::storage_dir(self.workspace.storage.as_deref()).ok()
     }
 }
@@ -523,7 +520,7 @@ fn store(file: &Path, known: &KnownSections) -> Result<(), Error> {
     Ok(atomic_file::replace(file, &text)?)
 }
 
-fn save(file: &mut SessionFile<SeenFiles>) {
+pub(super) fn save(file: &mut SessionFile<SeenFiles>) {
     if let Err(error) = file.save() {
         tracing::warn!(%error, "cannot record the files of a session");
     }

@@ -45,7 +45,7 @@ struct State {
 }
 
 impl SessionTurns {
-    fn store(&self) -> Result<Checkpoints, Error> {
+    pub(super) fn store(&self) -> Result<Checkpoints, Error> {
         let root = offline::root(&self.workspace)?;
         Ok(Checkpoints::new(&Storage::open(&self.storage)?, &root))
     }

@@ -26,12 +26,8 @@ pub(super) const FORMAT: Format = Format {
 
 fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
     match (kind, answer) {
-        (EventKind::Prompt, HookAnswer::Context(text)) => Some(json!({
-            "hookSpecificOutput": {
-                "hookEventName": "UserPromptSubmit",
-                "additionalContext": text,
-            }
-        })),
+        (EventKind::Prompt, HookAnswer::Context(text)) => Some(context("UserPromptSubmit", text)),
+        (EventKind::SessionStart, HookAnswer::Context(text)) => Some(context("SessionStart", text)),
         (EventKind::Prompt, HookAnswer::Deny(reason)) => {
             Some(json!({ "decision": "block", "reason": reason }))
         }
@@ -45,6 +41,16 @@ fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
         })),
         _ => None,
     }
+}
+
+/// Returns an answer that adds text for the model.
+pub(super) fn context(event: &str, text: &str) -> Value {
+    json!({
+        "hookSpecificOutput": {
+            "hookEventName": event,
+            "additionalContext": text,
+        }
+    })
 }
 
 fn decision(decision: &str, reason: &str) -> Value {

@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
 
 fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
     match (kind, answer) {
-        (EventKind::Prompt, HookAnswer::Context(text)) => {
+        (EventKind::Prompt | EventKind::SessionStart, HookAnswer::Context(text)) => {
             Some(json!({ "additionalContext": text }))
         }
         (EventKind::ToolCall, HookAnswer::Deny(reason)) => Some(json!({

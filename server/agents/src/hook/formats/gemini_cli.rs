@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{EventKind, Format, HookAnswer, Markup};
+use super::{EventKind, Format, HookAnswer, Markup, claude_code::context};
 
 pub(super) const FORMAT: Format = Format {
     events: &[
+        ("SessionStart", EventKind::SessionStart),
         ("BeforeAgent", EventKind::Prompt),
         ("BeforeTool", EventKind::ToolCall),
         ("AfterTool", EventKind::ToolEnd),
+        ("PreCompress", EventKind::Compaction),
         ("AfterAgent", EventKind::TurnEnd),
         ("SessionEnd", EventKind::SessionEnd),
     ],
@@ -25,12 +27,8 @@ pub(super) const FORMAT: Format = Format {
 
 fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
     match (kind, answer) {
-        (EventKind::Prompt, HookAnswer::Context(text)) => Some(json!({
-            "hookSpecificOutput": {
-                "hookEventName": "BeforeAgent",
-                "additionalContext": text,
-            }
-        })),
+        (EventKind::Prompt, HookAnswer::Context(text)) => Some(context("BeforeAgent", text)),
+        (EventKind::SessionStart, HookAnswer::Context(text)) => Some(context("SessionStart", text)),
         (EventKind::ToolEnd, HookAnswer::Output(output)) => {
             Some(json!({ "decision": "deny", "reason": text_of(&output["llmContent"]) }))
         }
