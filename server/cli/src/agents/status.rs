@@ -203,6 +203,10 @@ impl AgentState {
         !self.user.parts.is_empty() || !self.project.parts.is_empty()
     }
 
+    fn has_part(&self, part: Part) -> bool {
+        self.user.parts.contains(&part) || self.project.parts.contains(&part)
+    }
+
     pub(crate) fn title(&self) -> &'static str {
         self.agent.title()
     }
@@ -215,6 +219,12 @@ impl AgentState {
                 let names = names(&installed.parts).join(", ");
                 notes.push(format!("{names} ({})", scope_name(scope)));
             }
+        }
+        if self.is_connected() && !self.has_part(Part::Checkpoints) {
+            notes.push(format!(
+                "turns are not saved: `sightline agents install --agent {} --only checkpoints --yes` adds it",
+                self.agent.name()
+            ));
         }
         for problem in &self.problems {
             notes.push(format!("{}: {}", problem.what, problem.remedy));
