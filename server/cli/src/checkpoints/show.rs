@@ -5,21 +5,27 @@ use sightline_base::escape::one_line;
 use sightline_engine::{error::Error, handlers::checkpoint::reference::unknown_checkpoint};
 use sightline_protocol::{
     checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams},
+    error::ErrorKind,
     method::{DiffCheckpoints, ListCheckpoints},
 };
 
 use super::{
     format::{BOLD, DIM, counts, difference, relative_time},
     list_all, print_as,
+    timeline::Clock,
 };
 use crate::{DONE, requests::Requests};
 
 /// The output with `--json`.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Shown {
     checkpoint: Checkpoint,
     /// What changed since the checkpoint before it.
     changes: DiffCheckpointsResult,
+    /// What its turn changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_changes: Option<DiffCheckpointsResult>,
 }
 
 pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
@@ -43,11 +49,30 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
         })?,
         None => DiffCheckpointsResult::default(),
     };
+    // A turn that edited nothing has the checkpoint of another one.
+    let turn = if written.contains('.') {
+        Some(written.trim_end_matches('+').to_owned())
+    } else {
+        checkpoint.turn.as_ref().and_then(|turn| turn.name.clone())
+    };
+    let compared = turn.map(|from| {
+        requests.call::<DiffCheckpoints>(DiffCheckpointsParams {
+            from,
+            root: requests.root()?,
+            ..DiffCheckpointsParams::default()
+        })
+    });
+    // The end of the turn may not have been saved.
+    let turn_changes = match compared {
+        Some(Err(error)) if error.kind == ErrorKind::NotFound => None,
+        changes => changes.transpose()?,
+    };
     print_as(
         requests.workspace,
         &Shown {
             checkpoint,
             changes,
+            turn_changes,
         },
         text,
     )?;
@@ -56,17 +81,21 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
 
 fn text(shown: &Shown) -> String {
     let one = &shown.checkpoint;
-    let mut lines = format!(
-        "{BOLD}{}{BOLD:#}\ncreated  {}\n",
-        one.id,
-        relative_time(one.created_at)
+    let (at, ago) = (
+        Clock::new().time(one.created_at),
+        relative_time(one.created_at),
     );
+    let mut lines = format!("{BOLD}{}{BOLD:#}\ncreated  {at}, {ago}\n", one.id);
     let turn = one.turn.as_ref();
-    let turn = turn.map(|turn| format!("{} {} turn {}", turn.agent, turn.session, turn.turn));
+    let agent = turn.map(|turn| format!("{} {} turn {}", turn.agent, turn.session, turn.turn));
+    let prompt = turn.and_then(|turn| turn.prompt.clone());
+    let branch = one.head.as_ref().and_then(|head| head.branch.clone());
     for (name, value) in [
         ("label", &one.label),
         ("task", &one.task_id),
-        ("agent", &turn),
+        ("agent", &agent),
+        ("prompt", &prompt),
+        ("branch", &branch),
     ] {
         if let Some(value) = value {
             lines.push_str(&format!("{name:<7}  {}\n", one_line(value)));
@@ -77,9 +106,15 @@ fn text(shown: &Shown) -> String {
         let (path, reason) = (one_line(&skipped.path), one_line(&skipped.reason));
         lines.push_str(&format!("skipped  {path}  {DIM}{reason}{DIM:#}\n"));
     }
-    if !shown.changes.files.is_empty() {
-        lines.push('\n');
-        lines.extend(shown.changes.files.iter().map(difference));
+    let mut add = |title: &str, changes: &DiffCheckpointsResult| {
+        if !changes.files.is_empty() {
+            lines.push_str(&format!("\n{BOLD}{title}{BOLD:#}\n"));
+            lines.extend(changes.files.iter().map(difference));
+        }
+    };
+    if let Some(changes) = &shown.turn_changes {
+        add("changed by the turn", changes);
     }
+    add("changed since the checkpoint before", &shown.changes);
     lines
 }
