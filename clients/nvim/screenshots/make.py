@@ -5,7 +5,7 @@
 Needs tmux. Writes SVG files to its own folder; review them before committing.
 """
 
-import pathlib, shutil, sys, tempfile
+import json, pathlib, shutil, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
@@ -13,6 +13,21 @@ COLUMNS, ROWS = 100, 24
 sys.path.append(str(REPOSITORY / "docs/pictures"))
 
 from terminal import terminal  # noqa: E402
+
+
+def turn(sightline, shop, home, prompt, files):
+    """Plays a turn of an agent that writes files, as its hooks report it."""
+
+    def hook(event, **fields):
+        command = [sightline, "hook", event, "--agent", "claude", "--checkpoints"]
+        given = json.dumps({"session_id": "s1", "cwd": str(shop), **fields})
+        subprocess.run(command, cwd=shop, env={"HOME": str(home)}, input=given, text=True, check=True, stdout=subprocess.DEVNULL)
+
+    hook("UserPromptSubmit", prompt=prompt)
+    for name, text in files.items():
+        hook("PreToolUse", tool_name="Write", tool_input={"file_path": name})
+        (shop / name).write_text(text)
+    hook("Stop")
 
 
 def main():
@@ -55,8 +70,22 @@ def main():
         command("Sightline restore")
         shown.wait("Restore checkpoint")
         shown.keys("1", "Enter")
-        shown.wait("Restore 2 files")
+        shown.wait("R restores 2 files")
+        shown.keys("x")
+        shown.wait("R restores 1 file")
         shown.shot(HERE / "restore.svg")
+        shown.keys("q")
+        sightline = f"{programs}/sightline"
+        turn(sightline, shop, home, "Add vouchers for books", {"src/new.py": "RATES = {'book': 10}\n"})
+        (shop / "notes.md").write_text("- stamps\n")
+        cart = shop / "src/cart.py"
+        turn(sightline, shop, home, "Make total() faster", {"src/cart.py": cart.read_text().replace("sum(", "max(")})
+        turn(sightline, shop, home, "Explain total()", {})
+        command("Sightline turns")
+        shown.wait("claude-1.3")
+        shown.keys("j")
+        shown.wait("max(")
+        shown.shot(HERE / "turns.svg")
     shutil.rmtree(home, ignore_errors=True)
 
 

@@ -59,6 +59,7 @@ test('the commands show the block and verdicts, and complete', function()
     'history',
     'list',
     'log',
+    'mcp',
     'pause',
     'prune',
     'reject',

@@ -6,6 +6,7 @@ local buffers = require('sightline.buffers')
 local checkpoints = require('sightline.checkpoints')
 local config = require('sightline.config')
 local diff = require('sightline.checkpoints.diff')
+local mcp = require('sightline.agents.mcp')
 local proposals = require('sightline.agents.proposals')
 local server = require('sightline.server')
 local show = require('sightline.show')
@@ -234,6 +235,7 @@ M.subcommands = {
       return vim.fn.getcompletion(lead, 'file')
     end,
   },
+  mcp = { about = 'list the MCP servers that agents get, to control them', run = mcp.open },
   tasks = { about = 'list stored conversations', run = tasks.pick },
   list = { about = 'list the checkpoints', run = checkpoints.list },
   turns = {

@@ -10,7 +10,7 @@
 --- - `commands`, `tasks`, `show`: `:Sightline`
 --- - `checkpoints`: turns and checkpoints: lists, diffs, previews of restores, signs
 --- - `agents`: agents that are connected by their IDE protocol; `proposals` are their changes as
----   diffs
+---   diffs, `mcp` the MCP servers that they get
 --- - `protocol`: constants and types, generated
 --- - `statusline`, `health`, `compat`: statusline, `:checkhealth`, differences between Neovim
 ---   versions

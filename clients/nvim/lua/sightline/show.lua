@@ -48,6 +48,7 @@ function M.open(name, lines, filetype, height)
       vim.api.nvim_win_close(window, true)
     end
   end
+  local origin = vim.api.nvim_get_current_win()
   local bufnr = M.scratch(name, lines, filetype)
   height = height or math.max(3, math.min(#lines, math.floor(vim.o.lines * 0.4)))
   vim.cmd(('topleft %dsplit'):format(height))
@@ -58,7 +59,12 @@ function M.open(name, lines, filetype, height)
   vim.wo[window].number = false
   vim.wo[window].relativenumber = false
   vim.wo[window].wrap = false
-  vim.keymap.set('n', 'q', '<Cmd>close<CR>', { buffer = bufnr, desc = 'Close' })
+  vim.keymap.set('n', 'q', function()
+    vim.api.nvim_win_close(window, true)
+    if vim.api.nvim_win_is_valid(origin) then
+      vim.api.nvim_set_current_win(origin)
+    end
+  end, { buffer = bufnr, desc = 'Close' })
   return window
 end
 

@@ -337,8 +337,8 @@ end
 ---@return sightline.ListRow
 local function outside_row(turn)
   local outside = turn.outside
-  local names = outside.turns and table.concat(outside.turns, ', ')
-  local parts = { { (names or 'you, or another program') .. ':', 'SightlineFolder' } }
+  local names = outside.turns and table.concat(outside.turns, ', ') .. ', or you' or 'you, or another program'
+  local parts = { { names .. ':', 'SightlineFolder' } }
   if outside.from or outside.to then
     table.insert(parts, (' %s to %s,'):format(place(outside.from), place(outside.to)))
   end
