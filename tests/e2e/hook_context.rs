@@ -195,6 +195,23 @@ fn ends_of_tools_suffice() {
 }
 
 #[test]
+fn files_whose_lines_a_search_prints_are_read() {
+    let workspace = Workspace::new(FILES);
+    workspace.write("sub/c.txt", "one\n");
+    let input = json!({
+        "session_id": "s", "cwd": workspace.root(), "tool_name": "Grep",
+        "tool_input": { "pattern": "one", "output_mode": "content" },
+        "tool_response": { "mode": "content", "content": "a.txt:1:one\nsub/c.txt:one\nno: file" },
+    });
+    hook(&workspace, "PostToolUse", "claude", &input.to_string());
+    for file in ["a.txt", "b.txt", "sub/c.txt"] {
+        workspace.write(file, "by the user\n");
+    }
+    let text = CLAUDE.told(&workspace, None);
+    assert_eq!(modified(&text), ["a.txt", "sub/c.txt"], "{text}");
+}
+
+#[test]
 fn what_the_agent_writes_is_not_told() {
     let workspace = Workspace::new(FILES);
     for names in &AGENTS {

@@ -33,7 +33,7 @@ pub(super) fn redact(
     Ok(result.hidden)
 }
 
-fn strings(output: &mut Value) -> Vec<&mut String> {
+pub(super) fn strings(output: &mut Value) -> Vec<&mut String> {
     let mut found = Vec::new();
     let mut left = vec![output];
     while let Some(value) = left.pop() {

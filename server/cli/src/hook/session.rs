@@ -1,6 +1,7 @@
 //! The session of an event: its folder, the block for its prompts and its checkpoints.
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -41,6 +42,8 @@ use super::{
 
 /// Time to create a checkpoint. A running server completes it later.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum number of lines of a search that are searched for names of files.
+const MAX_PRINTED_LINES: usize = 1000;
 /// Name of hooks in the log of decisions.
 const DOOR: &str = "hook";
 /// Folder of the sessions' state in the data directory.
@@ -309,7 +312,10 @@ impl Session {
 
     /// Records that a tool has run.
     pub(super) fn end_tool(&self, call: &ToolCall) {
-        let used = self.used_files(call);
+        let mut used = self.used_files(call);
+        if !call.searches.is_empty() {
+            used.extend(self.printed_files());
+        }
         let may_change = call.edits || call.restores;
         if used.is_empty() && !may_change {
             return;
@@ -336,6 +342,20 @@ impl Session {
         let named = self.files_of(&call.command_words()).into_iter();
         used.extend(named.filter(|path| path.as_path().is_file()));
         used
+    }
+
+    /// Returns the files with lines in the output of a search: `PATH:LINE`.
+    fn printed_files(&self) -> Vec<AbsPath> {
+        let mut output = self.output.clone().unwrap_or_default();
+        let texts = redaction::strings(&mut output);
+        let lines = texts.iter().flat_map(|text| text.lines());
+        let names: BTreeSet<String> = lines
+            .filter_map(|line| Some(line.split_once(':')?.0.to_owned()))
+            .take(MAX_PRINTED_LINES)
+            .collect();
+        let mut files = self.files_of(&names.into_iter().collect::<Vec<_>>());
+        files.retain(|path| path.as_path().is_file());
+        files
     }
 
     /// Returns the files of the workspace among paths as given by a model.
