@@ -3,168 +3,37 @@
 //! Agents and their MCP servers have hundreds of tools, so arguments are not looked up by tool.
 
 /// Words of names whose values are paths.
-const PATH_WORDS: &[&str] = &[
-    "path",
-    "paths",
-    "pathname",
-    "pathnames",
-    "file",
-    "files",
-    "filename",
-    "filenames",
-    "filepath",
-    "filepaths",
-    "dir",
-    "dirs",
-    "directory",
-    "directories",
-    "folder",
-    "folders",
-    "include",
-    "includes",
-    "source",
-    "sources",
-    "destination",
-    "uri",
-    "uris",
-    "url",
-    "urls",
-    "cwd",
-    "workdir",
-    "notebook",
-];
+const PATH_WORDS: &str = "path paths pathname pathnames file files filename filenames filepath filepaths dir dirs directory \
+     directories folder folders include includes source sources destination uri uris url urls cwd workdir \
+     notebook";
 /// Last words of names of folders from which commands and relative paths may start.
-const FOLDER_WORDS: &[&str] = &["cwd", "workdir", "dir", "directory", "folder"];
+const FOLDER_WORDS: &str = "cwd workdir dir directory folder";
 /// Words that say, with a word for a path, that it is such a folder.
-const ROOT_WORDS: &[&str] = &[
-    "root",
-    "base",
-    "workspace",
-    "repo",
-    "dir",
-    "directory",
-    "folder",
-];
+const ROOT_WORDS: &str = "root base workspace repo dir directory folder";
 /// Words of names whose values are shell commands, or code that may be.
-const COMMAND_WORDS: &[&str] = &[
-    "command",
-    "commands",
-    "cmd",
-    "cmds",
-    "cmdline",
-    "commandline",
-    "shell",
-    "bash",
-    "exec",
-    "execute",
-    "run",
-    "program",
-    "chars",
-];
+const COMMAND_WORDS: &str =
+    "command commands cmd cmds cmdline commandline shell bash exec execute run program chars";
 /// Words of names whose values are code of any language.
-const CODE_WORDS: &[&str] = &[
-    "code",
-    "script",
-    "scripts",
-    "python",
-    "javascript",
-    "typescript",
-    "ruby",
-    "snippet",
-    "snippets",
-    "cell",
-    "cells",
-];
+const CODE_WORDS: &str =
+    "code script scripts python javascript typescript ruby snippet snippets cell cells";
 /// Words of names whose values are code if the tool runs code.
-const RUN_WORDS: &[&str] = &[
-    "expression",
-    "statement",
-    "statements",
-    "cmdline",
-    "line",
-    "lines",
-    "input",
-];
+const RUN_WORDS: &str = "expression statement statements cmdline line lines input";
 /// Names of folders to which other paths are relative, if they are folders.
-const BASE_NAMES: &[&str] = &["root", "base", "project", "workspace", "repo", "repository"];
+const BASE_NAMES: &str = "root base project workspace repo repository";
 /// Words that say, next to a word for code, that the value is the name of something.
-const NAME_WORDS: &[&str] = &[
-    "id", "name", "number", "path", "file", "filename", "dir", "url", "uri", "type",
-];
+const NAME_WORDS: &str = "id name number path file filename dir url uri type";
 /// Words of names whose values are the arguments of a command.
-const OPERAND_WORDS: &[&str] = &["args", "arguments", "argv"];
+const OPERAND_WORDS: &str = "args arguments argv";
 /// Last words of names whose values are text for people or models, or content of files.
-const CONTENT_WORDS: &[&str] = &[
-    "text",
-    "content",
-    "contents",
-    "body",
-    "string",
-    "str",
-    "prompt",
-    "description",
-    "message",
-    "title",
-    "subject",
-    "question",
-    "summary",
-    "reason",
-    "thought",
-    "explanation",
-    "instruction",
-    "instructions",
-    "element",
-    "label",
-    "labels",
-    "comment",
-    "note",
-    "header",
-    "plan",
-    "step",
-    "topic",
-    "topics",
-    "fact",
-    "facts",
-    "observation",
-    "observations",
-    "tag",
-    "tags",
-    "keyword",
-    "keywords",
-    "options",
-    "choices",
-];
+const CONTENT_WORDS: &str = "text content contents body string str prompt description message title subject question summary reason \
+     thought explanation instruction instructions element label labels comment note header plan step topic \
+     topics fact facts observation observations tag tags keyword keywords options choices markdown html";
 /// Last words of names whose values are patterns or settings.
-const SETTING_WORDS: &[&str] = &[
-    "pattern",
-    "patterns",
-    "q",
-    "query",
-    "queries",
-    "regex",
-    "regexp",
-    "search",
-    "replace",
-    "replacement",
-    "type",
-    "types",
-    "kind",
-    "size",
-    "count",
-    "limit",
-    "mode",
-    "encoding",
-    "format",
-    "extension",
-    "hash",
-    "depth",
-    "language",
-    "model",
-];
+const SETTING_WORDS: &str = "pattern patterns q query queries regex regexp search replace replacement type types kind size count \
+     limit mode encoding format extension hash depth language model selector selectors xpath filter filters \
+     container containers";
 /// Words of names whose values are left out by the tool.
-const EXCLUDE_WORDS: &[&str] = &[
-    "exclude", "excludes", "excluded", "ignore", "ignores", "ignored", "skip", "omit",
-];
+const EXCLUDE_WORDS: &str = "exclude excludes excluded ignore ignores ignored skip omit";
 
 /// What an argument is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,12 +66,8 @@ pub(super) enum Kind {
 /// `file_text` is not.
 pub(super) fn kind(name: &str) -> Kind {
     let words = words(name);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    let last_is = |list: &[&str]| {
-        words
-            .last()
-            .is_some_and(|word| list.contains(&word.as_str()))
-    };
+    let has = |list: &str| words.iter().any(|word| is_one_of(word, list));
+    let last_is = |list: &str| words.last().is_some_and(|word| is_one_of(word, list));
     if has(EXCLUDE_WORDS) {
         Kind::Excluded
     } else if last_is(CONTENT_WORDS) {
@@ -229,6 +94,11 @@ pub(super) fn kind(name: &str) -> Kind {
     } else {
         Kind::Other
     }
+}
+
+/// Returns whether a word is in a list of words.
+pub(super) fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
 }
 
 /// Splits `camelCase`, `snake_case` and other names into words of lowercase letters.
@@ -332,7 +202,10 @@ mod tests {
                     "topic",
                 ],
             ),
-            (Kind::Setting, &["pattern", "query", "subagent_type"]),
+            (
+                Kind::Setting,
+                &["pattern", "query", "subagent_type", "cssSelector", "filter"],
+            ),
             (Kind::Excluded, &["exclude", "ignore_files"]),
             (
                 Kind::Other,

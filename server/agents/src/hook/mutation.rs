@@ -16,6 +16,10 @@ const READ_WORDS: &[&str] = &[
     "list", "log", "ls", "open", "read", "search", "show", "stat", "status", "tail", "tree",
     "view",
 ];
+/// Words in the names of tools that list names, and the words that may be next to them.
+const LIST_WORDS: &str = "list ls tree";
+const LISTED_WORDS: &str =
+    "allowed dir directories directory file files folder folders names sizes with";
 /// Programs that change no files, whatever their arguments.
 const READERS: &[&str] = &[
     "basename",
@@ -90,6 +94,16 @@ pub(super) fn only_reads_files(tool: &str) -> bool {
     let name = tool.rsplit("__").next().unwrap_or(tool);
     let words = arguments::words(name);
     !is_edit(tool) && words.iter().any(|word| READ_WORDS.contains(&word.as_str()))
+}
+
+/// Returns whether the name of a tool says that it lists names of files and nothing else.
+pub(super) fn lists_names(tool: &str) -> bool {
+    let words = arguments::words(tool.rsplit("__").next().unwrap_or(tool));
+    let lists = |word: &String| arguments::is_one_of(word, LIST_WORDS);
+    words.iter().any(lists)
+        && words
+            .iter()
+            .all(|word| lists(word) || arguments::is_one_of(word, LISTED_WORDS))
 }
 
 /// Returns whether a command line may change files.

@@ -116,7 +116,7 @@ impl ToolCall {
             is_patch: tool.to_ascii_lowercase().contains("patch"),
             is_terminal: is_terminal(tool),
             runs_code: runs_code(tool),
-            is_skill: arguments::words(tool).iter().any(|word| word == "skill"),
+            is_prompt: has_word(tool, "skill slash"),
             ..Collector::default()
         };
         match arguments {
@@ -150,6 +150,10 @@ impl ToolCall {
             collector.call.searches.extend(search);
         }
         let mut call = collector.call;
+        if mutation::lists_names(tool) {
+            call.folders.append(&mut call.paths);
+            call.possible_paths.clear();
+        }
         // `replace` of gemini-cli edits another file with the name if there is none at the path.
         if agent == Agent::Gemini && tool == "replace" {
             let names = call.paths.iter();
@@ -232,38 +236,21 @@ fn is_ours(agent: Agent, tool: &str) -> bool {
 
 /// Returns whether the name of a tool says that it writes to a terminal.
 fn is_terminal(tool: &str) -> bool {
-    let words = arguments::words(tool);
-    ["bash", "shell", "terminal", "process", "stdin"]
-        .iter()
-        .any(|wanted| words.iter().any(|word| word == wanted))
+    has_word(tool, "bash shell terminal process stdin")
 }
 
 /// Returns whether the name of a tool says that it runs code.
 fn runs_code(tool: &str) -> bool {
+    has_word(
+        tool,
+        "bash cell cmd command console eval evaluate exec execute interpreter jupyter kernel node process python \
+         repl run shell terminal",
+    )
+}
+
+fn has_word(tool: &str, list: &str) -> bool {
     let words = arguments::words(tool);
-    [
-        "bash",
-        "cell",
-        "cmd",
-        "command",
-        "console",
-        "eval",
-        "evaluate",
-        "exec",
-        "execute",
-        "interpreter",
-        "jupyter",
-        "kernel",
-        "node",
-        "process",
-        "python",
-        "repl",
-        "run",
-        "shell",
-        "terminal",
-    ]
-    .iter()
-    .any(|wanted| words.iter().any(|word| word == wanted))
+    words.iter().any(|word| arguments::is_one_of(word, list))
 }
 
 #[cfg(test)]
@@ -334,6 +321,7 @@ mod tests {
             ("mcp__repl__eval", "statement"),
             ("mcp__repl__run_line", "line"),
             ("mcp__python__execute", "input"),
+            ("mcp__nb__run", "source"),
         ] {
             let found = call(tool, json!({ name: text }));
             assert_eq!(found.codes, [text], "{tool} {name}");
@@ -353,6 +341,54 @@ mod tests {
         }
         let found = call("mcp__github__search_code", json!({ "q": "filename:.env" }));
         assert_eq!(found.possible_paths, Vec::<String>::new());
+    }
+
+    #[test]
+    fn files_of_sql_are_found() {
+        for (name, text) in [
+            ("sql", "COPY x FROM 'a.env'"),
+            ("query", "select readfile('a.env')"),
+            ("query", "SELECT * FROM read_csv(['b', 'a.env'])"),
+            ("query", "select * from \"a.env\""),
+            ("statement", "LOAD DATA INFILE 'a.env' INTO TABLE x"),
+        ] {
+            let found = call("mcp__sql__q", json!({ name: text }));
+            assert!(found.possible_paths.contains(&"a.env".to_owned()), "{text}");
+        }
+        for text in [
+            "select * from notes where path = 'a.env'",
+            "how to load 'a.env'",
+        ] {
+            let found = call("mcp__sql__q", json!({ "query": text }));
+            assert_eq!(found.possible_paths, Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_no_files_are_not_found() {
+        for (tool, name, text) in [
+            ("mcp__fs__list_directory", "path", "private"),
+            ("mcp__fs__directory_tree", "path", "private"),
+            ("LS", "path", "private"),
+            ("mcp__browser__click", "selector", ".env"),
+            ("mcp__notion__page", "markdown", "cat .env"),
+            ("mcp__docker__logs", "container", "notes.md"),
+            ("BashOutput", "filter", ".env"),
+            ("SlashCommand", "command", "/review .env"),
+        ] {
+            let found = call(tool, json!({ name: text }));
+            assert_eq!(found.paths, Vec::<String>::new(), "{tool}");
+            assert_eq!(found.possible_paths, Vec::<String>::new(), "{tool}");
+            assert_eq!(found.commands, Vec::<String>::new(), "{tool}");
+            assert_eq!(found.codes, Vec::<String>::new(), "{tool}");
+        }
+        for tool in ["list_code_definition_names", "mcp__fs__list_and_read_files"] {
+            assert_eq!(
+                call(tool, json!({ "path": "private" })).paths,
+                ["private"],
+                "{tool}"
+            );
+        }
     }
 
     #[test]

@@ -12,6 +12,11 @@ use super::{
     ToolCall,
 };
 
+/// First words of statements of SQL that may read or write a file.
+const SQL_VERBS: &str = "attach backup bulk copy create describe explain export from import insert install load pragma restore select summarize with";
+/// Words of SQL before the name of a file.
+const SQL_FILES: &str = "attach copy database describe disk dumpfile from infile insert into join load location outfile program summarize to";
+
 /// Collects the arguments of a call.
 #[derive(Default)]
 pub(super) struct Collector {
@@ -22,8 +27,8 @@ pub(super) struct Collector {
     pub(super) is_terminal: bool,
     /// The tool runs code.
     pub(super) runs_code: bool,
-    /// The tool gives a text to the model.
-    pub(super) is_skill: bool,
+    /// The tool gives a text to the model: a skill, or a command of the agent such as `/review`.
+    pub(super) is_prompt: bool,
     /// Length of an argument for paths that is too long to check, in bytes.
     pub(super) too_long: Option<usize>,
 }
@@ -52,7 +57,7 @@ impl Collector {
             let kind = match arguments::kind(name) {
                 Kind::Input if self.is_terminal => Kind::Command,
                 Kind::Input if self.runs_code => Kind::Code,
-                Kind::Operands if self.is_skill => Kind::Content,
+                Kind::Operands | Kind::Command if self.is_prompt => Kind::Content,
                 // `files: [{ "name": PATH }]`
                 Kind::Other | Kind::Input => above,
                 kind => kind,
@@ -136,8 +141,16 @@ impl Collector {
                     self.call.codes.push(text.to_owned());
                 }
                 self.call.possible_paths.push(text.to_owned());
+                // `source` is code in notebooks.
+                if calls_with_text(text) || text.trim().contains('\n') && starts_with_command(text)
+                {
+                    self.call.codes.push(text.to_owned());
+                }
             }
-            Kind::Setting => self.possible_path(text, &['/']),
+            Kind::Setting => {
+                self.possible_path(text, &['/']);
+                self.add_sql(text);
+            }
             // Single words are more often names of branches, issues or buttons.
             Kind::Operands | Kind::Other | Kind::Input => {
                 self.possible_path(text, &['/', '.', '%']);
@@ -154,6 +167,35 @@ impl Collector {
         }
         if starts_with_command(text) || calls_with_text(text) {
             self.call.codes.push(text.to_owned());
+        }
+        self.add_sql(text);
+    }
+
+    /// Adds the files that a statement of SQL reads: `COPY t FROM 'FILE'`, `readfile('FILE')`.
+    fn add_sql(&mut self, text: &str) {
+        let first = text
+            .split(|c: char| !c.is_ascii_alphabetic())
+            .find(|word| !word.is_empty());
+        let is_word =
+            |list: &str, word: &str| list.split(' ').any(|it| it.eq_ignore_ascii_case(word));
+        if !first.is_some_and(|first| is_word(SQL_VERBS, first)) {
+            return;
+        }
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(['\'', '"']) {
+            let quote = rest.as_bytes()[before.len()];
+            let Some((literal, after)) = after.split_once(char::from(quote)) else {
+                return;
+            };
+            let before = before.trim_end();
+            let is_argument = before.ends_with(['(', '[', ',']);
+            let word = before
+                .rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .next();
+            if is_argument || word.is_some_and(|word| is_word(SQL_FILES, word)) {
+                self.call.possible_paths.push(literal.to_owned());
+            }
+            rest = after;
         }
     }
 
