@@ -327,6 +327,7 @@ fn an_unreadable_index_is_reported() {
     assert!(pipe.unwrap().success());
     assert_created(&tracked, true);
     fs::remove_file(&index).unwrap();
+    assert_created(&tracked, true);
     fs::write(&index, &good).unwrap();
     assert_created(&tracked, false);
     // Without an index, git tracks nothing.

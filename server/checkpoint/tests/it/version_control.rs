@@ -287,7 +287,9 @@ fn databases_of_fossil_are_skipped() {
     ] {
         bench.write(name, database(0));
     }
-    bench.write("project.fossil", database(252_006_673));
+    for name in ["project.fossil", "proj.db", "proj.db-wal", "repository"] {
+        bench.write(name, database(252_006_673));
+    }
     for name in ["ammonite.fossil", "app.db", ".fossil-settings/ignore-glob"] {
         bench.write(name, database(0));
     }
@@ -310,7 +312,10 @@ fn databases_of_fossil_are_skipped() {
         ".fslckout",
         ".fslckout-journal",
         ".fslckout-wal",
+        "proj.db",
+        "proj.db-wal",
         "project.fossil",
+        "repository",
         "sub/_FOSSIL_",
     ];
     assert_eq!(names, databases);

@@ -75,7 +75,19 @@ impl GitIndex {
             && real(&self.common).is_some_and(|common| real(&other.common) == Some(common))
     }
 
-    /// Opens the file. Returns `None` if it does not exist: then nothing is tracked.
+    /// Returns whether the repository may have commits.
+    fn has_objects(&self) -> bool {
+        let objects = self.common.join("objects");
+        let names = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().len())
+        };
+        names(&objects).any(|length| length == 2)
+            || names(&objects.join("pack")).next().is_some()
+            || objects.join("info/alternates").exists()
+    }
+
+    /// Opens the file. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -90,11 +102,15 @@ impl GitIndex {
     /// Returns the tracked paths, sorted as git does, except those added to a split index.
     ///
     /// # Errors
-    /// The reason, if it cannot be read: it has more than `max_bytes`, is damaged, or has a format
+    /// The reason, if it cannot be read: it is missing in a repository with objects, has more than `max_bytes`, is damaged, or has a format
     /// that git would refuse too.
     pub fn tracked_paths(&self, max_bytes: u64) -> Result<Vec<TrackedPath>, String> {
         let Some(file) = self.open().map_err(|error| error.to_string())? else {
-            return Ok(Vec::new());
+            return if self.has_objects() {
+                Err("it is missing".to_owned())
+            } else {
+                Ok(Vec::new())
+            };
         };
         let hash_bytes = self.hash_bytes()?;
         let index = parse(&read(file, max_bytes)?, hash_bytes)?;

@@ -243,12 +243,13 @@ fn database_of(name: &[u8]) -> &[u8] {
         .unwrap_or(name)
 }
 
-/// Returns whether the file `name` is the data of Fossil.
+/// Returns whether the file `name` is the data of Fossil, without reading a whole file: it has a name of Fossil, or is
+/// next to a database.
 pub(crate) fn is_fossil_file(dir: &Dir, name: &[u8]) -> bool {
-    if !is_fossil_name(name) {
+    let database = database_of(name);
+    if !is_fossil_name(name) && database == name {
         return false;
     }
-    let database = database_of(name);
     let header = dir.open(os_name(database), Access::Read).and_then(|file| {
         let mut header = Vec::new();
         file.take(HEADER_BYTES).read_to_end(&mut header)?;
@@ -257,7 +258,7 @@ pub(crate) fn is_fossil_file(dir: &Dir, name: &[u8]) -> bool {
     header.is_ok_and(|header| is_fossil_database(database, &header))
 }
 
-/// Returns whether the content of a file with a name of Fossil is a database of it.
+/// Returns whether the content of a file is a database of Fossil.
 pub(crate) fn is_fossil_database(name: &[u8], content: &[u8]) -> bool {
     let (at, id) = FOSSIL_ID;
     content.starts_with(SQLITE_MAGIC)

@@ -19,7 +19,7 @@ use crate::{
     worktree::{
         capture_filter::{
             Decision,
-            repository_data::{VersionControl, is_fossil_file, system_of_link},
+            repository_data::{VersionControl, is_fossil_database, is_fossil_file, system_of_link},
         },
         git_index::{Repository, joined},
         read_file::{self, ReadOutcome, is_resource_error, resource_error},
@@ -360,6 +360,10 @@ impl Walk<'_> {
             }
             ReadOutcome::Skipped(_) if denial.is_some() => EntryResult::DeniedByContent,
             ReadOutcome::Skipped(reason) => EntryResult::Excluded(reason),
+            // A repository of Fossil may have any name.
+            ReadOutcome::File(_) if is_fossil_database(name, &buffer) => {
+                EntryResult::Excluded(ExclusionReason::RepositoryData(VersionControl::Fossil))
+            }
             ReadOutcome::File(_)
                 if denial.is_some_and(|denial| denial.of_content(&buffer).is_some()) =>
             {

@@ -163,6 +163,8 @@ fn an_index_that_cannot_be_read_is_an_error() {
     assert!(error().contains("above the limit"), "{}", error());
     git::run(dir, &["config", "extensions.objectformat", "sha3"]);
     assert!(error().contains("sha3"), "{}", error());
+    fs::remove_file(&path).unwrap();
+    assert!(error().contains("missing"), "{}", error());
     fs::remove_dir_all(dir.join(".git")).unwrap();
     fs::write(dir.join(".git"), "gitdir: ../gone/.git/worktrees/x\n").unwrap();
     let missing = GitIndex::of(dir).unwrap().unwrap_err();
