@@ -196,6 +196,17 @@ fn unsaved_text_comes_from_the_running_server() {
     let mut client = Client::open(&workspace, &[]);
     let text = client.text("read_file", json!({ "path": "notes.txt" }));
     assert!(text.contains("saved text"), "{text}");
+    // No mode, and no sections of an editor.
+    let text = client.text("environment_details", json!({}));
+    assert!(
+        text.starts_with("No editor is running for this folder."),
+        "{text}"
+    );
+    for heading in ["Current Mode", "Visible Files", "Open Tabs"] {
+        assert!(!text.contains(heading), "{text}");
+    }
+    let text = client.text("environment_details", json!({ "sections": ["openTabs"] }));
+    assert_eq!(text, "No editor is running for this folder.");
     // The editor starts later than the agent.
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("notes.txt"), "unsaved text\n");
@@ -215,6 +226,11 @@ fn unsaved_text_comes_from_the_running_server() {
     );
     let text = client.text("environment_details", json!({ "sections": ["openTabs"] }));
     assert!(!text.contains("No editor"), "{text}");
+    let text = client.text("environment_details", json!({}));
+    assert!(
+        text.contains("notes.txt") && !text.contains("Current Mode"),
+        "{text}"
+    );
     // Another program changes the file too.
     workspace.write("notes.txt", "third text\n");
     let text = client.text("read_file", json!({ "path": "notes.txt" }));

@@ -135,6 +135,16 @@ pub fn context_block(
     Some(within_budget(changed, markup))
 }
 
+/// Returns the sections that say something to an agent whose mode is not known.
+pub fn text_without_mode(sections: Vec<Section>, has_editor: bool) -> String {
+    let mut sections = told_sections(sections, None, &[]);
+    sections.retain(|section| has_editor || !is_empty(section));
+    if sections.is_empty() {
+        return String::new();
+    }
+    render(&sections, &[], Markup::Tagged)
+}
+
 fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);

@@ -20,7 +20,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use sightline_protocol::environment::Mode;
 
-pub use block::{KnownSections, context_block, told_sections};
+pub use block::{KnownSections, context_block, text_without_mode, told_sections};
 pub use search::Search;
 pub use tool_call::ToolCall;
 pub use working_context::{UsedFile, WorkingContext};

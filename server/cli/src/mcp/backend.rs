@@ -7,10 +7,13 @@ use rmcp::model::JsonObject;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use sightline_access::{AccessView, guard_changes};
-use sightline_agents::mcp::{
-    self, Tool,
-    page::{PageArguments, cut},
-    text,
+use sightline_agents::{
+    hook,
+    mcp::{
+        self, Tool,
+        page::{PageArguments, cut},
+        text,
+    },
 };
 use sightline_base::{
     decision_log,
@@ -212,11 +215,12 @@ impl Backend {
         };
         let (result, from) =
             self.request_by::<EnvironmentDetails>(ipc::client::environment_details, params)?;
-        Ok(match from {
-            AnsweredBy::Editor => result.text,
-            AnsweredBy::Disk => {
-                format!("No editor is running for this folder.\n\n{}", result.text)
-            }
+        let has_editor = from == AnsweredBy::Editor;
+        let text = hook::text_without_mode(result.sections, has_editor);
+        Ok(if has_editor {
+            text
+        } else {
+            format!("{NO_EDITOR}\n\n{text}").trim_end().to_owned()
         })
     }
 

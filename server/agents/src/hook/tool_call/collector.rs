@@ -136,10 +136,6 @@ impl Collector {
                 if kind == Kind::Folder {
                     self.call.folders.push(text.to_owned());
                 }
-                // `source` is also the name of code.
-                if calls_with_text(text) {
-                    self.call.codes.push(text.to_owned());
-                }
                 self.call.possible_paths.push(text.to_owned());
                 // `source` is code in notebooks.
                 if calls_with_text(text) || text.trim().contains('\n') && starts_with_command(text)
