@@ -56,6 +56,30 @@ fn settings_that_switch_hooks_off_are_found() {
             "disableAllHooks",
         ),
         (
+            "claude",
+            ".claude/settings.json",
+            r#""env": {"CLAUDE_CODE_SIMPLE": "1"}"#,
+            "env.CLAUDE_CODE_SIMPLE",
+        ),
+        (
+            "claude",
+            ".claude.json",
+            r#""env": {"CLAUDE_CODE_SAFE_MODE": "on"}"#,
+            "env.CLAUDE_CODE_SAFE_MODE",
+        ),
+        (
+            "claude",
+            "./.claude/settings.local.json",
+            r#""env": {"CLAUDE_CODE_RESTRICTED": 1}"#,
+            "env.CLAUDE_CODE_RESTRICTED",
+        ),
+        (
+            "qwen",
+            "./.qwen/settings.json",
+            r#""env": {"QWEN_CODE_SAFE_MODE": "true"}"#,
+            "env.QWEN_CODE_SAFE_MODE",
+        ),
+        (
             "qwen",
             ".qwen/settings.json",
             r#""disableAllHooks": true"#,
@@ -159,22 +183,67 @@ fn codex_hooks_that_are_off_or_not_approved_are_a_problem_for_doctor() {
 }
 
 #[test]
-fn a_variable_and_a_log_are_found() {
-    let mut home = Home::new();
-    home.connect("opencode");
-    home.variables.push(("OPENCODE_PURE", "1".to_owned()));
-    let text = home.run(&["status", "--agent", "opencode"], 1);
-    assert!(
-        text.contains("`OPENCODE_PURE` in the environment"),
-        "{text}"
-    );
-    home.connect("claude");
-    home.variables.push(("CLAUDE_CODE_SIMPLE", "1".to_owned()));
-    let text = home.run(&["status", "--agent", "claude"], 1);
-    assert!(
-        text.contains("`CLAUDE_CODE_SIMPLE` in the environment"),
-        "{text}"
-    );
+fn variables_that_switch_hooks_off_are_found() {
+    for (agent, variable) in [
+        ("claude", "CLAUDE_CODE_RESTRICTED"),
+        ("claude", "CLAUDE_CODE_SAFE_MODE"),
+        ("claude", "CLAUDE_CODE_SIMPLE"),
+        ("cline", "CLINE_PLUGIN_IMPORT_TIMEOUT_MS"),
+        ("opencode", "OPENCODE_PURE"),
+        ("qwen", "QWEN_CODE_SAFE_MODE"),
+        ("qwen", "QWEN_CODE_SIMPLE"),
+    ] {
+        let mut home = Home::new();
+        home.connect(agent);
+        let (off, on) = match agent {
+            "cline" => (["4000", "60000"], "1"),
+            _ => (["0", "off"], "on"),
+        };
+        for value in off {
+            home.variables = vec![(variable, value.to_owned())];
+            home.run(&["status", "--agent", agent], 0);
+        }
+        home.variables = vec![(variable, on.to_owned())];
+        let expected = format!("hooks switched off by `{variable}` in the environment");
+        let text = home.run(&["status", "--agent", agent], 1);
+        assert!(text.contains(&expected), "{text}");
+        let (is_ok, found) = home.doctor();
+        assert!(!is_ok && found.contains(&expected), "{found}");
+        let text = home.run(&["install", "--agent", agent, "--yes"], 0);
+        assert!(text.contains(&expected), "{text}");
+        // `agents check` does not run plugins.
+        if !matches!(agent, "opencode" | "cline") {
+            let text = home.run(&["check", "--agent", agent], 1);
+            assert!(text.contains(&expected), "{text}");
+        }
+    }
+}
+
+#[test]
+fn files_with_variables_that_switch_hooks_off_are_found() {
+    for file in ["HOME/.env", "HOME/.qwen/.env", ".qwen/.env", ".env"] {
+        let home = Home::new();
+        home.connect("qwen");
+        let path = match file.strip_prefix("HOME/") {
+            Some(file) => home.folder.join(file),
+            None => home.workspace.root().join(file),
+        };
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "A=1\nexport QWEN_CODE_SAFE_MODE=\"0\"\n").unwrap();
+        home.run(&["status", "--agent", "qwen"], 0);
+        fs::write(&path, "A=1\nexport QWEN_CODE_SAFE_MODE=\"1\"\n").unwrap();
+        let text = home.run(&["status", "--agent", "qwen"], 1);
+        let expected = format!(
+            "switched off by `QWEN_CODE_SAFE_MODE` in {}",
+            path.display()
+        );
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
+fn a_log_is_found() {
+    let home = Home::new();
     home.connect("cline");
     let log = home.folder.join(".cline/data/logs/cline.log");
     fs::create_dir_all(log.parent().unwrap()).unwrap();

@@ -24,7 +24,8 @@ use serde_json::{Value, json};
 
 pub use locations::Locations;
 pub(crate) use locations::VARIABLES;
-pub use program::Program;
+pub use program::{Program, quoted};
+pub(crate) use switches::{DOTENV, SWITCH_VARIABLES};
 
 use crate::{Agent, hook};
 use hooks::Hooks;

@@ -119,7 +119,8 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c)
 }
 
-fn quoted(word: &str) -> String {
+/// Returns a word as a shell reads it: as it is, or in quotes.
+pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }

@@ -40,21 +40,47 @@ impl std::fmt::Display for Switch {
     }
 }
 
+/// Variables with which agents run no hooks, in the environment and in `env` of their settings.
+pub(crate) const SWITCH_VARIABLES: &[(Agent, &str)] = &[
+    (Agent::Claude, "CLAUDE_CODE_RESTRICTED"),
+    (Agent::Claude, "CLAUDE_CODE_SAFE_MODE"),
+    (Agent::Claude, "CLAUDE_CODE_SIMPLE"),
+    (Agent::Cline, PLUGIN_TIMEOUT),
+    (Agent::Opencode, "OPENCODE_PURE"),
+    (Agent::Qwen, "QWEN_CODE_SAFE_MODE"),
+    (Agent::Qwen, "QWEN_CODE_SIMPLE"),
+];
+/// How long Cline waits for a plugin, in milliseconds, and its default. Less may be too short for ours.
+const PLUGIN_TIMEOUT: &str = "CLINE_PLUGIN_IMPORT_TIMEOUT_MS";
+const MIN_PLUGIN_TIMEOUT: u64 = 4000;
+/// Name of the files with variables for the programs of a folder.
+pub(crate) const DOTENV: &str = ".env";
+/// The values with which such a variable is not set.
+const OFF: &[&str] = &["", "0", "false", "no", "off"];
+
 /// The settings of an agent, weakest file first.
 struct Settings<'a> {
     files: Vec<(PathBuf, Value)>,
     found: &'a mut Vec<Switch>,
 }
 
-/// Returns the settings that switch our entries off. `read` returns the text of a file, and `is_set` whether
-/// a variable is set to something else than 0 or false.
+/// Returns the settings that switch our entries off. `read` returns the text of a file, and `variable` the
+/// value of a variable.
 pub fn switches(
     agent: Agent,
     locations: &Locations,
     read: impl Fn(&Path) -> Option<String>,
-    is_set: impl Fn(&str) -> bool,
+    variable: impl Fn(&str) -> Option<String>,
 ) -> Vec<Switch> {
-    let mut found = Vec::new();
+    let set = switch_variables(agent)
+        .filter(|name| variable(name).is_some_and(|value| switches_off(name, &value)));
+    let mut found: Vec<Switch> = set
+        .map(|name| Switch {
+            setting: name.to_owned(),
+            path: None,
+            is_mcp: false,
+        })
+        .collect();
     let folder = locations.folder(agent);
     let project = &locations.project;
     let settings = |paths: Vec<PathBuf>| {
@@ -71,9 +97,6 @@ pub fn switches(
         });
         parsed.collect::<Vec<_>>()
     };
-    let variables = SWITCH_VARIABLES.iter().filter(|(known, _)| *known == agent);
-    let set = variables.clone().filter(|(_, name)| is_set(name));
-    found.extend(set.map(|(_, name)| variable(name)));
     match agent {
         Agent::Claude => {
             let managed = managed_folder("ClaudeCode", "claude-code");
@@ -91,21 +114,24 @@ pub fn switches(
                 found: &mut found,
             };
             all.flag(&["disableAllHooks"], true, false);
-            variables.for_each(|(_, name)| all.variable(name));
             all.list(&["disabledMcpjsonServers"], NAME, true);
+            all.environment(agent);
             let mut managed = Settings {
                 files: managed,
                 found: &mut found,
             };
             managed.flag(&["allowManagedHooksOnly"], true, false);
+            managed.flag(&["strictPluginOnlyCustomization"], true, false);
+            managed.list(&["strictPluginOnlyCustomization"], "hooks", false);
             let state = locations.mcp(agent, super::Scope::User);
             let files = settings(state.into_iter().collect());
             let project = project.to_string_lossy();
-            Settings {
+            let mut state = Settings {
                 files,
                 found: &mut found,
-            }
-            .list(&["projects", &project, "disabledMcpServers"], NAME, true);
+            };
+            state.list(&["projects", &project, "disabledMcpServers"], NAME, true);
+            state.environment(agent);
         }
         Agent::Gemini | Agent::Qwen => {
             let (name, title, variables) = match agent {
@@ -148,6 +174,8 @@ pub fn switches(
                 all.flag(&["admin", "mcp", "enabled"], false, true);
             } else {
                 all.flag(&["disableAllHooks"], true, false);
+                all.environment(agent);
+                all.dotenv(agent, [&locations.home, project, &folder], &read);
             }
             all.list(&["mcp", "excluded"], NAME, true);
             all.missing(&["mcp", "allowed"], NAME, true);
@@ -232,20 +260,31 @@ pub fn switches(
     found
 }
 
-/// Variables with which an agent runs without hooks.
-pub const SWITCH_VARIABLES: &[(Agent, &str)] = &[
-    (Agent::Claude, "CLAUDE_CODE_SAFE_MODE"),
-    (Agent::Claude, "CLAUDE_CODE_SIMPLE"),
-    (Agent::Qwen, "QWEN_CODE_SAFE_MODE"),
-    (Agent::Opencode, "OPENCODE_PURE"),
-];
+fn switch_variables(agent: Agent) -> impl Iterator<Item = &'static str> {
+    let of_agent = move |(of, name): &(Agent, &'static str)| (*of == agent).then_some(*name);
+    SWITCH_VARIABLES.iter().filter_map(of_agent)
+}
 
-fn variable(name: &str) -> Switch {
-    Switch {
-        setting: name.to_owned(),
-        path: None,
-        is_mcp: false,
+fn switches_off(name: &str, value: &str) -> bool {
+    if name == PLUGIN_TIMEOUT {
+        return value
+            .trim()
+            .parse()
+            .is_ok_and(|millis: u64| millis < MIN_PLUGIN_TIMEOUT);
     }
+    !OFF.contains(&value.trim().to_lowercase().as_str())
+}
+
+/// Returns the value of a variable in a file of variables.
+fn dotenv_value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let lines = text.lines().rev();
+    lines
+        .filter_map(|line| {
+            let line = line.trim_start();
+            line.strip_prefix("export ").unwrap_or(line).split_once('=')
+        })
+        .find(|(found, _)| found.trim() == name)
+        .map(|(_, value)| value.trim().trim_matches(['"', '\'']))
 }
 
 /// Returns where administrators put the settings of an agent.
@@ -278,26 +317,51 @@ fn json_files(folder: &Path) -> Vec<PathBuf> {
 impl Settings<'_> {
     /// A switch that is on if the strongest file that has the setting has this value.
     fn flag(&mut self, names: &[&str], off: bool, is_mcp: bool) {
-        let set = |value: &Value| at(value, names).and_then(Value::as_bool);
-        let strongest = self.files.iter().rev();
-        let found = strongest.filter_map(|(path, value)| Some((path, set(value)?)));
-        if let Some((path, value)) = found.into_iter().next()
-            && value == off
-        {
-            let path = path.clone();
-            self.push(names, path, is_mcp);
+        self.strongest(names, is_mcp, |value| Some(value.as_bool()? == off));
+    }
+
+    /// The variables that the agent sets for its processes, and reads afterwards.
+    fn environment(&mut self, agent: Agent) {
+        for name in switch_variables(agent) {
+            self.strongest(&["env", name], false, |value| match value {
+                Value::String(value) => Some(switches_off(name, value)),
+                value => Some(switches_off(name, &value.to_string())),
+            });
         }
     }
 
-    /// A switch that is on if the files give a variable a value.
-    fn variable(&mut self, name: &str) {
-        let names = ["env", name];
-        let is_on = |value: &Value| {
-            at(value, &names).is_some_and(|it| !matches!(it.as_str(), Some("" | "0" | "false")))
-        };
-        let found = self.files.iter().find(|(_, value)| is_on(value));
-        if let Some(path) = found.map(|(path, _)| path.clone()) {
-            self.push(&names, path, false);
+    /// The variables in the files with variables that the agent reads, strongest first.
+    fn dotenv(
+        &mut self,
+        agent: Agent,
+        [home, project, folder]: [&Path; 3],
+        read: impl Fn(&Path) -> Option<String>,
+    ) {
+        let folders = [&project.join(".qwen"), project, folder, home];
+        let files: Vec<(PathBuf, String)> = folders
+            .into_iter()
+            .map(|folder| folder.join(DOTENV))
+            .filter_map(|path| Some((path.clone(), read(&path)?)))
+            .collect();
+        for name in switch_variables(agent) {
+            let found = files
+                .iter()
+                .find_map(|(path, text)| Some((path, dotenv_value(text, name)?)));
+            if let Some((path, value)) = found
+                && switches_off(name, value)
+            {
+                self.push(&[name], path.clone(), false);
+            }
+        }
+    }
+
+    /// A switch that is on if `is_off` says so of the strongest file that has the setting.
+    fn strongest(&mut self, names: &[&str], is_mcp: bool, is_off: impl Fn(&Value) -> Option<bool>) {
+        let mut strongest = self.files.iter().rev();
+        let found = strongest.find_map(|(path, value)| Some((path, is_off(at(value, names)?)?)));
+        if let Some((path, true)) = found {
+            let path = path.clone();
+            self.push(names, path, is_mcp);
         }
     }
 

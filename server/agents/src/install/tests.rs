@@ -228,7 +228,7 @@ fn settings_of_an_administrator_decide() {
             }
             _ => None,
         };
-        let found = switches::switches(Agent::Claude, &locations(), read, |_| false);
+        let found = switches::switches(Agent::Claude, &locations(), read, |_| None);
         assert_eq!(
             found.len(),
             usize::from(is_off),

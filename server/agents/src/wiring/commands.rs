@@ -3,7 +3,7 @@
 
 use crate::{
     Agent,
-    install::{VARIABLES, switches::SWITCH_VARIABLES},
+    install::{SWITCH_VARIABLES, VARIABLES},
 };
 
 /// Name of our program, of its packages and of our entries.
@@ -111,8 +111,8 @@ const SWITCHES: &[(Agent, &[&str])] = &[
 ];
 /// Variables that move the home directory.
 const HOMES: &[&str] = &["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"];
-/// A variable with other settings of opencode.
-const OPENCODE_SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";
+/// Variables with other settings of agents.
+const SETTINGS: &[&str] = &["CLINE_SANDBOX", "OPENCODE_CONFIG_CONTENT"];
 
 /// The words after an allowed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +201,7 @@ fn moved_refusal(words: &[Option<&str>]) -> Option<String> {
         let (variable, _) = word.split_once('=')?;
         let is_known = HOMES.contains(&variable)
             || VARIABLES.contains(&variable)
-            || variable == OPENCODE_SETTINGS
+            || SETTINGS.contains(&variable)
             || SWITCH_VARIABLES.iter().any(|(_, known)| *known == variable);
         is_known.then(|| variable.to_owned())
     };
@@ -558,6 +558,9 @@ mod tests {
             "sudo CODEX_HOME=/tmp codex exec x",
             "env OPENCODE_PURE=1 opencode run x",
             "env QWEN_CODE_SAFE_MODE=1 qwen -p x",
+            "env QWEN_CODE_SIMPLE=1 qwen -p x",
+            "env CLINE_PLUGIN_IMPORT_TIMEOUT_MS=1 cline x",
+            "env CLAUDE_CODE_RESTRICTED=1 claude -p x",
             "env -i claude -p x",
             "env -u HOME claude -p x",
             "env --unset=HOME claude",

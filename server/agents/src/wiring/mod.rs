@@ -119,10 +119,13 @@ impl Wiring {
             // The files in which it looks for switches, also those that variables name.
             let looked_up = RefCell::new(Vec::new());
             let read = |path: &Path| {
-                looked_up.borrow_mut().push(path.to_owned());
+                // Variables of a project are for its programs first, and a secret by default.
+                if path.file_name().is_none_or(|name| name != install::DOTENV) {
+                    looked_up.borrow_mut().push(path.to_owned());
+                }
                 None
             };
-            switches(agent, locations, read, |_| false);
+            switches(agent, locations, read, |_| None);
             let kind = match agent {
                 // They switch only our server off.
                 Agent::Opencode => Kind::Servers(agent),

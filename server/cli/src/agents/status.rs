@@ -318,10 +318,8 @@ pub(super) fn scope_name(scope: Scope) -> &'static str {
 
 /// Returns the settings that keep an agent from running parts.
 pub(super) fn switched_off(agent: Agent, locations: &Locations, parts: &[Part]) -> Vec<Switch> {
-    let is_set = |name: &str| {
-        std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
-    };
-    let mut found = switches(agent, locations, read_text, is_set);
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut found = switches(agent, locations, read_text, variable);
     found.retain(|switch| parts.iter().any(|part| switch.concerns(*part)));
     found
 }
