@@ -18,18 +18,17 @@ use sightline_base::path::{AbsPath, RelPath};
 /// The source of the rules, as reported.
 const SOURCE: &str = "built-in secrets";
 const TEXT: &[u8] = include_bytes!("built_in_secrets.gitignore");
-/// The lines that deny a file only if its content is secret, because their names say little.
-const BY_CONTENT: &str = "*.pem *.key .npmrc .pypirc .yarnrc.yml pip.conf .s3cfg **/.config/hub \
-                          **/glab-cli/config.yml .claude.json **/sightline/mcp.json";
 
 /// Returns the lines of the rules.
 pub(super) fn rule_lines() -> impl Iterator<Item = RuleLine<'static>> {
     let source: Arc<str> = SOURCE.into();
+    // The lines of the first section deny a file only if its content is secret: their names say little.
+    let by_content = TEXT.split(|byte| *byte == b'\n').position(<[u8]>::is_empty);
     gitignore::lines(TEXT).map(move |(number, text)| RuleLine {
         source: source.clone(),
         number,
         text,
-        origin: if BY_CONTENT.split(' ').any(|line| line.as_bytes() == text) {
+        origin: if by_content.is_some_and(|end| number as usize <= end) {
             Origin::SecretContent
         } else {
             Origin::Secret

@@ -42,19 +42,14 @@ pub(crate) const CREDENTIALS: &[&str] = &[
     "privatekey",
     "otp",
 ];
-/// Starts of values that are no credentials.
-const PLACEHOLDERS: &[&str] = &[
-    "changeme",
-    "change_me",
-    "change-me",
-    "example",
-    "placeholder",
-    "redacted",
-    "your-",
-    "your_",
-];
+/// Starts of values that are no credentials; the last ones are references of opencode.
+const PLACEHOLDERS: &str =
+    "changeme change_me change-me example placeholder redacted your- your_ {env: {file:";
 /// A name, not only the end of one: `always-auth` is no credential.
 const AUTH: &str = "_auth";
+/// Beginnings of tokens, and the minimum length of the letters and digits after one.
+const TOKENS: &str = "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- sk-ant- sk-proj- sk-or-";
+const MIN_TOKEN_BYTES: usize = 16;
 /// Why a content over [`MAX_BYTES`] counts as secret.
 const TOO_LARGE: &str = "has more than 64 KiB";
 /// Replaces references to variables.
@@ -119,8 +114,19 @@ fn find_secret(content: &[u8]) -> Option<&'static str> {
         return Some("contains a private key");
     }
     let text = without_references(text);
-    let has_credential = has_setting(&text) || text.split("://").skip(1).any(has_user_info);
+    let has_credential = has_setting(&text)
+        || TOKENS
+            .split(' ')
+            .any(|start| text.split(start).skip(1).any(is_token))
+        || text.split("://").skip(1).any(has_user_info);
     has_credential.then_some("contains a credential")
+}
+
+/// Returns whether a text begins with the random part of a token.
+fn is_token(text: &str) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let part: Vec<u8> = text.bytes().take_while(|byte| is_part(byte)).collect();
+    part.len() >= MIN_TOKEN_BYTES && part.iter().any(u8::is_ascii_digit)
 }
 
 /// Returns whether a text contains a private key as JSON.
@@ -243,11 +249,15 @@ fn is_value(text: &str) -> bool {
     let text = text.trim_start_matches(['"', '\'']);
     let ends = |c: char| c.is_whitespace() || "\"',;}".contains(c);
     let value = text.split(ends).next().unwrap_or(text);
+    // The values in an object have names.
+    if matches!(value, "{" | "[]") {
+        return false;
+    }
     let is_word = matches!(value, "true" | "false" | "null" | "none" | "~");
     !is_word && !is_placeholder(value) && is_literal(value)
 }
 
-/// Returns whether a value is a placeholder: `<token>`, `$TOKEN`, `%TOKEN%`, `***`, `your-token`.
+/// Returns whether a value is a placeholder: `<token>`, `$TOKEN`, `%TOKEN%`, `{env:TOKEN}`, `***`, `your-token`.
 fn is_placeholder(value: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_variable = |name: &str| !name.is_empty() && name.chars().all(is_name);
@@ -256,7 +266,9 @@ fn is_placeholder(value: &str) -> bool {
         || inner('%', '%').is_some_and(is_variable)
         || value.strip_prefix('$').is_some_and(is_variable)
         || value.chars().all(|c| "x*.".contains(c))
-        || PLACEHOLDERS.iter().any(|start| value.starts_with(start))
+        || PLACEHOLDERS
+            .split(' ')
+            .any(|start| value.starts_with(start))
 }
 
 /// Returns whether a value contains more than references.
@@ -326,6 +338,11 @@ mod tests {
             "registry = { url = \"https://host\", token = \"abc\" }",
             "password=abc${MORE}",
             "# _authToken=abc",
+            "{\n  \"primaryApiKey\": \"sk-ant-api03-abcdefgh01234567\"\n}",
+            "{\"copilot_tokens\": {\"https://github.com:octocat\": \"gho_0123456789abcdefABCD\"}}",
+            "{\"mcpServers\": {\"a\": {\"env\": {\"API_KEY\": \"abc\"}}}}",
+            "{\"env\": {\n  \"ANTHROPIC_AUTH_TOKEN\": \"abc\"\n}}",
+            "#GITHUB ghp_abcdefghijklmnopqrstuvwxyz0123456789AB\n",
             "otp=123456",
             "save-exact=true\notp = \"123456\"\n",
             "//host/:_password=$ecret!",
@@ -362,6 +379,11 @@ mod tests {
             "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa\n-----END CERTIFICATE-----\n",
             "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----\n",
             "title: keys of the keyboard\nq\nw\n",
+            "{\"apiKeyHelper\": \"/bin/key\", \"env\": {\"MAX_THINKING_TOKENS\": \"8000\"}}",
+            "{\"options\": {\"apiKey\": \"{env:OPENAI_API_KEY}\"}}",
+            "{\"env\": {\"GITHUB_TOKEN\": \"${GITHUB_TOKEN}\"}, \"tokens\": {}, \"token\": {\n}}",
+            "bearer_token_env_var = \"TOKEN\"\nmodel_auto_compact_token_limit = 64000\n",
+            "ghp_xxxxxxxxxxxxxxxxxxxxxxxx\n",
         ] {
             assert_eq!(find_secret(text.as_bytes()), None, "{text}");
         }

@@ -26,7 +26,7 @@ fn view(root: &Path) -> AccessView {
 }
 
 /// Files that are denied only with a secret in them.
-const BY_CONTENT: [(&str, &str); 15] = [
+const BY_CONTENT: [(&str, &str); 28] = [
     (".yarnrc.yml", "npmAuthToken: a"),
     ("pip.conf", "index-url = https://u:p@host/"),
     (".s3cfg", "access_key = a"),
@@ -34,6 +34,22 @@ const BY_CONTENT: [(&str, &str); 15] = [
     ("home/glab-cli/config.yml", "token: a"),
     (".claude.json", "{\"primaryApiKey\": \"a\"}"),
     ("home/sightline/mcp.json", "{\"env\": {\"API_KEY\": \"a\"}}"),
+    (".mcp.json", "\"token\": \"a\""),
+    ("mcp.json", "\"token\": \"a\""),
+    ("mcp-config.json", "\"token\": \"a\""),
+    ("cline_mcp_settings.json", "\"token\": \"a\""),
+    ("opencode.json", "\"apiKey\": \"a\""),
+    ("opencode.jsonc", "\"apiKey\": \"a\""),
+    ("home/.claude/settings.json", "\"ANTHROPIC_API_KEY\": \"a\""),
+    ("home/.claude/settings.local.json", "\"token\": \"a\""),
+    (
+        "home/.codex/config.toml",
+        "experimental_bearer_token = \"a\"",
+    ),
+    (".copilot/config.json", "\"gho_0123456789abcdefABCD\""),
+    ("home/.copilot/config.json", "\"gho_0123456789abcdefABCD\""),
+    ("home/.gemini/settings.json", "\"token\": \"a\""),
+    ("home/.qwen/settings.json", "\"apiKey\": \"a\""),
     ("server.pem", KEY),
     ("server.key", KEY),
     ("server.key~", KEY),

@@ -55,11 +55,37 @@ fn reason(access: PathAccess) -> String {
 #[test]
 fn the_content_decides() {
     let large = "a b\n".repeat(16 << 10);
-    let files: [(&str, &str, AccessKind); 13] = [
+    let files: [(&str, &str, AccessKind); 19] = [
         (".npmrc", TOKEN, Denied),
         ("web/.npmrc", PLAIN, Allowed),
         (".pypirc", "[pypi]\npassword = pypi-abc\n", Denied),
         ("a/.pypirc", "[distutils]\nindex-servers = pypi\n", Allowed),
+        (
+            ".claude.json",
+            "{\"primaryApiKey\": \"sk-ant-api03-a1\"}",
+            Denied,
+        ),
+        ("a/.claude.json", "{\"numStartups\": 3}", Allowed),
+        (
+            ".copilot/config.json",
+            "// Managed.\n{\"copilot_tokens\": {\"https://github.com:a\": \"gho_0123456789abcdefABCD\"}}",
+            Denied,
+        ),
+        (
+            "a/.copilot/config.json",
+            "{\"last_logged_in_user\": {\"host\": \"https://github.com\", \"login\": \"a\"}}",
+            Allowed,
+        ),
+        (
+            ".mcp.json",
+            "{\"mcpServers\": {\"a\": {\"env\": {\"API_TOKEN\": \"abc\"}}}}",
+            Denied,
+        ),
+        (
+            ".qwen/settings.json",
+            "{\"security\": {\"auth\": {\"apiKey\": \"abc\"}}}",
+            Denied,
+        ),
         ("server.pem", KEY, Denied),
         ("chain.pem", CERTIFICATE, Allowed),
         (
