@@ -299,6 +299,7 @@ fn rows() -> Vec<Row> {
             .command_line(&["checkpoint", "list", "--limit", "20"])
             .tool("checkpoint_list", json!({}), listed),
         Row::new("redact", json!({ "texts": ["a"] })),
+        Row::new("listRules", json!({})),
         Row::new("listDecisions", json!({})).command_line(&["log"]),
         Row::new("listTurns", json!({ "limit": 20 })),
         Row::new("checkpointStats", json!({})).command_line(&["checkpoint", "stats"]),
