@@ -112,7 +112,7 @@ const SWITCHES: &[(Agent, &[&str])] = &[
 /// Variables that move the home directory.
 const HOMES: &[&str] = &["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"];
 /// Variables with other settings of agents.
-const SETTINGS: &[&str] = &["CLINE_SANDBOX", "OPENCODE_CONFIG_CONTENT"];
+const SETTINGS: [&str; 2] = ["CLINE_SANDBOX", "OPENCODE_CONFIG_CONTENT"];
 
 /// The words after an allowed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -558,9 +558,7 @@ mod tests {
             "sudo CODEX_HOME=/tmp codex exec x",
             "env OPENCODE_PURE=1 opencode run x",
             "env QWEN_CODE_SAFE_MODE=1 qwen -p x",
-            "env QWEN_CODE_SIMPLE=1 qwen -p x",
             "env CLINE_PLUGIN_IMPORT_TIMEOUT_MS=1 cline x",
-            "env CLAUDE_CODE_RESTRICTED=1 claude -p x",
             "env -i claude -p x",
             "env -u HOME claude -p x",
             "env --unset=HOME claude",
