@@ -118,7 +118,7 @@ scenario("all of it works with the keyboard", async ({ browser, project, start }
   await page.getByTestId("undo").waitFor();
   assert.equal(await read(shop, "src/parser.ts"), SHOP["src/parser.ts"]);
   await press("u");
-  await page.getByText("Restore undone").waitFor();
+  await page.getByText("Restore undone:").waitFor();
   assert.notEqual(await read(shop, "src/parser.ts"), SHOP["src/parser.ts"]);
   for (const [index, screen] of SCREENS.entries()) {
     await press(`${index + 1}`);

@@ -135,7 +135,7 @@ scenario("the same page works over the messages of an editor", async ({ browser,
   await page.getByTestId("restore").click();
   await page.getByTestId("confirm-restore").click();
   await page.getByTestId("undo").click();
-  await page.getByText("Restore undone").waitFor();
+  await page.getByText("Restore undone:").waitFor();
   await show(page, "now");
   assert.match(await page.getByTestId("now-block").textContent(), /^<environment_details>/);
   await show(page, "hidden");

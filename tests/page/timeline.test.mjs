@@ -72,7 +72,7 @@ scenario("a restore shows a preview, restores byte for byte, and is undone", asy
   assert.deepEqual(JSON.parse(await state()).slice(0, 4), Object.values(SHOP).slice(0, 4));
   assert.equal(await read(shop, "tests/parser.test.ts"), undefined);
   await page.getByTestId("undo").click();
-  await page.getByText("Restore undone").waitFor();
+  await page.getByText("Restore undone:").waitFor();
   assert.equal(await state(), before);
 });
 
@@ -123,7 +123,7 @@ scenario("only what a turn changed is taken back, whole or in parts, and later e
   await page.getByTestId("undo").waitFor();
   assert.match(await parser(), /rule7 = 7;[^]*rule40 = 41;/);
   await page.getByTestId("undo").click();
-  await page.getByText("Restore undone").waitFor();
+  await page.getByText("Restore undone:").waitFor();
   assert.match(await parser(), /rule7 = 70;[^]*rule40 = 41;/);
 
   await page.getByTestId("restore").click();

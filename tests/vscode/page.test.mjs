@@ -30,7 +30,7 @@ scenario("the page shows, restores and undoes, without a port", () => editor, as
   await page.getByTestId("undo").waitFor();
   assert.equal(await readFile(path.join(editor.workspace, "a.txt"), "utf8"), "one\n");
   await page.getByTestId("undo").click();
-  await page.getByText("Restore undone").waitFor();
+  await page.getByText("Restore undone:").waitFor();
   assert.equal(await readFile(path.join(editor.workspace, "a.txt"), "utf8"), "two\n");
 
   await page.getByTestId("nav-now").click();

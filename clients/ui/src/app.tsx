@@ -40,6 +40,10 @@ export function App() {
     document.title = `${TITLES[route.screen]} · Sightline`;
   }, [route.screen]);
 
+  const finish = (result: Done): void => {
+    setDone(result);
+    transport.emit("didCreateCheckpoint");
+  };
   /** Undoes at once if nothing is in the way, otherwise shows the preview. */
   const undo = async (target: Target): Promise<void> => {
     const { id, root: folder } = target;
@@ -48,7 +52,7 @@ export function App() {
       setPending(target);
       go("timeline", { id });
     } else {
-      setDone(outcome(await transport.rpc("sightline/undoRestore", { undoId: id, root: folder, token }), target));
+      finish(outcome(await transport.rpc("sightline/undoRestore", { undoId: id, root: folder, token }), target));
     }
   };
   const undoLast = (): void => {
@@ -149,7 +153,7 @@ export function App() {
             go={(query) => go("timeline", { root, ...query })}
             root={root}
             readOnly={state?.readOnly ?? false}
-            onDone={setDone}
+            onDone={finish}
             pending={pending}
             closePending={() => setPending(undefined)}
           />

@@ -84,7 +84,8 @@ export abstract class Transport {
     await this.rpc("sightline/openFile", { path, line: line || undefined });
   }
 
-  protected emit(event: Event): void {
+  /** Calls the listeners. What the page does itself is an event, too. */
+  emit(event: Event): void {
     for (const listener of [...this.listeners]) {
       listener(event);
     }

@@ -66,7 +66,7 @@ export function Detail(props: DetailProps) {
         </p>
       )}
       {blamed !== undefined && <Blame path={blamed} root={root} close={() => setBlamed(undefined)} openTurn={props.openTurn} />}
-      {comparison && blamed === undefined && <Files comparison={{ ...comparison, root }} actions={{ open, blame: setBlamed }} choice={isPartial ? { parts, choose: setParts } : undefined} moves={comparison.to === undefined && mode !== "itself"} />}
+      {comparison && blamed === undefined && <Files comparison={{ ...comparison, root }} actions={{ open, blame: setBlamed }} choice={isPartial ? { parts, choose: setParts } : undefined} moves={comparison.to === undefined && comparison.from !== title(entry)} />}
       <Skipped entry={entry} history={history} />
     </article>
   );

@@ -141,7 +141,6 @@ export function Timeline(props: TimelineProps) {
               onDone={(done) => {
                 closeTarget();
                 props.onDone(done);
-                history.reload();
               }}
             />
           )}
