@@ -42,6 +42,12 @@ const CHECKPOINT: Goal = Goal::Value {
 };
 /// Checkpoints per round.
 const CHECKPOINTS: usize = 10;
+/// Turns of a long list, and milliseconds until its first page is there.
+const TURNS: usize = 10_000;
+const LIST: Goal = Goal::Value {
+    must: 20.0,
+    aim: 10.0,
+};
 /// Milliseconds until `sightline mcp` has answered `initialize`.
 const MCP_START: Goal = Goal::Value {
     must: 20.0,
@@ -75,44 +81,79 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
         let rounds = run.rounds;
         let tree = run.trees.get(count);
         rows.extend(measure(tree, rounds));
-        rows.push(measure_checkpoints(tree, rounds));
+        rows.extend(measure_checkpoints(tree, rounds));
         rows.push(measure_mcp(tree, rounds));
         rows.extend(measure_mcp_calls(tree, rounds));
     }
     rows
 }
 
-/// An edit after one change, with a checkpoint in the running server.
-fn measure_checkpoints(tree: &mut Tree, rounds: usize) -> Row {
+/// An edit after one change, and the end of a turn with one change, each with a checkpoint in the running
+/// server; and a page of a long list of turns.
+fn measure_checkpoints(tree: &mut Tree, rounds: usize) -> [Row; 3] {
     let mut server = Session::start(Some(&tree.work()), &tree.path("data"));
     server.result("sightline/createCheckpoint", &json!({}));
-    let mut series = Series::default();
+    let mut series: [Series; 2] = Default::default();
     for turn in 0..rounds * CHECKPOINTS {
-        tree.change(1);
-        let input = json!({
-            "session_id": "bench", "prompt_id": turn.to_string(), "cwd": tree.work(),
-            "hook_event_name": "PreToolUse", "tool_name": "Edit",
-            "tool_input": { "file_path": tree.work().join(path_of(0)) },
-        });
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sightline"));
-        command.args([
-            "hook",
-            "PreToolUse",
-            "--agent",
-            "claude",
-            "--checkpoints",
-            "--storage",
-        ]);
-        answered(command.arg(tree.path("data")), &input, &mut series);
+        for (event, series) in ["PreToolUse", "Stop"].into_iter().zip(&mut series) {
+            tree.change(1);
+            let input = json!({
+                "session_id": "bench", "prompt_id": turn.to_string(), "cwd": tree.work(),
+                "hook_event_name": event, "tool_name": "Edit",
+                "tool_input": { "file_path": tree.work().join(path_of(0)) },
+            });
+            let mut command = Command::new(env!("CARGO_BIN_EXE_sightline"));
+            command.args([
+                "hook",
+                event,
+                "--agent",
+                "claude",
+                "--checkpoints",
+                "--storage",
+            ]);
+            answered(command.arg(tree.path("data")), &input, series);
+        }
     }
     let listed = server.result("sightline/listCheckpoints", &json!({}));
     let count = listed["checkpoints"].as_array().unwrap().len();
-    assert!(count > rounds * CHECKPOINTS, "{count} checkpoints");
+    assert!(count > 2 * rounds * CHECKPOINTS, "{count} checkpoints");
+    add_turns(&tree.path("data"));
+    let mut pages = Series::default();
+    for _ in 0..rounds * CHECKPOINTS {
+        let (answer, elapsed) = server.ask("sightline/listTurns", r#"{"limit":100}"#);
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["result"]["turns"].as_array().unwrap().len(), 100);
+        pages.0.push(elapsed);
+    }
     server.end();
     fs::remove_dir_all(tree.path("data")).unwrap();
-    Row::new(PART, "edit with a checkpoint, 1 changed", &series)
-        .of(tree)
-        .goal(CHECKPOINT.only_if(tree.judged))
+    let [edit, end] = series;
+    [
+        ("edit with a checkpoint, 1 changed", edit, CHECKPOINT),
+        ("end of a turn, 1 changed", end, CHECKPOINT),
+        ("100 of 10,000 turns", pages, LIST),
+    ]
+    .map(|(work, series, goal)| {
+        Row::new(PART, work, &series)
+            .of(tree)
+            .goal(goal.only_if(tree.judged))
+    })
+}
+
+/// Records more turns, with the states of the first one.
+fn add_turns(data: &Path) {
+    let project = fs::read_dir(data.join("projects")).unwrap().next();
+    let path = project.unwrap().unwrap().path().join("state/turns.jsonl");
+    let mut text = fs::read_to_string(&path).unwrap();
+    let first: String = text
+        .lines()
+        .filter(|line| line.contains(r#""name":"claude-1.1""#))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    for turn in 0..TURNS {
+        text.push_str(&first.replace("claude-1.1", &format!("claude-2.{}", turn + 1)));
+    }
+    fs::write(path, text).unwrap();
 }
 
 fn initialize() -> Value {
