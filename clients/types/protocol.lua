@@ -68,6 +68,30 @@
 ---@field postTokens integer Number of tokens after compaction.
 ---@field preTokens integer Number of tokens before compaction.
 
+--- Who wrote a line.
+---@alias sightline.BlameAuthor
+---| "agent" # An agent: the line appeared in a turn.
+---| "user" # The user or another program: the line appeared outside every turn.
+---| "unknown" # The line is older than the checkpoints, or a state around its change was not saved.
+
+--- Who wrote a line.
+---@class sightline.BlameLine
+---@field agent? string Name of the agent. Absent if several agents had a turn then.
+---@field at? integer Time of the first checkpoint with the line, in milliseconds since the Unix epoch. Absent if no checkpoint has it yet, and for `unknown`.
+---@field by sightline.BlameAuthor Who wrote it.
+---@field line integer Number of the line, from 1.
+---@field turn? string Name of the turn in which it was written. Absent if several turns ran then.
+---@field turns? string[] Names of the turns, if several ran when it was written.
+
+--- Params of `sightline/blame`.
+---@class sightline.BlameParams
+---@field path string File.
+---@field root? string Path, URI or name of the workspace folder, if several have the file.
+
+--- Result of `sightline/blame`.
+---@class sightline.BlameResult
+---@field lines sightline.BlameLine[] Each line of the file on disk, in order.
+
 --- IDE protocols of coding agents. A bridge sends the focused file and the selection to every agent
 --- that runs in a workspace folder. Files that agents may not see are never sent.
 ---@class sightline.BridgeSettings
@@ -136,12 +160,13 @@
 
 --- Workspace checkpoints.
 ---@class sightline.CheckpointSettings
+---@field blameHover? boolean Show which turn, which agent or the user wrote a line when the mouse rests on it. Read when the editor starts. Default: `false`.
 ---@field exclude? string[] Names of folders to skip, in addition to ignored paths. Default: `["node_modules",".venv","__pycache__"]`.
 ---@field keepAutomatic? integer Number of automatic checkpoints to keep per workspace folder. A few more are kept until the oldest are removed together. Default: `200`.
 ---@field maxFileSize? integer Maximum file size, in bytes. Larger files are skipped. Default: `20971520`.
 ---@field maxFiles? integer Number of files above which the first checkpoint must be confirmed. Default: `500000`.
 ---@field maxTotalSize? integer Total size, in bytes, above which the first checkpoint must be confirmed. Default: `10737418240`.
----@field turnNames? sightline.TurnNames What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this machine. Hooks read this setting from the user's configuration file only. Default: `"prompt"`.
+---@field turnNames? sightline.TurnNames What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this machine. Hooks read this setting from the configuration files, not from an editor. Default: `"prompt"`.
 
 --- Params of `sightline/checkpointStats`.
 ---@class sightline.CheckpointStatsParams
@@ -189,6 +214,18 @@
 --- Commands of `workspace/executeCommand`.
 ---@class sightline.CommandSettings
 ---@field showResults? boolean Show command results as a message or document. For editors that discard command results. Enabled by default only in Helix.
+
+--- Params of `sightline/commitCheckpoint`.
+---@class sightline.CommitCheckpointParams
+---@field branch string Name of the new branch.
+---@field id string Checkpoint, named as in `sightline/diffCheckpoints`: the name of a turn with a `+` is the state after it.
+---@field message? string Commit message. By default the label of the checkpoint, or the prompt of the turn that ends with it.
+---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
+
+--- Result of `sightline/commitCheckpoint`.
+---@class sightline.CommitCheckpointResult
+---@field branch string Name of the branch.
+---@field commit string Id of the commit.
 
 --- Trigger of a compaction.
 ---@alias sightline.CompactionTrigger
@@ -458,6 +495,7 @@
 ---@field before? string Old text, if requested with `contents`.
 ---@field binary boolean True if either side is not text.
 ---@field deletions integer Number of deleted lines; 0 for a binary file.
+---@field hunks? sightline.Hunk[] Changed parts of a text file, as the unified diff shows them, with `contents`. Absent if there are none, and without contents.
 ---@field newMode? string New git file mode.
 ---@field oldMode? string Old git file mode, such as `100644`.
 ---@field oldPath? string Old path of a renamed file.
@@ -473,6 +511,11 @@
 ---@field kind sightline.FileKind Kind of the entry.
 ---@field path string Path relative to the workspace root, with `/`, without a trailing slash.
 ---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
+
+--- Hunks of a file to restore.
+---@class sightline.FileHunks
+---@field hunks integer[] Numbers of the hunks, as `sightline/diffCheckpoints` with `contents` and the same `id` as `from` lists them.
+---@field path string Path of the file.
 
 --- Kind of a list entry.
 ---@alias sightline.FileKind
@@ -513,6 +556,12 @@
 ---@field count integer Number of values, lines and parts of diffs that were replaced.
 ---@field path string The file.
 ---@field rule? sightline.AccessRule The rule that denies it.
+
+--- A changed part of a file, with the lines around it.
+---@class sightline.Hunk
+---@field after integer[] The same on the new side.
+---@field before integer[] First line, from 1, and number of lines on the old side. With 0 lines, the first one is the line before.
+---@field number integer Number in the file, from 1.
 
 --- Display of denied entries in file lists.
 ---@alias sightline.IgnoredFiles
@@ -859,7 +908,9 @@
 --- Params of `sightline/previewRestore`.
 ---@class sightline.PreviewRestoreParams
 ---@field allRoots? boolean Include the checkpoints of other workspace folders from the same group. Fails with `conflict` if one of those folders is not open. Default: `false`.
+---@field hunks? sightline.FileHunks[] Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn, they are reverted as with `only`.
 ---@field id string Checkpoint, named as in `sightline/diffCheckpoints`. With `undo`, `last` is the undo point of the last restore.
+---@field only? sightline.RestoreOnly Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its checkpoints.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
 ---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 ---@field undo? boolean Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default, an undo if `id` is the undo point of a restore of files and there are no `paths`.
@@ -987,8 +1038,10 @@
 ---@class sightline.RestoreCheckpointParams
 ---@field allRoots? boolean Include the checkpoints of other workspace folders from the same group. Fails with `conflict` if one of those folders is not open. Default: `false`.
 ---@field force? boolean Also replace unsaved text in open documents. Default: `false`.
+---@field hunks? sightline.FileHunks[] Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn, they are reverted as with `only`.
 ---@field id string Checkpoint, named as in `sightline/diffCheckpoints`.
 ---@field mode? sightline.RestoreMode What to restore. Default: `"files"`.
+---@field only? sightline.RestoreOnly Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its checkpoints.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
 ---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 ---@field taskId? string Id of the task. Defaults to the task of the checkpoint.
@@ -1016,6 +1069,10 @@
 ---| "files" # Files.
 ---| "task" # The conversation of the task, including one on a branch that was abandoned later. Fails with `conflict` if the log does not contain that state.
 ---| "filesAndTask" # Files and conversation.
+
+--- Restricts a restore to a part of the differences.
+---@alias sightline.RestoreOnly
+---| "turn" # Takes back what the turn changed, and keeps later changes. Lines are merged; a file that cannot be merged is a conflict and left unchanged.
 
 --- Outcome of one change.
 ---@class sightline.RestoreOutcome
@@ -1418,6 +1475,10 @@ M.methods = {
   checkpointStats = "sightline/checkpointStats",
   --- Sets or removes the label of a checkpoint. Automatic checkpoints with a label are not counted by `checkpoints.keepAutomatic`. Takes `sightline.LabelCheckpointParams`, answers `sightline.Checkpoint`.
   labelCheckpoint = "sightline/labelCheckpoint",
+  --- Returns which turn, which agent or the user wrote each line of a file. Takes `sightline.BlameParams`, answers `sightline.BlameResult`.
+  blame = "sightline/blame",
+  --- Creates a commit of a checkpoint on a new branch of the user's repository. The work tree, the index and the current branch stay as they are. Takes `sightline.CommitCheckpointParams`, answers `sightline.CommitCheckpointResult`.
+  commitCheckpoint = "sightline/commitCheckpoint",
   --- Removes old checkpoints. Takes `sightline.PruneCheckpointsParams`, answers `sightline.PruneCheckpointsResult`.
   pruneCheckpoints = "sightline/pruneCheckpoints",
   --- Checks the integrity of every checkpoint. Takes `sightline.VerifyCheckpointsParams`, answers `sightline.VerifyCheckpointsResult`.

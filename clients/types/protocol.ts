@@ -76,6 +76,10 @@ export interface Methods {
   "sightline/checkpointStats": { params: CheckpointStatsParams; result: CheckpointStatsResult };
   /** Sets or removes the label of a checkpoint. Automatic checkpoints with a label are not counted by `checkpoints.keepAutomatic`. */
   "sightline/labelCheckpoint": { params: LabelCheckpointParams; result: Checkpoint };
+  /** Returns which turn, which agent or the user wrote each line of a file. */
+  "sightline/blame": { params: BlameParams; result: BlameResult };
+  /** Creates a commit of a checkpoint on a new branch of the user's repository. The work tree, the index and the current branch stay as they are. */
+  "sightline/commitCheckpoint": { params: CommitCheckpointParams; result: CommitCheckpointResult };
   /** Removes old checkpoints. */
   "sightline/pruneCheckpoints": { params: PruneCheckpointsParams; result: PruneCheckpointsResult };
   /** Checks the integrity of every checkpoint. */
@@ -283,6 +287,48 @@ export interface ApplyCompactionResult {
   preTokens: number;
 }
 
+/** Who wrote a line. */
+export type BlameAuthor =
+  /** An agent: the line appeared in a turn. */
+  | "agent"
+  /** The user or another program: the line appeared outside every turn. */
+  | "user"
+  /** The line is older than the checkpoints, or a state around its change was not saved. */
+  | "unknown";
+
+/** Who wrote a line. */
+export interface BlameLine {
+  /** Name of the agent. Absent if several agents had a turn then. */
+  agent?: string;
+  /**
+   * Time of the first checkpoint with the line, in milliseconds since the Unix epoch. Absent if no
+   * checkpoint has it yet, and for `unknown`.
+   */
+  at?: number;
+  /** Who wrote it. */
+  by: BlameAuthor;
+  /** Number of the line, from 1. */
+  line: number;
+  /** Name of the turn in which it was written. Absent if several turns ran then. */
+  turn?: string;
+  /** Names of the turns, if several ran when it was written. */
+  turns?: string[];
+}
+
+/** Params of `sightline/blame`. */
+export interface BlameParams {
+  /** File. */
+  path: string;
+  /** Path, URI or name of the workspace folder, if several have the file. */
+  root?: string;
+}
+
+/** Result of `sightline/blame`. */
+export interface BlameResult {
+  /** Each line of the file on disk, in order. */
+  lines: BlameLine[];
+}
+
 /**
  * IDE protocols of coding agents. A bridge sends the focused file and the selection to every agent
  * that runs in a workspace folder. Files that agents may not see are never sent.
@@ -444,6 +490,12 @@ export type CheckpointPurpose =
 /** Workspace checkpoints. */
 export interface CheckpointSettings {
   /**
+   * Show which turn, which agent or the user wrote a line when the mouse rests on it. Read when the
+   * editor starts.
+   * Default: `false`.
+   */
+  blameHover?: boolean;
+  /**
    * Names of folders to skip, in addition to ignored paths.
    * Default: `["node_modules",".venv","__pycache__"]`.
    */
@@ -471,7 +523,7 @@ export interface CheckpointSettings {
   maxTotalSize?: number;
   /**
    * What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this
-   * machine. Hooks read this setting from the user's configuration file only.
+   * machine. Hooks read this setting from the configuration files, not from an editor.
    * Default: `"prompt"`.
    */
   turnNames?: TurnNames;
@@ -572,6 +624,29 @@ export interface CommandSettings {
    * results. Enabled by default only in Helix.
    */
   showResults?: boolean;
+}
+
+/** Params of `sightline/commitCheckpoint`. */
+export interface CommitCheckpointParams {
+  /** Name of the new branch. */
+  branch: string;
+  /**
+   * Checkpoint, named as in `sightline/diffCheckpoints`: the name of a turn with a `+` is the state
+   * after it.
+   */
+  id: string;
+  /** Commit message. By default the label of the checkpoint, or the prompt of the turn that ends with it. */
+  message?: string;
+  /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
+  root?: string;
+}
+
+/** Result of `sightline/commitCheckpoint`. */
+export interface CommitCheckpointResult {
+  /** Name of the branch. */
+  branch: string;
+  /** Id of the commit. */
+  commit: string;
 }
 
 /** Trigger of a compaction. */
@@ -1128,6 +1203,11 @@ export interface FileDifference {
   binary: boolean;
   /** Number of deleted lines; 0 for a binary file. */
   deletions: number;
+  /**
+   * Changed parts of a text file, as the unified diff shows them, with `contents`. Absent if there are
+   * none, and without contents.
+   */
+  hunks?: Hunk[];
   /** New git file mode. */
   newMode?: string;
   /** Old git file mode, such as `100644`. */
@@ -1159,6 +1239,17 @@ export interface FileEntry {
   path: string;
   /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
+}
+
+/** Hunks of a file to restore. */
+export interface FileHunks {
+  /**
+   * Numbers of the hunks, as `sightline/diffCheckpoints` with `contents` and the same `id` as `from`
+   * lists them.
+   */
+  hunks: number[];
+  /** Path of the file. */
+  path: string;
 }
 
 /** Kind of a list entry. */
@@ -1224,6 +1315,19 @@ export interface HiddenFile {
   path: string;
   /** The rule that denies it. */
   rule?: AccessRule;
+}
+
+/** A changed part of a file, with the lines around it. */
+export interface Hunk {
+  /** The same on the new side. */
+  after: number[];
+  /**
+   * First line, from 1, and number of lines on the old side. With 0 lines, the first one is the line
+   * before.
+   */
+  before: number[];
+  /** Number in the file, from 1. */
+  number: number;
 }
 
 /** Display of denied entries in file lists. */
@@ -1880,10 +1984,20 @@ export interface PreviewRestoreParams {
    */
   allRoots?: boolean;
   /**
+   * Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
+   * they are reverted as with `only`.
+   */
+  hunks?: FileHunks[];
+  /**
    * Checkpoint, named as in `sightline/diffCheckpoints`. With `undo`, `last` is the undo
    * point of the last restore.
    */
   id: string;
+  /**
+   * Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+   * checkpoints.
+   */
+  only?: RestoreOnly;
   /** Limits the operation to these paths and everything below them. */
   paths?: string[];
   /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
@@ -2139,6 +2253,11 @@ export interface RestoreCheckpointParams {
    * Default: `false`.
    */
   force?: boolean;
+  /**
+   * Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
+   * they are reverted as with `only`.
+   */
+  hunks?: FileHunks[];
   /** Checkpoint, named as in `sightline/diffCheckpoints`. */
   id: string;
   /**
@@ -2146,6 +2265,11 @@ export interface RestoreCheckpointParams {
    * Default: `"files"`.
    */
   mode?: RestoreMode;
+  /**
+   * Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+   * checkpoints.
+   */
+  only?: RestoreOnly;
   /** Limits the operation to these paths and everything below them. */
   paths?: string[];
   /** Path, URI or name of the only workspace folder to search, unless the id is whole. */
@@ -2206,6 +2330,14 @@ export type RestoreMode =
   | "task"
   /** Files and conversation. */
   | "filesAndTask";
+
+/** Restricts a restore to a part of the differences. */
+export type RestoreOnly =
+  /**
+   * Takes back what the turn changed, and keeps later changes. Lines are merged; a file that cannot be
+   * merged is a conflict and left unchanged.
+   */
+  | "turn";
 
 /** Outcome of one change. */
 export interface RestoreOutcome {

@@ -308,12 +308,13 @@ fn skipped_files_are_printed() {
     let (code, text, error) = run(&workspace, &both);
     assert_eq!(code, 0, "{error}");
     let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("Restore to checkpoint "), "{text}");
     assert!(
-        lines[0].starts_with("1 path restored, 1 skipped; undo with `sightline checkpoint undo "),
+        lines[1].starts_with("1 path restored, 1 skipped; undo with `sightline checkpoint undo "),
         "{text}"
     );
-    assert!(lines[1].starts_with("skip    a.txt  "), "{text}");
-    assert!(lines[1].contains("ignored"), "{text}");
+    assert!(lines[2].starts_with("skip    a.txt  "), "{text}");
+    assert!(lines[2].contains("ignored"), "{text}");
     let (code, text, _) = run(&workspace, &["restore", "last", "a.txt", "--yes"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.starts_with("0 paths restored, 1 skipped"), "{text}");

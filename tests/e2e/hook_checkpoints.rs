@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod picker;
 mod timeline;
+mod ways;
 mod working_context;
 
 use std::{
@@ -361,6 +362,9 @@ fn prompts_are_stored_unless_the_setting_says_no() {
     let settings = "[checkpoints]\nturnNames = \"none\"\n";
     fs::write(config.path().join("sightline/config.toml"), settings).unwrap();
     assert_eq!(stored("s2"), Value::Null);
+    fs::remove_file(config.path().join("sightline/config.toml")).unwrap();
+    workspace.write(".sightline.toml", settings);
+    assert_eq!(stored("s3"), Value::Null, "the file of a project");
 }
 
 /// The record of turns stays on this machine, and names of other machines are not used.

@@ -4,9 +4,9 @@
 //! even if they were captured. They do not count as the old name of a renamed file either.
 
 mod file_diff;
-mod lines;
+pub(crate) mod lines;
 mod patch;
-mod renames;
+pub(crate) mod renames;
 mod uncaptured;
 
 use std::{
@@ -22,7 +22,8 @@ use rayon::prelude::*;
 use sightline_base::{fs::dir::DirWalker, path::RelPath, thread_pool};
 use sightline_protocol::error::ErrorKind;
 
-pub use file_diff::{DiffOptions, FileDiff, Status};
+pub use file_diff::{DiffOptions, FileDiff, Hunk, Status};
+pub use lines::is_binary;
 pub use patch::patch;
 
 use super::{
@@ -286,6 +287,12 @@ impl<'a> FilePair<'a> {
             omitted
         };
         let keep = contents && omitted.is_none();
+        let is_text = !binary && [left, right].iter().flatten().all(Leaf::is_file);
+        let hunks = if keep && is_text && !is_same {
+            lines::hunks(&lines::lines(&before), &lines::lines(&after))
+        } else {
+            Vec::new()
+        };
         Ok(FileDiff {
             path: self.at.path.clone(),
             old_path: self.from.map(|from| from.path.clone()),
@@ -299,6 +306,7 @@ impl<'a> FilePair<'a> {
             deletions,
             before: (keep && left.is_some()).then_some(before),
             after: (keep && right.is_some()).then_some(after),
+            hunks: hunks.iter().filter_map(|ops| Hunk::of(ops)).collect(),
             omitted: omitted.map(str::to_owned),
             uncaptured: false,
         })

@@ -111,6 +111,14 @@ pub enum Error {
         /// Its output.
         output: String,
     },
+    /// A checkpoint cannot be committed.
+    #[error("cannot commit the checkpoint: {cause}")]
+    Commit {
+        /// The cause.
+        cause: String,
+        /// Its kind.
+        kind: ErrorKind,
+    },
     /// The file system of the store does not support locks.
     #[error("the file system of {} does not support locks; set storage.path to a directory on another file system", .0.display())]
     LocksUnsupported(PathBuf),
@@ -162,6 +170,7 @@ impl Error {
         match self {
             Self::InvalidParams(_) => ErrorKind::InvalidParams,
             Self::NotFound(_) | Self::NotHeld { .. } | Self::Scan { .. } => ErrorKind::NotFound,
+            Self::Commit { kind, .. } => *kind,
             Self::RulesUnusable(_) => ErrorKind::AccessDenied,
             Self::RefusedRoot { .. } | Self::GitMissing(_) => ErrorKind::Unsupported,
             Self::TooLarge { .. } => ErrorKind::TooLarge,

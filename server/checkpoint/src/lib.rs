@@ -35,12 +35,14 @@
 //! - `tree_diff`, `diff`: compares checkpoints and the work tree
 //! - `restore`, `remote`: restore of one root or a group (`restore/group`); synchronization with a
 //!   git remote
+//! - `git`: runs of git, and commits of checkpoints in the user's repository
 
 mod adopt;
 mod checkpoints;
 mod create;
 pub mod diff;
 pub mod error;
+mod git;
 mod job;
 mod list;
 mod metadata;
@@ -70,8 +72,8 @@ pub use restore::group;
 pub use store::{object::Oid, repair::Rebuilt};
 pub use tree_diff::Side;
 pub use turns::{
-    AgentProcess, ChangedFile, ChangedFiles, ListedTurn, Outside, Related, Turn, TurnFilter,
-    TurnName, TurnStart,
+    AgentProcess, Author, BlamedLine, ChangedFile, ChangedFiles, ListedTurn, Outside, Related,
+    Turn, TurnFilter, TurnName, TurnStart,
 };
 pub use worktree::{
     dirty_set::{ChangeSource, Changes, DirtySet},

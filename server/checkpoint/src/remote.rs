@@ -4,13 +4,9 @@
 //! that redirect the repository, hooks and prompts are disabled.
 
 use std::{
-    ffi::OsString,
     fs,
-    io::Read,
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
-    thread,
-    time::Duration,
+    process::{Command, Stdio},
 };
 
 use sightline_base::{
@@ -21,6 +17,7 @@ use sightline_base::{
 
 use super::{
     checkpoints::Checkpoints,
+    git::process::{git_command, run},
     job::Job,
     metadata::is_checkpoint,
     store::{
@@ -32,25 +29,8 @@ use super::{
 };
 use crate::error::Error;
 
-/// Interval at which cancellation is checked while git runs.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum size of a fetched object, in bytes. A few bytes can inflate to any size.
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
-/// Environment variables that git receives: how to reach remotes, and where the user's
-/// configuration is.
-const ALLOWED_ENV: &[&str] = &[
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH_VARIANT",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-    "GIT_PROXY_COMMAND",
-    "GIT_PROXY_SSL_CAINFO",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_EXEC_PATH",
-];
 
 impl Checkpoints {
     /// Pushes every checkpoint to a git remote (URL or path). Returns the output of git.
@@ -183,34 +163,13 @@ fn check_remote(remote: &str) -> Result<(), Error> {
     )))
 }
 
-/// Returns the environment variables that git must not receive.
-fn denied_env(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let is_denied = |name: &OsString| {
-        let name = name.to_string_lossy().to_ascii_uppercase();
-        name.starts_with("GIT_") && !ALLOWED_ENV.contains(&name.as_str())
-    };
-    names.filter(is_denied).collect()
-}
-
-/// A git command for a store, without hooks and prompts.
-fn git_command(dir: &Path) -> Command {
-    let mut git = Command::new("git");
-    for name in denied_env(std::env::vars_os().map(|(name, _)| name)) {
-        git.env_remove(name);
-    }
-    git.env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_ASKPASS", "")
-        .env("SSH_ASKPASS", "")
-        .env("LC_ALL", "C")
-        .arg("--git-dir")
-        .arg(dir);
+/// A git command for a store.
+fn store_command(dir: &Path) -> Command {
+    let mut git = git_command();
+    git.arg("--git-dir").arg(dir);
     for setting in [
-        "core.hooksPath=/dev/null",
-        "core.fsmonitor=false",
         // Private files regardless of the umask.
         "core.sharedRepository=0600",
-        "gc.auto=0",
-        "maintenance.auto=false",
         // Other protocols, such as `fd::` and `ext::`, run commands from the URL or block.
         "protocol.allow=never",
         "protocol.ext.allow=never",
@@ -230,9 +189,6 @@ fn git_command(dir: &Path) -> Command {
     ] {
         git.arg("-c").arg(setting);
     }
-    git.stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
     git
 }
 
@@ -242,7 +198,8 @@ fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
     if ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(is_set) {
         return;
     }
-    let mut config = git_command(dir);
+    let mut config = store_command(dir);
+    config.stdin(Stdio::null());
     let configured = config.args(["config", "--get", "core.sshCommand"]).output();
     if configured.is_ok_and(|output| output.stdout.is_empty()) {
         git.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
@@ -253,25 +210,17 @@ fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
 fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
     cancel.check()?;
     require_regular_files(dir)?;
-    let mut git = git_command(dir);
+    let mut git = store_command(dir);
     disable_ssh_prompts(&mut git, dir);
-    // Allows killing git's child processes too.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut git, 0);
-    let mut child = git.args(arguments).spawn().map_err(Error::GitMissing)?;
-    let out = read_pipe(child.stdout.take());
-    let err = read_pipe(child.stderr.take());
-    let status = wait(&mut child, cancel);
-    let output = [out, err].map(|thread| thread.join().unwrap_or_default());
-    let output = output.concat();
-    let status = status?;
-    if status.success() {
-        return Ok(output);
+    let output = run(git.args(arguments), Vec::new(), cancel)?;
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    if output.status.success() {
+        return Ok(text);
     }
     Err(Error::GitFailed {
         command: arguments.first().copied().unwrap_or_default().to_owned(),
-        status,
-        output: output.trim().to_owned(),
+        status: output.status,
+        output: text.trim().to_owned(),
     })
 }
 
@@ -287,45 +236,6 @@ fn require_regular_files(dir: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn read_pipe(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
-fn wait(child: &mut Child, cancel: &Cancel) -> Result<ExitStatus, Error> {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) if cancel.is_cancelled() => {
-                kill(child);
-                return Err(Error::cancelled());
-            }
-            Ok(None) => thread::sleep(POLL_INTERVAL),
-            Err(error) => {
-                kill(child);
-                return Err(Error::GitWait(error));
-            }
-        }
-    }
-}
-
-fn kill(child: &mut Child) {
-    #[cfg(unix)]
-    if let Some(group) = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-    {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 #[cfg(test)]

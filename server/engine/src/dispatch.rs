@@ -17,7 +17,7 @@ use crate::{
             checkpoint_stats, create_checkpoint, diff_checkpoints, label_checkpoint,
             list_checkpoints, prune_checkpoints,
             restore::{preview_restore, restore_checkpoint, undo_restore},
-            verify_checkpoints,
+            transfer, verify_checkpoints,
         },
         compaction::{apply_compaction, plan_compaction},
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
@@ -145,6 +145,8 @@ requests! {
     UndoRestore, undo_restore::run, |_, scope| all_roots_and_tasks(scope), with_token;
     CheckpointStats, checkpoint_stats::run, |_, _| Pool;
     LabelCheckpoint, label_checkpoint::run, |p, scope| Queue(keys_of_checkpoint(&p.id, scope));
+    Blame, list_checkpoints::blame::run, |_, _| Pool;
+    CommitCheckpoint, transfer::commit_checkpoint::run, |_, _| Pool;
     PruneCheckpoints, prune_checkpoints::run, |p, scope| roots(&p.root, &None, scope), with_token;
     VerifyCheckpoints, verify_checkpoints::run, |_, _| Pool, with_token;
     ListMcpServers, mcp_servers::list, |_, _| Pool;

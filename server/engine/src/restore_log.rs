@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sightline_base::{clock::now_millis, escape, storage::atomic_file};
-use sightline_checkpoint::{Checkpoint, Checkpoints, Purpose};
+use sightline_checkpoint::{Checkpoint, Checkpoints, Purpose, restore::Scope};
 use sightline_protocol::checkpoint::short_id;
 
 use crate::{error::Error, plural::plural};
@@ -31,11 +31,11 @@ fn path(checkpoints: &Checkpoints) -> PathBuf {
 }
 
 /// Logs a restore of files to `checkpoint`.
-pub fn add(checkpoints: &Checkpoints, checkpoint: &Checkpoint, files: &[String]) {
+pub fn add(checkpoints: &Checkpoints, checkpoint: &Checkpoint, scope: &Scope, files: &[String]) {
     if files.is_empty() {
         return;
     }
-    if let Err(error) = write(checkpoints, sentence(checkpoint, files)) {
+    if let Err(error) = write(checkpoints, sentence(checkpoint, scope, files)) {
         tracing::warn!(%error, "cannot log a restore");
     }
 }
@@ -59,7 +59,7 @@ pub fn read(checkpoints: &Checkpoints) -> Vec<LoggedRestore> {
 }
 
 /// Returns what a model has to know: the files, their state, and what no longer holds.
-fn sentence(checkpoint: &Checkpoint, files: &[String]) -> String {
+fn sentence(checkpoint: &Checkpoint, scope: &Scope, files: &[String]) -> String {
     let metadata = &checkpoint.metadata;
     let were = if files.len() == 1 { "was" } else { "were" };
     let mut names: Vec<_> = files
@@ -90,6 +90,11 @@ fn sentence(checkpoint: &Checkpoint, files: &[String]) -> String {
     let label = metadata.label.as_ref();
     let label = label.map(|label| format!(" {:?}", escape::one_line(label)));
     let name = [label, turn].into_iter().flatten().collect::<String>();
+    if let Scope::Part(_) = scope {
+        return format!(
+            "changes after checkpoint {id} ({created}{name}) were reverted in {files}, and later changes were kept: {names}. {gone}"
+        );
+    }
     format!(
         "{files} {were} restored to the state of checkpoint {id} ({created}{name}): {names}. {gone}"
     )

@@ -47,6 +47,7 @@ pub const METHODS: &[&str] = &[
     "sightline/openFile",
     "sightline/listCheckpoints",
     "sightline/listTurns",
+    "sightline/blame",
     "sightline/diffCheckpoints",
     "sightline/checkpointStats",
     "sightline/createCheckpoint",

@@ -28,13 +28,19 @@ fn announced_commands(client: &ClientInfo) -> Vec<String> {
 }
 
 /// Builds the registrations for after `initialize`. Hover and completion are only for rule files:
-/// announced for all documents, they would replace the editor's own, such as `K` in Neovim.
-pub fn registrations(client: &ClientInfo) -> Vec<Value> {
+/// announced for all documents, they would replace the editor's own, such as `K` in Neovim. With
+/// `blame_hover`, hover is for all files.
+pub fn registrations(client: &ClientInfo, blame_hover: bool) -> Vec<Value> {
+    let files = json!({ "documentSelector": [{ "scheme": "file" }] });
     let selector = json!({ "documentSelector": [{ "pattern": RULE_FILES }] });
     let watchers = json!({ "watchers": [{ "globPattern": RULE_FILES }] });
     [
         (client.watches_files, "workspace/didChangeWatchedFiles", &watchers),
-        (client.registers_hover, "textDocument/hover", &selector),
+        (
+            client.registers_hover,
+            "textDocument/hover",
+            if blame_hover { &files } else { &selector },
+        ),
         (client.registers_completion, "textDocument/completion", &selector),
     ]
     .into_iter()

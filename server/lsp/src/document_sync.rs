@@ -356,7 +356,10 @@ impl LanguageServer for LspHandlers {
 
     async fn initialized(&self, _: InitializedParams) {
         let snapshot = self.session().snapshot();
-        let registrations = registrations(&snapshot.client_info);
+        let registrations = registrations(
+            &snapshot.client_info,
+            snapshot.settings.checkpoints.blame_hover,
+        );
         if !registrations.is_empty() {
             let params = json!({ "registrations": registrations });
             self.services

@@ -58,12 +58,13 @@ pub const COMMANDS: &[Route] = &[
     other!("sightline/deny", NoParams::read, confirm::deny, |_, _| Inline),
 ];
 
-/// LSP requests. Hover and completion only read the disk for rule files.
+/// LSP requests. Hover and completion only read the disk for rule files, and hover for the authors of
+/// lines if a setting says so.
 #[rustfmt::skip]
 pub const STANDARD_REQUESTS: &[Route] = &[
     other!("textDocument/codeAction", code_actions::read, code_actions::run, |_, _| Pool),
     other!("experimental/runnables", NoParams::read, editor_features::runnables, |_, _| Inline),
-    other!("textDocument/hover", rule_file::at, hover::run, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
+    other!("textDocument/hover", rule_file::at, hover::run, |p, scope| if p.is_in_rule_file() || hover::shows_blame(scope.snapshot) { Pool } else { Inline }),
     other!("textDocument/completion", rule_file::at, completion::run, |p, _| if p.is_in_rule_file() { Pool } else { Inline }),
 ];
 

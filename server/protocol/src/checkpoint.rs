@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::files::{ProgressToken, is_false};
 
 pub use restore::{
-    PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreChange,
-    RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreMode, RestoreOutcome,
-    RestoreTarget, RestoredTask, UndoRestoreParams,
+    FileHunks, PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreChange,
+    RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreMode, RestoreOnly,
+    RestoreOutcome, RestoreTarget, RestoredTask, UndoRestoreParams,
 };
 pub use turns::{
-    AgentTurn, CheckpointHead, CheckpointKind, CheckpointTurn, ListTurnsParams, ListTurnsResult,
-    ListedTurn, OutsideChanges, TurnFile, short_id,
+    AgentTurn, BlameAuthor, BlameLine, BlameParams, BlameResult, CheckpointHead, CheckpointKind,
+    CheckpointTurn, CommitCheckpointParams, CommitCheckpointResult, ListTurnsParams,
+    ListTurnsResult, ListedTurn, OutsideChanges, TurnFile, short_id,
 };
 
 /// A checkpoint: the saved state of a workspace folder.
@@ -254,6 +255,10 @@ pub struct FileDifference {
     /// New text, if requested with `contents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// Changed parts of a text file, as the unified diff shows them, with `contents`. Absent if there are
+    /// none, and without contents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<Hunk>,
     /// Reason why requested contents are missing, or why the file was not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<String>,
@@ -268,6 +273,19 @@ pub struct FileDifference {
     /// True if a name is not UTF-8 and `path` and `oldPath` are percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
+}
+
+/// A changed part of a file, with the lines around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Hunk {
+    /// Number in the file, from 1.
+    pub number: u32,
+    /// First line, from 1, and number of lines on the old side. With 0 lines, the first one is the line
+    /// before.
+    pub before: Vec<u64>,
+    /// The same on the new side.
+    pub after: Vec<u64>,
 }
 
 /// Params of `sightline/checkpointStats`.

@@ -327,8 +327,11 @@ pub struct CheckpointSettings {
     /// until the oldest are removed together.
     pub keep_automatic: u32,
     /// What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this
-    /// machine. Hooks read this setting from the user's configuration file only.
+    /// machine. Hooks read this setting from the configuration files, not from an editor.
     pub turn_names: TurnNames,
+    /// Show which turn, which agent or the user wrote a line when the mouse rests on it. Read when the
+    /// editor starts.
+    pub blame_hover: bool,
 }
 
 /// What is stored of a prompt.
@@ -353,6 +356,7 @@ impl Default for CheckpointSettings {
             max_total_size: 10 * 1024 * 1024 * 1024,
             keep_automatic: 200,
             turn_names: TurnNames::default(),
+            blame_hover: false,
         }
     }
 }

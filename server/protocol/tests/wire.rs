@@ -81,6 +81,8 @@ fn wires() -> Vec<Wire> {
         request::<method::UndoRestore>(),
         request::<method::CheckpointStats>(),
         request::<method::LabelCheckpoint>(),
+        request::<method::Blame>(),
+        request::<method::CommitCheckpoint>(),
         request::<method::PruneCheckpoints>(),
         request::<method::VerifyCheckpoints>(),
         request::<method::ListMcpServers>(),

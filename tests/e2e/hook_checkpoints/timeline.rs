@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ask, command, edit, prompt, stop};
 use crate::harness::{Server, Workspace};
 
-fn git(workspace: &Workspace, arguments: &[&str]) {
+pub(super) fn git(workspace: &Workspace, arguments: &[&str]) {
     let done = std::process::Command::new("git")
         .args(["-c", "user.name=U", "-c", "user.email=u@example.org"])
         .args(arguments)

@@ -18,7 +18,7 @@ use sightline_base::{
 use sightline_checkpoint::{
     Checkpoints, Filter, Job, Oid, Request,
     error::Error,
-    restore::{Options, RestoreTarget},
+    restore::{Options, RestoreTarget, Scope},
 };
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use sightline_testing::files::{Files, read, write};
@@ -112,7 +112,7 @@ impl Store {
         let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
-            is_undo: false,
+            scope: Scope::All,
         };
         let options = Options::default();
         let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));

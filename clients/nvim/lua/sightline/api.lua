@@ -132,6 +132,14 @@ M.list_checkpoints = request_function('listCheckpoints')
 ---@type fun(params?: sightline.ListTurnsParams, callback: fun(err?: sightline.Error, result?: sightline.ListTurnsResult), target?: sightline.Target): fun()
 M.list_turns = request_function('listTurns')
 
+--- Returns which turn, which agent or the user wrote each line of a file.
+---@type fun(params?: sightline.BlameParams, callback: fun(err?: sightline.Error, result?: sightline.BlameResult), target?: sightline.Target): fun()
+M.blame = request_function('blame')
+
+--- Creates a commit of a checkpoint on a new branch of the user's repository.
+---@type fun(params?: sightline.CommitCheckpointParams, callback: fun(err?: sightline.Error, result?: sightline.CommitCheckpointResult), target?: sightline.Target): fun()
+M.commit_checkpoint = request_function('commitCheckpoint')
+
 --- Compares two checkpoints, or a checkpoint with the workspace.
 ---@type fun(params?: sightline.DiffCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.DiffCheckpointsResult), target?: sightline.Target): fun()
 M.diff_checkpoints = request_function('diffCheckpoints')

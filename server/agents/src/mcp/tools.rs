@@ -185,8 +185,9 @@ pub fn tools() -> Vec<Tool> {
                           and a token at the end of the last page. Ask the user before you call it with the token. It can be undone.",
             input_schema: object(
                 paged(json!({
-                    "id": text("id of a checkpoint"),
+                    "id": text("id of a checkpoint, or name of a turn: the state before it"),
                     "paths": paths(),
+                    "only": { "type": "string", "enum": ["turn"], "description": "take back what that turn changed, and keep later changes" },
                     "token": text("from the last page of the first step"),
                 })),
                 &["id"],

@@ -144,7 +144,7 @@ fn a_truncated_list_of_skipped_files_prevents_deletions() {
     let wanted = RestoreTarget {
         id: checkpoint.id,
         paths: Vec::new(),
-        is_undo: false,
+        scope: crate::restore::Scope::All,
     };
     let options = Options::default();
     let restored = scratch.job(&cancel, |job| {

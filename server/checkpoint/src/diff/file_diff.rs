@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sightline_base::path::RelPath;
+use similar::DiffOp;
 
 /// Options of a diff.
 #[derive(Clone, Debug)]
@@ -32,6 +33,30 @@ pub enum Status {
     TypeChanged,
 }
 
+/// A changed part of a file, with the lines around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hunk {
+    /// First line, from 1, and number of lines on the old side, as in a unified diff: with 0 lines, the
+    /// first one is the line before.
+    pub before: [u64; 2],
+    /// The same on the new side.
+    pub after: [u64; 2],
+}
+
+impl Hunk {
+    pub(super) fn of(ops: &[DiffOp]) -> Option<Self> {
+        let (first, last) = (ops.first()?, ops.last()?);
+        let lines = |start: usize, end: usize| {
+            let first = if start == end { start } else { start + 1 };
+            [first as u64, (end - start) as u64]
+        };
+        Some(Self {
+            before: lines(first.old_range().start, last.old_range().end),
+            after: lines(first.new_range().start, last.new_range().end),
+        })
+    }
+}
+
 /// A file that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff {
@@ -53,6 +78,8 @@ pub struct FileDiff {
     pub before: Option<Vec<u8>>,
     /// New content.
     pub after: Option<Vec<u8>>,
+    /// Changed parts of a text file, if contents are requested.
+    pub hunks: Vec<Hunk>,
     /// Why requested contents are missing.
     pub omitted: Option<String>,
     /// Whether the file exists on both sides, but one of them did not capture it. The contents were

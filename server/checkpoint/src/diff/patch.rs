@@ -4,16 +4,14 @@ use std::{borrow::Cow, io::Write};
 
 use sightline_access::gitignore::bytes_of;
 use sightline_base::{escape::one_line, path::RelPath};
-use similar::{DiffTag, group_diff_ops, udiff::UnifiedHunkHeader};
+use similar::{DiffTag, udiff::UnifiedHunkHeader};
 
 use super::{
     super::store::object::{Kind, Oid, name_of},
     file_diff::{FileDiff, Status},
-    lines::{changes, lines},
+    lines::{self, lines},
 };
 
-/// Number of context lines.
-const CONTEXT: usize = 3;
 /// Id that git uses for a missing file.
 const NONE: Oid = Oid([0; 20]);
 
@@ -128,7 +126,7 @@ fn one(file: &FileDiff, text: &mut Vec<u8>) {
 }
 
 fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
-    for hunk in group_diff_ops(changes(old, new), CONTEXT) {
+    for hunk in lines::hunks(old, new) {
         let _ = writeln!(text, "{}", UnifiedHunkHeader::new(&hunk));
         let mut put = |sign: u8, lines: &[&[u8]]| {
             for line in lines {

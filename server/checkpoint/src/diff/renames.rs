@@ -9,7 +9,7 @@ use super::super::{
 
 /// Returns the index of the old path for the index of each new path. Prefers a file with the same
 /// name.
-pub(super) fn renames(differences: &[Difference]) -> HashMap<usize, usize> {
+pub(crate) fn renames(differences: &[Difference]) -> HashMap<usize, usize> {
     // Empty files have nothing in common.
     let empty = name_of(Kind::Blob, b"");
     let mut gone: HashMap<(Oid, bool), VecDeque<usize>> = HashMap::new();

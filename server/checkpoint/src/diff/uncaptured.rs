@@ -70,6 +70,7 @@ pub(super) fn take(
             deletions: 0,
             before: None,
             after: None,
+            hunks: Vec::new(),
             omitted: Some(found.why),
             uncaptured: true,
         });

@@ -11,7 +11,7 @@ use sightline_base::{
 };
 use sightline_protocol::checkpoint::short_id;
 
-use super::{Conflict, Options, Preview, RestoreTarget, Restored};
+use super::{Conflict, Options, Preview, RestoreTarget, Restored, Scope};
 use crate::{
     checkpoints::Checkpoints,
     error::Error,
@@ -287,7 +287,7 @@ impl GroupRestore<'_> {
                 target: RestoreTarget {
                     id: undo,
                     paths: Vec::new(),
-                    is_undo: true,
+                    scope: Scope::Undo,
                 },
                 // The text in the editor is still the one before the restore.
                 unsaved: Vec::new(),

@@ -4,7 +4,11 @@
 //! steps are computed from those, and the store has every byte they need. The journal is flushed
 //! to disk before the first change and removed after the last one.
 
-use std::{collections::HashSet, fs, io, path::PathBuf};
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
 use sightline_base::{
@@ -13,10 +17,15 @@ use sightline_base::{
     storage::atomic_file::{self, PreparedFile, aside, failed},
 };
 
-use super::super::{checkpoints::Checkpoints, named_path::NamedPath, store::object::Oid};
+use super::{
+    super::{checkpoints::Checkpoints, named_path::NamedPath, store::object::Oid, tree_diff::Leaf},
+    record::RecordedChange,
+};
 use crate::error::Error;
 
 const VERSION: u32 = 1;
+/// Version with entries that differ from those of the checkpoint.
+const VERSION_OF_PART: u32 = 2;
 
 /// Restore in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +40,9 @@ pub(super) struct Journal {
     paths: Vec<NamedPath>,
     /// Paths that differ, but are left as they are.
     left_alone: Vec<NamedPath>,
+    /// Entries that differ from those of the checkpoint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    replaced: Vec<RecordedChange>,
 }
 
 impl Journal {
@@ -39,15 +51,24 @@ impl Journal {
         undo: Oid,
         paths: &[RelPath],
         left_alone: &HashSet<RelPath>,
+        replaced: &HashMap<RelPath, Leaf>,
     ) -> Self {
         let mut left_alone: Vec<&RelPath> = left_alone.iter().collect();
         left_alone.sort();
         Self {
-            version: VERSION,
+            version: if replaced.is_empty() {
+                VERSION
+            } else {
+                VERSION_OF_PART
+            },
             restoring,
             undo,
             paths: paths.iter().map(NamedPath::of).collect(),
             left_alone: left_alone.into_iter().map(NamedPath::of).collect(),
+            replaced: replaced
+                .iter()
+                .map(|(path, leaf)| RecordedChange::of(path, Some(*leaf)))
+                .collect(),
         }
     }
 
@@ -59,6 +80,15 @@ impl Journal {
     /// Returns the paths that are left as they are, or `None` if one is invalid.
     pub(super) fn left_alone(&self) -> Option<HashSet<RelPath>> {
         self.left_alone.iter().map(NamedPath::to_path).collect()
+    }
+
+    /// Returns the entries that differ from those of the checkpoint, or `None` if a path is invalid.
+    pub(super) fn replaced(&self) -> Option<HashMap<RelPath, Leaf>> {
+        let entry = |one: &RecordedChange| {
+            let (path, leaf) = one.entry()?;
+            Some((path, leaf?))
+        };
+        self.replaced.iter().map(entry).collect()
     }
 }
 
@@ -82,7 +112,8 @@ impl Checkpoints {
         let journal = serde_json::from_slice(&bytes)
             .ok()
             .filter(|journal: &Journal| {
-                journal.version == VERSION
+                [VERSION, VERSION_OF_PART].contains(&journal.version)
+                    && journal.replaced().is_some()
                     && journal.paths().is_some()
                     && journal.left_alone().is_some()
             });

@@ -40,18 +40,18 @@ use super::{
         object::Oid,
         repository::Repository,
     },
-    tree_diff::{Tree, has_folder, is_held},
+    tree_diff::{Side, Tree, has_folder, is_held},
     worktree::scan::Scan,
 };
 use crate::error::Error;
 
 pub use types::{
-    Action, Change, Conflict, ConflictCause, EditorText, Options, Outcome, Preview, Recovered,
-    RestoreTarget, Restored,
+    Action, Change, Conflict, ConflictCause, EditorText, Options, Outcome, Part, Preview,
+    Recovered, RestoreTarget, Restored, Scope,
 };
 
 use operation::RestoreOperation;
-use plan::{Circumstances, Plan, UnsavedDocuments, plan};
+use plan::{Circumstances, Plan, UnsavedDocuments, part::TakenBack, plan};
 
 impl Checkpoints {
     /// Returns the changes that a restore would make. Changes neither the workspace nor the store.
@@ -68,7 +68,7 @@ impl Checkpoints {
     ) -> Result<Preview, Error> {
         job.require_rules()?;
         self.complete_interrupted_first(job)?;
-        self.unless_pruned(&[wanted.id], self.preview_here(job, wanted, unsaved))
+        self.unless_pruned(&wanted.ids(), self.preview_here(job, wanted, unsaved))
     }
 
     fn preview_here(
@@ -232,10 +232,19 @@ impl Checkpoints {
         }
         let mut walker = walker.clone_root();
         let paths = restored_paths(target, wanted);
-        let undo_scope = if wanted.is_undo {
-            self.undo_scope(job, &reader, target)?
-        } else {
-            None
+        let undo_scope = match &wanted.scope {
+            Scope::Undo => self.undo_scope(job, &reader, target)?,
+            _ => None,
+        };
+        let taken_back = match &wanted.scope {
+            Scope::Part(part) => Some(TakenBack {
+                part,
+                base: match part.until {
+                    Side::Checkpoint(id) => Tree::Stored(self.get(id)?.tree),
+                    Side::WorkTree => Tree::Seen(now.tree.clone()),
+                },
+            }),
+            _ => None,
         };
         plan(
             job,
@@ -247,6 +256,7 @@ impl Checkpoints {
                 unsaved,
                 own_data: self.own_data().as_ref(),
                 undo_scope: undo_scope.as_ref(),
+                taken_back: taken_back.as_ref(),
             },
         )
     }
@@ -282,7 +292,7 @@ impl Checkpoints {
 /// Returns the paths to restore. An undo restores the paths of the restore that it undoes.
 fn restored_paths(target: &Checkpoint, wanted: &RestoreTarget) -> Vec<RelPath> {
     match &target.metadata.purpose {
-        Purpose::Undo { paths, .. } if wanted.is_undo && wanted.paths.is_empty() => {
+        Purpose::Undo { paths, .. } if wanted.scope == Scope::Undo && wanted.paths.is_empty() => {
             paths.iter().filter_map(NamedPath::to_path).collect()
         }
         _ => wanted.paths.clone(),

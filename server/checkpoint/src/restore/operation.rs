@@ -12,7 +12,13 @@ use super::{
         job::Job,
         metadata::Checkpoint,
         named_path::NamedPath,
-        store::{lock::StoreLock, object::Oid, refs, repository::Repository},
+        store::{
+            lock::StoreLock,
+            object::{Kind, Oid},
+            pack::writer::{KeepGuard, PackWriter},
+            refs,
+            repository::Repository,
+        },
         tree_diff::{Leaf, Tree},
         worktree::{permissions::ReadPermissionMap, scan::Scan, snapshot::Folder},
     },
@@ -21,7 +27,7 @@ use super::{
     journal::Journal,
     plan::{Plan, UnsavedDocuments},
     preflight::{self, BlobCache},
-    types::{Action, EditorText, Options, Outcome, RestoreTarget, Restored},
+    types::{Action, EditorText, Options, Outcome, RestoreTarget, Restored, Scope},
 };
 use crate::error::Error;
 
@@ -49,6 +55,8 @@ struct PreparedPlan {
     contents: BlobCache,
     /// Folders that an undo reads.
     folders: Vec<Oid>,
+    /// Protects merged contents, which no checkpoint holds.
+    _merged: Option<KeepGuard>,
 }
 
 /// An undo point and the plan that was made while it was written.
@@ -83,7 +91,12 @@ impl RestoreOperation<'_> {
         self.job.cancel.commit().inspect_err(|_| {
             self.remove_undo_point(&undo);
         })?;
-        let PreparedPlan { plan, contents, .. } = prepared;
+        let PreparedPlan {
+            plan,
+            contents,
+            _merged,
+            ..
+        } = prepared;
         let Some(journal) = journal else {
             // The undo point was created while the plan was made.
             let is_removed = self.has_nothing_to_do(&plan) && self.remove_undo_point(&undo);
@@ -176,6 +189,7 @@ impl RestoreOperation<'_> {
             .map_or(Tree::Stored(self.target.tree), Tree::Seen);
         let plan = self.plan(scan, tree)?;
         self.check_token(&plan)?;
+        let merged = self.store_merged(&plan)?;
         let contents =
             preflight::verify_contents(&self.repository, self.target.id, &plan.steps, cancel)?;
         let paths = plan.steps.iter().map(|step| &step.path);
@@ -189,7 +203,23 @@ impl RestoreOperation<'_> {
             plan,
             contents,
             folders,
+            _merged: merged,
         })
+    }
+
+    /// Stores merged contents, which recovery reads. They are flushed before the journal is.
+    fn store_merged(&self, plan: &Plan) -> Result<Option<KeepGuard>, Error> {
+        let merged = &plan.selected.merged;
+        if merged.is_empty() {
+            return Ok(None);
+        }
+        let pack = PackWriter::new(self.repository.dir())?;
+        for (oid, content) in merged {
+            pack.put(Kind::Blob, *oid, content)?;
+        }
+        let kept = pack.finish()?;
+        self.repository.odb().refresh();
+        Ok(kept)
     }
 
     /// Removes an undo point if the restore changes nothing. Returns whether that worked.
@@ -233,7 +263,13 @@ impl RestoreOperation<'_> {
         let plan = &prepared.plan;
         let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
         is_needed.then(|| {
-            let journal = Journal::new(self.target.id, undo.id, &self.paths, &plan.left_alone);
+            let journal = Journal::new(
+                self.target.id,
+                undo.id,
+                &self.paths,
+                &plan.left_alone,
+                &plan.selected.replaced,
+            );
             self.checkpoints.prepare_journal(&journal)
         })
     }
@@ -243,7 +279,9 @@ impl RestoreOperation<'_> {
         let steps = plan.steps.iter().map(|step| (&step.path, step.after));
         let texts = plan.texts_only.iter();
         let texts = texts.map(|(path, leaf)| (path, Some(*leaf)));
-        self.checkpoints.write_record(undo.id, steps.chain(texts))
+        let is_part = matches!(self.wanted.scope, Scope::Part(_));
+        self.checkpoints
+            .write_record(undo.id, steps.chain(texts), is_part)
     }
 
     /// Removes the journal, or limits it to the files that are partly written. Removes the changes
@@ -269,7 +307,13 @@ impl RestoreOperation<'_> {
         let _ = if partly_written.is_empty() {
             self.checkpoints.remove_journal()
         } else {
-            let journal = Journal::new(self.target.id, undo.id, &partly_written, &HashSet::new());
+            let journal = Journal::new(
+                self.target.id,
+                undo.id,
+                &partly_written,
+                &HashSet::new(),
+                &plan.selected.replaced,
+            );
             self.checkpoints
                 .prepare_journal(&journal)
                 .and_then(|file| Ok(file.commit()?))

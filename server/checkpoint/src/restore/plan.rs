@@ -7,15 +7,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sha2::{Digest, Sha256};
 use sightline_base::{
     fs::dir::{Dir, DirWalker, FileType, is_absent},
     path::RelPath,
 };
 
 mod exclusions;
+pub(super) mod part;
 pub(super) mod protected_paths;
 pub(super) mod repository_folders;
+mod token;
 pub(super) mod undo_scope;
 
 use super::{
@@ -33,8 +34,10 @@ use super::{
 };
 use crate::error::Error;
 use exclusions::{require_held, unreadable_conflicts};
+use part::{Selected, TakenBack};
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
 use repository_folders::RepositoryFolders;
+use token::plan_token;
 use undo_scope::{Later, UndoScope, folders_above};
 
 /// Change of one path.
@@ -88,7 +91,6 @@ impl Step {
 }
 
 /// Steps and conflicts of a restore.
-#[derive(Debug)]
 pub(super) struct Plan {
     /// Sorted by path.
     pub(super) steps: Vec<Step>,
@@ -101,6 +103,8 @@ pub(super) struct Plan {
     /// Files that do not differ, but have unsaved text in the editor that is replaced. Sorted by
     /// path.
     pub(super) texts_only: Vec<(RelPath, Leaf)>,
+    /// What the restore of a part changes.
+    pub(super) selected: Selected,
     /// Hash of the plan and of the unsaved documents it affects.
     pub(super) token: String,
 }
@@ -141,6 +145,8 @@ pub(super) struct Circumstances<'a> {
     pub(super) own_data: Option<&'a RelPath>,
     /// Limits an undo to what the restore changed.
     pub(super) undo_scope: Option<&'a UndoScope>,
+    /// Limits a restore to a part.
+    pub(super) taken_back: Option<&'a TakenBack<'a>>,
 }
 
 /// Plans how to change the workspace, as scanned in `now`, to the checkpoint `target`, for the
@@ -157,11 +163,19 @@ pub(super) fn plan(
         unsaved,
         own_data,
         undo_scope,
+        taken_back,
     } = *circumstances;
     let left = Tree::Seen(now.tree.clone());
     let mut found = compare(reader, &left, &target_tree, wanted, job.cancel)?;
     let later = undo_scope.map_or_else(Later::default, |scope| scope.limit(&mut found));
-    let is_in_scope = |path: &RelPath| undo_scope.is_none_or(|scope| scope.contains(path));
+    let selected = match taken_back {
+        Some(part) => part.select(job, reader, walker, (&mut found, &target_tree), wanted)?,
+        None => Selected::default(),
+    };
+    let is_in_scope = |path: &RelPath| {
+        undo_scope.is_none_or(|scope| scope.contains(path))
+            && (taken_back.is_none() || selected.covers(path))
+    };
     let from_rules = rule_files(job, reader, target.tree);
     let mut planner = Planner {
         job,
@@ -180,7 +194,8 @@ pub(super) fn plan(
     let mut exclusions = ExcludedThen::new(&target.metadata);
     planner.unreadable = unreadable_conflicts(job, reader, (now, target), wanted, &mut exclusions)?;
     planner.unreadable.retain(|one| is_in_scope(&one.path));
-    let forced = planner.decide(&found, &mut exclusions, &HashMap::new())?;
+    let mut forced = planner.decide(&found, &mut exclusions, &HashMap::new())?;
+    selected.complete(&mut forced);
     let unsaved_in_scope: Vec<&RelPath> = unsaved.paths.iter().filter(|p| is_in_scope(p)).collect();
     let same = same_on_disk(job, reader, target, &found, wanted, &unsaved_in_scope)?;
     let mut kept: HashMap<&RelPath, (&str, ConflictCause)> = HashMap::new();
@@ -198,7 +213,9 @@ pub(super) fn plan(
     let mut decisions = if unsaved.force || kept.is_empty() {
         forced
     } else {
-        planner.decide(&found, &mut exclusions, &kept)?
+        let mut decisions = planner.decide(&found, &mut exclusions, &kept)?;
+        selected.complete(&mut decisions);
+        decisions
     };
     let texts_only = if unsaved.force {
         same
@@ -211,7 +228,7 @@ pub(super) fn plan(
     // Only a step can empty a folder.
     let changed = folders_above(decisions.steps.iter().map(|step| &step.path));
     folders.retain(|folder| changed.contains(folder));
-    if undo_scope.is_none() {
+    if undo_scope.is_none() && taken_back.is_none() {
         let conflicts = decisions.conflicts.iter().map(|one| &one.path);
         let leaves = found.leaves.iter().map(|one| &one.path);
         let planned = conflicts.chain(leaves).collect::<Vec<_>>();
@@ -223,6 +240,7 @@ pub(super) fn plan(
         conflicts: decisions.conflicts,
         left_alone: decisions.left_alone,
         texts_only,
+        selected,
         token,
     })
 }
@@ -275,53 +293,6 @@ pub(super) fn removed_folders(found: &Comparison, left_alone: &HashSet<RelPath>)
         .collect()
 }
 
-/// Returns the token of a plan. Plans with different effects have different tokens. `affected` are
-/// the paths that are changed only if forced.
-fn plan_token(
-    target: Oid,
-    wanted: &[RelPath],
-    decisions: &Decisions,
-    affected: &[&RelPath],
-) -> String {
-    let mut hash = Sha256::new();
-    let mut piece = |bytes: &[u8]| {
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    let path_bytes = |path: &RelPath| path.as_path().as_os_str().as_encoded_bytes().to_vec();
-    piece(target.as_bytes());
-    piece(&(wanted.len() as u64).to_le_bytes());
-    for path in wanted {
-        piece(&path_bytes(path));
-    }
-    for step in &decisions.steps {
-        piece(&path_bytes(&step.path));
-        for leaf in [&step.before, &step.after] {
-            match leaf {
-                Some(leaf) => {
-                    piece(leaf.mode.octal().as_bytes());
-                    piece(leaf.oid.as_bytes());
-                }
-                None => piece(b""),
-            }
-        }
-    }
-    piece(b"left alone");
-    for conflict in &decisions.conflicts {
-        piece(&path_bytes(&conflict.path));
-        piece(conflict.reason.as_bytes());
-    }
-    piece(b"only if forced");
-    for path in affected {
-        piece(&path_bytes(path));
-    }
-    let digest = hash.finalize();
-    digest[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
-
 #[derive(Debug, Default)]
 struct Decisions {
     steps: Vec<Step>,
@@ -351,6 +322,10 @@ impl Decisions {
                 cause: ConflictCause::Unsaved,
                 ..Conflict::new(path, UNSAVED)
             }));
+        self.sort_conflicts();
+    }
+
+    fn sort_conflicts(&mut self) {
         // The count of denied paths, which has no path, comes last.
         self.conflicts
             .sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));

@@ -2,8 +2,9 @@
 //! exactly that.
 //!
 //! It is written before the first change and lists all planned changes; changes that fail are
-//! removed afterwards. It is not flushed: after a power failure it may be missing or incomplete,
-//! and the undo then compares the two checkpoints, as for restores without a record.
+//! removed afterwards. It is not flushed, except for a restore of a part: after a power failure it may
+//! be missing or incomplete, and the undo then compares the two checkpoints, as for restores without a
+//! record.
 
 use std::{
     collections::HashMap,
@@ -38,13 +39,33 @@ struct Record {
     changes: Vec<RecordedChange>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct RecordedChange {
+/// A changed path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RecordedChange {
     #[serde(flatten)]
     path: NamedPath,
     /// Mode and content after the restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     after: Option<(Mode, Oid)>,
+}
+
+impl RecordedChange {
+    pub(super) fn of(path: &RelPath, after: Option<Leaf>) -> Self {
+        Self {
+            path: NamedPath::of(path),
+            after: after.map(|leaf| (leaf.mode, leaf.oid)),
+        }
+    }
+
+    /// Returns the path and its entry. `None` if the path is invalid.
+    pub(super) fn entry(&self) -> Option<(RelPath, Option<Leaf>)> {
+        let leaf = self.after.map(|(mode, oid)| Leaf {
+            mode,
+            oid,
+            seen: None,
+        });
+        Some((self.path.to_path()?, leaf))
+    }
 }
 
 impl Checkpoints {
@@ -56,18 +77,17 @@ impl Checkpoints {
         self.records_dir().join(format!("{undo}.json"))
     }
 
-    /// Records the changes of the restore with this undo point.
+    /// Records the changes of the restore with this undo point. `is_flushed`: also for the time after a
+    /// power failure.
     pub(super) fn write_record<'a>(
         &self,
         undo: Oid,
         changes: impl Iterator<Item = (&'a RelPath, Option<Leaf>)>,
+        is_flushed: bool,
     ) -> Result<(), Error> {
         let record = Record {
             changes: changes
-                .map(|(path, leaf)| RecordedChange {
-                    path: NamedPath::of(path),
-                    after: leaf.map(|leaf| (leaf.mode, leaf.oid)),
-                })
+                .map(|(path, leaf)| RecordedChange::of(path, leaf))
                 .collect(),
         };
         let text =
@@ -77,6 +97,9 @@ impl Checkpoints {
         }
         self.storage.make_dir(&self.records_dir())?;
         let path = self.record_path(undo);
+        if is_flushed {
+            return Ok(atomic_file::replace(&path, &text)?);
+        }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
@@ -99,15 +122,7 @@ impl Checkpoints {
         let Ok(record) = serde_json::from_slice::<Record>(&text) else {
             return Ok(None);
         };
-        let change = |change: RecordedChange| {
-            let leaf = change.after.map(|(mode, oid)| Leaf {
-                mode,
-                oid,
-                seen: None,
-            });
-            Some((change.path.to_path()?, leaf))
-        };
-        Ok(record.changes.into_iter().map(change).collect())
+        Ok(record.changes.iter().map(RecordedChange::entry).collect())
     }
 
     /// Corrects the record: keeps only the changes that `was_made`.
@@ -125,7 +140,7 @@ impl Checkpoints {
             return Ok(());
         }
         let changes = restored.iter().map(|(path, leaf)| (path, *leaf));
-        self.write_record(undo, changes)
+        self.write_record(undo, changes, false)
     }
 
     /// Removes the records whose undo points no longer exist.

@@ -46,7 +46,7 @@ use super::{
         in_place, open_parent,
     },
     journal::Journal,
-    plan::Step,
+    plan::{Step, part::replace},
     preflight::BlobCache,
     types::{Conflict, Recovered},
 };
@@ -116,7 +116,9 @@ impl Checkpoints {
         let except = (&left_alone, own_data.as_ref());
         let root = walker.clone_root();
         let steps_between = |trees| recovery_steps(job, &reader, trees, &paths, except, &root);
-        let forward = steps_between((undo.tree, target.tree))?;
+        let replaced = journal.replaced().unwrap_or_default();
+        let mut forward = steps_between((undo.tree, target.tree))?;
+        replace(&mut forward.steps, &replaced);
         let mut kept = BTreeMap::new();
         let cleaned_up = clean_up(walker, &reader, journal.undo, &forward.steps, &mut kept);
 
@@ -124,7 +126,11 @@ impl Checkpoints {
         let recovery = if completed {
             forward
         } else {
-            steps_between((target.tree, undo.tree))?
+            let mut back = steps_between((target.tree, undo.tree))?;
+            for step in &mut back.steps {
+                step.before = replaced.get(&step.path).copied().or(step.before);
+            }
+            back
         };
         let RecoverySteps {
             steps,

@@ -2,7 +2,7 @@
 
 use sightline_base::path::RelPath;
 
-use super::super::{metadata::Request, store::object::Oid};
+use super::super::{metadata::Request, store::object::Oid, tree_diff::Side};
 
 /// Checkpoint and paths to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,9 +11,41 @@ pub struct RestoreTarget {
     pub id: Oid,
     /// Only these paths and everything below them; empty means all.
     pub paths: Vec<RelPath>,
-    /// Undoes the restore whose undo point `id` is: reverts only what that restore changed. Paths
-    /// that changed since are left as they are, unless forced.
-    pub is_undo: bool,
+    /// Which differences to revert.
+    pub scope: Scope,
+}
+
+impl RestoreTarget {
+    /// Returns the checkpoints that are read.
+    pub(super) fn ids(&self) -> Vec<Oid> {
+        let until = match &self.scope {
+            Scope::Part(part) => part.until.checkpoint(),
+            Scope::All | Scope::Undo => None,
+        };
+        [self.id].into_iter().chain(until).collect()
+    }
+}
+
+/// Which differences a restore reverts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All.
+    #[default]
+    All,
+    /// Those that the restore with this undo point made. Paths that changed since are left as they
+    /// are, unless forced.
+    Undo,
+    /// A part of them.
+    Part(Part),
+}
+
+/// Changes of files that are reverted, while later ones are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// End of the changes, which begin at the restored checkpoint.
+    pub until: Side,
+    /// Only these hunks of files, by their numbers from 1. Empty means all changes.
+    pub hunks: Vec<(RelPath, Vec<u32>)>,
 }
 
 /// Kind of change.

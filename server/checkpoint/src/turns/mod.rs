@@ -5,6 +5,7 @@
 //! process leaves a turn without an end, or a checkpoint that the log does not name: the checkpoint
 //! names its turn, too.
 
+mod blame;
 mod changes;
 pub(crate) mod log;
 mod name;
@@ -33,6 +34,7 @@ use super::{
 };
 use crate::error::Error;
 
+pub use blame::{Author, BlamedLine};
 pub use changes::{ListedTurn, TurnFilter};
 use log::{Begin, Event, Log, LogWriter};
 pub use name::TurnName;

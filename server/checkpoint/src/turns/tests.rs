@@ -6,7 +6,13 @@ use sightline_base::cancel::Cancel;
 use sightline_protocol::checkpoint::AgentTurn;
 
 use super::*;
-use crate::{Keep, testing::Scratch};
+use sightline_base::path::RelPath;
+
+use crate::{
+    Keep, Side,
+    restore::{Options, Part, RestoreTarget, Scope},
+    testing::Scratch,
+};
 
 impl Scratch {
     fn prompt(&self, session: &str, prompt: &str) -> Turn {
@@ -238,4 +244,159 @@ fn open_turns_of_the_session_and_of_ended_processes_are_interrupted() {
     if cfg!(target_os = "linux") {
         assert_eq!(names("s2"), ["codex-1.1"]);
     }
+}
+
+impl Scratch {
+    /// Returns who wrote each line, shortened: the turns, `user` or `?`.
+    fn blame(&self, name: &str) -> Vec<String> {
+        let path = RelPath::new(std::path::Path::new(name)).unwrap();
+        let content = fs::read(self.folder.path().join("ws").join(name)).unwrap();
+        let cancel = Cancel::default();
+        let blamed = self.job(&cancel, |job| self.checkpoints.blame(job, &path, &content));
+        let who = |line: BlamedLine| match line.author {
+            Author::Agent { turns, agent } => {
+                assert_eq!(agent.as_deref(), Some("claude"));
+                let names: Vec<String> = turns.iter().map(ToString::to_string).collect();
+                names.join("+")
+            }
+            Author::User => "user".to_owned(),
+            Author::Unknown => {
+                assert_eq!(line.at, None);
+                "?".to_owned()
+            }
+        };
+        blamed.unwrap().into_iter().map(who).collect()
+    }
+
+    fn create(&self) -> Oid {
+        let cancel = Cancel::default();
+        let created = self.job(&cancel, |job| {
+            self.checkpoints.create(job, &Request::default(), None)
+        });
+        created.unwrap().id
+    }
+
+    fn restore(&self, id: Oid, scope: Scope) {
+        let wanted = RestoreTarget {
+            id,
+            paths: Vec::new(),
+            scope,
+        };
+        let cancel = Cancel::default();
+        let options = Options::default();
+        let restored = self.job(&cancel, |job| {
+            self.checkpoints.restore(job, &wanted, &[], &options)
+        });
+        for outcome in restored.unwrap().outcomes {
+            assert_eq!(outcome.error, None);
+        }
+    }
+}
+
+#[test]
+fn each_line_is_of_the_turn_that_wrote_it_or_of_the_user() {
+    let scratch = Scratch::new();
+    scratch.write("f", "old\n");
+    scratch.prompt("s1", "one");
+    let before = scratch.save("s1", "claude-1.1", false);
+    scratch.write("f", "old\nfirst\n");
+    scratch.save("s1", "claude-1.1", true);
+    assert_eq!(scratch.blame("f"), ["?", "claude-1.1"]);
+    // The user, between two turns.
+    scratch.write("f", "mine\nold\nfirst\n");
+    scratch.prompt("s1", "two");
+    scratch.save("s1", "claude-1.2", false);
+    scratch.write("f", "mine\nold\nfirst\nsecond\n");
+    let running = ["user", "?", "claude-1.1", "claude-1.2"];
+    assert_eq!(scratch.blame("f"), running, "it is running");
+    scratch.save("s1", "claude-1.2", true);
+    let ws = scratch.folder.path().join("ws");
+    fs::rename(ws.join("f"), ws.join("g")).unwrap();
+    scratch.create();
+    scratch.write("g", "mine\nold\nfirst\nsecond\nnow\n");
+    let all = ["user", "?", "claude-1.1", "claude-1.2", "user"];
+    assert_eq!(scratch.blame("g"), all, "it was renamed");
+
+    // Lines that a restore brings back keep their authors.
+    let newest = scratch.create();
+    scratch.restore(before.id, Scope::All);
+    assert_eq!(scratch.blame("f"), ["?"]);
+    scratch.write("f", "old\nlater\n");
+    assert_eq!(scratch.blame("f"), ["?", "user"]);
+    scratch.restore(newest, Scope::All);
+    assert_eq!(scratch.blame("g"), all);
+}
+
+#[test]
+fn lines_keep_their_authors_when_a_turn_is_taken_back() {
+    let scratch = Scratch::new();
+    let lines = |changed: &[(usize, &str)]| {
+        let line = |at: usize| {
+            let new = changed.iter().find(|(line, _)| *line == at);
+            new.map_or_else(|| format!("{at}\n"), |(_, text)| format!("{text}\n"))
+        };
+        (1..=9).map(line).collect::<String>()
+    };
+    scratch.write("f", &lines(&[]));
+    scratch.prompt("s1", "one");
+    let before = scratch.save("s1", "claude-1.1", false);
+    scratch.write("f", &lines(&[(1, "one")]));
+    let after = scratch.save("s1", "claude-1.1", true);
+    scratch.prompt("s1", "two");
+    scratch.save("s1", "claude-1.2", false);
+    scratch.write("f", &lines(&[(1, "one"), (5, "two")]));
+    scratch.save("s1", "claude-1.2", true);
+    scratch.write("f", &lines(&[(1, "one"), (5, "two"), (9, "mine")]));
+    let part = Part {
+        until: Side::Checkpoint(after.id),
+        hunks: Vec::new(),
+    };
+    scratch.restore(before.id, Scope::Part(part));
+    let mut expected = vec!["?"; 9];
+    (expected[4], expected[8]) = ("claude-1.2", "user");
+    assert_eq!(scratch.blame("f"), expected);
+}
+
+#[test]
+fn a_line_around_which_a_state_is_missing_is_unknown() {
+    let scratch = Scratch::new();
+    scratch.write("f", "old\n");
+    // Two turns at once.
+    for session in ["s1", "s2"] {
+        scratch.prompt(session, "at once");
+    }
+    scratch.save("s1", "claude-1.1", false);
+    scratch.write("f", "old\nfirst\n");
+    scratch.save("s2", "claude-2.1", false);
+    scratch.write("f", "old\nfirst\nboth\n");
+    scratch.save("s2", "claude-2.1", true);
+    scratch.write("f", "old\nfirst\nboth\nlast\n");
+    scratch.save("s1", "claude-1.1", true);
+    let shared = ["?", "claude-1.1", "claude-2.1+claude-1.1", "claude-1.1"];
+    assert_eq!(scratch.blame("f"), shared);
+
+    // The end of a turn was not saved.
+    scratch.prompt("s1", "interrupted");
+    scratch.save("s1", "claude-1.2", false);
+    scratch.write("f", "old\nfirst\nboth\nlast\nlost\n");
+    let turn = scratch.turn("claude-1.2");
+    scratch.checkpoints.end_turn(&turn.name).unwrap();
+    // So that the next checkpoint is later than the end.
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    scratch.create();
+    scratch.write("f", "old\nfirst\nboth\nlast\nlost\nmine\n");
+    let lost = [&shared[..], &["?", "user"]].concat();
+    assert_eq!(scratch.blame("f"), lost);
+
+    // The file was not captured for a while.
+    scratch.create();
+    scratch.write(".gitignore", "f\n");
+    scratch.prompt("s1", "ignored");
+    scratch.save("s1", "claude-1.3", false);
+    scratch.write("f", "old\nfirst\nboth\nlast\nlost\nmine\nignored\n");
+    scratch.save("s1", "claude-1.3", true);
+    fs::remove_file(scratch.folder.path().join("ws/.gitignore")).unwrap();
+    scratch.create();
+    let ignored = [&lost[..], &["?"]].concat();
+    assert_eq!(scratch.blame("f"), ignored);
 }

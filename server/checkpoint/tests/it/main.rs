@@ -10,6 +10,7 @@
 mod capture;
 mod capture_support;
 mod changes;
+mod commit;
 mod concurrent_prune;
 mod denied;
 mod diff;

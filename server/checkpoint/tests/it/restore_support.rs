@@ -18,7 +18,7 @@ use sightline_checkpoint::{
     Checkpoints, Filter, Job, Oid, Request, Side,
     diff::{DiffOptions, FileDiff},
     error::Error,
-    restore::{Action, Conflict, Options, Outcome, Preview, RestoreTarget, Restored},
+    restore::{Action, Conflict, Options, Outcome, Preview, RestoreTarget, Restored, Scope},
 };
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use tempfile::TempDir;
@@ -246,14 +246,14 @@ pub(crate) fn some(id: Oid, paths: &[&str]) -> RestoreTarget {
     RestoreTarget {
         id,
         paths: paths.iter().map(|path| rel(path)).collect(),
-        is_undo: false,
+        scope: Scope::All,
     }
 }
 
 /// The undo of the restore with this undo point.
 pub(crate) fn undo_of(id: Oid, paths: &[&str]) -> RestoreTarget {
     RestoreTarget {
-        is_undo: true,
+        scope: Scope::Undo,
         ..some(id, paths)
     }
 }

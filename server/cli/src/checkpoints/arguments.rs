@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use sightline_protocol::checkpoint::RestoreMode;
+use sightline_protocol::checkpoint::{FileHunks, RestoreMode, RestoreOnly};
 
 use super::confirm::ConfirmArgs;
 use crate::{Workspace, requests::Attached};
@@ -112,6 +112,8 @@ pub(crate) enum Checkpoint {
         id: String,
         #[command(flatten)]
         length: Length,
+        #[command(flatten)]
+        part: PartArgs,
         /// Only these paths and everything below them.
         #[arg(value_name = "PATH")]
         paths: Vec<String>,
@@ -125,6 +127,31 @@ pub(crate) enum Checkpoint {
     Prune(Prune),
     /// Remove checkpoints. Shows them and asks first.
     Delete(Delete),
+    /// Show which turn, which agent or you wrote each line of a file.
+    Blame {
+        #[command(flatten)]
+        workspace: Workspace,
+        #[command(flatten)]
+        attached: Attached,
+        /// File.
+        #[arg(value_name = "PATH")]
+        path: String,
+    },
+    /// Create a commit of a checkpoint on a new branch of the repository. Nothing else of it changes.
+    Commit {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
+        /// as `claude-2.3`: the state before it, or with a `+` after it.
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Name of the new branch.
+        #[arg(long, short, value_name = "NAME")]
+        branch: String,
+        /// Commit message; by default, the label of the checkpoint or the prompt of the turn.
+        #[arg(long, short, value_name = "TEXT")]
+        message: Option<String>,
+    },
     /// Show the number and disk usage of checkpoints.
     Stats {
         #[command(flatten)]
@@ -153,6 +180,48 @@ pub(crate) enum Checkpoint {
         #[arg(value_name = "REMOTE")]
         remote: String,
     },
+}
+
+/// The part of the differences to restore.
+#[derive(Args, Clone, Default)]
+pub(crate) struct PartArgs {
+    /// Take back what the turn changed, and keep later changes. ID is the name of a turn.
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Option<OnlyArgument>,
+    /// Only these hunks of a file, such as `src/main.rs:1,3`, as `diff --patch` shows them for the same ID.
+    /// Can be repeated.
+    #[arg(long = "hunk", value_name = "PATH:N,...", value_parser = hunks, conflicts_with = "paths")]
+    pub(super) hunks: Vec<FileHunks>,
+}
+
+impl PartArgs {
+    pub(super) fn only(&self) -> Option<RestoreOnly> {
+        self.only.map(|OnlyArgument::Turn| RestoreOnly::Turn)
+    }
+
+    /// Returns whether a part is selected.
+    pub(super) fn is_some(&self) -> bool {
+        self.only.is_some() || !self.hunks.is_empty()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum OnlyArgument {
+    Turn,
+}
+
+/// Parses a path and numbers of hunks.
+fn hunks(text: &str) -> Result<FileHunks, String> {
+    let parsed = text.rsplit_once(':').and_then(|(path, numbers)| {
+        let numbers = numbers.split(',').map(|number| number.trim().parse().ok());
+        Some(FileHunks {
+            path: path.to_owned(),
+            hunks: numbers.collect::<Option<_>>()?,
+        })
+    });
+    parsed.filter(|file| !file.path.is_empty()).ok_or_else(|| {
+        format!("invalid hunks {text:?}; use a path and numbers, such as src/main.rs:1,3")
+    })
 }
 
 /// How much of a preview to show.
@@ -186,6 +255,8 @@ pub(crate) struct Restore {
     /// Only these paths and everything below them.
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<String>,
+    #[command(flatten)]
+    pub(super) part: PartArgs,
     /// Restore files, the task's conversation, or both.
     #[arg(long, value_enum, default_value_t = ModeArgument::Files)]
     pub(super) mode: ModeArgument,
@@ -206,7 +277,7 @@ impl Restore {
     /// Returns whether an option is given that the list to choose from does not have.
     pub(super) fn needs_id(&self) -> bool {
         let is_plain = self.mode == ModeArgument::Files && !self.force && !self.workspace.json;
-        !is_plain || self.task.is_some() || self.token.is_some()
+        !is_plain || self.task.is_some() || self.token.is_some() || self.part.is_some()
     }
 }
 
@@ -313,6 +384,15 @@ pub(crate) fn age(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hunks_are_a_path_and_numbers() {
+        let parsed = hunks("a:b.rs:1, 12").unwrap();
+        assert_eq!((&*parsed.path, &parsed.hunks[..]), ("a:b.rs", &[1, 12][..]));
+        for wrong in ["", "a", "a:", ":1", "a:x", "a:1,", "a:-1"] {
+            assert!(hunks(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn an_age_is_a_number_and_a_unit() {

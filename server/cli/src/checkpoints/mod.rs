@@ -2,6 +2,8 @@
 
 mod adopt;
 mod arguments;
+mod blame;
+mod commit;
 mod confirm;
 mod format;
 mod picker;
@@ -149,11 +151,23 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             attached,
             id,
             length,
+            part,
             paths,
         } => {
             let requests = Requests::new(&workspace, attached);
-            restore::preview(&requests, &id, &paths, length)
+            restore::preview(&requests, &id, (&paths, &part), length)
         }
+        Checkpoint::Blame {
+            workspace,
+            attached,
+            path,
+        } => blame::blame(&Requests::new(&workspace, attached), &path),
+        Checkpoint::Commit {
+            workspace,
+            id,
+            branch,
+            message,
+        } => commit::commit(&Requests::new(&workspace, OFFLINE), &id, &branch, message),
         Checkpoint::Restore(arguments) => match &arguments.id {
             Some(id) => restore::restore(&arguments, id),
             None => picker::restore(&arguments),

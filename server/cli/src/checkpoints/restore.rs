@@ -4,16 +4,16 @@ use sightline_base::{clock::now_millis, escape::one_line};
 use sightline_engine::{error::Error, plural::plural};
 use sightline_protocol::{
     checkpoint::{
-        PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreCheckpointParams,
-        RestoreCheckpointResult, RestoreConflict, RestoreOutcome, RestoreTarget, UndoRestoreParams,
-        short_id,
+        FileHunks, PreviewRestoreParams, PreviewRestoreResult, RestoreAction,
+        RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreOnly,
+        RestoreOutcome, RestoreTarget, UndoRestoreParams, short_id,
     },
     method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
 
 use super::{
-    arguments::{Length, ModeArgument, Restore, Undo},
-    confirm::{Proceed, ask, require_terminal},
+    arguments::{Length, ModeArgument, PartArgs, Restore, Undo},
+    confirm::{ConfirmArgs, Proceed, ask, require_terminal},
     format::{CHANGED, DIM, REMOVED, format_forced, format_skipped, more_line, print},
     print_as,
     timeline::Clock,
@@ -29,11 +29,12 @@ const UP_TO_DATE: &str = "already up to date";
 pub(super) fn preview(
     requests: &Requests,
     id: &str,
-    paths: &[String],
+    (paths, part): (&[String], &PartArgs),
     length: Length,
 ) -> Result<i32, Error> {
     let workspace = requests.workspace;
-    let plan = Plan::new(preview_request(requests, id, paths)?, None, length, false);
+    let preview = preview_request(requests, id, paths, part)?;
+    let plan = Plan::new(preview, part, None, length, false);
     plan.show(workspace)?;
     let is_empty = plan.preview.changes.is_empty();
     if is_empty && !workspace.json {
@@ -44,7 +45,6 @@ pub(super) fn preview(
 
 /// `sightline checkpoint restore ID`.
 pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
-    let proceed = arguments.confirm.proceed_or_ask();
     let requests = Requests::new(&arguments.workspace, arguments.attached);
     let paths = arguments.paths.iter().map(String::as_str);
     let words: Vec<&str> = std::iter::once(id).chain(paths).collect();
@@ -54,49 +54,46 @@ pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
             .then(|| "the conversation is rewound to the checkpoint".to_owned());
         let preview = match arguments.mode {
             ModeArgument::Task => PreviewRestoreResult::default(),
-            _ => preview_request(&requests, id, &arguments.paths)?,
+            _ => preview_request(&requests, id, &arguments.paths, &arguments.part)?,
         };
-        let mut plan = Plan::new(preview, conversation, arguments.length, arguments.force);
+        let (length, force) = (arguments.length, arguments.force);
+        let mut plan = Plan::new(preview, &arguments.part, conversation, length, force);
         plan.command.clone_from(&command);
-        Ok::<_, Error>(plan)
+        Ok(plan)
     };
-    if proceed == Proceed::DryRun {
-        return see()?.dry_run(&arguments.workspace);
-    }
-    let restored = requests.with_maintenance(|requests| {
-        let mut token = arguments.token.clone();
-        if proceed == Proceed::Ask || token.is_none() {
-            let plan = see()?;
-            if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace)? {
-                return Ok(None);
-            }
-            let has_token = arguments.mode != ModeArgument::Task;
-            token = token.or_else(|| has_token.then_some(plan.preview.token));
-        }
-        let root = requests.root()?;
-        let restored = with_paths(requests, &arguments.paths, |paths| {
-            requests.call::<RestoreCheckpoint>(RestoreCheckpointParams {
-                id: id.to_owned(),
-                paths,
-                root: root.clone(),
-                mode: arguments.mode.into(),
-                task_id: arguments.task.clone(),
-                token: token.clone(),
-                force: arguments.force,
-                ..RestoreCheckpointParams::default()
-            })
-        })?;
-        Ok(Some(restored))
-    })?;
-    match restored {
-        Some(restored) => print_outcomes(&arguments.workspace, &restored, &command),
-        None => Ok(NEGATIVE),
-    }
+    let root = requests.root()?;
+    let change = |_: PreviewRestoreResult, token: Option<String>| {
+        with_part(
+            &requests,
+            &arguments.paths,
+            &arguments.part,
+            |paths, hunks| {
+                requests.call::<RestoreCheckpoint>(RestoreCheckpointParams {
+                    id: id.to_owned(),
+                    paths,
+                    root: root.clone(),
+                    mode: arguments.mode.into(),
+                    task_id: arguments.task.clone(),
+                    token: token.clone(),
+                    force: arguments.force,
+                    only: arguments.part.only(),
+                    hunks,
+                    ..RestoreCheckpointParams::default()
+                })
+            },
+        )
+    };
+    confirmed(
+        &requests,
+        &arguments.confirm,
+        arguments.token.clone().map(|token| (token, &*command)),
+        see,
+        change,
+    )
 }
 
 /// `sightline checkpoint undo`.
 pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
-    let proceed = arguments.confirm.proceed_or_ask();
     let requests = Requests::new(&arguments.workspace, arguments.attached);
     let see = || {
         let params = PreviewRestoreParams {
@@ -113,45 +110,98 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
         // Without an id, the next undo is that of this undo.
         let id = preview.undo_id.as_deref().map_or("last", short_id);
         let command = format!("sightline checkpoint undo {id}");
-        let mut plan = Plan::new(preview, conversation, arguments.length, arguments.force);
+        let (length, force) = (arguments.length, arguments.force);
+        let mut plan = Plan::new(preview, &PartArgs::default(), conversation, length, force);
         plan.command = command;
-        Ok::<_, Error>(plan)
+        Ok(plan)
     };
-    if proceed == Proceed::DryRun {
-        return see()?.dry_run(&arguments.workspace);
-    }
-    let undone = requests.with_maintenance(|requests| {
-        let plan = see()?;
-        if proceed == Proceed::Ask && !plan.confirm(&arguments.workspace)? {
-            return Ok(None);
-        }
-        let params = UndoRestoreParams {
-            undo_id: plan.preview.undo_id,
-            token: Some(plan.preview.token),
+    let change = |preview: PreviewRestoreResult, token: Option<String>| {
+        requests.call::<UndoRestore>(UndoRestoreParams {
+            undo_id: preview.undo_id,
+            token,
             force: arguments.force,
             ..UndoRestoreParams::default()
-        };
-        let undone = requests.call::<UndoRestore>(params)?;
-        Ok(Some((undone, plan.command)))
+        })
+    };
+    confirmed(&requests, &arguments.confirm, None, see, change)
+}
+
+/// Shows the plan that `see` returns, asks, and lets `change` carry it out. Without a question and with the
+/// token of an earlier preview, and the command for a hint, there is no new one.
+fn confirmed(
+    requests: &Requests,
+    confirm: &ConfirmArgs,
+    token: Option<(String, &str)>,
+    see: impl Fn() -> Result<Plan, Error>,
+    change: impl Fn(PreviewRestoreResult, Option<String>) -> Result<RestoreCheckpointResult, Error>,
+) -> Result<i32, Error> {
+    let workspace = requests.workspace;
+    let proceed = confirm.proceed_or_ask();
+    if proceed == Proceed::DryRun {
+        return see()?.dry_run(workspace);
+    }
+    let changed = requests.with_maintenance(|_| {
+        if let (Proceed::Yes, Some((token, command))) = (proceed, token.clone()) {
+            let changed = change(PreviewRestoreResult::default(), Some(token))?;
+            return Ok(Some((changed, command.to_owned())));
+        }
+        let plan = see()?;
+        if proceed == Proceed::Yes {
+            plan.announce(workspace)?;
+        } else if !plan.confirm(workspace)? {
+            return Ok(None);
+        }
+        let command = plan.command.clone();
+        // Of a conversation alone there is no preview.
+        let seen = Some(plan.preview.token.clone()).filter(|token| !token.is_empty());
+        let token = token.clone().map(|(token, _)| token).or(seen);
+        Ok(Some((change(plan.preview, token)?, command)))
     })?;
-    match undone {
-        Some((undone, command)) => print_outcomes(&arguments.workspace, &undone, &command),
+    match changed {
+        Some((changed, command)) => print_outcomes(workspace, &changed, &command),
         None => Ok(NEGATIVE),
     }
+}
+
+/// Sends a request with the paths, or the hunks, of a command.
+fn with_part<R>(
+    requests: &Requests,
+    paths: &[String],
+    part: &PartArgs,
+    send: impl Fn(Option<Vec<String>>, Option<Vec<FileHunks>>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    if part.hunks.is_empty() {
+        return with_paths(requests, paths, |paths| send(paths, None));
+    }
+    let files: Vec<String> = part.hunks.iter().map(|file| file.path.clone()).collect();
+    with_paths(requests, &files, |paths| {
+        let hunks = paths
+            .unwrap_or_default()
+            .into_iter()
+            .zip(&part.hunks)
+            .map(|(path, file)| FileHunks {
+                path,
+                hunks: file.hunks.clone(),
+            });
+        send(None, Some(hunks.collect()))
+    })
 }
 
 fn preview_request(
     requests: &Requests,
     id: &str,
     paths: &[String],
+    part: &PartArgs,
 ) -> Result<PreviewRestoreResult, Error> {
     let root = requests.root()?;
-    with_paths(requests, paths, |paths| {
+    with_part(requests, paths, part, |paths, hunks| {
         requests.call::<PreviewRestore>(PreviewRestoreParams {
             id: id.to_owned(),
             paths,
             root: root.clone(),
             undo: Some(false),
+            only: part.only(),
+            hunks,
             ..PreviewRestoreParams::default()
         })
     })
@@ -183,6 +233,18 @@ pub(super) fn target_line(target: &RestoreTarget) -> String {
         line.push_str(&format!(", on branch {}", one_line(branch)));
     }
     line + "\n"
+}
+
+/// Returns a line that says what is restored.
+fn heading(target: &RestoreTarget, part: &PartArgs) -> String {
+    let line = target_line(target);
+    if !part.hunks.is_empty() {
+        return line.replacen("Restore to", "Restore hunks to", 1);
+    }
+    match part.only() {
+        Some(RestoreOnly::Turn) => line.replacen("Restore to before", "Take back", 1),
+        None => line,
+    }
 }
 
 /// Formats a time relative to now in words.
@@ -232,7 +294,9 @@ pub(super) fn summary(preview: &PreviewRestoreResult, force: bool) -> String {
 /// A previewed restore.
 struct Plan {
     preview: PreviewRestoreResult,
-    /// The preview as text.
+    /// What is restored, and warnings.
+    heading: String,
+    /// The other lines of the preview.
     lines: String,
     conversation: bool,
     /// Number of paths that are changed only because of `--force`.
@@ -244,21 +308,18 @@ struct Plan {
 impl Plan {
     fn new(
         preview: PreviewRestoreResult,
+        part: &PartArgs,
         conversation: Option<String>,
         length: Length,
         force: bool,
     ) -> Self {
-        let mut lines = String::new();
-        if let Some(target) = preview.target.as_ref().filter(|_| !is_nothing(&preview)) {
-            lines.push_str(&target_line(target));
-        }
+        let target = preview.target.as_ref().filter(|_| !is_nothing(&preview));
+        let mut headings = target.map_or_else(String::new, |target| heading(target, part));
         for warning in &preview.warnings {
-            lines.push_str(&format!(
-                "{CHANGED}warning{CHANGED:#} {}\n",
-                one_line(warning)
-            ));
+            let warning = one_line(warning);
+            headings.push_str(&format!("{CHANGED}warning{CHANGED:#} {warning}\n"));
         }
-        lines.push_str(&summary(&preview, force));
+        let mut lines = summary(&preview, force);
         let limit = length.limit();
         for change in preview.changes.iter().take(limit) {
             let (style, action) = match change.action {
@@ -286,6 +347,7 @@ impl Plan {
         Self {
             forced: preview.conflicts.iter().filter(|c| is_forced(c)).count(),
             preview,
+            heading: headings,
             lines,
             conversation: conversation.is_some(),
             command: String::new(),
@@ -296,8 +358,20 @@ impl Plan {
         if workspace.json {
             print_json(&self.preview)
         } else {
-            print(&self.lines)
+            print(&self.text())
         }
+    }
+
+    fn text(&self) -> String {
+        format!("{}{}", self.heading, self.lines)
+    }
+
+    /// Says what is about to be restored.
+    fn announce(&self, workspace: &Workspace) -> Result<(), Error> {
+        if workspace.json || self.is_empty() {
+            return Ok(());
+        }
+        print(&self.heading)
     }
 
     /// Returns whether neither files nor a conversation would change.
@@ -326,7 +400,7 @@ impl Plan {
         }
         if workspace.json {
             // stdout is reserved for the result.
-            print_to(anstream::stderr().lock(), self.lines.as_bytes())?;
+            print_to(anstream::stderr().lock(), self.text().as_bytes())?;
         } else {
             self.show(workspace)?;
         }

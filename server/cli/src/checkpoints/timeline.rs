@@ -36,6 +36,8 @@ pub(super) struct Timeline {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) at: i64,
+    /// Time of the first state that belongs to it, which orders the list: a turn begins with its first edit.
+    pub(super) order: i64,
     /// Name or id, as requests accept it.
     pub(super) id: String,
     /// True for a turn, whose name means the state before it.
@@ -102,8 +104,10 @@ impl Timeline {
     pub(super) fn rows(&self) -> Vec<Row> {
         let turns = self.turns.iter().map(|turn| self.turn_row(turn));
         let without_turn = self.checkpoints.iter().filter(|one| !self.is_of_turn(one));
-        let mut rows: Vec<Row> = turns.chain(without_turn.map(checkpoint_row)).collect();
-        rows.sort_by_key(|row| Reverse(row.at));
+        let mut rows: Vec<Row> = turns
+            .chain(without_turn.map(|one| self.checkpoint_row(one)))
+            .collect();
+        rows.sort_by_key(|row| Reverse(row.order));
         rows
     }
 
@@ -121,6 +125,65 @@ impl Timeline {
     fn is_of_turn(&self, one: &Checkpoint) -> bool {
         let name = one.turn.as_ref().and_then(|turn| turn.name.as_ref());
         name.is_some_and(|name| self.turns.iter().any(|turn| turn.name == *name))
+    }
+
+    fn created_at(&self, id: Option<&String>) -> Option<i64> {
+        let found = self.checkpoints.iter().find(|one| Some(&one.id) == id);
+        found.map(|one| one.created_at)
+    }
+
+    /// Returns what a restore led to: the name of the state, or the id of its checkpoint.
+    fn state_name(&self, id: &str) -> String {
+        let found = self.checkpoints.iter().find(|one| one.id == id);
+        let turn = found.and_then(|one| one.turn.as_ref()?.name.as_ref());
+        match (turn, found.map(|one| one.kind)) {
+            (Some(name), Some(CheckpointKind::TurnEnd)) => format!("{name}+"),
+            (Some(name), _) => name.clone(),
+            (None, _) => short_id(id).to_owned(),
+        }
+    }
+
+    /// Returns the row of a checkpoint that belongs to no recorded turn.
+    fn checkpoint_row(&self, one: &Checkpoint) -> Row {
+        let restored = one.restored_id.as_ref().map(|id| {
+            let undone = if one.undone_by.is_some() {
+                ", undone"
+            } else {
+                ""
+            };
+            format!("before a restore to {}{undone}", self.state_name(id))
+        });
+        let about = match one.kind {
+            CheckpointKind::UndoPoint => restored.or(Some("before a restore".to_owned())),
+            CheckpointKind::Imported => Some("imported".to_owned()),
+            _ => None,
+        };
+        let turn = one.turn.as_ref();
+        let of_turn = turn.map(|turn| {
+            let (agent, side) = (one_line(&turn.agent), side_of(one.kind));
+            format!("{side} a turn of {agent}")
+        });
+        let counts = match one.kind {
+            // It is mostly equal to the checkpoint before it, and what the restore changed comes later.
+            CheckpointKind::UndoPoint => Vec::new(),
+            _ => vec![
+                (ADDED, format!("+{}", one.added)),
+                (CHANGED, format!("~{}", one.modified)),
+                (REMOVED, format!("-{}", one.deleted)),
+            ],
+        };
+        let labels = [&one.task_id, &one.label].into_iter().flatten();
+        Row {
+            at: one.created_at,
+            order: one.created_at,
+            id: one.id.clone(),
+            session: turn.map(|turn| format!("{}  {}", turn.agent, turn.session)),
+            name: short_id(&one.id).to_owned(),
+            counts,
+            notes: about.into_iter().chain(of_turn).collect(),
+            labels: labels.map(|text| escaped(text)).collect(),
+            ..Row::default()
+        }
     }
 
     fn turn_row(&self, turn: &ListedTurn) -> Row {
@@ -162,6 +225,9 @@ impl Timeline {
             .filter(|one| ids.contains(&&Some(one.id.clone())));
         let labels = labelled.filter_map(|one| one.label.as_ref());
         Row {
+            order: self
+                .created_at(turn.before.as_ref())
+                .unwrap_or(turn.started_at),
             at: turn.started_at,
             id: turn.name.clone(),
             is_turn: true,
@@ -261,40 +327,6 @@ fn outside_text(outside: &OutsideChanges) -> String {
         None => format!("{}, or you", outside.turns.join(", ")),
     };
     format!("{what}: {files}")
-}
-
-/// Makes the row of a checkpoint that belongs to no recorded turn.
-fn checkpoint_row(one: &Checkpoint) -> Row {
-    let about = match one.kind {
-        CheckpointKind::UndoPoint if one.undone_by.is_some() => Some("before a restore, undone"),
-        CheckpointKind::UndoPoint => Some("before a restore"),
-        CheckpointKind::Imported => Some("imported"),
-        _ => None,
-    };
-    let turn = one.turn.as_ref();
-    let of_turn = turn.map(|turn| {
-        let (agent, side) = (one_line(&turn.agent), side_of(one.kind));
-        format!("{side} a turn of {agent}")
-    });
-    let labels = [&one.task_id, &one.label].into_iter().flatten();
-    Row {
-        at: one.created_at,
-        id: one.id.clone(),
-        session: turn.map(|turn| format!("{}  {}", turn.agent, turn.session)),
-        name: short_id(&one.id).to_owned(),
-        counts: vec![
-            (ADDED, format!("+{}", one.added)),
-            (CHANGED, format!("~{}", one.modified)),
-            (REMOVED, format!("-{}", one.deleted)),
-        ],
-        notes: about
-            .map(str::to_owned)
-            .into_iter()
-            .chain(of_turn)
-            .collect(),
-        labels: labels.map(|text| escaped(text)).collect(),
-        ..Row::default()
-    }
 }
 
 fn side_of(kind: CheckpointKind) -> &'static str {

@@ -28,7 +28,7 @@ use sightline_protocol::{
     checkpoint::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
         PreviewRestoreResult, RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict,
-        UndoRestoreParams,
+        RestoreOnly, UndoRestoreParams,
     },
     decision::RedactParams,
     editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
@@ -102,6 +102,7 @@ struct DiffArguments {
 struct RestoreArguments {
     id: String,
     paths: Option<Vec<String>>,
+    only: Option<RestoreOnly>,
     token: Option<String>,
 }
 
@@ -335,10 +336,16 @@ impl Backend {
     }
 
     fn restore(&self, arguments: RestoreArguments, page: PageArguments) -> Result<String, Error> {
-        let RestoreArguments { id, paths, token } = arguments;
+        let RestoreArguments {
+            id,
+            paths,
+            only,
+            token,
+        } = arguments;
         let (preview, mut params) = self.preview(PreviewRestoreParams {
             id,
             paths: self.absolute_paths(paths),
+            only,
             undo: Some(false),
             ..PreviewRestoreParams::default()
         })?;
@@ -348,6 +355,7 @@ impl Backend {
         let params = RestoreCheckpointParams {
             id: params.id,
             paths: params.paths.take(),
+            only,
             root: self.root_uri(),
             token,
             ..RestoreCheckpointParams::default()

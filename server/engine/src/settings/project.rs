@@ -22,13 +22,14 @@ pub(super) enum ProjectRule {
 }
 
 /// Settings with one strict value.
-const STRICT: [(&str, &str); 6] = [
+const STRICT: [(&str, &str); 7] = [
     ("access.secrets", "deny"),
     ("access.outsideWorkspace", "deny"),
     ("access.recursiveReaders", "deny"),
     ("access.mentions", "deny"),
     ("environment.ignoredFiles", "hide"),
     ("environment.outsideFiles", "hide"),
+    ("checkpoints.turnNames", "none"),
 ];
 
 impl ProjectRule {

@@ -1,12 +1,18 @@
-//! Hover in `.clineignore` files, on the text in the editor.
+//! Hover in `.clineignore` files, on the text in the editor, and if a setting says so in other files, on
+//! who wrote a line.
 //!
-//! Requests for other documents are answered with `null`. Results name hidden files,
-//! because they are for the user, not for agents.
+//! Results name hidden files, because they are for the user, not for agents.
 
 use serde_json::{Value, json};
 use sightline_access::lint::{self, Effect, Line};
 use sightline_base::escape::one_line;
-use sightline_engine::{error::Error, request_context::RequestContext};
+use sightline_engine::{
+    error::Error,
+    handlers::checkpoint::list_checkpoints::blame,
+    request_context::RequestContext,
+    session::{Snapshot, normalize_uri},
+};
+use sightline_protocol::checkpoint::{BlameAuthor, BlameParams};
 
 use super::rule_file::{At, RuleFile};
 
@@ -16,7 +22,7 @@ use super::rule_file::{At, RuleFile};
 /// `cancelled`.
 pub(crate) fn run(context: &RequestContext<'_>, at: At) -> Result<Value, Error> {
     let Some(file) = RuleFile::open(&context.snapshot, &at.text_document.uri) else {
-        return Ok(Value::Null);
+        return Ok(blame(context, &at).map_or(Value::Null, |text| contents(context, &text)));
     };
     let lines = lint::lines(&file.folder, file.text.as_bytes());
     let description = match lines.get(at.position.line as usize) {
@@ -30,12 +36,46 @@ pub(crate) fn run(context: &RequestContext<'_>, at: At) -> Result<Value, Error> 
             describe(line, &effect.unwrap_or_default(), effects.complete)
         }
     };
+    Ok(contents(context, &description))
+}
+
+fn contents(context: &RequestContext<'_>, text: &str) -> Value {
     let kind = if context.snapshot.client_info.markdown_hover {
         "markdown"
     } else {
         "plaintext"
     };
-    Ok(json!({ "contents": { "kind": kind, "value": description } }))
+    json!({ "contents": { "kind": kind, "value": text } })
+}
+
+/// Returns whether hover tells who wrote a line.
+pub(crate) fn shows_blame(snapshot: &Snapshot) -> bool {
+    snapshot.settings.checkpoints.blame_hover
+}
+
+/// Tells who wrote a line of a saved document. `None` if that is unknown.
+fn blame(context: &RequestContext<'_>, at: &At) -> Option<String> {
+    let snapshot = &context.snapshot;
+    let uri = normalize_uri(&at.text_document.uri);
+    let is_saved = |uri: &str| {
+        let document = snapshot.editor.document(uri);
+        document.is_none_or(|open| !open.document.is_dirty())
+    };
+    if !shows_blame(snapshot) || !is_saved(&uri) {
+        return None;
+    }
+    let params = BlameParams {
+        path: uri,
+        root: None,
+    };
+    let blamed = blame::run(context, params).ok()?;
+    let line = blamed.lines.into_iter().nth(at.position.line as usize)?;
+    match (line.by, line.turn) {
+        (BlameAuthor::Unknown, _) => None,
+        (BlameAuthor::User, _) => Some("Written by you, or another program".to_owned()),
+        (BlameAuthor::Agent, Some(turn)) => Some(format!("Written in {turn}")),
+        (BlameAuthor::Agent, None) => Some(format!("Written in one of {}", line.turns.join(", "))),
+    }
 }
 
 /// Describes the effect of a line.

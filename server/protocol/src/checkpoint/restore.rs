@@ -6,6 +6,26 @@ use serde::{Deserialize, Serialize};
 use super::turns::short_id;
 use crate::files::{ProgressToken, is_false};
 
+/// Restricts a restore to a part of the differences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RestoreOnly {
+    /// Takes back what the turn changed, and keeps later changes. Lines are merged; a file that cannot be
+    /// merged is a conflict and left unchanged.
+    Turn,
+}
+
+/// Hunks of a file to restore.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileHunks {
+    /// Path of the file.
+    pub path: String,
+    /// Numbers of the hunks, as `sightline/diffCheckpoints` with `contents` and the same `id` as `from`
+    /// lists them.
+    pub hunks: Vec<u32>,
+}
+
 /// Params of `sightline/previewRestore`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -24,6 +44,14 @@ pub struct PreviewRestoreParams {
     /// an undo if `id` is the undo point of a restore of files and there are no `paths`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<bool>,
+    /// Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+    /// checkpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<RestoreOnly>,
+    /// Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
+    /// they are reverted as with `only`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<Vec<FileHunks>>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -149,6 +177,14 @@ pub struct RestoreCheckpointParams {
     /// Limits the operation to these paths and everything below them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
+    /// Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+    /// checkpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<RestoreOnly>,
+    /// Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
+    /// they are reverted as with `only`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<Vec<FileHunks>>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,

@@ -197,6 +197,88 @@ pub struct OutsideChanges {
     pub to: Option<CheckpointHead>,
 }
 
+/// Params of `sightline/blame`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlameParams {
+    /// File.
+    pub path: String,
+    /// Path, URI or name of the workspace folder, if several have the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+}
+
+/// Result of `sightline/blame`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlameResult {
+    /// Each line of the file on disk, in order.
+    pub lines: Vec<BlameLine>,
+}
+
+/// Who wrote a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlameLine {
+    /// Number of the line, from 1.
+    pub line: u64,
+    /// Who wrote it.
+    pub by: BlameAuthor,
+    /// Name of the turn in which it was written. Absent if several turns ran then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// Name of the agent. Absent if several agents had a turn then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Names of the turns, if several ran when it was written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<String>,
+    /// Time of the first checkpoint with the line, in milliseconds since the Unix epoch. Absent if no
+    /// checkpoint has it yet, and for `unknown`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+}
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum BlameAuthor {
+    /// An agent: the line appeared in a turn.
+    Agent,
+    /// The user or another program: the line appeared outside every turn.
+    User,
+    /// The line is older than the checkpoints, or a state around its change was not saved.
+    #[default]
+    Unknown,
+}
+
+/// Params of `sightline/commitCheckpoint`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitCheckpointParams {
+    /// Checkpoint, named as in `sightline/diffCheckpoints`: the name of a turn with a `+` is the state
+    /// after it.
+    pub id: String,
+    /// Name of the new branch.
+    pub branch: String,
+    /// Commit message. By default the label of the checkpoint, or the prompt of the turn that ends with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Path, URI or name of the only workspace folder to search, unless the id is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+}
+
+/// Result of `sightline/commitCheckpoint`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitCheckpointResult {
+    /// Id of the commit.
+    pub commit: String,
+    /// Name of the branch.
+    pub branch: String,
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "for serde")]
 fn is_zero(number: &u64) -> bool {
     *number == 0

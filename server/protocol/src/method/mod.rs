@@ -4,6 +4,8 @@
 //! tests and the generators all iterate over [`METHODS`].
 
 mod causes;
+#[macro_use]
+mod macros;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -106,115 +108,6 @@ impl Method {
     pub fn command(&self) -> Option<String> {
         (self.direction == Direction::Request).then(|| self.name.replacen('/', ".", 1))
     }
-}
-
-macro_rules! methods {
-    (
-        requests { $(
-            $(#[doc = $rdoc:literal])+
-            $request:ident = $rname:literal: $rparams:ty => $rresult:ty, since $rsince:literal,
-            fails { $($kind:ident: $when:expr),* $(,)? };
-        )* }
-        client_notifications { $(
-            $(#[doc = $cdoc:literal])+
-            $client:ident = $cname:literal: $cparams:ty, since $csince:literal;
-        )* }
-        server_requests { $(
-            $(#[doc = $qdoc:literal])+
-            $question:ident = $qname:literal: $qparams:ty => $qresult:ty, since $qsince:literal;
-        )* }
-        server_notifications { $(
-            $(#[doc = $sdoc:literal])+
-            $server:ident = $sname:literal: $sparams:ty, since $ssince:literal;
-        )* }
-    ) => {
-        $(
-            $(#[doc = $rdoc])+
-            #[derive(Clone, Copy, Debug)]
-            pub enum $request {}
-            impl Request for $request {
-                const NAME: &'static str = $rname;
-                type Params = $rparams;
-                type Result = $rresult;
-            }
-        )*
-        $(
-            $(#[doc = $cdoc])+
-            #[derive(Clone, Copy, Debug)]
-            pub enum $client {}
-            impl Notification for $client {
-                const NAME: &'static str = $cname;
-                type Params = $cparams;
-            }
-        )*
-        $(
-            $(#[doc = $qdoc])+
-            #[derive(Clone, Copy, Debug)]
-            pub enum $question {}
-            impl Request for $question {
-                const NAME: &'static str = $qname;
-                type Params = $qparams;
-                type Result = $qresult;
-            }
-        )*
-        $(
-            $(#[doc = $sdoc])+
-            #[derive(Clone, Copy, Debug)]
-            pub enum $server {}
-            impl Notification for $server {
-                const NAME: &'static str = $sname;
-                type Params = $sparams;
-            }
-        )*
-
-        /// All methods of the protocol.
-        pub const METHODS: &[Method] = &[
-            $(Method {
-                name: $rname,
-                direction: Direction::Request,
-                params: type_name(stringify!($rparams)),
-                result: Some(type_name(stringify!($rresult))),
-                summary: concat!($($rdoc),+).trim_ascii(),
-                since: $rsince,
-                errors: &[$((ErrorKind::$kind, $when)),*],
-                params_schema: |generator| generator.subschema_for::<$rparams>(),
-                result_schema: Some(|generator| generator.subschema_for::<$rresult>()),
-            },)*
-            $(Method {
-                name: $cname,
-                direction: Direction::ClientNotification,
-                params: type_name(stringify!($cparams)),
-                result: None,
-                summary: concat!($($cdoc),+).trim_ascii(),
-                since: $csince,
-                errors: &[],
-                params_schema: |generator| generator.subschema_for::<$cparams>(),
-                result_schema: None,
-            },)*
-            $(Method {
-                name: $qname,
-                direction: Direction::ServerRequest,
-                params: type_name(stringify!($qparams)),
-                result: Some(type_name(stringify!($qresult))),
-                summary: concat!($($qdoc),+).trim_ascii(),
-                since: $qsince,
-                errors: &[],
-                params_schema: |generator| generator.subschema_for::<$qparams>(),
-                result_schema: Some(|generator| generator.subschema_for::<$qresult>()),
-            },)*
-            $(Method {
-                name: $sname,
-                direction: Direction::ServerNotification,
-                params: type_name(stringify!($sparams)),
-                result: None,
-                summary: concat!($($sdoc),+).trim_ascii(),
-                since: $ssince,
-                errors: &[],
-                params_schema: |generator| generator.subschema_for::<$sparams>(),
-                result_schema: None,
-            },)*
-        ];
-    };
 }
 
 /// Returns the last component of a type path at compile time.
@@ -499,6 +392,29 @@ methods! {
                 NotFound: NO_CHECKPOINT,
                 Busy: STORE_BUSY,
                 Storage: STORE,
+            };
+        /// Returns which turn, which agent or the user wrote each line of a file.
+        Blame = "sightline/blame":
+            checkpoint::BlameParams => checkpoint::BlameResult,
+            since "0.1.0", fails {
+                NotFound: "the file does not exist, or no workspace folder is open",
+                AccessDenied: "the file, or the target of a link, is denied or outside every workspace folder",
+                Unsupported: "the path is a binary file, a folder or a special file, or cannot be read",
+                TooLarge: "the file is too large to compare",
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
+        /// Creates a commit of a checkpoint on a new branch of the user's repository. The work tree, the
+        /// index and the current branch stay as they are.
+        CommitCheckpoint = "sightline/commitCheckpoint":
+            checkpoint::CommitCheckpointParams => checkpoint::CommitCheckpointResult,
+            since "0.1.0", fails {
+                NotFound: "the checkpoint does not exist, its folder is not open, or the repository no longer has the commit of the checkpoint",
+                AccessDenied: NO_RULES,
+                Conflict: "the branch exists",
+                Unsupported: "the folder is in no git repository, or git is not installed",
+                Busy: STORE_BUSY,
+                Storage: "the checkpoint store is damaged, or git failed; no branch was created",
             };
         /// Removes old checkpoints.
         PruneCheckpoints = "sightline/pruneCheckpoints":

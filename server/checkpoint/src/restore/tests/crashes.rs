@@ -4,6 +4,7 @@
 #![cfg(unix)]
 
 mod journals;
+mod merges;
 mod rollbacks;
 
 use std::{
@@ -24,7 +25,7 @@ use sightline_base::{
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use tempfile::TempDir;
 
-use crate::restore::types::{Options, Recovered, RestoreTarget};
+use crate::restore::types::{Options, Part, Recovered, RestoreTarget, Scope};
 use crate::{
     checkpoints::Checkpoints, diff::DiffOptions, job::Job, list::Filter, metadata::Request,
     store::object::Oid, tree_diff::Side,
@@ -127,20 +128,34 @@ impl Fixture {
     }
 
     fn restore(&self, id: Oid) {
-        self.restore_or_undo(id, false);
+        self.restore_in(id, Scope::All);
     }
 
-    fn restore_or_undo(&self, id: Oid, is_undo: bool) {
+    fn restore_in(&self, id: Oid, scope: Scope) {
         let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
-            is_undo,
+            scope,
         };
         let options = Options::default();
         let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));
         for outcome in restored.unwrap().outcomes {
             assert_eq!(outcome.error, None, "{}", outcome.path);
         }
+    }
+
+    /// Takes back what changed between the two newest checkpoints.
+    fn take_back(&self) {
+        let [until, id, ..] = &self.checkpoints.list(&Filter::default()).unwrap()[..] else {
+            panic!("fewer than two checkpoints");
+        };
+        self.restore_in(
+            id.id,
+            Scope::Part(Part {
+                until: Side::Checkpoint(until.id),
+                hunks: Vec::new(),
+            }),
+        );
     }
 
     fn recover(&self) -> Option<Recovered> {
@@ -234,7 +249,7 @@ fn crash_in_child_process() {
             let wanted = RestoreTarget {
                 id: fixture.newest(),
                 paths: Vec::new(),
-                is_undo: false,
+                scope: Scope::All,
             };
             let unsaved = [RelPath::new(Path::new("shrinks")).unwrap()];
             let options = Options::default();
@@ -245,6 +260,7 @@ fn crash_in_child_process() {
             };
             fixture.job(restore).unwrap();
         }
+        "take back" => fixture.take_back(),
         _ => {
             fixture.recover();
         }
@@ -336,7 +352,7 @@ fn a_restore_killed_at_any_point_is_recovered() {
             "step {at}: readable only by its owner"
         );
         found.write("later", "later");
-        found.restore_or_undo(undo, true);
+        found.restore_in(undo, Scope::Undo);
         let mut undone = found.tree();
         take_kept(&mut undone);
         assert!(undone.remove(Path::new("later")).is_some(), "step {at}");

@@ -24,7 +24,7 @@ use crate::{
     restore::{
         apply::in_place::tests::FAILING_WRITES,
         journal::Journal,
-        types::{Options, RestoreTarget, Restored},
+        types::{Options, RestoreTarget, Restored, Scope},
     },
 };
 
@@ -88,7 +88,7 @@ impl Fixture {
         let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
-            is_undo: false,
+            scope: Scope::All,
         };
         self.job(progress, |job| {
             self.checkpoints
@@ -156,7 +156,7 @@ fn nothing_is_restored_when_the_root_becomes_a_link_during_the_scan() {
 fn a_journal_that_was_not_committed_is_ignored() {
     let fixture = Fixture::new();
     let id = fixture.create();
-    let journal = Journal::new(id, id, &[], &Default::default());
+    let journal = Journal::new(id, id, &[], &Default::default(), &Default::default());
     // As if the process was killed before the commit.
     std::mem::forget(fixture.checkpoints.prepare_journal(&journal).unwrap());
     assert!(!fixture.checkpoints.has_journal());
@@ -168,7 +168,13 @@ impl Fixture {
     /// Leaves the state of a restore that was killed right after its journal was written.
     fn simulate_interrupted(&self, restoring: Oid) -> Oid {
         let undo = self.create();
-        let journal = Journal::new(restoring, undo, &[], &Default::default());
+        let journal = Journal::new(
+            restoring,
+            undo,
+            &[],
+            &Default::default(),
+            &Default::default(),
+        );
         let written = self.checkpoints.prepare_journal(&journal).unwrap();
         written.commit().unwrap();
         undo

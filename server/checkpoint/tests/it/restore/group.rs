@@ -13,7 +13,7 @@ use sightline_checkpoint::{
     Checkpoints, Job, Request,
     error::Error,
     group::{Found, GroupRestore, OpenRoots, RootRestore, group_root_uris},
-    restore::{Options, RestoreTarget, Restored},
+    restore::{Options, RestoreTarget, Restored, Scope},
 };
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
 
@@ -97,14 +97,18 @@ impl Two {
     }
 
     fn restore(&self, named: Found, between: impl FnOnce()) -> Result<Vec<Restored>, Error> {
-        let is_undo = named.is_undo();
+        let scope = if named.is_undo() {
+            Scope::Undo
+        } else {
+            Scope::All
+        };
         let parts = self.open().group_of(named)?.into_iter();
         let mut group = GroupRestore {
             roots: &self.roots,
             parts: parts
                 .map(|found| RootRestore {
                     target: RestoreTarget {
-                        is_undo,
+                        scope: scope.clone(),
                         ..all(found.checkpoint.id)
                     },
                     found,

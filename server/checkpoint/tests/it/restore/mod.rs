@@ -3,6 +3,7 @@
 mod faults;
 mod group;
 mod kept;
+mod part;
 mod preview;
 mod properties;
 mod undo;
@@ -10,7 +11,7 @@ mod undo;
 use std::fs;
 
 use crate::restore_support::{Ground, Thing, all, counted, done, git, named, rel, some, undo_of};
-use sightline_checkpoint::restore::{Action, Options};
+use sightline_checkpoint::restore::{Action, Options, Scope};
 use sightline_protocol::error::ErrorKind;
 
 #[test]
@@ -254,7 +255,7 @@ fn files_with_unusual_names_are_restored() {
             rel("-rf"),
             sightline_base::path::RelPath::new(std::path::Path::new(odd)).unwrap(),
         ],
-        is_undo: false,
+        scope: Scope::All,
     };
     let restored = ground
         .try_restore(&wanted, &[], &Options::default())

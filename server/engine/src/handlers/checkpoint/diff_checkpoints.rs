@@ -11,7 +11,7 @@ use sightline_checkpoint::{
     diff::{self, DiffOptions, FileDiff, Status},
 };
 use sightline_protocol::checkpoint::{
-    DiffCheckpointsParams, DiffCheckpointsResult, DifferenceStatus, FileDifference,
+    DiffCheckpointsParams, DiffCheckpointsResult, DifferenceStatus, FileDifference, Hunk,
 };
 
 /// `sightline/diffCheckpoints`.
@@ -114,6 +114,14 @@ fn difference(
     if contents && file.binary {
         omitted.get_or_insert_with(|| "not text".to_owned());
     }
+    let hunks = (1..)
+        .zip(file.hunks)
+        .filter(|_| contents)
+        .map(|(number, hunk)| Hunk {
+            number,
+            before: hunk.before.to_vec(),
+            after: hunk.after.to_vec(),
+        });
     FileDifference {
         path,
         path_encoded: encoded || old.as_ref().is_some_and(|(_, encoded, _)| *encoded),
@@ -124,6 +132,7 @@ fn difference(
         deletions: file.deletions,
         before,
         after,
+        hunks: hunks.collect(),
         omitted,
         old_mode: file.modes.0.map(str::to_owned),
         new_mode: file.modes.1.map(str::to_owned),

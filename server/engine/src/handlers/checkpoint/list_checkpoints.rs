@@ -1,5 +1,6 @@
 //! `sightline/listCheckpoints`.
 
+pub mod blame;
 mod turns;
 
 use super::{

@@ -1,5 +1,7 @@
 //! Transfers checkpoints to or from a git remote, for the command line.
 
+pub mod commit_checkpoint;
+
 use super::checkpoint_context::CheckpointContext;
 use crate::{error::Error, request_context::RequestContext};
 

@@ -41,7 +41,7 @@ fn a_journal_with_an_invalid_field_changes_nothing() {
     let valid: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let outside = serde_json::json!([{ "path": "../outside" }]);
     for (field, value) in [
-        ("version", serde_json::json!(2)),
+        ("version", serde_json::json!(3)),
         ("paths", outside.clone()),
         ("leftAlone", outside),
     ] {

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod editor_sync;
+mod part;
 pub mod preview_restore;
 pub mod restore_checkpoint;
 mod restore_roots;

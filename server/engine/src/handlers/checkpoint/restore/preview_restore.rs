@@ -6,7 +6,8 @@ use super::{
         reference::{Reference, TurnSide},
         shared::wire,
     },
-    restore_roots::{Restores, action, to_conflict},
+    part::Selection,
+    restore_roots::{action, to_conflict},
     undo_restore::UndoPlan,
 };
 use crate::{error::Error, request_context::RequestContext};
@@ -26,19 +27,32 @@ pub fn run(
     let mut result = PreviewRestoreResult::default();
     let paths = params.paths.as_deref();
     let root = params.root.as_deref();
-    let named = match params.undo {
-        Some(true) => None,
-        _ => Some(cx.find(&params.id, root)?),
+    let selection = Selection {
+        id: &params.id,
+        root,
+        paths,
+        all_roots: params.all_roots,
+        only: params.only,
+        hunks: params.hunks.as_deref(),
     };
-    let is_undo =
-        |found: &Found| params.undo.is_none() && paths.is_none() && found.is_undo_of_files();
+    let named = match params.undo {
+        Some(true) if selection.is_part() => {
+            let why = "`undo` cannot be combined with `only` and `hunks`";
+            return Err(Error::invalid(why));
+        }
+        Some(true) => None,
+        _ => Some(selection.find(&cx)?),
+    };
+    let is_undo = |found: &Found| {
+        params.undo.is_none() && paths.is_none() && !selection.is_part() && found.is_undo_of_files()
+    };
     if let Some(named) = named.as_ref().filter(|named| !is_undo(named)) {
         let (target, warnings) = describe(&cx, &params.id, named)?;
         result.target = Some(target);
         result.warnings = warnings;
     }
     let restores = if let Some(named) = named.filter(|named| !is_undo(named)) {
-        Some(Restores::named(&cx, named, paths, params.all_roots)?)
+        Some(selection.restores(&cx, named)?)
     } else {
         let undone = UndoPlan::find(&cx, Some(&params.id), root, paths)?;
         result.undo_id = Some(undone.named.to_string());

@@ -4,7 +4,8 @@
 use super::{
     super::checkpoint_context::CheckpointContext,
     conversation::{messages, options, rewind, undo_rewind},
-    restore_roots::{Restores, undo_point, with_summary},
+    part::Selection,
+    restore_roots::{undo_point, with_summary},
 };
 use crate::{
     error::Error,
@@ -21,13 +22,19 @@ pub fn run(
     params: RestoreCheckpointParams,
 ) -> Result<Response<RestoreCheckpointResult>, Error> {
     let cx = CheckpointContext::begin(context, params.work_done_token, "Restoring")?;
-    let paths = params.paths.as_deref();
-    let restores = Restores::named(
-        &cx,
-        cx.find(&params.id, params.root.as_deref())?,
-        paths,
-        params.all_roots,
-    )?;
+    let selection = Selection {
+        id: &params.id,
+        root: params.root.as_deref(),
+        paths: params.paths.as_deref(),
+        all_roots: params.all_roots,
+        only: params.only,
+        hunks: params.hunks.as_deref(),
+    };
+    if selection.is_part() && params.mode != RestoreMode::Files {
+        let why = "`only` and `hunks` restore files, not the conversation; omit `mode`";
+        return Err(Error::invalid(why));
+    }
+    let restores = selection.restores(&cx, selection.find(&cx)?)?;
     let Some(first) = restores.group.parts.first() else {
         return Err(Error::invalid("nothing to restore"));
     };

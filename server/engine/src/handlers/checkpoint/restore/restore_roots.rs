@@ -15,7 +15,7 @@ use sightline_base::path::RelPath;
 use sightline_checkpoint::{
     group::{Found, GroupRestore, RootRestore},
     restore::{
-        Action, Conflict, ConflictCause, Options, Outcome, Preview, RestoreTarget, Restored,
+        Action, Conflict, ConflictCause, Options, Outcome, Preview, RestoreTarget, Restored, Scope,
     },
 };
 use sightline_protocol::checkpoint::{
@@ -42,14 +42,14 @@ impl<'a> Restores<'a> {
         } else {
             vec![named]
         };
-        Self::of(cx, found, paths, false)
+        Self::of(cx, found, paths, &Scope::All)
     }
 
     pub(super) fn of(
         cx: &'a CheckpointContext<'_>,
         found: Vec<Found>,
         paths: Option<&[String]>,
-        is_undo: bool,
+        scope: &Scope,
     ) -> Result<Self, Error> {
         let only_this = found.len() == 1;
         cx.require_known_paths(paths, &found, only_this)?;
@@ -63,7 +63,7 @@ impl<'a> Restores<'a> {
                 let target = RestoreTarget {
                     id: found.checkpoint.id,
                     paths,
-                    is_undo,
+                    scope: scope.clone(),
                 };
                 group.parts.push(RootRestore {
                     found,
@@ -77,7 +77,7 @@ impl<'a> Restores<'a> {
                 "`paths` selects nothing in the checkpoint's folders",
             ));
         }
-        if !is_undo {
+        if *scope != Scope::Undo {
             group.remove_nested()?;
         }
         let mut open = Vec::new();
@@ -149,7 +149,7 @@ impl<'a> Restores<'a> {
                 .filter(is_done)
                 .map(|one| cx.name(*root, &one.path).0)
                 .collect();
-            restore_log::add(store, checkpoint, &done);
+            restore_log::add(store, checkpoint, &part.target.scope, &done);
             let undo = restored.undo.map(|undo| undo.to_string());
             result.undo_id = result.undo_id.or(undo);
             let conflicts = restored.conflicts.into_iter();

@@ -10,7 +10,7 @@ use crate::{
     request_context::{RequestContext, Response},
 };
 use sightline_base::storage::TaskId;
-use sightline_checkpoint::{Oid, group::Found};
+use sightline_checkpoint::{Oid, group::Found, restore::Scope};
 use sightline_protocol::checkpoint::{RestoreCheckpointResult, RestoredTask, UndoRestoreParams};
 
 /// `sightline/undoRestore`.
@@ -108,7 +108,7 @@ impl<'a> UndoPlan<'a> {
         let (files, conversation): (Vec<_>, Vec<_>) =
             found.into_iter().partition(Found::is_undo_of_files);
         let files = match files.is_empty() {
-            false => Some(Restores::of(cx, files, paths, true)?),
+            false => Some(Restores::of(cx, files, paths, &Scope::Undo)?),
             true if paths.is_some() => {
                 return Err(Error::invalid(
                     "the restore changed only the conversation; omit `paths`",

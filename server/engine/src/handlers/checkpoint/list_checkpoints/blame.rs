@@ -1,0 +1,120 @@
+//! `sightline/blame`.
+
+use std::io::Read;
+
+use sightline_base::{
+    limits,
+    path::{AbsPath, Location, RelPath},
+};
+use sightline_checkpoint::{Author, BlamedLine, diff::is_binary};
+use sightline_protocol::{
+    checkpoint::{BlameAuthor, BlameLine, BlameParams, BlameResult},
+    error::ErrorKind,
+};
+
+use super::super::{
+    checkpoint_context::{CheckpointContext, Paths, selected_roots},
+    shared::to_i64,
+};
+use crate::{error::Error, request_context::RequestContext};
+
+/// `sightline/blame`.
+pub fn run(context: &RequestContext<'_>, params: BlameParams) -> Result<BlameResult, Error> {
+    let cx = CheckpointContext::begin(context, None, "Reading checkpoints")?;
+    let (root, rel) = located(&cx, &params)?;
+    let location = Location::Inside {
+        root,
+        rel: rel.clone(),
+    };
+    let mut content = Vec::new();
+    let mut file = cx.view.open_for_read(&location, false)?;
+    let limit = limits::MAX_FILE_CONTENTS_BYTES;
+    let read = file.by_ref().take(limit + 1).read_to_end(&mut content);
+    let refused = |kind, why: String| {
+        Err(Error::new(kind, format!("cannot read {}: {why}", params.path)).with_path(&params.path))
+    };
+    if let Err(error) = read {
+        return refused(ErrorKind::Unsupported, error.to_string());
+    }
+    if content.len() as u64 > limit {
+        return refused(
+            ErrorKind::TooLarge,
+            format!("it has more than {limit} bytes"),
+        );
+    }
+    if is_binary(&content) {
+        return refused(ErrorKind::Unsupported, "it is a binary file".to_owned());
+    }
+    let (_, checkpoints) = cx.root_checkpoints(root)?;
+    let blamed = cx.with_job(&[root], &context.cancel, |job| {
+        checkpoints.store.blame(job, &rel, &content)
+    })?;
+    let lines = (1..)
+        .zip(blamed)
+        .map(|(line, blamed)| to_wire(line, blamed));
+    Ok(BlameResult {
+        lines: lines.collect(),
+    })
+}
+
+/// Returns the file without links, which checkpoints do not follow.
+fn located(cx: &CheckpointContext<'_>, params: &BlameParams) -> Result<(usize, RelPath), Error> {
+    let location = match params.root.as_deref() {
+        None => cx.roots().locate(&params.path)?,
+        Some(name) => {
+            let root = selected_roots(cx.roots(), Some(name))?[0];
+            let paths = cx.paths(root, Some(std::slice::from_ref(&params.path)), true)?;
+            match paths {
+                Paths::Some(mut paths) if paths.len() == 1 => Location::Inside {
+                    root,
+                    rel: paths.remove(0),
+                },
+                _ => cx.roots().locate(&params.path)?,
+            }
+        }
+    };
+    cx.view.require(&location, false)?;
+    let place = cx.roots().absolute(&location);
+    let real = std::fs::canonicalize(place.as_path())
+        .ok()
+        .and_then(|real| AbsPath::new(&real));
+    // The folder itself may be below a link.
+    let real = real.map(|real| cx.roots().place(real));
+    match (real, location) {
+        (Some(Location::Inside { root, rel }), _) | (_, Location::Inside { root, rel }) => {
+            Ok((root, rel))
+        }
+        _ => Err(Error::invalid(format!(
+            "{} is in no workspace folder",
+            params.path
+        ))),
+    }
+}
+
+fn to_wire(line: u64, blamed: BlamedLine) -> BlameLine {
+    let at = blamed.at.map(to_i64);
+    match blamed.author {
+        Author::Agent { turns, agent } => {
+            let mut turns: Vec<String> = turns.iter().map(ToString::to_string).collect();
+            let turn = (turns.len() == 1).then(|| turns.remove(0));
+            BlameLine {
+                line,
+                by: BlameAuthor::Agent,
+                turn,
+                agent,
+                turns,
+                at,
+            }
+        }
+        Author::User => BlameLine {
+            line,
+            by: BlameAuthor::User,
+            at,
+            ..BlameLine::default()
+        },
+        Author::Unknown => BlameLine {
+            line,
+            ..BlameLine::default()
+        },
+    }
+}
