@@ -220,7 +220,7 @@ fn lines_are_blamed_and_states_are_committed() {
 fn the_commands_take_back_blame_and_commit() {
     let workspace = project();
     let checkpoint =
-        |arguments: &[&str]| command(&workspace, &[&["checkpoint"], arguments].concat());
+        |arguments: &[&str]| command(&workspace, &[&["checkpoint"][..], arguments].concat());
     let all = numbered(&[(2, "one"), (10, "mine"), (20, "one, too")]);
     let text = checkpoint(&["restore", "claude-1.1", "--only", "turn", "--yes"]);
     let lines: Vec<&str> = text.lines().collect();
@@ -278,4 +278,23 @@ fn the_commands_take_back_blame_and_commit() {
     );
     let text = checkpoint(&["commit", "claude-1.1+", "--branch", "first", "-m", "First"]);
     assert!(text.ends_with(" on the new branch first\n"), "{text}");
+}
+
+#[test]
+fn hover_tells_who_wrote_a_line_if_a_setting_says_so() {
+    let workspace = project();
+    for (is_on, expected) in [(true, json!("Written in claude-1.1")), (false, Value::Null)] {
+        let mut initialize = workspace.initialize();
+        initialize["initializationOptions"]["checkpoints"]["blameHover"] = json!(is_on);
+        let mut server = Server::initialized(initialize);
+        let mut hover = |name: &str, line: u32| {
+            let document = json!({ "uri": workspace.uri(name) });
+            let position = json!({ "line": line, "character": 0 });
+            let params = json!({ "textDocument": document, "position": position });
+            server.call("textDocument/hover", params)["contents"]["value"].clone()
+        };
+        assert_eq!(hover("a.txt", 1), expected);
+        assert_eq!(hover("a.txt", 0), Value::Null, "it is unknown");
+        assert_eq!(hover("c.key", 0), Value::Null, "it is denied");
+    }
 }
