@@ -113,7 +113,7 @@ scenario("the workspace goes back to before a turn, and the undo stays offered",
   await editor.accept();
   await editor.toast("2 files restored to the state before the restore.").waitFor();
   assert.equal(await content("src/cart.py"), "broken\n");
-  // There is no other restore to undo, but the undo can be taken back.
+  // There is no other restore to undo, but the undo can be undone.
   await editor.row("Before undo").waitFor();
   assert.equal(await editor.row("Before restore").count(), 0);
   await page.keyboard.press("F1");
