@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 pub use locations::Locations;
 pub(crate) use locations::VARIABLES;
-pub use program::{Program, quoted};
+pub use program::Program;
 pub(crate) use switches::{DOTENV, SWITCH_VARIABLES};
 
 use crate::{Agent, hook};

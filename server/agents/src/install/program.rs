@@ -119,8 +119,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c)
 }
 
-/// Returns a word as a shell reads it: as it is, or in quotes.
-pub fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
