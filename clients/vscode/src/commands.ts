@@ -15,6 +15,7 @@ import type { Gutter } from "./checkpoints/gutter";
 import type { CheckpointTree } from "./checkpoints/tree";
 import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
+import { hide } from "./hide";
 import { describeError } from "./messages";
 import type { McpServerTree } from "./mcpServers";
 import type { Page } from "./page";
@@ -44,6 +45,8 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
     "sightline.environment.copy": () => environment.copy(),
     "sightline.environment.open": () => environment.open(),
     "sightline.page.open": () => page.open(),
+    "sightline.access.hide": (uri?: vscode.Uri) => hide(client, uri, true),
+    "sightline.access.allow": (uri?: vscode.Uri) => hide(client, uri, false),
     "sightline.access.explain": (uri?: vscode.Uri) => explainAccess(client, uri),
     ...checkpointCommands(context),
     ...context.mcpServers.commands(),
