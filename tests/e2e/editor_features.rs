@@ -440,3 +440,78 @@ fn an_open_file_is_restored_in_the_editor() {
     command(&mut server, "restoreFile", json!([]));
     assert!(shown(&mut server).contains("nothing was changed"));
 }
+
+#[test]
+fn turns_are_listed_and_everything_is_restored_after_confirmation() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    let a = workspace.uri("a.txt");
+    let nothing = command(&mut server, "showTurns", json!([]));
+    assert_eq!(nothing["message"], "no turns and no checkpoints yet");
+    shown(&mut server);
+    command(&mut server, "checkpointNow", json!([{ "label": "start" }]));
+    shown(&mut server);
+    for (number, name) in [(1, "a.txt"), (2, "b.txt")] {
+        let turn = json!({ "agent": "claude", "session": "s", "turn": number.to_string() });
+        server.call("sightline/createCheckpoint", json!({ "turn": turn }));
+        workspace.write(name, "two\n");
+        let end = json!({ "turn": turn, "turnEnd": true });
+        server.call("sightline/createCheckpoint", end);
+    }
+    let list = choose(&mut server, &a, "show turns and checkpoints");
+    let (text, uri) = (document(&list), list["uri"].as_str().unwrap());
+    assert!(shown(&mut server).contains("2 turns are in the opened document"));
+    let line_of = |part: &str| text.lines().position(|line| line.contains(part)).unwrap();
+    assert!(line_of("claude-1.2  +1 -1  1 file") < line_of("claude-1.1  +1 -1  1 file"));
+    assert!(line_of("claude-1.1") < line_of("start"), "{text}");
+
+    // The actions are those of the line.
+    server.open(uri, &text);
+    let at = |server: &mut Server, line: usize| {
+        let start = json!({ "line": line, "character": 0 });
+        let params = json!({
+            "textDocument": { "uri": uri },
+            "range": { "start": start, "end": start },
+            "context": { "diagnostics": [] },
+        });
+        let actions = server.call("textDocument/codeAction", params);
+        titles(actions.as_array().unwrap())
+    };
+    let turn = at(&mut server, line_of("claude-1.2"));
+    assert!(
+        turn.contains("restore everything to before claude-1.2..."),
+        "{turn}"
+    );
+    assert!(turn.contains("show the changes of claude-1.2"), "{turn}");
+    assert!(at(&mut server, line_of("start")).contains("restore everything to "));
+    assert!(!at(&mut server, 0).contains("restore everything to "));
+    let changes = command(&mut server, "showChanges", json!([{ "id": "claude-1.1" }]));
+    let changes = document(&changes);
+    assert!(
+        changes.starts_with("1 file changed in claude-1.1"),
+        "{changes}"
+    );
+    assert!(
+        !changes.contains("b.txt"),
+        "what came later is not shown: {changes}"
+    );
+    shown(&mut server);
+
+    server.answer_with(|_, _| None);
+    for (choice, expected) in [("Cancel", "two\n"), ("Restore", "one\n")] {
+        command(&mut server, "restoreAll", json!([{ "id": "claude-1.1" }]));
+        let question = expect_request(&mut server, "window/showMessageRequest");
+        let text = question["params"]["message"].as_str().unwrap();
+        let expected_text =
+            "Restore everything to the state before claude-1.1? It changes 2 files: a.txt, b.txt.";
+        assert!(text.contains(expected_text), "{text}");
+        answer(&mut server, &question, json!({ "title": choice }));
+        if choice == "Restore" {
+            assert!(shown(&mut server).contains("2 paths restored"));
+        }
+        let now = ["a.txt", "b.txt"].map(|name| fs::read_to_string(workspace.path(name)).unwrap());
+        assert_eq!(now, [expected, expected], "{choice}");
+    }
+    command(&mut server, "restoreAll", json!([{ "id": "claude-1.1" }]));
+    assert!(shown(&mut server).contains("already up to date with the state before claude-1.1"));
+}

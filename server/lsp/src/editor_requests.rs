@@ -15,7 +15,9 @@ use sightline_engine::{
 
 use crate::editor_features::{
     self, NoParams,
-    checkpoint_commands::{checkpoint_now, restore_file, show_changes, undo_last_restore},
+    checkpoint_commands::{
+        checkpoint_now, restore_all, restore_file, show_changes, show_turns, undo_last_restore,
+    },
     code_actions, completion, confirm,
     document_arg::DocumentArg,
     explain_access, hover, open_page,
@@ -50,6 +52,8 @@ pub const COMMANDS: &[Route] = &[
     other!("sightline/checkpointNow", DocumentArg::read, checkpoint_now::run, |_, scope| Queue(all_roots(scope))),
     other!("sightline/showChanges", DocumentArg::read, show_changes::run, |_, _| Pool),
     other!("sightline/restoreFile", DocumentArg::read, restore_file::run, |_, _| Pool),
+    other!("sightline/showTurns", NoParams::read, show_turns::run, |_, _| Pool),
+    other!("sightline/restoreAll", DocumentArg::read, restore_all::run, |_, _| Pool),
     other!("sightline/undoLastRestore", DocumentArg::read, undo_last_restore::run, |_, _| Pool),
     other!("sightline/sendToAgent", SendArg::read, send_to_agent::run, |_, _| Pool),
     other!("sightline/pauseBridges", PauseArg::read, pause_bridges::run, |_, _| Pool),

@@ -13,11 +13,13 @@ const MENU: &str = "A";
 ///
 /// The params are JSON expanded by the editor, not a shell command, so file names need no
 /// quoting.
-const BINDINGS: [(&str, &str, &str); 6] = [
+const BINDINGS: [(&str, &str, &str); 8] = [
     ("e", "showEnvironment", ""),
     ("c", "checkpointNow", ""),
     ("d", "showChanges", ""),
     ("f", "restoreFile", ""),
+    ("r", "restoreAll", ""),
+    ("t", "showTurns", ""),
     ("u", "undoLastRestore", ""),
     ("a", "explainAccess", r#" "%{buffer_name}""#),
 ];

@@ -12,6 +12,8 @@ use sightline_engine::{
 };
 use sightline_protocol::editor::Range;
 
+use super::checkpoint_commands::show_turns;
+
 /// Kind of our code actions. Editors list this kind on request and show no light bulb for
 /// it.
 pub const CODE_ACTION_KIND: &str = "source.sightline";
@@ -122,6 +124,18 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
     if view.roots().is_empty() {
         return actions;
     }
+    let line = params.range.map_or(0, |range| range.start.line);
+    if let Some(named) = show_turns::at_line(context, uri, line) {
+        let about = Some(json!({ "id": named }));
+        offer(
+            &format!("show the changes of {named}"),
+            "sightline.showChanges",
+            about.clone(),
+        );
+        let side = if named.contains('.') { "before " } else { "" };
+        let title = format!("restore everything to {side}{named}...");
+        offer(&title, "sightline.restoreAll", about);
+    }
     offer("create checkpoint", "sightline.checkpointNow", None);
     if context.snapshot.client_info.shows_documents {
         offer("open page in a browser", "sightline.openPage", None);
@@ -145,6 +159,14 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
             "sightline.restoreFile",
             about.clone(),
         );
+        offer(
+            "restore everything from the last checkpoint...",
+            "sightline.restoreAll",
+            None,
+        );
+    }
+    if has_any_checkpoints(context) {
+        offer("show turns and checkpoints", "sightline.showTurns", None);
     }
     if verdict == Some(Verdict::Allowed)
         && matches!(place, Some(Location::Inside { .. }))
@@ -171,6 +193,11 @@ fn actions_for(context: &RequestContext<'_>, params: &Params) -> Vec<Action> {
         offer(explain, "sightline.explainAccess", about);
     }
     actions
+}
+
+fn has_any_checkpoints(context: &RequestContext<'_>) -> bool {
+    let roots = context.snapshot.access.roots().as_slice().len();
+    (0..roots).any(|root| has_checkpoints(context, root))
 }
 
 fn has_checkpoints(context: &RequestContext<'_>, root: usize) -> bool {

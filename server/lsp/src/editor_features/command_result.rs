@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::json;
 use sightline_base::{escape, path::uri_to_path};
 use sightline_engine::{
-    error::Error, handlers::result_documents, request_context::RequestContext,
+    error::Error,
+    handlers::result_documents,
+    request_context::{RequestContext, Response},
     services::MessageKind,
 };
 
@@ -75,4 +77,15 @@ pub(super) fn show_error(context: &RequestContext<'_>, error: &Error) {
     context
         .services
         .show_message(MessageKind::Error, &format!("sightline: {error}"));
+}
+
+/// Shows what a restore or undo did, or its error, which no response carries.
+pub(super) fn show_summary<R>(context: &RequestContext<'_>, done: Result<Response<R>, Error>) {
+    match done {
+        Ok(done) => {
+            let text = format!("sightline: {}", done.summary.unwrap_or_default());
+            context.services.show_message(MessageKind::Info, &text);
+        }
+        Err(error) => show_error(context, &error),
+    }
 }

@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use turns::list_turns;
+pub use turns::list_turns;
 
 /// `sightline/listCheckpoints`.
 pub fn run(

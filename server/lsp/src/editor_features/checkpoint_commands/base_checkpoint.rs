@@ -26,6 +26,9 @@ impl BaseCheckpoint {
 
 impl std::fmt::Display for BaseCheckpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.id.contains('.') {
+            return write!(f, "the state before {}", self.id);
+        }
         let short = short_id(&self.id);
         match &self.label {
             Some(label) => write!(f, "checkpoint {short} ({})", one_line(label)),

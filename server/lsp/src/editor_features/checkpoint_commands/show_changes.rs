@@ -33,11 +33,16 @@ pub(crate) fn run(
         ..DiffCheckpointsParams::default()
     };
     let difference = diff_checkpoints::run(context, params)?;
+    // The name of a turn means what the turn changed.
+    let when = match target.id.as_deref().filter(|id| id.contains('.')) {
+        Some(turn) => format!("in {}", one_line(turn)),
+        None => format!("since {from}"),
+    };
     if difference.files.is_empty() {
-        return command_result::message(context, format!("nothing changed since {from}"));
+        return command_result::message(context, format!("nothing changed {when}"));
     }
     let count = plural(difference.files.len() as u64, "file");
-    let message = format!("{count} changed since {from}");
+    let message = format!("{count} changed {when}");
     let mut text = format!("{message} (unsaved text is not included)\n\n");
     for file in &difference.files {
         text.push_str(&format!("{}\n", line(file)));

@@ -9,7 +9,7 @@ use sightline_engine::{
     jobs::{all_task_keys, keys_of_roots},
     plural::plural,
     request_context::RequestContext,
-    services::{MessageKind, Services},
+    services::Services,
     session::Snapshot,
 };
 use sightline_protocol::{
@@ -47,10 +47,7 @@ pub(crate) fn run(
         };
         Error::new(error.kind, format!("{error}; if the file was open, {key}"))
     })?;
-    let kept = preview.conflicts.iter();
-    let kept: Vec<String> = kept
-        .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
-        .collect();
+    let kept = kept_paths(&preview);
     if preview.changes.is_empty() && preview.task_id.is_none() {
         return command_result::message(
             context,
@@ -61,7 +58,7 @@ pub(crate) fn run(
             },
         );
     }
-    let question = undo_question(&preview, &kept);
+    let question = with_changes("Undo the last restore?", &preview);
     let what = "undo the last restore".to_owned();
     let params = UndoRestoreParams {
         undo_id: preview.undo_id,
@@ -75,13 +72,21 @@ pub(crate) fn run(
     command_result::without_message(question)
 }
 
-fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
+/// Returns the paths that a restore or undo does not change, with the reasons.
+pub(super) fn kept_paths(preview: &PreviewRestoreResult) -> Vec<String> {
+    let kept = preview.conflicts.iter();
+    kept.map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
+        .collect()
+}
+
+/// Appends what a restore or undo changes to a question.
+pub(super) fn with_changes(question: &str, preview: &PreviewRestoreResult) -> String {
     let all: Vec<String> = preview
         .changes
         .iter()
         .map(|change| one_line(&change.path).into_owned())
         .collect();
-    let mut question = "Undo the last restore?".to_owned();
+    let mut question = question.to_owned();
     if !all.is_empty() {
         let count = plural(all.len() as u64, "file");
         question.push_str(&format!(" It changes {count}: {}.", named(&all)));
@@ -90,8 +95,9 @@ fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
         let task = one_line(task);
         question.push_str(&format!(" Also resets the conversation of task {task}."));
     }
+    let kept = kept_paths(preview);
     if !kept.is_empty() {
-        question.push_str(&format!(" Skipped: {}.", named(kept)));
+        question.push_str(&format!(" Skipped: {}.", named(&kept)));
     }
     question
 }
@@ -99,7 +105,8 @@ fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
 /// Maximum number of files named in a question.
 const MAX_NAMED: usize = 5;
 
-fn named(all: &[String]) -> String {
+/// Names the first files of many.
+pub(super) fn named(all: &[String]) -> String {
     let more = match all.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -114,12 +121,6 @@ fn undo(services: &Arc<Services>, snapshot: Snapshot, params: UndoRestoreParams)
     // The snapshot whose roots are the keys.
     services.jobs.run(keys, "undo a restore", move |_| {
         let context = RequestContext::new(&worker, snapshot);
-        match restore::undo_restore::run(&context, params) {
-            Ok(undone) => {
-                let done = undone.summary.unwrap_or_default();
-                worker.show_message(MessageKind::Info, &format!("sightline: {done}"));
-            }
-            Err(error) => command_result::show_error(&context, &error),
-        }
+        command_result::show_summary(&context, restore::undo_restore::run(&context, params));
     });
 }

@@ -18,7 +18,10 @@ const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 1000;
 
 /// `sightline/listTurns`.
-pub(crate) fn list_turns(
+///
+/// # Errors
+/// `notFound`, `invalidParams`, `storage`.
+pub fn list_turns(
     context: &RequestContext<'_>,
     params: ListTurnsParams,
 ) -> Result<ListTurnsResult, Error> {
