@@ -106,7 +106,7 @@ fn the_command_line_names_the_rule() {
         (code, text.as_str()),
         (
             1,
-            "denied\t.env\tbuilt-in secrets:3: .env\nallowed\ta.txt\n"
+            "denied\t.env\tbuilt-in secrets:26: .env\nallowed\ta.txt\n"
         )
     );
     let (code, text, _) = run(&workspace, &["doctor"]);
@@ -247,7 +247,7 @@ fn hooks_refuse_secrets_inside_and_outside_the_workspace() {
         hook_with(&workspace, "PreToolUse", "claude", &input.to_string(), &[])
     };
     let refused = read(&workspace.path(".env"));
-    assert!(refused.contains("built-in secrets:3"), "{refused}");
+    assert!(refused.contains("built-in secrets:26"), "{refused}");
     let refused = read(&outside.join(".ssh/id_rsa"));
     assert!(refused.contains("built-in secrets"), "{refused}");
     for path in [workspace.path("a.txt"), outside.join("notes")] {

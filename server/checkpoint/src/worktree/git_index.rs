@@ -2,8 +2,8 @@
 //!
 //! Every repository that overlaps the work tree has an index that lists its tracked files. An index
 //! is only read when ignore rules match a name in its repository, or when it changed since the last
-//! scan. A missing index tracks nothing. While an index cannot be read, the paths that it tracked
-//! before are kept, and a skipped path says so.
+//! scan. A missing index tracks nothing in a repository without objects, and cannot be read in others.
+//! While an index cannot be read, the paths that it tracked before are kept, and a skipped path says so.
 
 mod repository;
 
