@@ -77,13 +77,14 @@ pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     Ok(format!("{mark}{json}"))
 }
 
-/// Sets a member of an object at the top, such as a server in `mcpServers`. An empty text is an empty file.
+/// Sets a member of the object below `parents`, such as a server in `mcpServers`. Missing objects are added. An empty
+/// text is an empty file.
 ///
 /// # Errors
 /// If the text is not JSON, or one of them has another type or is written twice.
 pub fn set_member(
     text: &str,
-    parent: &'static str,
+    parents: &[impl AsRef<str>],
     name: &str,
     value: &Value,
 ) -> Result<String, EditError> {
@@ -93,31 +94,49 @@ pub fn set_member(
         None => format!("{{}}{json}"),
     };
     let root = parse(&json)?;
-    let Some(Node::Object(top)) = &root else {
+    let Some(Node::Object(mut object)) = root else {
         return Err(EditError::NotAnObject(Vec::new()));
     };
-    let edited = match member(top, parent)?.map(|member| &member.value) {
-        None => insert_member(&json, top, parent, &json!({ name: value })),
-        Some(Node::Object(object)) => match member(object, name)? {
-            Some(known) => replace(&json, &known.value, value).unwrap_or_else(|| json.clone()),
-            None => insert_member(&json, object, name, value),
-        },
-        Some(_) => return Err(EditError::NotAnObject(vec![parent])),
+    for (depth, parent) in parents.iter().map(AsRef::as_ref).enumerate() {
+        let Some(found) = member(&object, parent)?.map(|member| &member.value) else {
+            let below = parents[depth + 1..].iter().map(AsRef::as_ref);
+            let nested = [name].into_iter().chain(below.rev());
+            let nested = nested.fold(value.clone(), |value, name| json!({ name: value }));
+            return Ok(format!(
+                "{mark}{}",
+                insert_member(&json, &object, parent, &nested)
+            ));
+        };
+        object = match found {
+            Node::Object(below) => below.clone(),
+            _ => return Err(not_an_object(&parents[..=depth])),
+        };
+    }
+    let edited = match member(&object, name)? {
+        Some(known) => replace(&json, &known.value, value).unwrap_or_else(|| json.clone()),
+        None => insert_member(&json, &object, name, value),
     };
     Ok(format!("{mark}{edited}"))
 }
 
-/// Removes a member of an object at the top. Returns `None` if there is none.
+/// Removes a member of the object below `parents`. Returns `None` if there is none.
 ///
 /// # Errors
 /// If the text is not JSON, or one of them is written twice.
-pub fn remove_member(text: &str, parent: &str, name: &str) -> Result<Option<String>, EditError> {
+pub fn remove_member(
+    text: &str,
+    parents: &[impl AsRef<str>],
+    name: &str,
+) -> Result<Option<String>, EditError> {
     let (mark, json) = split_mark(text);
     let root = parse(json)?;
-    let Some(top) = root.as_ref().and_then(Node::as_object) else {
-        return Ok(None);
-    };
-    let object = member(top, parent)?.and_then(|member| member.value.as_object());
+    let mut object = root.as_ref().and_then(Node::as_object);
+    for parent in parents {
+        let Some(above) = object else {
+            return Ok(None);
+        };
+        object = member(above, parent.as_ref())?.and_then(|member| member.value.as_object());
+    }
     let Some(object) = object else {
         return Ok(None);
     };
@@ -126,6 +145,10 @@ pub fn remove_member(text: &str, parent: &str, name: &str) -> Result<Option<Stri
     }
     let edited = cut(json, &Container::of_object(object), index_of(object, name));
     Ok(Some(format!("{mark}{edited}")))
+}
+
+fn not_an_object(names: &[impl AsRef<str>]) -> EditError {
+    EditError::NotAnObject(names.iter().map(|name| name.as_ref().to_owned()).collect())
 }
 
 /// Makes one edit towards an entry: adds an object or array above it, or the entry. Returns
@@ -139,7 +162,7 @@ fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
     for (depth, name) in entry.parent.iter().enumerate() {
         object = match member(object, name)?.map(|member| &member.value) {
             Some(Node::Object(below)) => below,
-            Some(_) => return Err(EditError::NotAnObject(entry.parent[..=depth].to_vec())),
+            Some(_) => return Err(not_an_object(&entry.parent[..=depth])),
             None => return Ok(Some(insert_member(text, object, name, &json!({})))),
         };
     }

@@ -144,7 +144,7 @@ pub enum EditError {
         line: usize,
     },
     /// This is not an object; names from the top.
-    NotAnObject(Vec<&'static str>),
+    NotAnObject(Vec<String>),
     /// This is not an array.
     NotAnArray(&'static str),
     /// The table is written inline, so no table can be added below it.

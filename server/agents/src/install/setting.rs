@@ -21,7 +21,7 @@ pub(super) fn add(text: &str) -> Result<String, EditError> {
         .entry(TABLE)
         .or_insert(Item::Table(Table::new()))
         .as_table_like_mut()
-        .ok_or_else(|| EditError::NotAnObject(vec![TABLE]))?;
+        .ok_or_else(|| EditError::NotAnObject(vec![TABLE.to_owned()]))?;
     table.insert(KEY, value(VALUE));
     Ok(document.to_string())
 }

@@ -129,8 +129,8 @@ fn update_in_place(
 }
 
 /// Removes a table that is written inline or with dotted keys.
-fn remove_in_place(document: &Document<&str>, wanted: &TomlTable) -> Result<String, EditError> {
-    let [above, name] = wanted.heading;
+fn remove_in_place(document: &Document<&str>, heading: [&str; 2]) -> Result<String, EditError> {
+    let [above, name] = heading;
     let mut expected = plain(document.as_table());
     let mut edited = mutable(document)?;
     let tables = edited
@@ -141,7 +141,7 @@ fn remove_in_place(document: &Document<&str>, wanted: &TomlTable) -> Result<Stri
     if tables.is_empty() && !has_heading(document, above) {
         edited.remove(above);
     }
-    put(&mut expected, document, wanted.heading, None);
+    put(&mut expected, document, heading, None);
     checked(edited.to_string(), &expected)
 }
 
@@ -168,12 +168,24 @@ fn with_heading(item: &Item) -> Option<&Table> {
 /// # Errors
 /// If the text is not TOML, or something else would change.
 pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
-    let document = parsed(text)?;
-    let Some(table) = our_table(&document, wanted) else {
+    if our_table(&parsed(text)?, wanted).is_none() {
         return Ok(text.to_owned());
+    }
+    Ok(remove_named(text, wanted.heading)?.unwrap_or_else(|| text.to_owned()))
+}
+
+/// Removes a table as [`remove`] does, whatever it starts. Returns `None` if there is none.
+///
+/// # Errors
+/// If the text is not TOML, or something else would change.
+pub fn remove_named(text: &str, heading: [&str; 2]) -> Result<Option<String>, EditError> {
+    let document = parsed(text)?;
+    let [above, name] = heading;
+    let Some(table) = document.get(above).and_then(|item| item.get(name)) else {
+        return Ok(None);
     };
     let Some(table) = with_heading(table) else {
-        return remove_in_place(&document, wanted);
+        return remove_in_place(&document, heading).map(Some);
     };
     let mut ranges = Vec::new();
     collect_ranges(text, table, &mut ranges);
@@ -190,8 +202,60 @@ pub fn remove(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
         rest = format!("{before}{}", &rest[range.end..]);
     }
     let mut expected = plain(document.as_table());
-    put(&mut expected, &document, wanted.heading, None);
-    checked(rest, &expected)
+    put(&mut expected, &document, heading, None);
+    checked(rest, &expected).map(Some)
+}
+
+/// Adds a table with these values at the end of a file.
+///
+/// # Errors
+/// If the text is not TOML, or the table above is written inline.
+pub fn add_named(
+    text: &str,
+    heading: [&str; 2],
+    values: &serde_json::Value,
+) -> Result<String, EditError> {
+    let mut table = Table::new();
+    for (key, value) in values.as_object().into_iter().flatten() {
+        table.insert(key, Item::Value(as_toml(value)));
+    }
+    let mut above = Table::new();
+    above.set_implicit(true);
+    above.insert(heading[1], Item::Table(table));
+    let mut added = DocumentMut::new();
+    added.insert(heading[0], Item::Table(above));
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        newline(text)
+    };
+    let text = format!("{text}{end}{}{added}", newline(text));
+    parsed(&text)?;
+    Ok(text)
+}
+
+/// Returns a value of [`value`] as TOML.
+fn as_toml(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Bool(flag) => (*flag).into(),
+        serde_json::Value::Array(values) => Value::Array(values.iter().map(as_toml).collect()),
+        serde_json::Value::Object(members) => Value::InlineTable(
+            members
+                .iter()
+                .map(|(key, value)| (key.as_str(), as_toml(value)))
+                .collect(),
+        ),
+        other => {
+            let text = other
+                .as_str()
+                .map_or_else(|| other.to_string(), str::to_owned);
+            if other.is_number() {
+                text.parse().unwrap_or(text.into())
+            } else {
+                text.into()
+            }
+        }
+    }
 }
 
 /// Returns whether the table is present with our keys and command; `None` if there is none of ours.
@@ -342,7 +406,9 @@ fn plain_value(value: &Value) -> serde_json::Value {
         Value::Array(values) => values.iter().map(plain_value).collect(),
         Value::InlineTable(table) => plain(table),
         Value::Boolean(flag) => (*flag.value()).into(),
-        // Numbers and times, as written.
+        Value::Integer(number) => (*number.value()).into(),
+        Value::Float(number) => (*number.value()).into(),
+        // Times, as written.
         other => {
             let mut other = other.clone();
             other.decor_mut().clear();

@@ -65,6 +65,8 @@ pub struct Entry {
     pub inherit: Vec<String>,
     /// Address of a server that runs already.
     pub url: Option<String>,
+    /// Headers of requests to the address.
+    pub headers: BTreeMap<String, String>,
     /// Kind of the connection.
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -129,6 +131,7 @@ impl Default for Entry {
             env: BTreeMap::new(),
             inherit: Vec::new(),
             url: None,
+            headers: BTreeMap::new(),
             kind: None,
             disabled: false,
             enabled: true,
@@ -139,6 +142,17 @@ impl Default for Entry {
             isolate: false,
             results: Results::default(),
             pin: Pin::default(),
+        }
+    }
+}
+
+impl Entry {
+    /// Returns the transport to an address: `http` or `sse`. `None` if it is to be found out.
+    pub fn transport(&self) -> Option<&'static str> {
+        match self.kind.as_deref()? {
+            "sse" => Some("sse"),
+            "http" | "streamable-http" | "streamableHttp" => Some("http"),
+            _ => None,
         }
     }
 }
@@ -208,26 +222,10 @@ pub(super) fn read_file(
     let entries = entries
         .as_object()
         .ok_or_else(|| format!("cannot read {}: {member} is not an object", path.display()))?;
-    let servers = entries.iter().map(|(name, value)| {
-        let mut server = Server {
-            name: name.clone(),
-            source: path.to_owned(),
-            root: root.cloned(),
-            entry: Entry::default(),
-            ignored: Vec::new(),
-            problem: None,
-        };
-        if let Err(why) = server.fill(value) {
-            let quoted = Value::String(name.clone()).to_string();
-            let line = text
-                .lines()
-                .position(|line| line.contains(&quoted))
-                .map_or(String::new(), |line| format!(":{}", line + 1));
-            server.problem = Some(format!("{}{line}: {why}", path.display()));
-        }
-        server
-    });
-    Ok(servers.collect())
+    let servers = entries.iter();
+    Ok(servers
+        .map(|(name, value)| Server::new(name, path, root, &text, value))
+        .collect())
 }
 
 /// Parses a configuration file, with comments.
@@ -242,6 +240,33 @@ pub fn parse(path: &Path, text: &str) -> Result<Value, String> {
 }
 
 impl Server {
+    /// Reads an entry of a file with this text.
+    pub(super) fn new(
+        name: &str,
+        path: &Path,
+        root: Option<&PathBuf>,
+        text: &str,
+        value: &Value,
+    ) -> Self {
+        let mut server = Self {
+            name: name.to_owned(),
+            source: path.to_owned(),
+            root: root.cloned(),
+            entry: Entry::default(),
+            ignored: Vec::new(),
+            problem: None,
+        };
+        if let Err(why) = server.fill(value) {
+            let quoted = Value::String(name.to_owned()).to_string();
+            let line = text
+                .lines()
+                .position(|line| line.contains(&quoted))
+                .map_or(String::new(), |line| format!(":{}", line + 1));
+            server.problem = Some(format!("{}{line}: {why}", path.display()));
+        }
+        server
+    }
+
     fn fill(&mut self, value: &Value) -> Result<(), String> {
         let members = value.as_object().ok_or("the entry is not an object")?;
         let mut members: Map<String, Value> = members.clone();
@@ -274,12 +299,8 @@ impl Server {
         }
         let entry = &self.entry;
         if let Some(url) = &entry.url {
-            return Err(format!(
-                "a server at an address is run by its own program: `sightline mcp add {}`",
-                if url.contains(['?', '@']) { "URL" } else { url }
-            ));
-        }
-        if entry.command.is_empty() {
+            loopback(url)?;
+        } else if entry.command.is_empty() {
             return Err("the entry has no command".to_owned());
         }
         let texts = entry
@@ -287,7 +308,8 @@ impl Server {
             .iter()
             .chain([&entry.command])
             .chain(&entry.cwd)
-            .chain(entry.env.values());
+            .chain(entry.env.values())
+            .chain(entry.headers.values());
         for text in texts {
             if text.contains("${input:") {
                 return Err("`${input:…}` is known to VS Code only".to_owned());
@@ -302,7 +324,7 @@ impl Server {
     /// Returns a hash of what decides which program runs.
     pub fn hash(&self) -> String {
         let entry = &self.entry;
-        let names: Vec<&String> = entry.env.keys().collect();
+        let names: Vec<&String> = entry.env.keys().chain(entry.headers.keys()).collect();
         let what = serde_json::json!([
             entry.command,
             entry.args,
@@ -359,6 +381,56 @@ impl Server {
     pub fn start_timeout(&self) -> Duration {
         Duration::from_secs(self.entry.start_timeout.max(1))
     }
+}
+
+/// An address of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loopback {
+    /// Whether it is `[::1]`.
+    pub is_v6: bool,
+    /// Its port.
+    pub port: u16,
+    /// Address and port as written.
+    pub host: String,
+    /// The rest of the URL.
+    pub path: String,
+}
+
+/// Parses the URL of a server that Sightline may connect to: a literal address of this machine, because a
+/// name could lead elsewhere.
+///
+/// # Errors
+/// If it is another one.
+pub fn loopback(url: &str) -> Result<Loopback, String> {
+    // It may contain a token.
+    let other = || {
+        "the address is not `http://127.0.0.1:PORT/...` or `http://[::1]:PORT/...`; its own program connects to \
+         others: `sightline mcp add URL`"
+            .to_owned()
+    };
+    let rest = url.strip_prefix("http://").ok_or_else(other)?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let port = ["127.0.0.1", "[::1]"]
+        .into_iter()
+        .find_map(|address| host.strip_prefix(address))
+        .ok_or_else(other)?;
+    let port = match port.strip_prefix(':') {
+        Some(port) => port.parse().map_err(|_| other())?,
+        None if port.is_empty() => 80,
+        None => return Err(other()),
+    };
+    let path = path.split('#').next().unwrap_or_default();
+    if path.contains(|c: char| c.is_ascii_control() || c == ' ') {
+        return Err(other());
+    }
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    Ok(Loopback {
+        is_v6: host.starts_with('['),
+        port,
+        host: host.to_owned(),
+        path: format!("{slash}{path}"),
+    })
 }
 
 /// Checks the name of a server.
@@ -519,6 +591,51 @@ mod tests {
             expand("a ${N}"),
             Err("the variable N is not set".to_owned())
         );
+    }
+
+    #[test]
+    fn only_literal_addresses_of_this_machine_are_connected() {
+        for (url, host, path) in [
+            (
+                "http://127.0.0.1:3000/mcp?a=1#b",
+                "127.0.0.1:3000",
+                "/mcp?a=1",
+            ),
+            ("http://[::1]:3000", "[::1]:3000", "/"),
+            ("http://127.0.0.1/sse", "127.0.0.1", "/sse"),
+        ] {
+            let parsed = loopback(url).unwrap();
+            assert_eq!((&*parsed.host, &*parsed.path), (host, path), "{url}");
+        }
+        for url in [
+            "https://127.0.0.1/",
+            "http://localhost:3000/",
+            "http://127.0.0.1.example.com/",
+            "http://127.0.0.1@example.com/",
+            "http://user@127.0.0.1/",
+            "http://127.0.0.2/",
+            "http://0.0.0.0/",
+            "http://[::]/",
+            "http://2130706433/",
+            "http://127.0.0.1:x/",
+            "http://127.0.0.1/a b",
+            "http://127.0.0.1/a\r\nb",
+        ] {
+            assert!(loopback(url).is_err(), "{url}");
+        }
+        let found = servers(
+            r#"{"mcpServers": {"own": {"url": "http://[::1]:1/", "headers": {"A": "b"}}, "far": {"url": "http://a.b/?key=s3cret"}}}"#,
+        );
+        let problem = |name: &str| {
+            let mut servers = found.iter();
+            servers
+                .find(|server| server.name == name)
+                .unwrap()
+                .problem
+                .clone()
+        };
+        assert_eq!(problem("own"), None);
+        assert!(!problem("far").unwrap().contains("s3cret"));
     }
 
     #[test]

@@ -6,10 +6,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sightline_protocol::mcp::McpServer;
 
 use super::{
+    agent_files::{self, AgentFile},
     config::{self, KNOWN, KnownServer, SERVERS, Server},
     manage::{Manager, described},
     store::State,
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     Agent,
     install::{
-        Locations, Scope,
+        Locations,
         json::{remove_member, set_member},
         patch::ReversePatch,
     },
@@ -37,6 +38,7 @@ impl Manager {
         name: &str,
         command: &[String],
     ) -> Result<(String, Option<KnownServer>), String> {
+        let address = if command.is_empty() { name } else { "" };
         let is_address = name.starts_with("https://") || name.starts_with("http://");
         let known = KNOWN
             .iter()
@@ -65,16 +67,11 @@ impl Manager {
             None => (name.to_owned(), command.to_vec()),
         };
         config::check_name(&name)?;
-        self.change(|text| {
-            if config::parse(&self.user_file, text)?
-                .get(SERVERS)
-                .is_some_and(|all| all.get(&name).is_some())
-            {
-                return Err(format!("there is a server {name} already; remove it first"));
-            }
-            let entry = json!({ "command": command[0], "args": command[1..] });
-            set_member(text, SERVERS, &name, &entry).map_err(|error| error.to_string())
-        })?;
+        let entry = match config::loopback(address) {
+            Ok(_) => json!({ "url": address }),
+            Err(_) => json!({ "command": command[0], "args": command[1..] }),
+        };
+        self.change(|text| self.with_new(text, &name, &entry))?;
         Ok((name, known.copied()))
     }
 
@@ -91,7 +88,8 @@ impl Manager {
             ));
         }
         self.change(|text| {
-            let removed = remove_member(text, SERVERS, name).map_err(|error| error.to_string())?;
+            let removed =
+                remove_member(text, &[SERVERS], name).map_err(|error| error.to_string())?;
             removed.ok_or_else(|| format!("there is no server {name}"))
         })
     }
@@ -101,69 +99,92 @@ impl Manager {
     ///
     /// # Errors
     /// If no agent has such a server, or a file cannot be changed.
-    pub fn adopt(&self, name: &str, locations: &Locations) -> Result<PathBuf, String> {
-        let files = Agent::ALL
-            .into_iter()
-            .filter_map(|agent| json_file(agent, Scope::User, locations));
-        for (path, member) in files {
-            let Ok(text) = fs::read_to_string(&path) else {
-                continue;
-            };
-            let Some(entry) = config::parse(&path, &text)?
-                .get(member)
-                .and_then(|all| all.get(name))
-                .cloned()
-            else {
-                continue;
-            };
-            config::check_name(name)?;
-            let removed = remove_member(&text, member, name).map_err(|error| error.to_string())?;
-            let removed =
-                removed.ok_or_else(|| format!("cannot remove {name} from {}", path.display()))?;
-            let record = Adopted {
-                path: path.clone(),
-                patch: ReversePatch::new(&text, &removed),
-            };
-            self.change(|text| {
-                if config::parse(&self.user_file, text)?
-                    .get(SERVERS)
-                    .is_some_and(|all| all.get(name).is_some())
+    pub fn adopt(
+        &self,
+        name: &str,
+        agent: Option<Agent>,
+        locations: &Locations,
+    ) -> Result<PathBuf, String> {
+        let agents = Agent::ALL.into_iter();
+        for agent in agents.filter(|one| agent.is_none_or(|agent| agent == *one)) {
+            for file in agent_files::files(agent, locations) {
+                if file.of_user
+                    && let Ok(text) = fs::read_to_string(&file.path)
+                    && let Some(entry) = file.entry(&text, name)?
                 {
-                    return Err(format!("there is a server {name} already; remove it first"));
+                    self.adopt_from(name, agent, &file, &text, entry)?;
+                    return Ok(file.path);
                 }
-                set_member(text, SERVERS, name, &entry).map_err(|error| error.to_string())
-            })?;
-            self.store
-                .write_adopted(name, &record)
-                .map_err(|error| error.to_string())?;
-            write(&path, &removed)?;
-            return Ok(path);
+            }
         }
-        Err(format!(
-            "no agent has a server {name} in a JSON file of the user"
-        ))
+        Err(match agent {
+            Some(agent) => format!("{} has no server {name} of the user", agent.title()),
+            None => format!("no agent has a server {name} of the user"),
+        })
     }
 
-    /// Moves a server back to the agent that had it. Returns the file of the agent.
+    fn adopt_from(
+        &self,
+        name: &str,
+        agent: Agent,
+        file: &AgentFile,
+        text: &str,
+        entry: Value,
+    ) -> Result<(), String> {
+        config::check_name(name)?;
+        let removed = file.without(text, name)?;
+        let own = agent_files::normalized(agent, &entry);
+        let record = Adopted {
+            patch: ReversePatch::new(text, &removed),
+            file: file.clone(),
+            entry,
+        };
+        self.change(|text| self.with_new(text, name, &own))?;
+        let recorded = self.store.write_adopted(name, &record);
+        recorded.map_err(|error| error.to_string())?;
+        write(&file.path, &removed)
+    }
+
+    /// Returns the text of the file of the user with another server.
+    fn with_new(&self, text: &str, name: &str, entry: &Value) -> Result<String, String> {
+        let known = config::parse(&self.user_file, text)?;
+        if known
+            .get(SERVERS)
+            .is_some_and(|all| all.get(name).is_some())
+        {
+            return Err(format!("there is a server {name} already; remove it first"));
+        }
+        set_member(text, &[SERVERS], name, entry).map_err(|error| error.to_string())
+    }
+
+    /// Moves a server back to the agent that had it. Returns the file of the agent, which gets its earlier
+    /// bytes; if it has changed since, the server is added to it.
     ///
     /// # Errors
-    /// If it was not adopted, the file of the agent has changed since, or a file cannot be changed.
+    /// If it was not adopted, the agent has a server with this name again, or a file cannot be changed.
     pub fn release(&self, name: &str) -> Result<PathBuf, String> {
         let record: Option<Adopted> = self
             .store
             .adopted(name)
             .map_err(|error| error.to_string())?;
-        let record = record.ok_or_else(|| format!("the server {name} was not adopted"))?;
-        let shown = record.path.display();
-        let text = fs::read_to_string(&record.path)
+        let Adopted { file, patch, entry } =
+            record.ok_or_else(|| format!("the server {name} was not adopted"))?;
+        let shown = file.path.display();
+        let text = fs::read_to_string(&file.path)
             .map_err(|error| format!("cannot read {shown}: {error}"))?;
-        let original = record.patch.apply(&text).ok_or_else(|| {
-            format!("cannot put {name} back: {shown} has changed there; add it by hand and remove it here")
-        })?;
-        write(&record.path, &original)?;
+        let original = match patch.apply(&text) {
+            Some(original) => original,
+            None if file.entry(&text, name)?.is_some() => {
+                return Err(format!(
+                    "cannot put {name} back: {shown} has a server {name} again"
+                ));
+            }
+            None => file.with(&text, name, &entry)?,
+        };
+        write(&file.path, &original)?;
         self.remove(name)?;
         self.store.forget_adopted(name);
-        Ok(record.path)
+        Ok(file.path)
     }
 
     /// Changes the file of the user.
@@ -195,27 +216,18 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 #[derive(Debug, Serialize, Deserialize)]
 struct Adopted {
     /// The file of the agent.
-    path: PathBuf,
-    /// Restores the earlier text.
+    file: AgentFile,
+    /// Restores its earlier text.
     patch: ReversePatch,
-}
-
-/// Returns the JSON file with the servers of an agent, and the name of their object.
-fn json_file(agent: Agent, scope: Scope, locations: &Locations) -> Option<(PathBuf, &'static str)> {
-    let member = match agent {
-        // Its file is TOML.
-        Agent::Codex => return None,
-        Agent::Opencode => "mcp",
-        _ => SERVERS,
-    };
-    Some((locations.mcp(agent, scope)?, member))
+    /// The entry of the agent.
+    entry: Value,
 }
 
 /// Returns the servers in the configuration of all agents.
 pub fn servers_of_agents(locations: &Locations) -> Vec<McpServer> {
     let mut found: Vec<McpServer> = Vec::new();
     for agent in Agent::ALL {
-        for server in of_agent(agent, locations) {
+        for server in agent_files::servers(agent, locations) {
             let mut shown = described(&server);
             shown.agent = Some(agent.name().to_owned());
             shown.state = State::default().of(&server);
@@ -226,26 +238,15 @@ pub fn servers_of_agents(locations: &Locations) -> Vec<McpServer> {
     found
 }
 
-/// Returns the servers that an agent has in its own JSON files. `client` is the name that it gives itself.
+/// Returns the servers that an agent has itself. `client` is the name that it gives itself.
 pub fn servers_of_agent(client: &str, locations: &Locations) -> Vec<Server> {
     let client = client.to_ascii_lowercase();
     Agent::ALL
         .into_iter()
         .find(|agent| client.contains(agent.name()))
         .into_iter()
-        .flat_map(|agent| of_agent(agent, locations))
+        .flat_map(|agent| agent_files::servers(agent, locations))
         .filter(|server| !server.entry.disabled)
-        .collect()
-}
-
-fn of_agent(agent: Agent, locations: &Locations) -> Vec<Server> {
-    [Scope::User, Scope::Project]
-        .into_iter()
-        .filter_map(|scope| json_file(agent, scope, locations))
-        .flat_map(|(path, member)| {
-            // Its own messages say what is wrong with its file.
-            config::read_file(&path, None, member).unwrap_or_default()
-        })
         .collect()
 }
 
@@ -265,7 +266,11 @@ fn name_of_address(address: &str) -> String {
         .split('.')
         .filter(|part| !matches!(*part, "mcp" | "www" | "api"))
         .collect();
-    let name = parts.first().copied().unwrap_or_default();
+    let name = match parts.first().copied().unwrap_or_default() {
+        // The names of this machine say nothing.
+        "127" | "[" | "" => "local",
+        name => name,
+    };
     name.chars()
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
         .take(24)

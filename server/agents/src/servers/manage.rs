@@ -170,13 +170,21 @@ impl Manager {
 /// Describes a server without its state.
 pub(super) fn described(server: &Server) -> McpServer {
     let entry = &server.entry;
-    let secrets = secrets(&entry.env);
-    let command = [&entry.command].into_iter().chain(&entry.args);
+    let mut hidden = entry.env.clone();
+    hidden.extend(entry.headers.clone());
+    let secrets = secrets(&hidden);
+    let command = match &entry.url {
+        Some(url) => vec![url],
+        None => [&entry.command].into_iter().chain(&entry.args).collect(),
+    };
     McpServer {
         name: server.name.clone(),
         source: server.source.display().to_string(),
         root: server.root.as_deref().map(shown_path),
-        command: command.map(|word| masked(word, &secrets)).collect(),
+        command: command
+            .into_iter()
+            .map(|word| masked(word, &secrets))
+            .collect(),
         env: entry.env.keys().cloned().collect(),
         ignored_fields: server.ignored.clone(),
         ..McpServer::default()

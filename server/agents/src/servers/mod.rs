@@ -4,14 +4,18 @@
 //! - `config`: the servers of the user and of projects
 //! - `store`: trust, lists, logs and states, in the data directory
 //! - `manage`: lists them, and changes decisions
-//! - `edit`: adds and removes them, and moves them from and to the configuration of agents
+//! - `edit`: adds and removes them, and moves them from and to the configuration of agents; `agent_files` knows
+//!   the format of each agent
 //! - `secrets`: hides values of variables
 
+mod agent_files;
 pub mod config;
 mod edit;
 mod manage;
 pub mod secrets;
 pub mod store;
+#[cfg(test)]
+mod tests;
 
 pub use edit::{servers_of_agent, servers_of_agents};
 pub use manage::{Error, Manager};

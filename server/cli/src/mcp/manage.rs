@@ -16,7 +16,9 @@ use sightline_protocol::{
 };
 
 use super::super::{
-    DONE, NEGATIVE, Workspace, offline, print, print_json, print_message,
+    DONE, NEGATIVE, Workspace,
+    agents::AgentName,
+    offline, print, print_json, print_message,
     requests::{Attached, Requests},
 };
 
@@ -49,12 +51,16 @@ pub(super) struct Named {
     name: String,
 }
 
-/// An edit of configuration files.
-#[derive(Clone, Copy)]
-pub(super) enum Edit {
-    Remove,
-    Adopt,
-    Release,
+#[derive(clap::Args)]
+pub(super) struct Adopt {
+    #[command(flatten)]
+    workspace: Workspace,
+    /// The agent, if several have a server with this name.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<AgentName>,
+    /// Names of servers.
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
 }
 
 /// What the user decides about a server, or asks.
@@ -171,31 +177,45 @@ pub(super) fn add(arguments: &Add) -> Result<i32, Error> {
     Ok(DONE)
 }
 
-pub(super) fn edit(edit: Edit, arguments: &Named) -> Result<i32, Error> {
+pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
     let manager = own_manager(&arguments.workspace)?;
-    let name = &arguments.name;
-    let done = match edit {
-        Edit::Remove => manager.remove(name).map(|()| format!("removed {name}\n")),
-        Edit::Adopt => {
-            let root = manager.roots.first().cloned().unwrap_or_default();
-            manager
-                .adopt(name, &locations(root)?)
-                .map(|path| format!("moved {name} here from {}\n", path.display()))
-        }
-        Edit::Release => manager
-            .release(name)
-            .map(|path| format!("moved {name} back to {}\n", path.display())),
-    };
-    match done {
-        Ok(text) => {
-            print(&text)?;
-            Ok(DONE)
-        }
-        Err(why) => {
-            print_message(&why);
-            Ok(NEGATIVE)
+    let root = manager.roots.first().cloned().unwrap_or_default();
+    let locations = locations(root)?;
+    let agent = arguments.agent.map(AgentName::agent);
+    for name in &arguments.names {
+        match manager.adopt(name, agent, &locations) {
+            Ok(path) => print(&format!("moved {name} here from {}\n", path.display()))?,
+            Err(why) => return Ok(refused(&why)),
         }
     }
+    Ok(DONE)
+}
+
+pub(super) fn release(arguments: &Named) -> Result<i32, Error> {
+    let name = &arguments.name;
+    match own_manager(&arguments.workspace)?.release(name) {
+        Ok(path) => {
+            print(&format!("moved {name} back to {}\n", path.display()))?;
+            Ok(DONE)
+        }
+        Err(why) => Ok(refused(&why)),
+    }
+}
+
+pub(super) fn remove(arguments: &Named) -> Result<i32, Error> {
+    let name = &arguments.name;
+    match own_manager(&arguments.workspace)?.remove(name) {
+        Ok(()) => {
+            print(&format!("removed {name}\n"))?;
+            Ok(DONE)
+        }
+        Err(why) => Ok(refused(&why)),
+    }
+}
+
+fn refused(why: &str) -> i32 {
+    print_message(why);
+    NEGATIVE
 }
 
 /// Runs the request for a server that the editors send too.

@@ -9,7 +9,7 @@ use sightline_hub::{process::Start, wrap::wrap};
 use super::{
     super::{Workspace, offline, print_message},
     backend::Backend,
-    manage::{self, Action, Add, Edit, List, Named},
+    manage::{self, Action, Add, Adopt, List, Named},
     rules::WorkspaceRules,
 };
 
@@ -28,8 +28,8 @@ pub(super) enum Command {
     Add(Add),
     /// Remove a server.
     Remove(Named),
-    /// Move a server here from the configuration of an agent.
-    Adopt(Named),
+    /// Move servers here from the configuration of an agent.
+    Adopt(Adopt),
     /// Move a server back to the configuration of its agent.
     Release(Named),
     /// Let a server of the project run, and accept changed tools.
@@ -83,9 +83,9 @@ pub(super) fn run(command: Command) -> Result<i32, Error> {
         Command::Wrap(arguments) => run_wrap(arguments),
         Command::List(arguments) => manage::list(&arguments),
         Command::Add(arguments) => manage::add(&arguments),
-        Command::Remove(named) => manage::edit(Edit::Remove, &named),
-        Command::Adopt(named) => manage::edit(Edit::Adopt, &named),
-        Command::Release(named) => manage::edit(Edit::Release, &named),
+        Command::Remove(named) => manage::remove(&named),
+        Command::Adopt(arguments) => manage::adopt(&arguments),
+        Command::Release(named) => manage::release(&named),
         Command::Trust(named) => manage::act(Action::Trust, &named),
         Command::Enable(named) => manage::act(Action::Enable, &named),
         Command::Disable(named) => manage::act(Action::Disable, &named),
