@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json, value::RawValue};
 use sightline_access::{AccessView, redact::KeptContents};
-use sightline_agents::hook::ToolCall;
-use sightline_base::json_repair;
+use sightline_agents::{hook::ToolCall, judge::Refusal};
+use sightline_base::{decision_log, json_repair};
+use sightline_protocol::decision::{Decision, HiddenFile};
 
 use crate::{
     message::{Message, Object, error_response, response, tool_error},
     names::Names,
-    result::{Scope, clean},
+    result::{Left, Scope, clean},
 };
 
 /// Results that describe the server and contain no data.
@@ -24,13 +25,25 @@ const DESCRIPTIONS: &[&str] = &[
     "tools/list",
 ];
 
-/// The access rules of the workspace.
+/// Name of servers in the log of decisions.
+const DOOR: &str = "mcp";
+
+/// The access rules of the workspace, and what is kept of what happens.
 pub trait Rules: Send + Sync {
     /// Returns why a tool may not run, for a server in a folder. `None` if it may.
     ///
     /// # Errors
     /// If the call cannot be checked.
-    fn refusal(&self, folder: &Path, call: &ToolCall) -> Result<Option<String>, String>;
+    fn refusal(&self, folder: &Path, call: &ToolCall) -> Result<Option<Refusal>, String>;
+
+    /// Returns what the log keeps of a refusal.
+    fn denied(&self, door: &str, refusal: &Refusal) -> Decision;
+
+    /// Adds decisions to the log.
+    fn record(&self, decisions: &[Decision]);
+
+    /// Saves the workspace before the first call of a turn that may write.
+    fn save_before_change(&self);
 
     /// Returns the rules for results.
     ///
@@ -44,6 +57,8 @@ pub trait Rules: Send + Sync {
 pub struct Request {
     /// Its method.
     pub method: String,
+    /// Its tool, if it is a call.
+    tool: Option<String>,
     scope: Scope,
 }
 
@@ -58,6 +73,10 @@ pub struct Judge<'a> {
     pub folder: &'a Path,
     /// Whether texts of results are not judged.
     pub passes_text: bool,
+    /// Name of the server in the log.
+    pub server: &'a str,
+    /// The agent, if it is known.
+    pub agent: Option<&'a str>,
 }
 
 impl Judge<'_> {
@@ -69,6 +88,7 @@ impl Judge<'_> {
         let cannot = |why: String| sightline_agents::judge::unchecked(&why);
         let mut request = Request {
             method: method.to_owned(),
+            tool: None,
             scope: Scope {
                 folders: vec![self.folder.to_owned()],
                 passes_text: self.passes_text,
@@ -78,21 +98,29 @@ impl Judge<'_> {
         let Some((tool, arguments)) = arguments(method, params).map_err(cannot)? else {
             return Ok(request);
         };
-        let mut call =
-            ToolCall::of_mcp_tool(&tool, &arguments).map_err(|error| cannot(error.to_string()))?;
+        request.tool = Some(tool.clone());
+        let refusal = |call: &ToolCall| {
+            let checked = self.rules.refusal(self.folder, call);
+            checked.map_err(|why| self.unchecked(&request, &why))
+        };
+        let mut call = ToolCall::of_mcp_tool(&tool, &arguments)
+            .map_err(|error| self.unchecked(&request, &error.to_string()))?;
         let searches = std::mem::take(&mut call.searches);
-        let refusal = |call: &ToolCall| self.rules.refusal(self.folder, call).map_err(cannot);
-        if let Some(why) = refusal(&call)? {
-            return Err(why);
+        if let Some(refusal) = refusal(&call)? {
+            self.record(&request, vec![self.rules.denied(DOOR, &refusal)]);
+            return Err(refusal.reason);
         }
         // Whether a search prints contents is seen in its result.
-        if !searches.is_empty() {
-            request.scope.only_names = refusal(&ToolCall {
+        let only_names = if searches.is_empty() {
+            None
+        } else {
+            refusal(&ToolCall {
                 searches,
                 folders: call.folders.clone(),
                 ..ToolCall::default()
-            })?;
-        }
+            })?
+        };
+        request.scope.only_names = only_names;
         let paths = call
             .paths
             .iter()
@@ -105,6 +133,28 @@ impl Judge<'_> {
         Ok(request)
     }
 
+    /// Records that a call could not be checked. Returns why it is refused.
+    fn unchecked(&self, request: &Request, why: &str) -> String {
+        let subject = "(could not be checked)".to_owned();
+        self.record(request, vec![decision_log::denied(DOOR, subject, None)]);
+        sightline_agents::judge::unchecked(why)
+    }
+
+    fn record(&self, request: &Request, mut decisions: Vec<Decision>) {
+        for decision in &mut decisions {
+            let tool = request.tool.as_ref().unwrap_or(&request.method);
+            decision.tool = Some(format!("{}__{tool}", self.server));
+            decision.agent = self.agent.map(str::to_owned);
+        }
+        if !decisions.is_empty() {
+            self.rules.record(&decisions);
+        }
+    }
+
+    fn record_hidden(&self, request: &Request, hidden: &[HiddenFile]) {
+        self.record(request, decision_log::redactions(DOOR, hidden).collect());
+    }
+
     /// Judges a result of the server. Returns it if it must be changed.
     ///
     /// # Errors
@@ -113,23 +163,28 @@ impl Judge<'_> {
         if DESCRIPTIONS.contains(&request.method.as_str()) {
             return Ok(None);
         }
-        self.clean(&request.scope, result)
+        self.clean(request, result)
     }
 
     /// Judges params of a request or notification of the server. Returns them if they must be changed.
     ///
     /// # Errors
     /// Why it is refused.
-    pub fn params(&self, params: &RawValue) -> Result<Option<Value>, String> {
-        let scope = Scope {
-            folders: vec![self.folder.to_owned()],
-            passes_text: self.passes_text,
-            only_names: None,
+    fn params(&self, method: &str, params: &RawValue) -> Result<Option<Value>, String> {
+        let request = Request {
+            method: method.to_owned(),
+            tool: None,
+            scope: Scope {
+                folders: vec![self.folder.to_owned()],
+                passes_text: self.passes_text,
+                only_names: None,
+            },
         };
-        self.clean(&scope, params)
+        self.clean(&request, params)
     }
 
-    fn clean(&self, scope: &Scope, raw: &RawValue) -> Result<Option<Value>, String> {
+    fn clean(&self, request: &Request, raw: &RawValue) -> Result<Option<Value>, String> {
+        let scope = &request.scope;
         let parsed = serde_json::from_str(raw.get()).or_else(|error| {
             let repaired = json_repair::replace_lone_surrogates(raw.get()).ok_or(error)?;
             serde_json::from_str(&repaired)
@@ -137,12 +192,20 @@ impl Judge<'_> {
         let mut value: Value = parsed.map_err(|error| unjudged(&error.to_string()))?;
         let view = self.rules.view().map_err(|why| unjudged(&why))?;
         let contents = self.contents.get(&view);
-        let changed =
-            clean(&view, &contents, scope, &mut value).map_err(|why| match &scope.only_names {
-                Some(refusal) if *refusal == why => why,
-                _ => unjudged(&why),
-            })?;
-        Ok(changed.then_some(value))
+        match clean(&view, &contents, scope, &mut value) {
+            Ok(cleaned) => {
+                self.record_hidden(request, &cleaned.hidden);
+                Ok(cleaned.changed.then_some(value))
+            }
+            Err(Left::Denied(refusal)) => {
+                self.record(request, vec![self.rules.denied(DOOR, &refusal)]);
+                Err(refusal.reason)
+            }
+            Err(Left::Unjudged(why)) => {
+                self.unchecked(request, &why);
+                Err(unjudged(&why))
+            }
+        }
     }
 
     /// Returns whether a URI is that of a denied file.
@@ -161,7 +224,7 @@ impl Judge<'_> {
         let Some(params) = message.members.raw("params") else {
             return Ok(None);
         };
-        let Some(changed) = self.params(params)? else {
+        let Some(changed) = self.params(&message.method, params)? else {
             return Ok(None);
         };
         message
@@ -180,7 +243,7 @@ impl Judge<'_> {
             };
             let judged = match name {
                 "result" => self.result(request, raw),
-                _ => self.params(raw),
+                _ => self.clean(request, raw),
             };
             let written = judged.and_then(|changed| {
                 let Some(changed) = changed else {

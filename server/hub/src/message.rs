@@ -98,6 +98,15 @@ impl<'de> Deserialize<'de> for Object<'de> {
     }
 }
 
+/// Returns whether the definition of a tool says that it changes nothing.
+pub fn reads_only(tool: &RawValue) -> bool {
+    Object::parse(tool.get()).is_ok_and(|tool| {
+        tool.object("annotations")
+            .and_then(|annotations| Some(annotations.raw("readOnlyHint")?.get() == "true"))
+            .unwrap_or_default()
+    })
+}
+
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

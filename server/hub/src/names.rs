@@ -12,7 +12,7 @@ use std::{
 
 use percent_encoding::percent_decode_str;
 use sightline_access::AccessView;
-use sightline_protocol::access::{AccessKind, PathAccess};
+use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
 /// Maximum length of a path, in bytes.
 const MAX_PATH: usize = 4096;
@@ -25,13 +25,16 @@ const DRAWN: &[char] = &[
 /// Characters around a path.
 const QUOTES: &[char] = &['"', '\'', '`', ',', '<', '>'];
 
+/// A denied file, and the rule that denies it.
+pub(crate) type Hidden = (String, Option<AccessRule>);
+
 /// Finds denied names.
 pub(crate) struct Names<'a> {
     view: &'a AccessView,
     /// Folders from which paths may start, and the names in them.
     bases: Vec<(PathBuf, HashSet<OsString>)>,
     /// The denied paths of lines.
-    known: HashMap<String, Option<String>>,
+    known: HashMap<String, Option<Hidden>>,
 }
 
 impl<'a> Names<'a> {
@@ -119,15 +122,15 @@ impl<'a> Names<'a> {
     }
 
     /// Returns the denied file that a line of a list names.
-    pub(crate) fn in_line(&mut self, line: &str) -> Option<String> {
+    pub(crate) fn in_line(&mut self, line: &str) -> Option<Hidden> {
         if let Some(known) = self.known.get(line) {
             return known.clone();
         }
         let texts = candidates(line);
         let denied = texts.iter().find_map(|text| self.denial(text));
-        let path = denied.map(|denied| denied.path);
-        self.known.insert(line.to_owned(), path.clone());
-        path
+        let hidden = denied.map(|denied| (denied.path, denied.rule));
+        self.known.insert(line.to_owned(), hidden.clone());
+        hidden
     }
 
     /// Returns whether a line of a list names an existing file.

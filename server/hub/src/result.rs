@@ -2,7 +2,7 @@
 //! carry text.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -13,7 +13,10 @@ use sightline_access::{
     redact::{HiddenContents, Redactor, contents_notice},
 };
 
-use crate::names::Names;
+use sightline_agents::judge::Refusal;
+use sightline_protocol::{access::AccessRule, decision::HiddenFile};
+
+use crate::names::{Hidden, Names};
 
 /// Maximum size of the text of a result, in bytes.
 const MAX_TEXT: usize = 4 << 20;
@@ -32,7 +35,28 @@ enum Fate {
     Kept,
     Changed,
     /// It names this denied file.
-    Removed(String),
+    Removed(Hidden),
+}
+
+/// A result or params without denied files.
+pub(crate) struct Cleaned {
+    pub(crate) changed: bool,
+    /// The files that were hidden.
+    pub(crate) hidden: Vec<HiddenFile>,
+}
+
+/// Why a result is left out.
+pub(crate) enum Left {
+    /// It contains denied files.
+    Denied(Refusal),
+    /// It cannot be judged.
+    Unjudged(String),
+}
+
+impl From<String> for Left {
+    fn from(why: String) -> Self {
+        Self::Unjudged(why)
+    }
 }
 
 /// How a result is judged.
@@ -41,12 +65,12 @@ pub(crate) struct Scope {
     /// Folders from which paths may start, besides the roots.
     pub(crate) folders: Vec<PathBuf>,
     /// Why the call is refused unless its result is a list of files.
-    pub(crate) only_names: Option<String>,
+    pub(crate) only_names: Option<Refusal>,
     /// Only whole files are hidden: resources, and links to them.
     pub(crate) passes_text: bool,
 }
 
-/// Takes denied files out of a result or the params of a message. Returns whether it changed.
+/// Takes denied files out of a result or the params of a message.
 ///
 /// # Errors
 /// If it cannot be judged.
@@ -55,20 +79,21 @@ pub(crate) fn clean(
     contents: &HiddenContents,
     scope: &Scope,
     value: &mut Value,
-) -> Result<bool, String> {
+) -> Result<Cleaned, Left> {
     let folder = scope.folders.first().and_then(|folder| folder.to_str());
     let mut cleaner = Cleaner {
         redactor: Redactor::new(view, contents, folder),
         names: Names::new(view, scope.folders.iter().cloned()),
         scope,
-        hidden: HashSet::new(),
+        hidden: HashMap::new(),
+        redacted: Vec::new(),
         left: MAX_TEXT,
         end: Instant::now() + LIMIT,
     };
     if let Some(why) = &scope.only_names
         && !cleaner.lists_names(value)
     {
-        return Err(why.clone());
+        return Err(Left::Denied(why.clone()));
     }
     let changed = match value {
         Value::Object(members) => cleaner.payload(members)?,
@@ -82,7 +107,16 @@ pub(crate) fn clean(
         let note = format!("[Sightline: {hidden} name{s} hidden.]");
         content.push(json!({ "type": "text", "text": note }));
     }
-    Ok(changed || hidden > 0)
+    let names = cleaner.hidden.into_iter();
+    let names = names.map(|(path, rule)| HiddenFile {
+        path,
+        rule,
+        count: 1,
+    });
+    Ok(Cleaned {
+        changed: changed || hidden > 0,
+        hidden: cleaner.redacted.into_iter().chain(names).collect(),
+    })
 }
 
 struct Cleaner<'a> {
@@ -90,7 +124,9 @@ struct Cleaner<'a> {
     names: Names<'a>,
     scope: &'a Scope,
     /// The files whose names were removed.
-    hidden: HashSet<String>,
+    hidden: HashMap<String, Option<AccessRule>>,
+    /// The files whose contents were replaced.
+    redacted: Vec<HiddenFile>,
     /// Number of bytes of text that may follow.
     left: usize,
     end: Instant,
@@ -148,6 +184,12 @@ impl Cleaner<'_> {
                 let uri = resource.get("uri").and_then(Value::as_str);
                 if let Some(denial) = uri.and_then(|uri| self.names.denial(uri)) {
                     let text = contents_notice(&denial.path, denial.rule.as_ref());
+                    let count = 1;
+                    self.redacted.push(HiddenFile {
+                        path: denial.path,
+                        rule: denial.rule,
+                        count,
+                    });
                     *item = if is_contents {
                         let uri = resource.get("uri").cloned();
                         json!({ "uri": uri, "mimeType": "text/plain", "text": text })
@@ -178,8 +220,8 @@ impl Cleaner<'_> {
     /// Cleans a value that cannot be left out. It becomes empty if it names a denied file.
     fn member(&mut self, value: &mut Value, folder: Option<&Path>) -> Result<Fate, String> {
         let fate = self.value(value, folder)?;
-        if let Fate::Removed(path) = fate {
-            self.hidden.insert(path);
+        if let Fate::Removed((path, rule)) = fate {
+            self.hidden.insert(path, rule);
             empty(value);
             return Ok(Fate::Changed);
         }
@@ -194,7 +236,7 @@ impl Cleaner<'_> {
         match value {
             Value::String(text) => {
                 if let Some(denial) = self.names.denial(text) {
-                    return Ok(Fate::Removed(denial.path));
+                    return Ok(Fate::Removed((denial.path, denial.rule)));
                 }
                 let cleaned = self.text(text)?;
                 Ok(cleaned.map_or(Fate::Kept, |cleaned| {
@@ -207,8 +249,8 @@ impl Cleaner<'_> {
                 let mut kept = Vec::with_capacity(items.len());
                 for mut item in std::mem::take(items) {
                     match self.value(&mut item, folder)? {
-                        Fate::Removed(path) => {
-                            self.hidden.insert(path);
+                        Fate::Removed((path, rule)) => {
+                            self.hidden.insert(path, rule);
                             fate = Fate::Changed;
                             continue;
                         }
@@ -242,7 +284,7 @@ impl Cleaner<'_> {
             })
         });
         if let Some(denial) = named {
-            return Ok(Fate::Removed(denial.path));
+            return Ok(Fate::Removed((denial.path, denial.rule)));
         }
         let name = members.get("name").and_then(Value::as_str);
         let below = name.map(|name| match folder {
@@ -297,12 +339,14 @@ impl Cleaner<'_> {
             return Ok(changed.then(|| written.unwrap_or_default()));
         }
         // Diffs of denied files and secret values, before the lines that would name them are removed.
-        let redacted = self.redactor.redact(text).text;
+        let redacted = self.redactor.redact(text);
+        self.redacted.extend(redacted.hidden);
+        let redacted = redacted.text;
         let mut cleaned = String::new();
         for line in redacted.split_inclusive('\n') {
             match self.names.in_line(line.trim_end_matches('\n')) {
-                Some(path) => {
-                    self.hidden.insert(path);
+                Some((path, rule)) => {
+                    self.hidden.insert(path, rule);
                 }
                 None => cleaned.push_str(line),
             }

@@ -5,16 +5,17 @@ use std::{
     collections::{HashMap, HashSet},
     io::{self, Write},
     path::PathBuf,
-    sync::{Arc, mpsc},
+    sync::{Arc, OnceLock, mpsc},
     thread,
 };
 
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use sightline_access::redact::KeptContents;
 
 use crate::{
     judge::{Judge, Request, Rules, refused},
-    message::{Kind, MAX_MESSAGE, Message, error_response},
+    message::{Kind, MAX_MESSAGE, Message, Object, error_response, reads_only},
     process::{Line, Output, Process, Start, read_line},
 };
 
@@ -23,6 +24,12 @@ struct Wrapped {
     rules: Arc<dyn Rules>,
     contents: KeptContents,
     folder: PathBuf,
+    /// Name of the server in the log.
+    name: String,
+    /// The agent, as it names itself.
+    agent: OnceLock<String>,
+    /// Tools that say that they change nothing.
+    read_only: Mutex<HashSet<String>>,
     /// Requests of the agent without a response, by their ids as written.
     requests: Mutex<HashMap<String, Request>>,
     /// Requests that wait to be judged, by their ids as written.
@@ -33,13 +40,21 @@ struct Wrapped {
 ///
 /// # Errors
 /// If it cannot be started, or the standard streams fail.
-pub fn wrap(rules: Arc<dyn Rules>, folder: PathBuf, start: &Start) -> io::Result<i32> {
+pub fn wrap(
+    rules: Arc<dyn Rules>,
+    folder: PathBuf,
+    name: String,
+    start: &Start,
+) -> io::Result<i32> {
     let (process, output) = Process::start(start)?;
     let process = Arc::new(Mutex::new(Some(process)));
     let wrapped = Arc::new(Wrapped {
         rules,
         contents: KeptContents::default(),
         folder,
+        name,
+        agent: OnceLock::new(),
+        read_only: Mutex::default(),
         requests: Mutex::default(),
         waiting: Mutex::default(),
     });
@@ -77,7 +92,39 @@ impl Wrapped {
             contents: &self.contents,
             folder: &self.folder,
             passes_text: false,
+            server: &self.name,
+            agent: self.agent.get().map(String::as_str),
         }
+    }
+
+    /// Saves the workspace before a call that may write, and notes the name of the agent.
+    fn before(&self, message: &Message<'_>) {
+        let params = message.params();
+        match message.method.as_str() {
+            "tools/call" => {
+                let name = params.text("name").unwrap_or_default();
+                if !self.read_only.lock().contains(&name) {
+                    self.rules.save_before_change();
+                }
+            }
+            "initialize" => {
+                let info = params.object("clientInfo");
+                if let Some(name) = info.and_then(|info| info.text("name")) {
+                    let _ = self.agent.set(name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the tools that say that they change nothing.
+    fn note_tools(&self, message: &Message<'_>) {
+        let tools = message.members.object("result").and_then(|result| {
+            serde_json::from_str::<Vec<Box<RawValue>>>(result.raw("tools")?.get()).ok()
+        });
+        let names = tools.iter().flatten().filter(|tool| reads_only(tool));
+        let names = names.filter_map(|tool| Object::parse(tool.get()).ok()?.text("name"));
+        self.read_only.lock().extend(names);
     }
 
     /// Reads the messages of the agent until its end. Requests are judged on another thread, in their
@@ -157,6 +204,7 @@ impl Wrapped {
             }
             match judged {
                 Ok(request) => {
+                    self.before(&message);
                     self.requests.lock().insert(id, request);
                     send(process, line.clone());
                 }
@@ -193,6 +241,9 @@ impl Wrapped {
                         tracing::warn!("the server has answered what was not asked");
                         continue;
                     };
+                    if request.method == "tools/list" {
+                        self.note_tools(&message);
+                    }
                     judge.response(&request, &mut message)
                 } else {
                     match judge.unasked(&mut message) {

@@ -47,7 +47,7 @@ pub(super) fn run(workspace: &Workspace, arguments: &[&str]) -> (String, bool) {
     (String::from_utf8(text).unwrap(), status.success())
 }
 
-fn configure(workspace: &Workspace, servers: &Value) {
+pub(super) fn configure(workspace: &Workspace, servers: &Value) {
     let folder = config(workspace).join("sightline");
     fs::create_dir_all(&folder).unwrap();
     fs::write(
@@ -73,7 +73,7 @@ pub(super) fn names(session: &mut Session) -> Vec<String> {
         .collect()
 }
 
-fn text(result: &Value) -> &str {
+pub(super) fn text(result: &Value) -> &str {
     result["content"][0]["text"]
         .as_str()
         .unwrap_or_else(|| panic!("{result}"))

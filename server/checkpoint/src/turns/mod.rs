@@ -259,6 +259,21 @@ impl Checkpoints {
             .collect())
     }
 
+    /// Returns the newest running turn whose agent is one of these processes.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn running_turn(&self, processes: &[u32]) -> Result<Option<Turn>, Error> {
+        let open = Log::read(&self.state_dir())?.open_turns().into_iter();
+        let is_of_these = |turn: &Turn| {
+            turn.process
+                .is_some_and(|process| processes.contains(&process.pid))
+        };
+        Ok(open
+            .filter(|turn| is_of_these(turn) && turn.is_running())
+            .max_by_key(|turn| turn.started))
+    }
+
     /// Returns the last turn of a session.
     ///
     /// # Errors

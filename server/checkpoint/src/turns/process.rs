@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProcess {
-    pid: u32,
+    pub(super) pid: u32,
     /// Start time in the unit of the system, as process ids are reused.
     started: u64,
 }

@@ -473,6 +473,16 @@ impl Backend {
         }
     }
 
+    /// Creates a checkpoint of the workspace folder before a change.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub(super) fn create_before_change(&self, params: CreateCheckpointParams) -> Result<(), Error> {
+        let root = self.root_uri();
+        self.request::<CreateCheckpoint>(CreateCheckpointParams { root, ..params })?;
+        Ok(())
+    }
+
     /// Returns the rules on disk.
     ///
     /// # Errors

@@ -22,9 +22,9 @@ impl OwnTools for Tools {
         self.tools.iter().map(mcp::Tool::to_json).collect()
     }
 
-    fn call(&self, name: &str, arguments: Map<String, Value>) -> Option<Value> {
+    fn call(&self, name: &str, arguments: Map<String, Value>, agent: &str) -> Option<Value> {
         let tool = self.tools.iter().find(|tool| tool.name == name)?;
-        let result = call_result(self.backend.call(tool, arguments, None));
+        let result = call_result(self.backend.call(tool, arguments, Some(agent)));
         Some(serde_json::to_value(result).unwrap_or_default())
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn run(backend: &Arc<Backend>, tools: &Arc<[mcp::Tool]>) -> Result<bo
         .as_path()
         .to_owned();
     let setup = Setup {
-        rules: Arc::new(WorkspaceRules(backend.clone())),
+        rules: Arc::new(WorkspaceRules::new(backend.clone())),
         own: Arc::new(Tools {
             tools: tools.clone(),
             backend: backend.clone(),

@@ -103,15 +103,18 @@ fn run_wrap(arguments: Wrap) -> Result<i32, Error> {
         json: false,
     })?;
     let folder = offline::current()?.as_path().to_owned();
-    let program = arguments.command[0].to_string_lossy().into_owned();
+    let program = PathBuf::from(&arguments.command[0]);
+    let name = arguments.name.unwrap_or_else(|| {
+        let name = program.file_name().unwrap_or(program.as_os_str());
+        name.to_string_lossy().into_owned()
+    });
     let start = Start {
         command: arguments.command,
         ..Start::default()
     };
-    wrap(Arc::new(WorkspaceRules(Arc::new(backend))), folder, &start).map_err(|error| {
-        let name = arguments.name.unwrap_or(program);
-        Error::storage(format!("cannot relay the MCP server {name}: {error}"))
-    })
+    let rules = Arc::new(WorkspaceRules::new(Arc::new(backend)));
+    wrap(rules, folder, name.clone(), &start)
+        .map_err(|error| Error::storage(format!("cannot relay the MCP server {name}: {error}")))
 }
 
 #[cfg(unix)]

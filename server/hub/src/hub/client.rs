@@ -1,9 +1,8 @@
 //! Messages of the agent.
 
-use std::{io, sync::Arc, thread, time::Instant};
+use std::{io, thread, time::Instant};
 
 use serde_json::{Map, Value, json, value::RawValue};
-use sightline_agents::servers::config;
 
 use super::{
     Call, Event, Hub,
@@ -13,7 +12,7 @@ use super::{
     print,
 };
 use crate::{
-    judge::{Judge, Request, refused},
+    judge::{Request, refused},
     message::{Kind, Message, Object, error_response, response, tool_error},
 };
 
@@ -239,10 +238,11 @@ impl Hub {
             }
         };
         let (own, id) = (self.setup.own.clone(), id.to_owned());
+        let agent = self.agent.as_ref().map(|(name, _)| name.clone());
         thread::Builder::new()
             .name("tool".to_owned())
             .spawn(move || {
-                let line = match own.call(&name, arguments) {
+                let line = match own.call(&name, arguments, &agent.unwrap_or_default()) {
                     Some(result) => response(&id, &result),
                     None => error_response(&id, -32602, &format!("there is no tool {name}")),
                 };
@@ -278,7 +278,8 @@ impl Hub {
         let server = &mut self.servers[at];
         server.calls += 1;
         let uid = server.uid;
-        let passes_text = server.server.entry.results == config::Results::Pass;
+        let may_write = method == "tools/call"
+            && !server.reads_only(params["name"].as_str().unwrap_or_default());
         self.calls.insert(id.to_owned(), (uid, None));
         let call = Call {
             uid,
@@ -287,24 +288,17 @@ impl Hub {
             params,
             token,
         };
-        let (rules, contents) = (self.setup.rules.clone(), Arc::clone(&self.contents));
-        let (folder, events) = (self.setup.root.clone(), self.events.clone());
-        thread::Builder::new()
-            .name("judge".to_owned())
-            .spawn(move || {
-                let judge = Judge {
-                    rules: &*rules,
-                    contents: &contents,
-                    folder: &folder,
-                    passes_text,
-                };
-                let text = call.params.to_string();
-                let outcome = Object::parse(&text)
-                    .map_err(|error| error.to_string())
-                    .and_then(|params| judge.request(&call.method, &params));
-                let _ = events.send(Event::Judged { call, outcome });
-            })?;
-        Ok(())
+        let events = self.events.clone();
+        self.judge_later(at, move |judge| {
+            let text = call.params.to_string();
+            let outcome = Object::parse(&text)
+                .map_err(|error| error.to_string())
+                .and_then(|params| judge.request(&call.method, &params));
+            if outcome.is_ok() && may_write {
+                judge.rules.save_before_change();
+            }
+            let _ = events.send(Event::Judged { call, outcome });
+        })
     }
 
     /// Sends a request that was judged.

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     judge::Request,
-    message::Object,
+    message::{Object, reads_only},
     process::{Line, Output, Process, Start, read_line},
 };
 
@@ -511,6 +511,12 @@ impl Hosted {
                 (&**tool, name, offered, changed)
             })
         })
+    }
+
+    /// Returns whether a tool says that it changes nothing.
+    pub(super) fn reads_only(&self, name: &str) -> bool {
+        let tools = self.lists.iter().flat_map(|lists| &lists.tools);
+        tools.into_iter().any(|tool| name_of(tool) == name && reads_only(tool))
     }
 
     /// Returns whether time is over for its start.

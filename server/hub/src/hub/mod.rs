@@ -49,8 +49,8 @@ pub trait OwnTools: Send + Sync {
     /// Returns their definitions.
     fn list(&self) -> Vec<Value>;
 
-    /// Runs a tool. Returns its result, or `None` if there is none with this name.
-    fn call(&self, name: &str, arguments: Map<String, Value>) -> Option<Value>;
+    /// Runs a tool for an agent. Returns its result, or `None` if there is none with this name.
+    fn call(&self, name: &str, arguments: Map<String, Value>, agent: &str) -> Option<Value>;
 }
 
 /// What a session needs.
@@ -249,7 +249,35 @@ impl Hub {
             contents: &self.contents,
             folder: &self.setup.root,
             passes_text: server.entry.results == config::Results::Pass,
+            server: &server.name,
+            agent: self.agent.as_ref().map(|(name, _)| &**name),
         })
+    }
+
+    /// Judges on another thread, and uses the outcome there.
+    fn judge_later(
+        &self,
+        at: usize,
+        work: impl FnOnce(&Judge<'_>) + Send + 'static,
+    ) -> io::Result<()> {
+        let server = &self.servers[at].server;
+        let passes_text = server.entry.results == config::Results::Pass;
+        let (name, agent) = (server.name.clone(), self.agent.clone());
+        let (rules, contents) = (self.setup.rules.clone(), Arc::clone(&self.contents));
+        let folder = self.setup.root.clone();
+        thread::Builder::new()
+            .name("judge".to_owned())
+            .spawn(move || {
+                work(&Judge {
+                    rules: &*rules,
+                    contents: &contents,
+                    folder: &folder,
+                    passes_text,
+                    server: &name,
+                    agent: agent.as_ref().map(|(name, _)| &**name),
+                });
+            })?;
+        Ok(())
     }
 
     /// Reads the configuration if it changed. Only servers that changed are stopped. Returns whether any did.

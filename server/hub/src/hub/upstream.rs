@@ -1,14 +1,11 @@
 //! Messages of servers.
 
 use std::{
-    io,
-    sync::Arc,
-    thread,
+    io, thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_agents::servers::config;
 
 use super::{
     Event, Hub,
@@ -16,7 +13,7 @@ use super::{
     messages, print,
 };
 use crate::{
-    judge::{Judge, refused},
+    judge::refused,
     message::{Kind, Message, Object},
     process::Line,
 };
@@ -130,30 +127,16 @@ impl Hub {
                     let changed = self.judge(at, |judge| judge.response(&request, &mut message));
                     return print(&changed.unwrap_or(line));
                 }
-                let passes_text = server.server.entry.results == config::Results::Pass;
-                let (rules, contents) = (self.setup.rules.clone(), Arc::clone(&self.contents));
-                let folder = self.setup.root.clone();
-                thread::Builder::new()
-                    .name("judge".to_owned())
-                    .spawn(move || {
-                        let judge = Judge {
-                            rules: &*rules,
-                            contents: &contents,
-                            folder: &folder,
-                            passes_text,
-                        };
-                        let judged = messages(&line).ok().and_then(|mut messages| {
-                            Some(
-                                judge
-                                    .response(&request, messages.first_mut()?)
-                                    .unwrap_or_else(|| line.clone()),
-                            )
-                        });
-                        // A closed output ends the session elsewhere.
-                        let _ = print(&judged.unwrap_or_else(|| {
-                            refused(&id, &request.method, "the answer cannot be read")
-                        }));
-                    })?;
+                self.judge_later(at, move |judge| {
+                    let judged = messages(&line).ok().and_then(|mut messages| {
+                        let changed = judge.response(&request, messages.first_mut()?);
+                        Some(changed.unwrap_or_else(|| line.clone()))
+                    });
+                    // A closed output ends the session elsewhere.
+                    let _ = print(&judged.unwrap_or_else(|| {
+                        refused(&id, &request.method, "the answer cannot be read")
+                    }));
+                })?;
                 Ok(())
             }
         }
