@@ -1,16 +1,16 @@
 //! `sightline hook`, from the start of the process to its end: a prompt and a tool call,
 //! with a running server and without, and an edit with a checkpoint. Compared with hooks in
 //! Python and Node.js that only parse their input. `sightline mcp`, from the start to the
-//! answer of `initialize`, and calls of a real MCP server through `sightline mcp wrap`.
+//! answer of `initialize`, and calls of a real MCP server through `sightline mcp wrap` and the hub.
 
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Run, progress,
@@ -54,26 +54,25 @@ const MCP_START: Goal = Goal::Value {
     aim: 10.0,
 };
 
-/// Calls of an MCP server per round, and milliseconds that each takes longer than without `wrap`.
+/// Calls of an MCP server per round.
 const CALLS: usize = 100;
-const ADDED: [(&str, usize, Goal); 2] = [
-    (
-        "MCP call through wrap, added",
-        2,
-        Goal::Value {
-            must: 0.3,
-            aim: 0.15,
-        },
-    ),
-    (
-        "MCP call with 100 KB, added",
-        100_000,
-        Goal::Value {
-            must: 3.0,
-            aim: 1.5,
-        },
-    ),
-];
+/// Milliseconds that a call takes longer than without Sightline, through `wrap` and through the hub.
+const ADDED: Goal = Goal::Value {
+    must: 0.3,
+    aim: 0.15,
+};
+/// The same with 100 KB.
+const ADDED_LARGE: Goal = Goal::Value {
+    must: 3.0,
+    aim: 1.5,
+};
+/// Milliseconds of a list of the tools of eight servers that were started before.
+const WARM_LIST: Goal = Goal::Value {
+    must: 20.0,
+    aim: 10.0,
+};
+/// Servers in that list.
+const LISTED: usize = 8;
 
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -193,7 +192,46 @@ fn measure_mcp(tree: &Tree, rounds: usize) -> Row {
         .goal(MCP_START.only_if(tree.judged))
 }
 
-/// Calls `echo` of the server that `tests/provide/mcp` installs, directly and through `wrap`.
+/// A program that answers MCP requests.
+struct Peer {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    fn start(command: &mut Command, tree: &Tree) -> Self {
+        let mut child = command
+            .current_dir(tree.work())
+            .env("XDG_CONFIG_HOME", tree.path("config"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut peer = Self { child, output };
+        peer.ask(&initialize().to_string(), "serverInfo");
+        peer
+    }
+
+    /// Sends a request, and returns the line of the answer, which contains this text.
+    fn ask(&mut self, request: &str, answer: &str) -> String {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{request}").unwrap();
+        let mut line = String::new();
+        while !line.contains(answer) {
+            line.clear();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "no answer");
+        }
+        line
+    }
+
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap();
+    }
+}
+
+/// Calls `echo` of the server that `tests/provide/mcp` installs: directly, through `wrap` and through the hub.
 fn measure_mcp_calls(tree: &Tree, rounds: usize) -> Vec<Row> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/mcp/node/node_modules/.bin/mcp-server-everything");
@@ -201,59 +239,81 @@ fn measure_mcp_calls(tree: &Tree, rounds: usize) -> Vec<Row> {
         progress("calls of MCP servers: skipped, run tests/provide/mcp");
         return Vec::new();
     };
-    let mut direct = Command::new(&path);
+    let server = json!({ "command": path, "args": ["stdio"] });
+    let configure = |count: usize| {
+        let names = (1..=count).map(|number| format!("s{number}"));
+        let servers: Map<String, Value> = names.map(|name| (name, server.clone())).collect();
+        let folder = tree.path("config/sightline");
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("mcp.json");
+        fs::write(file, json!({ "mcpServers": servers }).to_string()).unwrap();
+    };
+    let hub = || {
+        let mut hub = Command::new(env!("CARGO_BIN_EXE_sightline"));
+        hub.args(["mcp", "--storage"]).arg(tree.path("data"));
+        Peer::start(&mut hub, tree)
+    };
+    let list = json!({ "jsonrpc": "2.0", "id": "list", "method": "tools/list" }).to_string();
+    configure(1);
     let mut wrapped = Command::new(env!("CARGO_BIN_EXE_sightline"));
     wrapped.args(["mcp", "wrap", "--storage"]);
     wrapped.arg(tree.path("data")).arg("--").arg(&path);
-    let mut peers = [direct.arg("stdio"), wrapped.arg("stdio")].map(|command| {
-        let mut child = command
-            .current_dir(tree.work())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut input = child.stdin.take().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        writeln!(input, "{}", initialize()).unwrap();
-        output.read_line(&mut String::new()).unwrap();
-        (child, input, output)
-    });
+    let mut peers = [
+        (Peer::start(Command::new(&path).arg("stdio"), tree), "echo"),
+        (Peer::start(wrapped.arg("stdio"), tree), "echo"),
+        (hub(), "s1__echo"),
+    ];
+    peers[2].0.ask(&list, "s1__echo");
     let line = "the quick brown fox jumps over the lazy dog\n";
-    let rows = ADDED.map(|(work, bytes, goal)| {
+    let mut rows = Vec::new();
+    for (what, bytes, goal) in [
+        ("MCP call", 2, ADDED),
+        ("MCP call with 100 KB", 100_000, ADDED_LARGE),
+    ] {
         let message = line.repeat(bytes / line.len() + 1);
-        let mut series: [Series; 2] = Default::default();
+        let mut series: [Series; 3] = Default::default();
         for call in 0..rounds * CALLS {
             let id = format!("{bytes}-{call}");
-            let params = json!({ "name": "echo", "arguments": { "message": message } });
-            let request =
-                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
-            let request = request.to_string();
-            for ((_, input, output), series) in peers.iter_mut().zip(&mut series) {
-                timed(series, || {
-                    writeln!(input, "{request}").unwrap();
-                    let mut line = String::new();
-                    while !line.contains(&id) {
-                        line.clear();
-                        assert!(output.read_line(&mut line).unwrap() > 0, "no answer");
-                    }
-                });
+            for ((peer, tool), series) in peers.iter_mut().zip(&mut series) {
+                let params = json!({ "name": tool, "arguments": { "message": message } });
+                let request =
+                    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+                let request = request.to_string();
+                timed(series, || peer.ask(&request, &id));
             }
         }
-        let [direct, wrapped] = series.map(|series| {
+        let [direct, wrapped, hosted] = series.map(|series| {
             let mut sorted = series.0;
             sorted.sort_by(f64::total_cmp);
             sorted[sorted.len() / 2]
         });
-        Row::new(PART, work, &Series(vec![wrapped - direct]))
-            .of(tree)
-            .goal(goal.only_if(tree.judged))
-    });
-    for (mut child, input, _) in peers {
-        drop(input);
-        child.wait().unwrap();
+        for (through, median) in [("wrap", wrapped), ("the hub", hosted)] {
+            let work = format!("{what} through {through}, added");
+            let row = Row::new(PART, work, &Series(vec![median - direct]));
+            rows.push(row.of(tree).goal(goal.only_if(tree.judged)));
+        }
     }
-    rows.into()
+    for (peer, _) in peers {
+        peer.end();
+    }
+    configure(LISTED);
+    let mut cold = hub();
+    cold.ask(&list, &format!("s{LISTED}__echo"));
+    cold.end();
+    let mut series = Series::default();
+    for _ in 0..rounds * CHECKPOINTS {
+        let mut warm = hub();
+        let listed = timed(&mut series, || warm.ask(&list, r#""id":"list""#));
+        assert!(listed.contains(&format!("s{LISTED}__echo")), "{listed}");
+        warm.end();
+    }
+    let row = Row::new(
+        PART,
+        format!("MCP tools of {LISTED} idle servers, listed"),
+        &series,
+    );
+    rows.push(row.of(tree).goal(WARM_LIST.only_if(tree.judged)));
+    rows
 }
 
 fn measure(tree: &Tree, rounds: usize) -> Vec<Row> {
