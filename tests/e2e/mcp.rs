@@ -1,6 +1,8 @@
 //! `sightline mcp`, as a client of the Model Context Protocol sees it.
 
 #[cfg(unix)]
+mod addresses;
+#[cfg(unix)]
 mod hub;
 #[cfg(unix)]
 mod management;
@@ -12,6 +14,8 @@ mod redaction;
 mod running_server;
 #[cfg(unix)]
 mod servers;
+#[cfg(unix)]
+mod traces;
 
 use std::{
     io::{BufRead, BufReader, Write},

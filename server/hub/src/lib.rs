@@ -7,6 +7,7 @@
 //!
 //! Modules:
 //!
+//! - `connect`: relays one that runs at an address of this machine
 //! - `hub`: all of them in the session of an agent
 //! - `message`: JSON-RPC messages with members as written
 //! - `judge`: what may pass, by the rules of the workspace
@@ -14,6 +15,7 @@
 //! - `process`, `supervise`: a running server, and the process that ends everything that it started
 //! - `wrap`: one server on standard input and output
 
+pub mod connect;
 pub mod hub;
 pub mod judge;
 pub mod message;

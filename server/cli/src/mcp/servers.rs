@@ -4,10 +4,14 @@ use std::{ffi::OsString, io, path::PathBuf, sync::Arc};
 
 use sightline_base::escape::one_line;
 use sightline_engine::error::Error;
-use sightline_hub::{process::Start, wrap::wrap};
+use sightline_hub::{
+    connect::{self, HEADERS},
+    process::Start,
+    wrap::wrap,
+};
 
 use super::{
-    super::{Workspace, offline, print_message},
+    super::{DONE, Workspace, offline, print_message},
     backend::Backend,
     manage::{self, Action, Add, Adopt, List, Named},
     rules::WorkspaceRules,
@@ -42,6 +46,9 @@ pub(super) enum Command {
     Restart(Named),
     /// Print what a server printed.
     Log(Named),
+    /// Connect standard input and output to a server at an address of this machine.
+    #[command(hide = true)]
+    Connect(Connect),
     /// Run a command until it or another process ends, and end all that it started.
     #[command(hide = true)]
     Supervise(Supervise),
@@ -69,6 +76,16 @@ pub(super) struct Wrap {
 }
 
 #[derive(clap::Args)]
+pub(super) struct Connect {
+    /// `http://127.0.0.1:PORT/...` or `http://[::1]:PORT/...`.
+    #[arg(value_name = "URL")]
+    url: String,
+    /// `http` or `sse`.
+    #[arg(value_name = "TRANSPORT")]
+    transport: Option<String>,
+}
+
+#[derive(clap::Args)]
 pub(super) struct Supervise {
     /// The process for which the command runs.
     #[arg(long, value_name = "PID")]
@@ -91,6 +108,7 @@ pub(super) fn run(command: Command) -> Result<i32, Error> {
         Command::Disable(named) => manage::act(Action::Disable, &named),
         Command::Restart(named) => manage::act(Action::Restart, &named),
         Command::Log(named) => manage::act(Action::Log, &named),
+        Command::Connect(arguments) => connect(&arguments),
         Command::Supervise(arguments) => Ok(supervise(&arguments)),
     }
 }
@@ -115,6 +133,17 @@ fn run_wrap(arguments: Wrap) -> Result<i32, Error> {
     let rules = Arc::new(WorkspaceRules::new(Arc::new(backend)));
     wrap(rules, folder, name.clone(), &start)
         .map_err(|error| Error::storage(format!("cannot relay the MCP server {name}: {error}")))
+}
+
+fn connect(arguments: &Connect) -> Result<i32, Error> {
+    let headers = std::env::var(HEADERS).ok();
+    connect::connect(
+        &arguments.url,
+        arguments.transport.as_deref(),
+        headers.as_deref(),
+    )
+    .map_err(|error| Error::storage(format!("cannot connect to the MCP server: {error}")))?;
+    Ok(DONE)
 }
 
 #[cfg(unix)]

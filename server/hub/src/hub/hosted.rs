@@ -27,6 +27,7 @@ use super::{
     names::{exposed, hash},
 };
 use crate::{
+    connect::HEADERS,
     judge::Request,
     message::{Object, reads_only},
     process::{Line, Output, Process, Start, read_line},
@@ -217,21 +218,25 @@ impl Hosted {
                 "--".into(),
             ]);
         }
-        command.push(expand(&entry.command)?.into());
-        for argument in &entry.args {
-            command.push(expand(argument)?.into());
+        let mut own = self.expanded(&entry.env, root)?;
+        let headers = self.expanded(&entry.headers, root)?;
+        if let Some(url) = &entry.url {
+            let program = env::current_exe().map_err(|error| error.to_string())?;
+            command.extend([program.into(), "mcp".into(), "connect".into(), url.into()]);
+            command.extend(entry.transport().map(OsString::from));
+            own.insert(HEADERS.to_owned(), json!(headers).to_string());
+        } else {
+            command.push(expand(&entry.command)?.into());
+            for argument in &entry.args {
+                command.push(expand(argument)?.into());
+            }
         }
         let folder = match &entry.cwd {
             Some(cwd) => root.join(expand(cwd)?),
             None => root.to_owned(),
         };
-        let own: Result<BTreeMap<String, String>, String> = entry
-            .env
-            .iter()
-            .map(|(name, value)| Ok((name.clone(), expand(value)?)))
-            .collect();
-        let own = own?;
         let variables = environment::variables(&entry.inherit, &own);
+        own.extend(headers);
         self.secrets = secrets(&own);
         Ok(Start {
             command,
@@ -239,6 +244,19 @@ impl Hosted {
             variables: Some(variables),
             reads_errors: true,
         })
+    }
+
+    /// Expands variables in values.
+    fn expanded(
+        &self,
+        values: &BTreeMap<String, String>,
+        root: &Path,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let variable = |name: &str| env::var(name).ok();
+        let values = values.iter();
+        values
+            .map(|(name, value)| Ok((name.clone(), self.server.expand(value, root, &variable)?)))
+            .collect()
     }
 
     /// Reads its streams, on threads.
@@ -516,7 +534,9 @@ impl Hosted {
     /// Returns whether a tool says that it changes nothing.
     pub(super) fn reads_only(&self, name: &str) -> bool {
         let tools = self.lists.iter().flat_map(|lists| &lists.tools);
-        tools.into_iter().any(|tool| name_of(tool) == name && reads_only(tool))
+        tools
+            .into_iter()
+            .any(|tool| name_of(tool) == name && reads_only(tool))
     }
 
     /// Returns whether time is over for its start.
