@@ -2,7 +2,7 @@
 //! HTTP transport, and the older one with server-sent events.
 //!
 //! The address is a literal loopback address, so no name is looked up, and redirects are not followed. It is
-//! a small HTTP/1.1 client without TLS: each message is a connection of its own.
+//! a small HTTP/1.1 client without TLS, which opens a connection for each message.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sightline_agents::servers::config::loopback;
+use sightline_agents::servers::address::loopback;
 
 use crate::{
     message::{Kind, MAX_MESSAGE, Message, error_response},
@@ -92,8 +92,10 @@ pub fn connect(url: &str, kind: Option<&str>, headers: Option<&str>) -> io::Resu
         let Ok(messages) = Message::parse_line(&line) else {
             continue;
         };
-        let id = messages.first().filter(|one| one.kind == Kind::Request);
-        let id = id.map(|one| one.id().to_owned());
+        let id = messages
+            .first()
+            .filter(|one| one.kind == Kind::Request)
+            .map(|one| one.id().to_owned());
         if is_first {
             is_first = false;
             let response = connection.post(&line)?;
@@ -122,7 +124,7 @@ pub fn connect(url: &str, kind: Option<&str>, headers: Option<&str>) -> io::Resu
 }
 
 impl Connection {
-    /// Sends a request, on its own connection.
+    /// Sends a request on a new connection.
     fn request(&self, method: &str, body: &[u8]) -> io::Result<Response> {
         let mut stream = TcpStream::connect_timeout(&self.address, CONNECT)?;
         let mut head = format!(
@@ -139,13 +141,9 @@ impl Connection {
             );
         }
         let session = self.session.lock().clone();
-        let session = session.iter().map(|(name, value)| (*name, value));
-        for (name, value) in self
-            .headers
-            .iter()
-            .map(|(name, value)| (&**name, value))
-            .chain(session)
-        {
+        let own = session.iter().map(|(name, value)| (*name, value));
+        let configured = self.headers.iter().map(|(name, value)| (&**name, value));
+        for (name, value) in configured.chain(own) {
             if name.contains(['\r', '\n', ':']) || value.contains(['\r', '\n']) {
                 return Err(io::Error::other("a header is invalid"));
             }

@@ -107,12 +107,12 @@ pub(crate) fn clean(
         let note = format!("[Sightline: {hidden} name{s} hidden.]");
         content.push(json!({ "type": "text", "text": note }));
     }
-    let names = cleaner.hidden.into_iter();
-    let names = names.map(|(path, rule)| HiddenFile {
+    let named = |(path, rule)| HiddenFile {
         path,
         rule,
         count: 1,
-    });
+    };
+    let names = cleaner.hidden.into_iter().map(named);
     Ok(Cleaned {
         changed: changed || hidden > 0,
         hidden: cleaner.redacted.into_iter().chain(names).collect(),

@@ -122,9 +122,13 @@ impl Wrapped {
         let tools = message.members.object("result").and_then(|result| {
             serde_json::from_str::<Vec<Box<RawValue>>>(result.raw("tools")?.get()).ok()
         });
-        let names = tools.iter().flatten().filter(|tool| reads_only(tool));
-        let names = names.filter_map(|tool| Object::parse(tool.get()).ok()?.text("name"));
-        self.read_only.lock().extend(names);
+        self.read_only.lock().extend(
+            tools
+                .iter()
+                .flatten()
+                .filter(|tool| reads_only(tool))
+                .filter_map(|tool| Object::parse(tool.get()).ok()?.text("name")),
+        );
     }
 
     /// Reads the messages of the agent until its end. Requests are judged on another thread, in their

@@ -100,8 +100,10 @@ pub fn set_member(
     for (depth, parent) in parents.iter().map(AsRef::as_ref).enumerate() {
         let Some(found) = member(&object, parent)?.map(|member| &member.value) else {
             let below = parents[depth + 1..].iter().map(AsRef::as_ref);
-            let nested = [name].into_iter().chain(below.rev());
-            let nested = nested.fold(value.clone(), |value, name| json!({ name: value }));
+            let nested = [name]
+                .into_iter()
+                .chain(below.rev())
+                .fold(value.clone(), |value, name| json!({ name: value }));
             return Ok(format!(
                 "{mark}{}",
                 insert_member(&json, &object, parent, &nested)

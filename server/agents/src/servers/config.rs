@@ -299,7 +299,7 @@ impl Server {
         }
         let entry = &self.entry;
         if let Some(url) = &entry.url {
-            loopback(url)?;
+            super::address::loopback(url)?;
         } else if entry.command.is_empty() {
             return Err("the entry has no command".to_owned());
         }
@@ -372,6 +372,22 @@ impl Server {
         Ok(expanded)
     }
 
+    /// Expands the variables of values.
+    ///
+    /// # Errors
+    /// If a variable is not set.
+    pub fn expand_all(
+        &self,
+        values: &BTreeMap<String, String>,
+        root: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let expanded = |(name, value): (&String, &String)| {
+            Ok((name.clone(), self.expand(value, root, variable)?))
+        };
+        values.iter().map(expanded).collect()
+    }
+
     /// Returns the time after which a call without an answer ends.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.entry.timeout.max(1))
@@ -381,56 +397,6 @@ impl Server {
     pub fn start_timeout(&self) -> Duration {
         Duration::from_secs(self.entry.start_timeout.max(1))
     }
-}
-
-/// An address of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loopback {
-    /// Whether it is `[::1]`.
-    pub is_v6: bool,
-    /// Its port.
-    pub port: u16,
-    /// Address and port as written.
-    pub host: String,
-    /// The rest of the URL.
-    pub path: String,
-}
-
-/// Parses the URL of a server that Sightline may connect to: a literal address of this machine, because a
-/// name could lead elsewhere.
-///
-/// # Errors
-/// If it is another one.
-pub fn loopback(url: &str) -> Result<Loopback, String> {
-    // It may contain a token.
-    let other = || {
-        "the address is not `http://127.0.0.1:PORT/...` or `http://[::1]:PORT/...`; its own program connects to \
-         others: `sightline mcp add URL`"
-            .to_owned()
-    };
-    let rest = url.strip_prefix("http://").ok_or_else(other)?;
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (host, path) = rest.split_at(end);
-    let port = ["127.0.0.1", "[::1]"]
-        .into_iter()
-        .find_map(|address| host.strip_prefix(address))
-        .ok_or_else(other)?;
-    let port = match port.strip_prefix(':') {
-        Some(port) => port.parse().map_err(|_| other())?,
-        None if port.is_empty() => 80,
-        None => return Err(other()),
-    };
-    let path = path.split('#').next().unwrap_or_default();
-    if path.contains(|c: char| c.is_ascii_control() || c == ' ') {
-        return Err(other());
-    }
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    Ok(Loopback {
-        is_v6: host.starts_with('['),
-        port,
-        host: host.to_owned(),
-        path: format!("{slash}{path}"),
-    })
 }
 
 /// Checks the name of a server.
@@ -453,82 +419,6 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
     Ok(())
 }
-
-/// A server that many people use.
-#[derive(Clone, Copy, Debug)]
-pub struct KnownServer {
-    /// Its name.
-    pub name: &'static str,
-    /// Program and arguments.
-    pub command: &'static [&'static str],
-    /// What it can do, and what to know.
-    pub about: &'static str,
-}
-
-/// The servers that `sightline mcp add NAME` knows. The package manager of the user picks the version.
-pub const KNOWN: &[KnownServer] = &[
-    KnownServer {
-        name: "chrome-devtools",
-        command: &["npx", "-y", "chrome-devtools-mcp@latest", "--isolated"],
-        about: "inspects pages in Chrome: network, console, performance; sends what the pages send",
-    },
-    KnownServer {
-        name: "everything",
-        command: &[
-            "npx",
-            "-y",
-            "@modelcontextprotocol/server-everything",
-            "stdio",
-        ],
-        about: "shows every feature of the protocol; for tests",
-    },
-    KnownServer {
-        name: "fetch",
-        command: &["uvx", "mcp-server-fetch"],
-        about: "reads web pages, also those of this machine and its network",
-    },
-    KnownServer {
-        name: "filesystem",
-        command: &[
-            "npx",
-            "-y",
-            "@modelcontextprotocol/server-filesystem",
-            "${workspaceFolder}",
-        ],
-        about: "reads, writes and lists the files of the workspace",
-    },
-    KnownServer {
-        name: "git",
-        command: &[
-            "uvx",
-            "mcp-server-git",
-            "--repository",
-            "${workspaceFolder}",
-        ],
-        about: "reads and changes the git repository: status, diffs, commits, branches",
-    },
-    KnownServer {
-        name: "memory",
-        command: &["npx", "-y", "@modelcontextprotocol/server-memory"],
-        about: "keeps notes between sessions in a file of its package, for all projects",
-    },
-    KnownServer {
-        name: "playwright",
-        command: &[
-            "npx",
-            "-y",
-            "@playwright/mcp@latest",
-            "--headless",
-            "--isolated",
-        ],
-        about: "uses web pages in a browser: navigates, clicks, types, takes screenshots",
-    },
-    KnownServer {
-        name: "time",
-        command: &["uvx", "mcp-server-time"],
-        about: "tells the time and converts time zones",
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -594,35 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn only_literal_addresses_of_this_machine_are_connected() {
-        for (url, host, path) in [
-            (
-                "http://127.0.0.1:3000/mcp?a=1#b",
-                "127.0.0.1:3000",
-                "/mcp?a=1",
-            ),
-            ("http://[::1]:3000", "[::1]:3000", "/"),
-            ("http://127.0.0.1/sse", "127.0.0.1", "/sse"),
-        ] {
-            let parsed = loopback(url).unwrap();
-            assert_eq!((&*parsed.host, &*parsed.path), (host, path), "{url}");
-        }
-        for url in [
-            "https://127.0.0.1/",
-            "http://localhost:3000/",
-            "http://127.0.0.1.example.com/",
-            "http://127.0.0.1@example.com/",
-            "http://user@127.0.0.1/",
-            "http://127.0.0.2/",
-            "http://0.0.0.0/",
-            "http://[::]/",
-            "http://2130706433/",
-            "http://127.0.0.1:x/",
-            "http://127.0.0.1/a b",
-            "http://127.0.0.1/a\r\nb",
-        ] {
-            assert!(loopback(url).is_err(), "{url}");
-        }
+    fn an_address_of_another_machine_is_a_problem() {
         let found = servers(
             r#"{"mcpServers": {"own": {"url": "http://[::1]:1/", "headers": {"A": "b"}}, "far": {"url": "http://a.b/?key=s3cret"}}}"#,
         );

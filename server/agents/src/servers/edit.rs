@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use sightline_protocol::mcp::McpServer;
 
 use super::{
+    address::loopback,
     agent_files::{self, AgentFile},
-    config::{self, KNOWN, KnownServer, SERVERS, Server},
+    config::{self, SERVERS, Server},
+    known::{KNOWN, KnownServer},
     manage::{Manager, described},
     store::State,
 };
@@ -67,7 +69,7 @@ impl Manager {
             None => (name.to_owned(), command.to_vec()),
         };
         config::check_name(&name)?;
-        let entry = match config::loopback(address) {
+        let entry = match loopback(address) {
             Ok(_) => json!({ "url": address }),
             Err(_) => json!({ "command": command[0], "args": command[1..] }),
         };

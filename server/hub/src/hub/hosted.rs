@@ -218,8 +218,8 @@ impl Hosted {
                 "--".into(),
             ]);
         }
-        let mut own = self.expanded(&entry.env, root)?;
-        let headers = self.expanded(&entry.headers, root)?;
+        let mut own = self.server.expand_all(&entry.env, root, &variable)?;
+        let headers = self.server.expand_all(&entry.headers, root, &variable)?;
         if let Some(url) = &entry.url {
             let program = env::current_exe().map_err(|error| error.to_string())?;
             command.extend([program.into(), "mcp".into(), "connect".into(), url.into()]);
@@ -244,19 +244,6 @@ impl Hosted {
             variables: Some(variables),
             reads_errors: true,
         })
-    }
-
-    /// Expands variables in values.
-    fn expanded(
-        &self,
-        values: &BTreeMap<String, String>,
-        root: &Path,
-    ) -> Result<BTreeMap<String, String>, String> {
-        let variable = |name: &str| env::var(name).ok();
-        let values = values.iter();
-        values
-            .map(|(name, value)| Ok((name.clone(), self.server.expand(value, root, &variable)?)))
-            .collect()
     }
 
     /// Reads its streams, on threads.
