@@ -1,7 +1,7 @@
 //! A server of a session: its state, its process and what it was asked.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     env,
     ffi::OsString,
     io::BufReader,
