@@ -1,6 +1,6 @@
 //! Listens on loopback, and answers a browser.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
 use hyper::{
@@ -15,7 +15,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sightline_base::peer::is_same_user;
 use sightline_engine::error::Error;
 use sightline_local::{
     listener::{self, Admission, Limits},
@@ -162,7 +161,7 @@ impl Page {
             tokio::select! {
                 () = listener::serve(
                     LIMITS,
-                    async move || accept(&listener).await,
+                    async move || Ok(listener.accept().await?.0),
                     move |stream, admission| talk(stream, door.clone(), admission),
                 ) => {}
                 () = interrupted.notified() => {}
@@ -171,18 +170,6 @@ impl Page {
         });
         // A request that runs is completed by the next start, as after a crash.
         self.runtime.shutdown_background();
-    }
-}
-
-/// Accepts a connection of the same user.
-async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-    loop {
-        let (stream, peer) = listener.accept().await?;
-        let own = stream.local_addr()?;
-        let is_same_user = spawn_blocking(move || is_same_user(own, peer)).await;
-        if matches!(is_same_user, Ok(true)) {
-            return Ok(stream);
-        }
     }
 }
 
