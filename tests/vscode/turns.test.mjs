@@ -1,9 +1,11 @@
 // Tests the turns of agents in the view: what each changed, restore, undo, filter, deletion, and the gutter.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before } from "node:test";
+import { promisify } from "node:util";
 
 import { scenario, startEditor, until } from "./harness.mjs";
 
@@ -13,6 +15,7 @@ let editor;
 
 before(async () => {
   editor = await startEditor({ files: FILES });
+  await promisify(execFile)("git", ["init", "-q", editor.workspace]);
   await editor.showCheckpoints();
   // An agent makes three turns, and the user edits between.
   await editor.page.getByRole("button", { name: "Create Checkpoint" }).first().click();
@@ -94,6 +97,34 @@ scenario("lines that changed since a turn began are marked in the gutter", () =>
   await editor.command("Sightline: Remove Marks of Changes from Gutter");
   await until("no marks", async () => (await marks.count()) === 0);
   await editor.command("View: Close All Editor Groups");
+});
+
+scenario("a line names its turn, and a turn is committed and taken back alone", () => editor, async ({ page, workspace }) => {
+  await editor.turn("note plans", { "plans.md": "plans\n" });
+  await editor.command("Sightline: Refresh Checkpoints");
+  await editor.row("note plans").waitFor();
+  await editor.open("plans.md", { keep: true });
+  await editor.command("Sightline: Show Who Wrote This Line");
+  await page.locator(".monaco-hover").filter({ hasText: /Written\sin\sclaude-1\.4,\sjust\snow/ }).first().waitFor();
+  await page.keyboard.press("Escape");
+  await editor.command("View: Close All Editor Groups");
+
+  await editor.rowMenu("add plums", "Commit to a New Branch…");
+  await editor.answer("plums");
+  await editor.toast("Committed “after claude-1.1” to branch plums").waitFor();
+  const { stdout } = await promisify(execFile)("git", ["show", "plums:src/cart.py"], { cwd: workspace });
+  assert.equal(stdout, "apples = 1\npears = 2\nplums = 3\n");
+
+  await editor.rowMenu("note plans", "Take Back Only This Turn…");
+  await until("1 file in the preview", async () => (await editor.choices.count()) === 1);
+  await editor.accept();
+  await editor.toast("1 file restored without “claude-1.4”.").waitFor();
+  assert.equal(await content("plans.md"), undefined);
+  assert.equal(await content("src/cart.py"), "broken\n");
+  await editor.command("Sightline: Undo Last Restore…");
+  await editor.accept();
+  await until("the file again", async () => (await content("plans.md")) === "plans\n");
+  await editor.command("Notifications: Clear All Notifications");
 });
 
 scenario("the workspace goes back to before a turn, and the undo stays offered", () => editor, async ({ page }) => {

@@ -9,6 +9,7 @@ import * as vscode from "vscode";
 import { ResponseError } from "vscode-languageclient/node";
 
 import type { AgentConnections } from "./agents";
+import type { Blame } from "./checkpoints/blame";
 import { checkpointCommands } from "./checkpoints/commands";
 import type { CheckpointContents } from "./checkpoints/contents";
 import type { Gutter } from "./checkpoints/gutter";
@@ -25,6 +26,7 @@ import type { StatusBar } from "./statusBar";
 /** Objects used by the commands. */
 export interface CommandContext {
   agents: AgentConnections;
+  blame: Blame;
   client: Client;
   contents: CheckpointContents;
   gutter: Gutter;
@@ -49,6 +51,7 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
     "sightline.access.allow": (uri?: vscode.Uri) => hide(client, uri, false),
     "sightline.access.explain": (uri?: vscode.Uri) => explainAccess(client, uri),
     ...checkpointCommands(context),
+    "sightline.blame.show": () => context.blame.show(),
     ...context.mcpServers.commands(),
     "sightline.agents.connect": () => agents.connect(),
     "sightline.agents.send": () => sendSelection(client),

@@ -6,6 +6,7 @@
 import * as vscode from "vscode";
 
 import { AgentConnections, registerMcpServer } from "./agents";
+import { Blame } from "./checkpoints/blame";
 import { CheckpointContents, SCHEME } from "./checkpoints/contents";
 import { Gutter } from "./checkpoints/gutter";
 import { CheckpointTree } from "./checkpoints/tree";
@@ -36,6 +37,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const contents = new CheckpointContents(connection);
   const gutter = new Gutter(connection);
   const mcpServers = new McpServerTree(connection);
+  const blame = new Blame(connection);
   const environment = new EnvironmentContents(connection);
   const proposals = new Proposals(connection);
   const agents = new AgentConnections(output);
@@ -60,6 +62,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
     registerCommands({
       agents,
+      blame,
       client: connection,
       contents,
       environment,
@@ -73,6 +76,7 @@ export function activate(context: vscode.ExtensionContext): void {
       tree,
     }),
     page,
+    blame,
     gutter,
     mcpServers,
     proposals,

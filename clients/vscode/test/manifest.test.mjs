@@ -34,6 +34,7 @@ test("commands that ask have titles that end in an ellipsis character", () => {
   const asking = contributes.commands.filter(({ title }) => title.endsWith("…")).map(({ command }) => command);
   assert.deepEqual(asking.sort(), [
     "sightline.agents.connect",
+    "sightline.checkpoint.commit",
     "sightline.checkpoint.compare",
     "sightline.checkpoint.create",
     "sightline.checkpoint.delete",
@@ -47,6 +48,7 @@ test("commands that ask have titles that end in an ellipsis character", () => {
     "sightline.mcp.trust",
     "sightline.turn.restore",
     "sightline.turn.restoreAfter",
+    "sightline.turn.revert",
   ]);
   assert.ok(!JSON.stringify(contributes.commands).includes("..."));
 });

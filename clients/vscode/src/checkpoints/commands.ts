@@ -50,12 +50,16 @@ export function checkpointCommands({ client, contents, gutter, tree }: CommandCo
       const after = stateAfter(turn);
       return after ? refreshAfter(restore(client, after)) : vscode.window.showInformationMessage("The turn is still running.");
     }),
+    "sightline.turn.revert": onTurn(({ turn: { name, root } }) =>
+      refreshAfter(restore(client, { name, id: name, root }, { only: "turn" })),
+    ),
+    "sightline.checkpoint.commit": onState((node) => commit(client, (node.kind === "turn" && stateAfter(node.turn)) || node.state)),
     "sightline.checkpoint.restore": async (node?: CheckpointNode) => {
       const state = node?.state ?? (await pick(client, "Restore a Checkpoint"));
       return state && (await refreshAfter(restore(client, state)));
     },
     "sightline.checkpoint.restoreFile": (node?: FileNode) =>
-      node && refreshAfter(restore(client, node.change.from, [node.change.file.uri])),
+      node && refreshAfter(restore(client, node.change.from, { paths: [node.change.file.uri] })),
     "sightline.checkpoint.undoRestore": () => refreshAfter(undo(client, tree.undoPoint)),
     "sightline.checkpoint.undoThis": (point: string | Node) =>
       refreshAfter(undo(client, typeof point === "string" ? point : isState(point) ? point.state.id : undefined)),
@@ -153,6 +157,17 @@ async function deleteStates(client: Client, tree: CheckpointTree, nodes: StateNo
   }
   await client.requestWithProgress("Deleting", "sightline/pruneCheckpoints", { ids });
   tree.refresh();
+}
+
+/** Commits a state to a new branch of the user's repository, whose files stay as they are. */
+async function commit(client: Client, state: State): Promise<void> {
+  const prompt = "Name of a new branch. HEAD, the index and your files stay as they are.";
+  const branch = await vscode.window.showInputBox({ title: `Commit “${state.name}” to a Branch`, prompt });
+  if (branch === undefined || branch.trim() === "") {
+    return;
+  }
+  const done = await client.request("sightline/commitCheckpoint", { ...reference(state), branch: branch.trim() });
+  void vscode.window.showInformationMessage(`Committed “${state.name}” to branch ${done.branch} (${done.commit.slice(0, 8)}).`);
 }
 
 async function showStats(client: Client): Promise<void> {

@@ -26,20 +26,25 @@ interface Selection {
   token?: string;
 }
 
-/**
- * Previews a restore of a state, limited to `paths` (URIs) if given, and restores the files selected by
- * the user.
- */
-export async function restore(client: Client, state: State, paths?: string[]): Promise<void> {
+/** Limits of a restore. */
+interface Limits {
+  /** URIs. */
+  paths?: string[];
+  /** Take back what the turn changed, and keep what came later. */
+  only?: "turn";
+}
+
+/** Previews a restore of a state, and restores the files selected by the user. */
+export async function restore(client: Client, state: State, { paths, only }: Limits = {}): Promise<void> {
   const { name } = state;
-  const named = { ...reference(state), ...(state.members && { allRoots: true }) };
+  const named = { ...reference(state), ...(state.members && { allRoots: true }), ...(only && { only }) };
   const params = { ...named, undo: false, ...(paths && { paths }) };
   const preview = await client.requestWithProgress(`Comparing with “${name}”`, "sightline/previewRestore", params);
   if (preview.changes.length === 0 && preview.conflicts.length === 0) {
     void vscode.window.showInformationMessage(`Already up to date with “${name}”.`);
     return;
   }
-  const title = `Restore ${preview.target ? describe(preview.target, name) : name}`;
+  const title = only ? `Take Back Only ${name}` : `Restore ${preview.target ? describe(preview.target, name) : name}`;
   const selection = await selectChanges(client, title, "Select the files to restore", preview, params);
   if (!selection) {
     return;
@@ -49,7 +54,7 @@ export async function restore(client: Client, state: State, paths?: string[]): P
       ...named,
       ...selection,
     });
-    showResult(result, `restored from “${name}”`);
+    showResult(result, only ? `restored without “${name}”` : `restored from “${name}”`);
   } catch (error) {
     if (errorKind(error) !== "conflict") {
       throw error;
@@ -57,7 +62,7 @@ export async function restore(client: Client, state: State, paths?: string[]): P
     const previewAgain = "Preview Again";
     const text = "Files changed since the preview. Nothing was restored.";
     if ((await vscode.window.showWarningMessage(text, previewAgain)) === previewAgain) {
-      await restore(client, state, paths);
+      await restore(client, state, { ...(paths && { paths }), ...(only && { only }) });
     }
   }
 }
