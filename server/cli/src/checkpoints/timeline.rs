@@ -151,7 +151,16 @@ impl Timeline {
             } else {
                 ""
             };
-            format!("before a restore to {}{undone}", self.state_name(id))
+            let is_undo = self
+                .checkpoints
+                .iter()
+                .any(|one| one.id == *id && one.kind == CheckpointKind::UndoPoint);
+            let what = if is_undo {
+                "an undo of"
+            } else {
+                "a restore to"
+            };
+            format!("before {what} {}{undone}", self.state_name(id))
         });
         let about = match one.kind {
             CheckpointKind::UndoPoint => restored.or(Some("before a restore".to_owned())),
