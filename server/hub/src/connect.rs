@@ -4,6 +4,12 @@
 //! The address is a literal loopback address, so no name is looked up, and redirects are not followed. It is
 //! a small HTTP/1.1 client without TLS, which opens a connection for each message.
 
+#![allow(
+    clippy::exit,
+    clippy::print_stderr,
+    reason = "the process ends with its server, while another thread reads standard input"
+)]
+
 use std::{
     collections::BTreeMap,
     io::{self, BufRead, BufReader, Read, Write},

@@ -120,7 +120,7 @@ impl Judge<'_> {
                 ..ToolCall::default()
             })?
         };
-        request.scope.only_names = only_names;
+        request.scope.only_names = only_names.map(Box::new);
         let paths = call
             .paths
             .iter()

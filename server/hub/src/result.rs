@@ -48,7 +48,7 @@ pub(crate) struct Cleaned {
 /// Why a result is left out.
 pub(crate) enum Left {
     /// It contains denied files.
-    Denied(Refusal),
+    Denied(Box<Refusal>),
     /// It cannot be judged.
     Unjudged(String),
 }
@@ -65,7 +65,7 @@ pub(crate) struct Scope {
     /// Folders from which paths may start, besides the roots.
     pub(crate) folders: Vec<PathBuf>,
     /// Why the call is refused unless its result is a list of files.
-    pub(crate) only_names: Option<Refusal>,
+    pub(crate) only_names: Option<Box<Refusal>>,
     /// Only whole files are hidden: resources, and links to them.
     pub(crate) passes_text: bool,
 }
