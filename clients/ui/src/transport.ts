@@ -120,7 +120,11 @@ export class HttpTransport extends Transport {
     try {
       answer = await fetch(path, { ...init, headers, cache: "no-store", credentials: "omit", redirect: "error" });
     } catch {
-      this.setConnected(false);
+      // The server may just have closed an idle connection. What only reads is asked again.
+      if (attempt < 2 && /"sightline\/(list|diff|preview|check|env|blame|read)|"page\//.test(String(init.body))) {
+        await pause(attempt);
+        return await this.fetch(path, init, attempt + 1);
+      }
       throw new RequestError("Sightline cannot be reached.", "unreachable");
     }
     // Other pages have all connections; they are closed when they are idle.

@@ -28,7 +28,7 @@ test("the embedded files are up to date", async () => {
 test("the bundle is small, and names no address and no way to insert HTML", async () => {
   const script = await readFile(path.join(ASSETS, "ui.js"), "utf8");
   const style = await readFile(path.join(ASSETS, "ui.css"), "utf8");
-  assert.ok(script.length <= 65 * 1024, `${script.length} bytes`);
+  assert.ok(script.length <= 66 * 1024, `${script.length} bytes`);
   // Names of XML namespaces are no addresses that are opened.
   const addresses = (script + style).match(/\bhttps?:\/\/(?!www\.w3\.org\/)[^\s"'`]+/g) ?? [];
   assert.deepEqual(addresses, []);
