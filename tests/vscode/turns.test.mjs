@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before } from "node:test";
 import { promisify } from "node:util";
@@ -124,6 +124,7 @@ scenario("a line names its turn, and a turn is committed and taken back alone", 
   await editor.command("Sightline: Undo Last Restore…");
   await editor.accept();
   await until("the file again", async () => (await content("plans.md")) === "plans\n");
+  await rm(file("plans.md"));
   await editor.command("Notifications: Clear All Notifications");
 });
 
