@@ -53,6 +53,7 @@ test('the commands show the block and verdicts, and complete', function()
     'accept',
     'access',
     'agents',
+    'blame',
     'checkpoint',
     'diff',
     'environment',

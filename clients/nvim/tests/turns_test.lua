@@ -5,8 +5,11 @@ local has, has_not, same, write, read = driver.has, driver.has_not, driver.same,
 local test = driver.test
 
 --- Starts an editor in a new project, in which an agent makes three turns and the user edits between.
-local function start()
+local function start(options)
   local root = driver.folder()
+  if options and options.git then
+    vim.system({ 'git', 'init', '-q', root }):wait()
+  end
   vim.fn.mkdir(root .. '/src', 'p')
   write(root .. '/.clineignore', '')
   write(root .. '/src/a.txt', 'one\ntwo\n')
@@ -84,6 +87,41 @@ test('turns are listed with what each changed, and restored', function()
   editor:press('R')
   has(editor:wait_said('undo restored 1 file'), ':Sightline undo takes back the undo')
   same(read(root .. '/src/a.txt'), 'broken\n')
+  editor:quit()
+end)
+
+test('only one turn is taken back, lines have an author, and a turn is committed', function()
+  local editor, root = start({ git = true })
+  -- Later work in the same file, away from what the turn changed.
+  editor:turn('add b again', { ['src/b.txt'] = 'bee\n' })
+  editor:command('Sightline blame')
+  local function author()
+    return editor:lua([[
+      local namespace = vim.api.nvim_create_namespace('sightline.blame')
+      local mark = vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true })[1]
+      return mark and vim.trim(mark[4].virt_text[1][1]) or ''
+    ]])
+  end
+  editor:wait([[return vim.b.sightline_blame]])
+  has(author(), 'claude-1.2, just now')
+  editor:command('Sightline blame')
+  same(author(), '')
+
+  editor:press(':Sightline turns<CR>')
+  editor:wait_screen('claude-1.4')
+  go(editor, 'claude-1.1')
+  editor:press('b')
+  editor:wait_screen('New branch:')
+  editor:press('plums<CR>')
+  editor:wait_said('to plums')
+  local git = { 'git', '-C', root, 'show', 'plums:src/a.txt' }
+  same(vim.system(git, { text = true }):wait().stdout, 'one\ntwo\nthree\n')
+  go(editor, 'claude-1.4')
+  editor:press('o')
+  has(editor:wait_screen('take back only claude-1.4'), 'delete  src/b.txt')
+  editor:press('R')
+  editor:wait_said('restored 1 file')
+  same({ read(root .. '/src/a.txt'), read(root .. '/src/b.txt') }, { 'broken\n', nil })
   editor:quit()
 end)
 

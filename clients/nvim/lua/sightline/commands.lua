@@ -3,6 +3,7 @@
 local agents = require('sightline.agents')
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
+local blame = require('sightline.checkpoints.blame')
 local checkpoints = require('sightline.checkpoints')
 local config = require('sightline.config')
 local diff = require('sightline.checkpoints.diff')
@@ -253,6 +254,7 @@ M.subcommands = {
       return vim.fn.getcompletion(lead, 'file')
     end,
   },
+  blame = { about = 'show or hide who wrote the lines of this file', run = blame.toggle },
   signs = {
     about = 'mark the changes since a turn or checkpoint, or none',
     run = function(words)

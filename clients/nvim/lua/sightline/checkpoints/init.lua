@@ -87,16 +87,17 @@ end
 ---@param id string
 ---@param paths? string[]
 ---@param target sightline.Target
-local function preview_and_restore(id, paths, target)
+---@param only? 'turn' take back what the turn changed only
+local function preview_and_restore(id, paths, target, only)
   local short = show.id(id)
   review.open({
-    title = 'restore ' .. short,
+    title = (only and 'take back only ' or 'restore ') .. short,
     verb = 'restore',
     done = 'restored',
     nothing = ('already up to date with %s'):format(short),
-    preview = { id = id, paths = paths, undo = false },
+    preview = { id = id, paths = paths, undo = false, only = only },
     send = function(params, callback)
-      params = vim.tbl_extend('keep', params, { id = id, paths = paths, workDoneToken = progress() })
+      params = vim.tbl_extend('keep', params, { id = id, paths = paths, only = only, workDoneToken = progress() })
       params.undoId = nil
       api.restore_checkpoint(params, remember(target, callback), target)
     end,
@@ -107,11 +108,12 @@ end
 ---@param id? string
 ---@param paths? string[]
 ---@param target? sightline.Target
-function M.restore(id, paths, target)
+---@param only? 'turn' take back what the turn changed only
+function M.restore(id, paths, target, only)
   target = target or current_target()
   if id then
     return pickers.resolve(id, target, function(whole)
-      preview_and_restore(whole, paths, target)
+      preview_and_restore(whole, paths, target, only)
     end)
   end
   pickers.checkpoint('Restore checkpoint', {}, target, function(checkpoint)

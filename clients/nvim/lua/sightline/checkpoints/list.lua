@@ -15,6 +15,7 @@ local M = {}
 ---@field changes? { from: string, to?: string } What the row changed, for `diffCheckpoints`.
 ---@field id? string What `R` restores.
 ---@field after? string What `A` restores.
+---@field turn? string Name of the turn, which `o` takes back.
 ---@field ids string[] Checkpoints that `d` deletes.
 ---@field label? string
 ---@field previous? string Checkpoint before this one.
@@ -139,6 +140,22 @@ function List:rename(row)
   end)
 end
 
+--- Commits the state of a row, after the turn if it is one, to a branch that it asks for.
+---@param row sightline.ListRow
+function List:commit(row)
+  vim.ui.input({ prompt = 'New branch: ' }, function(branch)
+    if not branch or branch == '' then
+      return
+    end
+    api.commit_checkpoint({ id = row.after or row.id, branch = branch }, function(err, result)
+      if not result then
+        return show.failed(err)
+      end
+      show.say(('committed %s to %s'):format(result.commit:sub(1, 8), result.branch))
+    end, self.target)
+  end)
+end
+
 ---@param rows sightline.ListRow[]
 function List:delete(rows)
   -- The end of a turn can also be the beginning of the next one, which stays.
@@ -193,9 +210,9 @@ function List:keys()
   local function compare(params)
     diff.open(vim.tbl_extend('force', { paths = self.paths }, params), self.target)
   end
-  local function restore(id)
+  local function restore(id, only)
     self:close()
-    checkpoints.restore(id, self.paths, self.target)
+    checkpoints.restore(id, self.paths, self.target, only)
   end
   return {
     { '<CR>', 'show the changes', self:on_row(function(row)
@@ -221,6 +238,20 @@ function List:keys()
     { 'A', 'restore the state after the turn', self:on_row(function(row)
       restore(row.after)
     end, 'after') },
+    {
+      'o',
+      'take back only this turn, and keep what came later',
+      self:on_row(function(row)
+        restore(row.turn, 'turn')
+      end, 'turn'),
+    },
+    {
+      'b',
+      'commit the state to a new branch of your repository',
+      self:on_row(function(row)
+        self:commit(row)
+      end, 'id'),
+    },
     {
       's',
       'show the changes since in the sign column',
@@ -380,6 +411,7 @@ function M.turns(session, target)
             changes = has_changes and { from = turn.name, to = turn.name .. '+' } or nil,
             id = turn.name,
             after = not turn.running and turn.name .. '+' or nil,
+            turn = has_changes and turn.name or nil,
             ids = { turn.before, not turn.running and turn.after or nil },
             note = turn_note(turn),
           })

@@ -178,7 +178,8 @@ function Review:show_diff()
   for _, one in ipairs(row and { row } or self.rows) do
     table.insert(uris, one.uri)
   end
-  diff.open({ from = self.preview.undoId or self.operation.preview.id, paths = uris, to_now = true }, self.target)
+  local params = self.operation.preview
+  diff.open({ from = self.preview.undoId or params.id, paths = uris, to_now = params.only == nil }, self.target)
 end
 
 function Review:close()
