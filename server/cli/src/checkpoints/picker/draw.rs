@@ -231,7 +231,11 @@ fn preview_head(preview: &Preview, colors: Colors) -> Vec<Line<'static>> {
         let text = format!(" {}", one_line(warning));
         Line::from(vec![colors.span(CHANGED, "warning"), Span::raw(text)])
     });
-    target.chain(warnings).collect()
+    let only = preview.is_only_turn().then(|| {
+        let text = "only what this turn changed; later changes are kept";
+        Line::from(colors.span(CHANGED, text))
+    });
+    target.chain(only).chain(warnings).collect()
 }
 
 fn preview_items(preview: &Preview, colors: Colors) -> Vec<ListItem<'static>> {
@@ -301,7 +305,7 @@ fn bottom_line(picker: &Picker, colors: Colors) -> Line<'static> {
         Screen::Browse => "↑↓ select  → difference  / filter  enter preview  q quit",
         Screen::Preview(preview) => match preview.other_side() {
             Some(side) if side.ends_with('+') => {
-                "enter restore  space toggle  a all  + after the turn  esc back  q quit"
+                "enter restore  space toggle  a all  t only this turn  + after it  esc back"
             }
             Some(_) => "enter restore  space toggle  a all  + before the turn  esc back  q quit",
             None => "enter restore  space toggle  a all  esc back  q quit",

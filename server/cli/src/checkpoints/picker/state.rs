@@ -34,6 +34,18 @@ pub(super) struct Choice {
     pub(super) id: String,
     /// URIs of the only files.
     pub(super) files: Option<Vec<String>>,
+    /// Whether only what the turn changed is taken back, and later changes are kept.
+    pub(super) only_turn: bool,
+}
+
+impl Choice {
+    pub(super) fn whole(id: String) -> Self {
+        Self {
+            id,
+            files: None,
+            only_turn: false,
+        }
+    }
 }
 
 /// A request.
@@ -253,7 +265,7 @@ impl Picker {
             }
             KeyCode::Enter => {
                 let id = self.row()?.id.clone();
-                return Some(self.preview(Choice { id, files: None }));
+                return Some(self.preview(Choice::whole(id)));
             }
             code => self.move_by(code),
         }
@@ -311,7 +323,14 @@ impl Picker {
             KeyCode::Char('a') => preview.toggle_all(),
             KeyCode::Char('+') => {
                 let id = preview.other_side()?;
-                return Some(self.preview(Choice { id, files: None }));
+                return Some(self.preview(Choice::whole(id)));
+            }
+            KeyCode::Char('t') if preview.is_of_turn() => {
+                let choice = Choice {
+                    only_turn: !preview.of.only_turn,
+                    ..Choice::whole(preview.of.id.clone())
+                };
+                return Some(self.preview(choice));
             }
             KeyCode::Enter | KeyCode::Char('y') => return self.confirm(),
             code => self.move_by(code),
@@ -506,11 +525,22 @@ impl Preview {
         })
     }
 
+    /// Returns whether this is the state before a turn.
+    fn is_of_turn(&self) -> bool {
+        self.other_side().is_some_and(|side| side.ends_with('+'))
+    }
+
+    /// Returns whether only what the turn changed is taken back.
+    pub(super) fn is_only_turn(&self) -> bool {
+        self.of.only_turn
+    }
+
     fn choice(&self) -> Choice {
         let all = self.chosen.iter().all(|chosen| *chosen);
         let files = self.chosen_changes().map(|change| change.uri.clone());
         Choice {
             id: self.of.id.clone(),
+            only_turn: self.of.only_turn,
             files: if all {
                 self.of.files.clone()
             } else {
@@ -533,8 +563,10 @@ impl Preview {
         let changes = self.result.changes.iter().map(|change| &change.uri);
         let conflicts = self.result.conflicts.iter().map(|conflict| &conflict.uri);
         let target = self.result.target.as_ref();
+        let state = target.filter(|_| !self.of.only_turn);
         Some(Compared {
-            from: target.map_or(&self.of.id, |target| &target.id).clone(),
+            // From the name of a turn, its own changes are compared.
+            from: state.map_or(&self.of.id, |target| &target.id).clone(),
             file: Some(changes.chain(conflicts).nth(self.selected)?.clone()),
         })
     }

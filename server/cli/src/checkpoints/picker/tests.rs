@@ -159,6 +159,7 @@ fn whole(id: &str) -> Choice {
     Choice {
         id: id.to_owned(),
         files: None,
+        only_turn: false,
     }
 }
 
@@ -229,7 +230,7 @@ fn the_preview_says_what_is_restored() {
                                                  │ @@ -1,2 +1,2 @@
                                                  │  a
                                                  │ -    old\u{1b}[31m
-    enter restore  space toggle  a all  + after the turn  esc back  q quit
+    enter restore  space toggle  a all  t only this turn  + after it  esc back
     ");
 }
 
@@ -330,6 +331,21 @@ fn the_state_after_the_turn_can_be_chosen() {
     picker.answer(Answer::Preview(whole("claude-2.3+"), Ok(after)));
     let asked = press(&mut picker, "+");
     assert_eq!(asked, Some(Ask::Preview(whole("claude-2.3"))));
+}
+
+#[test]
+fn only_the_turn_can_be_taken_back() {
+    let mut picker = previewing();
+    let only = Choice {
+        only_turn: true,
+        ..whole("claude-2.3")
+    };
+    assert_eq!(press(&mut picker, "t"), Some(Ask::Preview(only.clone())));
+    picker.answer(Answer::Preview(only.clone(), Ok(preview("t2"))));
+    let shown = screen(&mut picker, 100, 12);
+    assert!(shown.contains("later changes are kept"), "{shown}");
+    let asked = press(&mut picker, "\n");
+    assert_eq!(asked, Some(Ask::Restore(only, "t2".to_owned())));
 }
 
 #[test]

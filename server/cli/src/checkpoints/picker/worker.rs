@@ -13,12 +13,12 @@ use sightline_engine::error::Error;
 use sightline_protocol::{
     checkpoint::{
         DiffCheckpointsParams, DiffCheckpointsResult, PreviewRestoreParams, PreviewRestoreResult,
-        RestoreCheckpointParams, UndoRestoreParams,
+        RestoreCheckpointParams, RestoreOnly, UndoRestoreParams,
     },
     method::{DiffCheckpoints, PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
 
-use super::state::{Answer, Ask, Compared};
+use super::state::{Answer, Ask, Choice, Compared};
 use crate::{output::in_words_of_the_command_line, requests::Requests};
 
 /// Starts the thread, which ends with the process: a request in progress is not waited for, except for
@@ -55,7 +55,7 @@ fn answer(requests: &Requests, ask: Ask) -> Answer {
             Answer::Difference(compared, result.map_err(in_words))
         }
         Ask::Preview(choice) => {
-            let result = preview(requests, &choice.id, choice.files.clone(), false);
+            let result = preview(requests, &choice, false);
             Answer::Preview(choice, result.map_err(in_words))
         }
         Ask::Restore(choice, token) => {
@@ -65,6 +65,7 @@ fn answer(requests: &Requests, ask: Ask) -> Answer {
                     paths: choice.files.clone(),
                     root: requests.root()?,
                     token: Some(token),
+                    only: choice.only_turn.then_some(RestoreOnly::Turn),
                     ..RestoreCheckpointParams::default()
                 })
             });
@@ -72,7 +73,7 @@ fn answer(requests: &Requests, ask: Ask) -> Answer {
         }
         Ask::Undo { id, force } => {
             let result = requests.with_maintenance(|requests| {
-                let previewed = preview(requests, &id, None, true)?;
+                let previewed = preview(requests, &Choice::whole(id), true)?;
                 requests.call::<UndoRestore>(UndoRestoreParams {
                     undo_id: previewed.undo_id,
                     token: Some(previewed.token),
@@ -97,15 +98,15 @@ fn difference(requests: &Requests, compared: &Compared) -> Result<DiffCheckpoint
 
 fn preview(
     requests: &Requests,
-    id: &str,
-    paths: Option<Vec<String>>,
+    choice: &Choice,
     undo: bool,
 ) -> Result<PreviewRestoreResult, Error> {
     requests.call::<PreviewRestore>(PreviewRestoreParams {
-        id: id.to_owned(),
-        paths,
+        id: choice.id.clone(),
+        paths: choice.files.clone(),
         root: requests.root()?,
         undo: Some(undo),
+        only: choice.only_turn.then_some(RestoreOnly::Turn),
         ..PreviewRestoreParams::default()
     })
 }
