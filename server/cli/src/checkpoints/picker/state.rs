@@ -34,7 +34,7 @@ pub(super) struct Choice {
     pub(super) id: String,
     /// URIs of the only files.
     pub(super) files: Option<Vec<String>>,
-    /// Whether only what the turn changed is taken back, and later changes are kept.
+    /// Whether only what the turn changed is reverted, and later changes are kept.
     pub(super) only_turn: bool,
 }
 
@@ -530,7 +530,7 @@ impl Preview {
         self.other_side().is_some_and(|side| side.ends_with('+'))
     }
 
-    /// Returns whether only what the turn changed is taken back.
+    /// Returns whether only what the turn changed is reverted.
     pub(super) fn is_only_turn(&self) -> bool {
         self.of.only_turn
     }
