@@ -36,7 +36,7 @@ fn secrets_are_denied_in_a_folder_without_rules() {
     let mut server = Server::start(&workspace);
     let denied = verdict(&mut server, ".env");
     assert_eq!(denied["access"], "denied");
-    let rule = json!({ "source": "built-in secrets", "line": 3, "pattern": ".env" });
+    let rule = json!({ "source": "built-in secrets", "line": 26, "pattern": ".env" });
     assert_eq!(denied["rule"], rule);
     assert_eq!(verdict(&mut server, ".env.example")["access"], "allowed");
     let error = server.refused("sightline/readFile", json!({ "path": ".env" }));
