@@ -97,7 +97,13 @@ impl AccessView {
 fn may_repeat(script: &str) -> bool {
     let mut words = script.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.any(|word| has("for while until select function trap coproc watch", word))
-        || script.contains("()")
+        || script.match_indices("()").any(|(at, _)| {
+            // The body of a function. Calls of other languages have none.
+            let body = script[at + 2..].trim_start();
+            ["{", "(", "[[", "if", "case"]
+                .iter()
+                .any(|start| body.starts_with(start))
+        })
         || ["&&", ">&", "&>"]
             .iter()
             .fold(script.to_owned(), |rest, it| rest.replace(it, ""))

@@ -266,6 +266,7 @@ fn commands_are_checked_by_contents() {
     let check = |command: &str| view(&root).check_command(command);
     let commands = [
         "cat .npmrc certs/*.pem",
+        "python3 -c \"print(open('.npmrc').read())\"",
         "rg x",
         "grep -r x .",
         "git diff",
