@@ -319,7 +319,7 @@ fn commands_for_users_are_bound() {
         assert!(commands.iter().any(|command| command == name), "{line}");
         seen += 1;
     }
-    assert_eq!(seen, 12, "{}", merged.text);
+    assert_eq!(seen, 16, "{}", merged.text);
 }
 
 #[test]

@@ -201,7 +201,10 @@ fn a_line_ending_split_between_chunks_is_one() {
 #[test]
 fn invalid_line_ranges_are_reported() {
     let workspace = Workspace::with("f", "a\n");
-    for (options, value) in [(lines(0, 3), "startLine 0"), (lines(7, 3), "startLine 7")] {
+    for (options, value) in [
+        (lines(0, 3), "startLine 0"),
+        (lines(7, 3), "startLine is after endLine"),
+    ] {
         let refused = workspace.read("f", None, options).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidParams);
         assert!(refused.to_string().contains(value), "{refused}");
