@@ -24,8 +24,17 @@ function assertInvalid(schema, value) {
   assert.ok(!ajv.validate(schema, value), `${JSON.stringify(schema)} accepts ${JSON.stringify(value)}`);
 }
 
-/** Yields the schema and value of every sample message. */
+/** Yields the schema and value of every sample message; of a list, those of each item. */
 function* messages() {
+  for (const { schema, message } of whole()) {
+    const { items } = ajv.getSchema(schema.$ref).schema;
+    if (!items) yield { schema, message };
+    else for (const item of message) yield { schema: { $ref: `protocol.schema.json${items.$ref}` }, message: item };
+  }
+}
+
+/** Yields the schema and value of every sample message. */
+function* whole() {
   for (const row of methods) {
     const sample = readJson(`tests/transcripts/samples/${row.method.split("/")[1]}.json`);
     yield { schema: row.params, message: sample.params };
@@ -36,7 +45,7 @@ function* messages() {
 }
 
 test("samples are valid", () => {
-  for (const { schema, message } of messages()) {
+  for (const { schema, message } of whole()) {
     assertValid(schema, message);
   }
 });

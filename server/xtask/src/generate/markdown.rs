@@ -326,6 +326,9 @@ fn setting_rows(out: &mut String, path: &str, field: &Field, definitions: &[Defi
             (_, Shape::Reference(name)) => (name, Some("name")),
             _ => return setting_row(out, path, field, &type_of(&field.shape), definitions),
         },
+        Shape::List(item) if matches!(**item, Shape::Reference(_)) => {
+            return setting_row(out, path, field, "list of strings", definitions);
+        }
         shape => return setting_row(out, path, field, &type_of(shape), definitions),
     };
     let Ok(fields) = fields_of(name, definitions) else {
@@ -352,7 +355,11 @@ fn setting_row(out: &mut String, path: &str, field: &Field, of: &str, definition
 /// Returns the description of a setting and its values.
 fn meaning(field: &Field, definitions: &[Definition]) -> String {
     let mut text = line(&field.doc);
-    if let Shape::Reference(name) = &field.shape
+    let shape = match &field.shape {
+        Shape::List(item) => item,
+        shape => shape,
+    };
+    if let Shape::Reference(name) = shape
         && let Ok(Definition {
             body: Body::Choice(choices),
             ..
