@@ -158,11 +158,10 @@ impl Odb {
         in_pack: impl Fn(&Pack) -> Option<Result<T, Unreadable>>,
         loose: impl Fn(&Path) -> Result<T, Unreadable>,
     ) -> Result<T, Unreadable> {
-        let look = || {
-            let packs = self.packs().map_err(|_| Unreadable::Unavailable)?;
+        let look = |packs: &[Arc<ListedPack>]| {
             let mut problem = Unreadable::Missing;
             let mut is_unavailable = false;
-            for listed in &*packs {
+            for listed in packs {
                 let Ok(pack) = listed.open(self.0.largest) else {
                     is_unavailable = true;
                     continue;
@@ -179,10 +178,16 @@ impl Odb {
                 why => why,
             })
         };
-        look().or_else(|why| match self.list_again() {
-            Ok(true) => look(),
-            Ok(false) => Err(why),
-            Err(_) => Err(Unreadable::Unavailable),
+        let unavailable = |_| Unreadable::Unavailable;
+        let packs = self.packs().map_err(unavailable)?;
+        look(&packs).or_else(|why| {
+            let now = self.list_again().map_err(unavailable)?;
+            // Another thread may have listed them since.
+            let is_same = packs
+                .iter()
+                .map(Arc::as_ptr)
+                .eq(now.iter().map(Arc::as_ptr));
+            if is_same { Err(why) } else { look(&now) }
         })
     }
 
@@ -201,15 +206,13 @@ impl Odb {
         let _ = self.list_again();
     }
 
-    /// Lists the packs again. Returns whether the list has changed.
-    fn list_again(&self) -> io::Result<bool> {
+    /// Lists the packs again.
+    fn list_again(&self) -> io::Result<Arc<Vec<Arc<ListedPack>>>> {
         let mut packs = self.0.packs.lock();
         let before = packs.take().unwrap_or_default();
-        let now = self.list(&before)?;
-        let is_same = |(a, b): (&Arc<ListedPack>, &Arc<ListedPack>)| Arc::ptr_eq(a, b);
-        let is_changed = before.len() != now.len() || !before.iter().zip(&now).all(is_same);
-        *packs = Some(Arc::new(now));
-        Ok(is_changed)
+        let now = Arc::new(self.list(&before)?);
+        *packs = Some(Arc::clone(&now));
+        Ok(now)
     }
 
     /// Closes all packs until the next read.
@@ -319,6 +322,27 @@ mod tests {
             bytes[at] ^= 1;
             fs::write(pack.path(), &bytes).unwrap();
         }
+    }
+
+    #[test]
+    fn an_object_is_found_although_another_thread_listed_its_pack() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        let repository = scratch.repository();
+        let odb = repository.odb();
+        let oid = name_of(Kind::Blob, b"late");
+        let found = odb.find(
+            |pack| pack.has(oid).then_some(Ok(())),
+            // Between the search of the packs and the next list of them.
+            |_| {
+                let pack = PackWriter::new(repository.dir()).unwrap();
+                pack.put(Kind::Blob, oid, b"late").unwrap();
+                drop(pack.finish().unwrap());
+                odb.refresh();
+                Err(Unreadable::Missing)
+            },
+        );
+        assert_eq!(found, Ok(()));
     }
 
     #[test]
