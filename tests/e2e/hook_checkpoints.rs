@@ -1,5 +1,7 @@
 //! Turns of agents: their names, and the checkpoints before their first edit and at their end.
 
+#[cfg(target_os = "linux")]
+mod kills;
 #[cfg(unix)]
 mod picker;
 mod timeline;
