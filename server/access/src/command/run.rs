@@ -262,13 +262,16 @@ impl Checker<'_> {
                 self.run_written(name, &Field::quoted(path), state);
             }
         }
+        self.reads_folders = true;
+        if is_interpreter {
+            self.interpret(name, state);
+        }
         self.judge.add_writes(match arguments.program {
             Some(_) if arguments.extracts() => Writes::Files,
             Some(program) if program.has_field("runs_code") => Writes::Unknown,
             Some(_) if !is_interpreter || has(programs::VIEWERS, name) => Writes::Nothing,
             _ => Writes::Unknown,
         });
-        self.reads_folders = true;
         let mut output = Output::default();
         if let Some(tree) = arguments.tree() {
             let search = FolderSearch {
@@ -285,9 +288,6 @@ impl Checker<'_> {
         }
         if let Some(at) = exec {
             output.names = self.run_for_names(&words[at + 1..], &output.names, state);
-        }
-        if is_interpreter {
-            self.interpret(name, state);
         }
         let takes_list = arguments
             .values("-T --files-from")

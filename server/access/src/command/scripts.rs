@@ -162,12 +162,16 @@ impl Checker<'_> {
         } else if code_reads(program, code) {
             let how = format!("code for `{program}` would read");
             let writes = code_writes(code);
-            for name in names_in_code(program, code) {
-                self.is_fixable &= !self.judge.check_path(&name, dirs, &how);
+            let names = names_in_code(program, code);
+            for name in &names {
+                self.is_fixable &= !self.judge.check_path(name, dirs, &how);
+            }
+            // What the code writes counts for what follows it.
+            for name in &names {
                 if writes {
-                    self.judge.add_written(&name, dirs, true);
+                    self.judge.add_written(name, dirs, true);
                 }
-                self.embedded(&name, state);
+                self.embedded(name, state);
             }
         }
     }

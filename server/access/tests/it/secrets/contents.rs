@@ -267,6 +267,7 @@ fn commands_are_checked_by_contents() {
     let commands = [
         "cat .npmrc certs/*.pem",
         "python3 -c \"print(open('.npmrc').read())\"",
+        "python3 - <<'E'\nopen('a.js', 'w').write(open('.npmrc').read())\nE",
         "rg x",
         "grep -r x .",
         "git diff",
