@@ -100,7 +100,7 @@ fn may_repeat(script: &str) -> bool {
         || script.match_indices("()").any(|(at, _)| {
             // The body of a function. Calls of other languages have none.
             let body = script[at + 2..].trim_start();
-            ["{", "(", "[[", "if", "case"]
+            ["{", "(", "[[", "if", "case", "#"]
                 .iter()
                 .any(|start| body.starts_with(start))
         })

@@ -163,15 +163,16 @@ impl Checker<'_> {
             let how = format!("code for `{program}` would read");
             let writes = code_writes(code);
             let names = names_in_code(program, code);
+            // Commands that it runs may change what it reads.
+            for name in &names {
+                self.embedded(name, state);
+            }
             for name in &names {
                 self.is_fixable &= !self.judge.check_path(name, dirs, &how);
             }
-            // What the code writes counts for what follows it.
-            for name in &names {
-                if writes {
-                    self.judge.add_written(name, dirs, true);
-                }
-                self.embedded(name, state);
+            // What the code itself writes counts for what follows it.
+            for name in names.iter().filter(|_| writes) {
+                self.judge.add_written(name, dirs, true);
             }
         }
     }

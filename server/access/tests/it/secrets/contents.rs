@@ -390,6 +390,7 @@ fn contents_that_a_line_changes_are_not_read() {
         "git switch old; cd certs; cat chain.pem",
         "git switch old; find . -name '*.pem' -exec cat {} +",
         "git switch old; python3 -c \"print(open('.npmrc').read())\"",
+        "python3 -c \"import os; os.system('git switch old'); print(open('.npmrc').read())\"",
         "git switch old | cat .npmrc",
         "sh -c 'git switch old'; cat .npmrc",
         "hg update old; cat .npmrc",
@@ -413,6 +414,7 @@ fn contents_that_a_line_changes_are_not_read() {
         "for b in old main; do cat .npmrc; git switch $b; done",
         "while read b; do cat .npmrc; git switch $b; done",
         "f() { cat .npmrc; }; git switch old; f",
+        "f() # reads\n{ cat .npmrc; git switch old; }; f; f",
         "trap 'cat .npmrc' EXIT; git switch old",
         "(sleep 1; cat .npmrc) & git switch old",
     ] {
