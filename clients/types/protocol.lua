@@ -68,17 +68,17 @@
 ---@field postTokens integer Number of tokens after compaction.
 ---@field preTokens integer Number of tokens before compaction.
 
---- Who wrote a line.
+--- Author of a line.
 ---@alias sightline.BlameAuthor
 ---| "agent" # An agent: the line appeared in a turn.
 ---| "user" # The user or another program: the line appeared outside every turn.
 ---| "unknown" # The line is older than the checkpoints, or a state around its change was not saved.
 
---- Who wrote a line.
+--- Author of a line.
 ---@class sightline.BlameLine
 ---@field agent? string Name of the agent. Absent if several agents had a turn then.
 ---@field at? integer Time of the first checkpoint with the line, in milliseconds since the Unix epoch. Absent if no checkpoint has it yet, and for `unknown`.
----@field by sightline.BlameAuthor Who wrote it.
+---@field by sightline.BlameAuthor Author.
 ---@field line integer Number of the line, from 1.
 ---@field turn? string Name of the turn in which it was written. Absent if several turns ran then.
 ---@field turns? string[] Names of the turns, if several ran when it was written.
@@ -99,7 +99,7 @@
 ---@field codexIde? boolean Serve `/ide` of Codex: a local socket in the temporary folder. Default: `false`.
 ---@field copilotIde? boolean Serve Copilot CLI: a local socket, and a lock file in `~/.copilot/ide`. Default: `false`.
 ---@field geminiIde? boolean Serve gemini-cli and Qwen Code: HTTP on loopback, and files in the temporary folder and in `~/.qwen/ide`. Default: `false`.
----@field pause? boolean Send nothing until it is false again. Agents stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes. Default: `false`.
+---@field pause? boolean Show agents nothing of the editor. They stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes. Default: `false`.
 ---@field selection? boolean Send selected text, not only the file and the position. Default: `true`.
 
 --- Params of `sightline/checkAccess`.
@@ -160,7 +160,7 @@
 
 --- Workspace checkpoints.
 ---@class sightline.CheckpointSettings
----@field blameHover? boolean Show which turn, which agent or the user wrote a line when the mouse rests on it. Read when the editor starts. Default: `false`.
+---@field blameHover? boolean Show the author of a line, a turn, an agent or the user, when the mouse rests on it. Read when the editor starts. Default: `false`.
 ---@field exclude? string[] Names of folders to skip, in addition to ignored paths. Default: `["node_modules",".venv","__pycache__"]`.
 ---@field keepAutomatic? integer Number of automatic checkpoints to keep per workspace folder. A few more are kept until the oldest are removed together. Default: `200`.
 ---@field maxFileSize? integer Maximum file size, in bytes. Larger files are skipped. Default: `20971520`.
@@ -178,6 +178,7 @@
 ---@field count integer Number of stored checkpoints, including undo points.
 ---@field newest? integer Creation time of the newest checkpoint, in milliseconds since the Unix epoch.
 ---@field oldest? integer Creation time of the oldest checkpoint, in milliseconds since the Unix epoch.
+---@field verifiedAt? integer Time of the last verification, if it found no problem, in milliseconds since the Unix epoch.
 
 --- Turn of an agent that a checkpoint belongs to.
 ---@class sightline.CheckpointTurn
@@ -240,6 +241,10 @@
 ---| "gemini" # gemini-cli.
 ---| "opencode" # opencode.
 ---| "qwen" # Qwen Code.
+
+--- Params of `sightline/connectedAgents`.
+---@class sightline.ConnectedAgentsParams
+---@field isPaused? boolean Pauses or resumes the IDE protocols of agents first, until the setting `bridges.pause` changes.
 
 --- Rules for truncating conversations.
 ---@alias sightline.ConversationProfile
@@ -319,7 +324,8 @@
 ---@field kind sightline.FileKind Kind of the entry.
 ---@field path string Path relative to its workspace folder.
 ---@field pathEncoded? boolean True if the name is not UTF-8 and `path` is percent-encoded.
----@field rule? sightline.AccessRule The rule that denies it. Absent if rules that cannot be used deny everything.
+---@field reason? string Why it is denied, if no rule decides, such as a link that leads outside the workspace.
+---@field rule? sightline.AccessRule The rule that denies it, or what a link leads to.
 ---@field uri string URI of the entry.
 
 --- A command operand that names a denied file.
@@ -358,9 +364,10 @@
 ---@class sightline.DidChangeAccessRulesParams
 ---@field root string URI of the workspace folder whose rules changed.
 
---- Params of `sightline/didChangeBridges`, server to client.
+--- Params of `sightline/didChangeBridges`, server to client, and result of `sightline/connectedAgents`.
 ---@class sightline.DidChangeBridgesParams
 ---@field agents string[] Names of the agents that are connected by their IDE protocol, oldest connection first.
+---@field environment? table<string, string> Environment variables for terminals of the editor, by which agents find this server without an option.
 ---@field isPaused boolean True if they get no editor state.
 
 --- Params of `sightline/didChangeContext`, server to client.
@@ -461,7 +468,7 @@
 ---@class sightline.EnvironmentSettings
 ---@field ignoredFiles? sightline.IgnoredFiles Whether file lists show denied entries. Default: `"hide"`.
 ---@field outsideFiles? sightline.OutsideFiles Whether the block shows open files outside every workspace folder. Default: `"hide"`.
----@field sections? table<sightline.SectionId, sightline.SectionSettings> Options per section, by section name: `openTabs`, `files`, ...
+---@field sections? table<sightline.SectionId, sightline.SectionSettings> Options per section, by section name, as `sightline config` lists them: `openTabs`, `files`, ...
 
 --- The `data` of an error response.
 ---@class sightline.ErrorData
@@ -767,8 +774,8 @@
 
 --- Whether a prompt may mention a denied file.
 ---@alias sightline.Mentions
----| "deny" # Deny.
----| "allow" # Allow.
+---| "deny" # The prompt is refused.
+---| "allow" # The agent adds the content of the file.
 
 --- A message in the format of the Anthropic API. Other fields and block types are allowed and returned unchanged.
 ---@class sightline.Message
@@ -870,8 +877,8 @@
 
 --- Whether files outside every workspace folder may be read.
 ---@alias sightline.OutsideWorkspace
----| "deny" # Deny.
----| "allow" # Allow.
+---| "deny" # Such files are refused.
+---| "allow" # Such files are read, except those that a rule denies.
 
 --- Access to one path.
 ---@class sightline.PathAccess
@@ -879,6 +886,7 @@
 ---@field allowedBy? sightline.AccessRule For an allowed path: the line of the user that lifts a built-in rule for secrets.
 ---@field path string The path as requested.
 ---@field reason? string Reason when no rule decided, such as an invalid path or rules that cannot be read.
+---@field resolved? string The path that it leads to, if symlinks decided that it is not the written one.
 ---@field rule? sightline.AccessRule The matching rule, if a rule decided.
 
 --- Params of `sightline/planCompaction`.
@@ -908,9 +916,9 @@
 --- Params of `sightline/previewRestore`.
 ---@class sightline.PreviewRestoreParams
 ---@field allRoots? boolean Include the checkpoints of other workspace folders from the same group. Fails with `conflict` if one of those folders is not open. Default: `false`.
----@field hunks? sightline.FileHunks[] Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn, they are reverted as with `only`.
+---@field hunks? sightline.FileHunks[] Restore only these hunks of files, and `paths` besides. Fails if one of them does not exist. If `id` is the name of a turn, they are reverted as with `only`.
 ---@field id string Checkpoint, named as in `sightline/diffCheckpoints`. With `undo`, `last` is the undo point of the last restore.
----@field only? sightline.RestoreOnly Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its checkpoints.
+---@field only? sightline.RestoreOnly Revert the turn, and keep later changes. `id` is the name of a turn, or one of its checkpoints.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
 ---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 ---@field undo? boolean Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default, an undo if `id` is the undo point of a restore of files and there are no `paths`.
@@ -924,7 +932,7 @@
 ---@field taskId? string Task whose conversation would be restored as well, with `undo`.
 ---@field token string Token of this preview. A restore with this token makes exactly these changes, or none.
 ---@field undoId? string Id of the undo point, with `undo`.
----@field warnings? string[] What the user may not expect, as text: another branch is checked out now, or the checkpoint is from another folder.
+---@field warnings? string[] What the user may not expect, as text: another branch is checked out now, the checkpoint is from another folder, another turn ran at the same time as this one and changed the same files, or this undoes an undo.
 
 --- Token usage and time of a request to a model.
 ---@class sightline.PreviousRequest
@@ -1008,8 +1016,8 @@
 
 --- Whether commands may read whole folders that contain denied files.
 ---@alias sightline.RecursiveReaders
----| "deny" # Deny.
----| "allow" # Allow.
+---| "deny" # The command is refused, with one to run instead where there is one.
+---| "allow" # The command runs, and reads denied files too.
 
 --- Params of `sightline/redact`.
 ---@class sightline.RedactParams
@@ -1038,10 +1046,10 @@
 ---@class sightline.RestoreCheckpointParams
 ---@field allRoots? boolean Include the checkpoints of other workspace folders from the same group. Fails with `conflict` if one of those folders is not open. Default: `false`.
 ---@field force? boolean Also replace unsaved text in open documents. Default: `false`.
----@field hunks? sightline.FileHunks[] Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn, they are reverted as with `only`.
+---@field hunks? sightline.FileHunks[] Restore only these hunks of files, and `paths` besides. Fails if one of them does not exist. If `id` is the name of a turn, they are reverted as with `only`.
 ---@field id string Checkpoint, named as in `sightline/diffCheckpoints`.
 ---@field mode? sightline.RestoreMode What to restore. Default: `"files"`.
----@field only? sightline.RestoreOnly Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its checkpoints.
+---@field only? sightline.RestoreOnly Revert the turn, and keep later changes. `id` is the name of a turn, or one of its checkpoints.
 ---@field paths? string[] Limits the operation to these paths and everything below them.
 ---@field root? string Path, URI or name of the only workspace folder to search, unless the id is whole.
 ---@field taskId? string Id of the task. Defaults to the task of the checkpoint.
@@ -1072,7 +1080,7 @@
 
 --- Restricts a restore to a part of the differences.
 ---@alias sightline.RestoreOnly
----| "turn" # Takes back what the turn changed, and keeps later changes. Lines are merged; a file that cannot be merged is a conflict and left unchanged.
+---| "turn" # Reverts the turn, and keeps later changes. Lines are merged; a file that cannot be merged is a conflict and left unchanged.
 
 --- Outcome of one change.
 ---@class sightline.RestoreOutcome
@@ -1136,14 +1144,15 @@
 
 --- Whether files that usually contain secrets may be read.
 ---@alias sightline.Secrets
----| "deny" # Deny.
----| "allow" # Allow.
+---| "deny" # Hidden, except those that a line allows.
+---| "allow" # Visible, except those that a line denies.
 
 --- One section of the block.
 ---@class sightline.Section
 ---@field derived? boolean True if the client did not send this state and it was derived from open documents.
 ---@field heading string The heading, without `# `.
 ---@field id sightline.SectionId Id of the section.
+---@field maxTokens? integer Maximum size of the body, in estimated tokens, if it is limited.
 ---@field omitted integer Number of entries left out because they are denied, outside the workspace or over the budget of the section.
 ---@field text string The body.
 ---@field tokens integer Estimated tokens of the heading and the body.
@@ -1237,6 +1246,7 @@
 --- Params of `sightline/taskContext`.
 ---@class sightline.TaskContextParams
 ---@field taskId string Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with `.`.
+---@field usage? boolean Also return how full the context window is, which counts the tokens of the stored conversation.
 
 --- Result of `sightline/taskContext`: the records of a task, and the files that changed
 --- since the agent saw them.
@@ -1246,6 +1256,7 @@
 ---@field environments sightline.EnvironmentEntry[] All environment records, oldest first.
 ---@field files sightline.FileMetadataEntry[] All file records, oldest first.
 ---@field models sightline.ModelUsageEntry[] All model records, oldest first.
+---@field usage? sightline.WindowUsage How full the context window of the last recorded model is. Absent without a stored conversation or a model.
 
 --- Metadata of a task.
 ---@class sightline.TaskMetadata
@@ -1371,6 +1382,7 @@
 
 --- Result of `sightline/unsavedFiles`.
 ---@class sightline.UnsavedFilesResult
+---@field changedAt? integer Time of the last change that the editor reported, in milliseconds since the epoch.
 ---@field editor? string Name of the editor.
 ---@field uris string[] Their `file:` URIs, without those of files that agents may not see.
 
@@ -1397,6 +1409,12 @@
 ---@field selections? sightline.Range[] Selections. An empty range is a cursor.
 ---@field uri string URI of the document.
 ---@field visibleRanges? sightline.Range[] Visible lines. Folded code splits them into several ranges.
+
+--- Usage of a context window.
+---@class sightline.WindowUsage
+---@field contextWindow integer Size of the context window, in tokens.
+---@field modelId string Id of the model.
+---@field tokens integer Estimated tokens of the conversation since its last compaction.
 
 local M = {}
 
@@ -1425,6 +1443,8 @@ M.methods = {
   selection = "sightline/selection",
   --- Returns the files with unsaved changes. Takes `sightline.UnsavedFilesParams`, answers `sightline.UnsavedFilesResult`.
   unsavedFiles = "sightline/unsavedFiles",
+  --- Returns the agents that are connected to the editor by their IDE protocol. Takes `sightline.ConnectedAgentsParams`, answers `sightline.DidChangeBridgesParams`.
+  connectedAgents = "sightline/connectedAgents",
   --- Shows a file in the editor, with `window/showDocument`. Takes `sightline.OpenFileParams`, answers `sightline.OpenFileResult`.
   openFile = "sightline/openFile",
   --- Records that a task read, edited or mentioned a file. Takes `sightline.TrackFileParams`, answers `sightline.TrackFileResult`.
@@ -1475,7 +1495,7 @@ M.methods = {
   checkpointStats = "sightline/checkpointStats",
   --- Sets or removes the label of a checkpoint. Automatic checkpoints with a label are not counted by `checkpoints.keepAutomatic`. Takes `sightline.LabelCheckpointParams`, answers `sightline.Checkpoint`.
   labelCheckpoint = "sightline/labelCheckpoint",
-  --- Returns which turn, which agent or the user wrote each line of a file. Takes `sightline.BlameParams`, answers `sightline.BlameResult`.
+  --- Returns the author of each line of a file: a turn, an agent or the user. Takes `sightline.BlameParams`, answers `sightline.BlameResult`.
   blame = "sightline/blame",
   --- Creates a commit of a checkpoint on a new branch of the user's repository. The work tree, the index and the current branch stay as they are. Takes `sightline.CommitCheckpointParams`, answers `sightline.CommitCheckpointResult`.
   commitCheckpoint = "sightline/commitCheckpoint",

@@ -26,6 +26,8 @@ export interface Methods {
   "sightline/selection": { params: SelectionParams; result: SelectionResult };
   /** Returns the files with unsaved changes. */
   "sightline/unsavedFiles": { params: UnsavedFilesParams; result: UnsavedFilesResult };
+  /** Returns the agents that are connected to the editor by their IDE protocol. */
+  "sightline/connectedAgents": { params: ConnectedAgentsParams; result: DidChangeBridgesParams };
   /** Shows a file in the editor, with `window/showDocument`. */
   "sightline/openFile": { params: OpenFileParams; result: OpenFileResult };
   /** Records that a task read, edited or mentioned a file. */
@@ -76,7 +78,7 @@ export interface Methods {
   "sightline/checkpointStats": { params: CheckpointStatsParams; result: CheckpointStatsResult };
   /** Sets or removes the label of a checkpoint. Automatic checkpoints with a label are not counted by `checkpoints.keepAutomatic`. */
   "sightline/labelCheckpoint": { params: LabelCheckpointParams; result: Checkpoint };
-  /** Returns which turn, which agent or the user wrote each line of a file. */
+  /** Returns the author of each line of a file: a turn, an agent or the user. */
   "sightline/blame": { params: BlameParams; result: BlameResult };
   /** Creates a commit of a checkpoint on a new branch of the user's repository. The work tree, the index and the current branch stay as they are. */
   "sightline/commitCheckpoint": { params: CommitCheckpointParams; result: CommitCheckpointResult };
@@ -287,7 +289,7 @@ export interface ApplyCompactionResult {
   preTokens: number;
 }
 
-/** Who wrote a line. */
+/** Author of a line. */
 export type BlameAuthor =
   /** An agent: the line appeared in a turn. */
   | "agent"
@@ -296,7 +298,7 @@ export type BlameAuthor =
   /** The line is older than the checkpoints, or a state around its change was not saved. */
   | "unknown";
 
-/** Who wrote a line. */
+/** Author of a line. */
 export interface BlameLine {
   /** Name of the agent. Absent if several agents had a turn then. */
   agent?: string;
@@ -305,7 +307,7 @@ export interface BlameLine {
    * checkpoint has it yet, and for `unknown`.
    */
   at?: number;
-  /** Who wrote it. */
+  /** Author. */
   by: BlameAuthor;
   /** Number of the line, from 1. */
   line: number;
@@ -356,7 +358,7 @@ export interface BridgeSettings {
    */
   geminiIde?: boolean;
   /**
-   * Send nothing until it is false again. Agents stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes.
+   * Show agents nothing of the editor. They stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes.
    * Default: `false`.
    */
   pause?: boolean;
@@ -490,7 +492,7 @@ export type CheckpointPurpose =
 /** Workspace checkpoints. */
 export interface CheckpointSettings {
   /**
-   * Show which turn, which agent or the user wrote a line when the mouse rests on it. Read when the
+   * Show the author of a line, a turn, an agent or the user, when the mouse rests on it. Read when the
    * editor starts.
    * Default: `false`.
    */
@@ -545,6 +547,8 @@ export interface CheckpointStatsResult {
   newest?: number;
   /** Creation time of the oldest checkpoint, in milliseconds since the Unix epoch. */
   oldest?: number;
+  /** Time of the last verification, if it found no problem, in milliseconds since the Unix epoch. */
+  verifiedAt?: number;
 }
 
 /** Turn of an agent that a checkpoint belongs to. */
@@ -670,6 +674,12 @@ export type ConnectedAgent =
   | "opencode"
   /** Qwen Code. */
   | "qwen";
+
+/** Params of `sightline/connectedAgents`. */
+export interface ConnectedAgentsParams {
+  /** Pauses or resumes the IDE protocols of agents first, until the setting `bridges.pause` changes. */
+  isPaused?: boolean;
+}
 
 /** Rules for truncating conversations. */
 export type ConversationProfile =
@@ -850,7 +860,9 @@ export interface DeniedEntry {
   path: string;
   /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
-  /** The rule that denies it. Absent if rules that cannot be used deny everything. */
+  /** Why it is denied, if no rule decides, such as a link that leads outside the workspace. */
+  reason?: string;
+  /** The rule that denies it, or what a link leads to. */
   rule?: AccessRule;
   /** URI of the entry. */
   uri: string;
@@ -923,10 +935,12 @@ export interface DidChangeAccessRulesParams {
   root: string;
 }
 
-/** Params of `sightline/didChangeBridges`, server to client. */
+/** Params of `sightline/didChangeBridges`, server to client, and result of `sightline/connectedAgents`. */
 export interface DidChangeBridgesParams {
   /** Names of the agents that are connected by their IDE protocol, oldest connection first. */
   agents: string[];
+  /** Environment variables for terminals of the editor, by which agents find this server without an option. */
+  environment?: { [key in string]?: string };
   /** True if they get no editor state. */
   isPaused: boolean;
 }
@@ -1144,7 +1158,7 @@ export interface EnvironmentSettings {
    * Default: `"hide"`.
    */
   outsideFiles?: OutsideFiles;
-  /** Options per section, by section name: `openTabs`, `files`, ... */
+  /** Options per section, by section name, as `sightline config` lists them: `openTabs`, `files`, ... */
   sections?: { [key in SectionId]?: SectionSettings };
 }
 
@@ -1718,9 +1732,9 @@ export interface McpTool {
 
 /** Whether a prompt may mention a denied file. */
 export type Mentions =
-  /** Deny. */
+  /** The prompt is refused. */
   | "deny"
-  /** Allow. */
+  /** The agent adds the content of the file. */
   | "allow";
 
 /** A message in the format of the Anthropic API. Other fields and block types are allowed and returned unchanged. */
@@ -1896,9 +1910,9 @@ export type OutsideFiles =
 
 /** Whether files outside every workspace folder may be read. */
 export type OutsideWorkspace =
-  /** Deny. */
+  /** Such files are refused. */
   | "deny"
-  /** Allow. */
+  /** Such files are read, except those that a rule denies. */
   | "allow";
 
 /** Access to one path. */
@@ -1914,6 +1928,8 @@ export interface PathAccess {
    * read.
    */
   reason?: string;
+  /** The path that it leads to, if symlinks decided that it is not the written one. */
+  resolved?: string;
   /** The matching rule, if a rule decided. */
   rule?: AccessRule;
 }
@@ -1984,8 +2000,8 @@ export interface PreviewRestoreParams {
    */
   allRoots?: boolean;
   /**
-   * Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
-   * they are reverted as with `only`.
+   * Restore only these hunks of files, and `paths` besides. Fails if one of them does not exist. If `id`
+   * is the name of a turn, they are reverted as with `only`.
    */
   hunks?: FileHunks[];
   /**
@@ -1994,7 +2010,7 @@ export interface PreviewRestoreParams {
    */
   id: string;
   /**
-   * Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+   * Revert the turn, and keep later changes. `id` is the name of a turn, or one of its
    * checkpoints.
    */
   only?: RestoreOnly;
@@ -2026,8 +2042,9 @@ export interface PreviewRestoreResult {
   /** Id of the undo point, with `undo`. */
   undoId?: string;
   /**
-   * What the user may not expect, as text: another branch is checked out now, or the checkpoint is
-   * from another folder.
+   * What the user may not expect, as text: another branch is checked out now, the checkpoint is from
+   * another folder, another turn ran at the same time as this one and changed the same files, or this
+   * undoes an undo.
    */
   warnings?: string[];
 }
@@ -2195,9 +2212,9 @@ export interface Recovered {
 
 /** Whether commands may read whole folders that contain denied files. */
 export type RecursiveReaders =
-  /** Deny. */
+  /** The command is refused, with one to run instead where there is one. */
   | "deny"
-  /** Allow. */
+  /** The command runs, and reads denied files too. */
   | "allow";
 
 /** Params of `sightline/redact`. */
@@ -2254,8 +2271,8 @@ export interface RestoreCheckpointParams {
    */
   force?: boolean;
   /**
-   * Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
-   * they are reverted as with `only`.
+   * Restore only these hunks of files, and `paths` besides. Fails if one of them does not exist. If `id`
+   * is the name of a turn, they are reverted as with `only`.
    */
   hunks?: FileHunks[];
   /** Checkpoint, named as in `sightline/diffCheckpoints`. */
@@ -2266,7 +2283,7 @@ export interface RestoreCheckpointParams {
    */
   mode?: RestoreMode;
   /**
-   * Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+   * Revert the turn, and keep later changes. `id` is the name of a turn, or one of its
    * checkpoints.
    */
   only?: RestoreOnly;
@@ -2334,7 +2351,7 @@ export type RestoreMode =
 /** Restricts a restore to a part of the differences. */
 export type RestoreOnly =
   /**
-   * Takes back what the turn changed, and keeps later changes. Lines are merged; a file that cannot be
+   * Reverts the turn, and keeps later changes. Lines are merged; a file that cannot be
    * merged is a conflict and left unchanged.
    */
   | "turn";
@@ -2454,9 +2471,9 @@ export type RuleFileState =
 
 /** Whether files that usually contain secrets may be read. */
 export type Secrets =
-  /** Deny. */
+  /** Hidden, except those that a line allows. */
   | "deny"
-  /** Allow. */
+  /** Visible, except those that a line denies. */
   | "allow";
 
 /** One section of the block. */
@@ -2470,6 +2487,8 @@ export interface Section {
   heading: string;
   /** Id of the section. */
   id: SectionId;
+  /** Maximum size of the body, in estimated tokens, if it is limited. */
+  maxTokens?: number;
   /**
    * Number of entries left out because they are denied, outside the workspace or
    * over the budget of the section.
@@ -2654,6 +2673,8 @@ export interface TaskContextParams {
    * `.`.
    */
   taskId: string;
+  /** Also return how full the context window is, which counts the tokens of the stored conversation. */
+  usage?: boolean;
 }
 
 /**
@@ -2671,6 +2692,8 @@ export interface TaskContextResult {
   files: FileMetadataEntry[];
   /** All model records, oldest first. */
   models: ModelUsageEntry[];
+  /** How full the context window of the last recorded model is. Absent without a stored conversation or a model. */
+  usage?: WindowUsage;
 }
 
 /** Metadata of a task. */
@@ -2939,6 +2962,8 @@ export interface UnsavedFilesParams {
 
 /** Result of `sightline/unsavedFiles`. */
 export interface UnsavedFilesResult {
+  /** Time of the last change that the editor reported, in milliseconds since the epoch. */
+  changedAt?: number;
   /** Name of the editor. */
   editor?: string;
   /** Their `file:` URIs, without those of files that agents may not see. */
@@ -2983,4 +3008,14 @@ export interface VisibleEditor {
   uri: string;
   /** Visible lines. Folded code splits them into several ranges. */
   visibleRanges?: Range[];
+}
+
+/** Usage of a context window. */
+export interface WindowUsage {
+  /** Size of the context window, in tokens. */
+  contextWindow: number;
+  /** Id of the model. */
+  modelId: string;
+  /** Estimated tokens of the conversation since its last compaction. */
+  tokens: number;
 }

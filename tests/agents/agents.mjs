@@ -1,12 +1,18 @@
 // How each agent is started with a model on loopback, and the names that its tools have.
 //
 // `program` is the path below the agent's `node_modules`, and `interpreter` runs it.
-// `configure` writes what a user has before `sightline agents install`.
+// `configure` writes what a user has before `sightline agents install`. `command` is the command line of a
+// prompt in a new session, `resume` of one in the last session. `keepsHookTexts`: a resumed session has the
+// texts that hooks added before. `hasResumeHook`: a hook runs when a session is resumed.
 
 import { call } from "./mock_model.mjs";
 
 const PLATFORM = `linux-${process.arch}`;
 const TARGET = process.arch === "arm64" ? "aarch64-unknown-linux-musl" : "x86_64-unknown-linux-musl";
+
+const claudeOptions = (prompt) => ["-p", prompt, "--allowedTools", "Read,Edit,Bash,mcp__sightline__read_file", "--model", "claude-sonnet-4-5"];
+const CODEX_OPTIONS = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"];
+const geminiOptions = (prompt) => ["-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", prompt];
 
 export const AGENTS = [
   {
@@ -16,7 +22,10 @@ export const AGENTS = [
       workspace.write(".claude.json", { hasCompletedOnboarding: true, mcpServers: {} });
       workspace.write(".claude/settings.json", { hooks: { Stop: [{ hooks: [{ type: "command", command: "true" }] }] }, cleanupPeriodDays: 20 });
     },
-    command: (program, prompt) => [program, "-p", prompt, "--allowedTools", "Read,Edit,Bash,mcp__sightline__read_file", "--model", "claude-sonnet-4-5"],
+    command: (program, prompt) => [program, ...claudeOptions(prompt)],
+    resume: (program, prompt) => [program, "--continue", ...claudeOptions(prompt)],
+    keepsHookTexts: true,
+    hasResumeHook: true,
     env: (url) => ({
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: "none",
@@ -24,7 +33,6 @@ export const AGENTS = [
       DISABLE_TELEMETRY: "1",
       DISABLE_AUTOUPDATER: "1",
     }),
-    continues: ["--continue"],
     edit: (path, before, after) => call("Edit", { file_path: path, old_string: before, new_string: after }),
     read: (path) => call("Read", { file_path: path }),
     run: (command) => call("Bash", { command, description: "show" }),
@@ -44,7 +52,8 @@ export const AGENTS = [
       );
     },
     // The test grants the trust that Codex asks its user for.
-    command: (program, prompt) => [program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", prompt],
+    command: (program, prompt) => [program, "exec", ...CODEX_OPTIONS, prompt],
+    resume: (program, prompt) => [program, "exec", "resume", "--last", ...CODEX_OPTIONS, prompt],
     env: () => ({}),
     // Codex has no tool to read files.
     run: (command) => call("exec_command", { cmd: command }),
@@ -69,7 +78,9 @@ export const AGENTS = [
 `,
       );
     },
-    command: (program, prompt) => [program, "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", prompt],
+    command: (program, prompt) => [program, ...geminiOptions(prompt)],
+    resume: (program, prompt) => [program, "--resume", "latest", ...geminiOptions(prompt)],
+    hasResumeHook: true,
     env: (url) => ({
       GEMINI_API_KEY: "none",
       GOOGLE_GEMINI_BASE_URL: url,
@@ -141,12 +152,14 @@ export const AGENTS = [
       );
     },
     command: (program, prompt) => [program, "run", prompt],
+    resume: (program, prompt) => [program, "run", "--continue", prompt],
     env: () => ({}),
     read: (path) => call("read", { filePath: path }),
     run: (command) => call("bash", { command, description: "show" }),
     mcpRead: (path) => call("sightline_read_file", { path }),
     mcpTool: "sightline_read_file",
     replacesOutput: true,
+    hasResumeHook: true,
   },
   {
     name: "cline",

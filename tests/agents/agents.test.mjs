@@ -52,7 +52,7 @@ for (const agent of AGENTS) {
 
     /** The same in the last session. */
     function askAgain(prompt) {
-      return start([...agent.command(program, prompt), ...agent.continues], {}, []);
+      return start(agent.resume(program, prompt), {}, []);
     }
 
     async function start(command, env, plan) {
@@ -73,6 +73,13 @@ for (const agent of AGENTS) {
       assert.doesNotMatch(block, /secret\.txt/);
     });
 
+    test("a turn has its prompt", async () => {
+      await ask("A prompt to find again");
+      const { output } = await workspace.sightline("request", "listTurns");
+      const prompts = JSON.parse(output).turns.map(({ prompt }) => prompt ?? "");
+      assert.ok(prompts.some((prompt) => prompt.includes("A prompt to find again")), output);
+    });
+
     if (agent.read) {
       test("its tool reads no denied file, and the model learns the rule", async () => {
         const { requests, output } = await ask("Read both", agent.read(join(workspace.project, "secret.txt")), agent.read(join(workspace.project, "notes.txt")));
@@ -83,7 +90,7 @@ for (const agent of AGENTS) {
       });
     }
 
-    if (agent.continues) {
+    if (agent.keepsHookTexts) {
       test("a change from outside is told to a continued session, once", async () => {
         const path = join(workspace.project, "notes.txt");
         await ask("Read it", agent.read(path));
@@ -102,15 +109,16 @@ for (const agent of AGENTS) {
       });
     }
 
-    if (agent.continues) {
+    if (agent.hasResumeHook) {
       test("a continued session gets its working context", async () => {
         await ask("Read only this", agent.read(join(workspace.project, "notes.txt")));
         const { requests, output } = await askAgain("And now?");
         const { text } = requests[0] ?? assert.fail(output);
         assert.match(text, /# Working Context/);
-        assert.match(text, /# First Prompt\\?n?\s*Read only this/);
+        // opencode quotes the words of its command line.
+        assert.match(text, /# First Prompt\\?n?\s*[\\"]*Read only this/);
         assert.match(text, /# Files You Read\\?n?\s*notes\.txt/);
-        assert.match(text, /claude-\d+\.1/);
+        assert.match(text, new RegExp(`${agent.name}-\\d+\\.1`));
       });
     }
 

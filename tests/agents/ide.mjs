@@ -14,7 +14,7 @@ function set(workspace, path, name, value) {
 
 /**
  * `setting` opens the bridge, `files` are the folders of its files. `ready` is shown when the
- * program takes a prompt, and `prepare` types what connects it.
+ * program takes a prompt, `prepare` types what connects it, and `variable` of the editor's terminals does.
  */
 const IDE = {
   claude: {
@@ -22,12 +22,13 @@ const IDE = {
     files: ["home/.claude/ide"],
     // What its first start asks the user.
     configure(workspace) {
-      set(workspace, ".claude.json", "autoConnectIde", true);
       set(workspace, ".claude.json", "theme", "dark");
       set(workspace, ".claude.json", "customApiKeyResponses", { approved: ["none"], rejected: [] });
       set(workspace, ".claude.json", "projects", { [workspace.project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } });
     },
     command: (program) => [program, "--model", "claude-sonnet-4-5"],
+    // Of terminals in the editor. No option is needed.
+    variable: "CLAUDE_CODE_SSE_PORT",
     ready: "? for shortcuts",
   },
   opencode: {

@@ -44,7 +44,12 @@ for (const agent of IDE_AGENTS) {
       await eventually(() => files().length > 0, "the editor writes its files");
       if (process.env.SIGHTLINE_RECORD) recorder = await Recorder.start(workspace, join(workspace.folder, ide.files[0]));
       const words = [...(agent.interpreter ? [agent.interpreter] : []), ...ide.command(program)];
-      terminal = new Terminal(words, { cwd: workspace.project, env: { ...workspace.env, ...agent.env(model.url) } });
+      const variables = {};
+      if (ide.variable) {
+        await eventually(() => neovim.evaluate(`$${ide.variable}`) !== "", "the editor sets the variable of its terminals");
+        variables[ide.variable] = neovim.evaluate(`$${ide.variable}`);
+      }
+      terminal = new Terminal(words, { cwd: workspace.project, env: { ...workspace.env, ...agent.env(model.url), ...variables } });
       await terminal.expect(ide.ready);
       await sleep(2_000);
       await ide.prepare?.(terminal);

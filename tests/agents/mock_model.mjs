@@ -2,7 +2,8 @@
 // responses, OpenAI chat completions and Gemini generateContent.
 //
 // The server answers from a plan: a list of texts and tool calls. The number of tool results in
-// a request selects the step, so a retried request gets the same answer.
+// a request, less those of the first request, selects the step, so a retried request gets the same answer,
+// and so does one in a resumed session.
 
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
@@ -13,9 +14,13 @@ export function call(name, input, namespace = undefined) {
   return { name, input, namespace };
 }
 
-/** Starts a model server. Requests that offer tools are kept in `requests`. */
-export async function startModel() {
-  const model = { plan: [], requests: [], url: "", close: () => server.close() };
+/**
+ * Starts a model server. Requests that offer tools are kept in `requests`, which a new plan
+ * empties. `strict` refuses requests as real providers do,
+ * and thinks. A request with a text of `plans` is answered from that plan.
+ */
+export async function startModel({ strict } = {}) {
+  const model = { plan: [], plans: {}, requests: [], url: "", strict, close: () => server.close() };
   const server = createServer(async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -40,17 +45,21 @@ function answer(model, request, body, response) {
   }
   const api = API.find(({ matches }) => matches(path));
   if (request.method !== "POST" || !api) return json(response, 404, {});
+  const refusal = model.strict?.refusal(path, body);
+  if (refusal) return json(response, 400, { type: "error", error: { type: "invalid_request_error", message: refusal } });
   const offered = toolNames(body);
   let step = "A side answer";
   if (offered.length > 0) {
     const received = { body, tools: offered, results: toolResults(body), text: strings(body).join("\n") };
     model.requests.push(received);
-    step = model.plan[received.results.length] ?? "The plan is done";
+    const [, plan] = Object.entries(model.plans).find(([mark]) => received.text.includes(mark)) ?? [, model.plan];
+    const earlier = plan === model.plan ? model.requests[0].results.length : 0;
+    step = plan[received.results.length - earlier] ?? "The plan is done";
   } else if (body.generationConfig?.responseJsonSchema) {
     // gemini-cli asks which model should answer, and who speaks next.
     step = JSON.stringify({ reasoning: "-", next_speaker: "user", model_choice: "flash", complexity_reasoning: "-", complexity_score: 1 });
   }
-  const { events, whole } = api.render(step, body);
+  const { events, whole } = api.render(step, body, model.strict);
   if (!(body.stream || path.includes("stream"))) return json(response, 200, whole);
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (const event of events) {
@@ -74,7 +83,8 @@ const API = [
   { matches: (path) => path.includes("enerateContent"), named: false, render: gemini },
 ];
 
-function anthropic(step, { model }) {
+function anthropic(step, request, strict) {
+  const { model } = request;
   const isText = typeof step === "string";
   const block = isText ? { type: "text", text: step } : { type: "tool_use", id: `toolu_${id()}`, name: step.name, input: step.input };
   const start = isText ? { type: "text", text: "" } : { ...block, input: {} };
@@ -82,32 +92,41 @@ function anthropic(step, { model }) {
   const stop_reason = isText ? "end_turn" : "tool_use";
   const usage = { input_tokens: 100, output_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
   const message = { id: `msg_${id()}`, type: "message", role: "assistant", model, stop_sequence: null, usage };
+  const thinking = request.thinking && strict ? [strict.thinking(request)] : [];
+  const index = thinking.length;
   return {
-    whole: { ...message, content: [block], stop_reason },
+    whole: { ...message, content: [...thinking, block], stop_reason },
     events: [
       { type: "message_start", message: { ...message, content: [], stop_reason: null } },
-      { type: "content_block_start", index: 0, content_block: start },
-      { type: "content_block_delta", index: 0, delta },
-      { type: "content_block_stop", index: 0 },
+      ...thinking.flatMap(({ thinking, signature }) => [
+        { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
+        { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking } },
+        { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature } },
+        { type: "content_block_stop", index: 0 },
+      ]),
+      { type: "content_block_start", index, content_block: start },
+      { type: "content_block_delta", index, delta },
+      { type: "content_block_stop", index },
       { type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 10 } },
       { type: "message_stop" },
     ],
   };
 }
 
-function responses(step) {
+function responses(step, _, strict) {
   const key = id();
   const item =
     typeof step === "string"
       ? { type: "message", role: "assistant", id: `msg_${key}`, content: [{ type: "output_text", text: step }] }
       : { type: "function_call", id: `fc_${key}`, call_id: `call_${key}`, name: step.name, namespace: step.namespace, arguments: JSON.stringify(step.input) };
   const usage = { input_tokens: 100, input_tokens_details: null, output_tokens: 10, output_tokens_details: null, total_tokens: 110 };
-  const whole = { id: `resp_${key}`, object: "response", status: "completed", output: [item], usage };
+  const items = strict && typeof step !== "string" ? [strict.reasoningFor(item), item] : [item];
+  const whole = { id: `resp_${key}`, object: "response", status: "completed", output: items, usage };
   return {
     whole,
     events: [
       { type: "response.created", response: { id: whole.id } },
-      { type: "response.output_item.done", output_index: 0, item },
+      ...items.map((item, output_index) => ({ type: "response.output_item.done", output_index, item })),
       { type: "response.completed", response: whole },
     ],
   };
@@ -132,8 +151,9 @@ function chat(step, { model }) {
   };
 }
 
-function gemini(step) {
-  const part = typeof step === "string" ? { text: step } : { functionCall: { name: step.name, args: step.input } };
+function gemini(step, _, strict) {
+  const plain = typeof step === "string" ? { text: step } : { functionCall: { name: step.name, args: step.input } };
+  const part = strict?.signed(plain) ?? plain;
   const whole = {
     candidates: [{ content: { role: "model", parts: [part] }, finishReason: "STOP", index: 0 }],
     usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },

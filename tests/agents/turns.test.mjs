@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { AGENTS } from "./agents.mjs";
 import { startModel } from "./mock_model.mjs";
 import { Workspace, agentProgram } from "./workspace.mjs";
@@ -36,6 +37,11 @@ function snapshot(folder, prefix = "") {
 function changed(one, other) {
   const paths = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...paths].filter((path) => one[path] !== other[path]).sort();
+}
+
+function omit(files, name) {
+  const { [name]: _, ...others } = files;
+  return others;
 }
 
 const agents = AGENTS.filter(({ name }) => NAMES.includes(name)).map((agent) => ({ ...agent, path: agentProgram(agent.name, agent.program) }));
@@ -81,11 +87,12 @@ describe("turns of four agents", { skip }, () => {
         const lines = readFileSync(mine, "utf8").split("\n");
         lines[line - 1] = `mine ${round} before ${agent.name}`;
         writeFileSync(mine, lines.join("\n"));
-        const turn = { agent: agent.name, line: line + 3, file: `${agent.name}-${round}.txt`, before: state() };
+        const turn = { name: `${agent.name}-1.${round}`, agent: agent.name, line: line + 3, file: `${agent.name}-${round}.txt`, before: state() };
         const command = `sed -i '${turn.line}s/.*/${agent.name} ${round}/' shared.txt && echo ${round} > ${turn.file}`;
         model.plan = [agent.run(command)];
         model.requests = [];
-        const words = [...(agent.interpreter ? [agent.interpreter] : []), ...agent.command(agent.path, `Round ${round} of ${agent.name}`)];
+        const start = round === 1 ? agent.command : agent.resume;
+        const words = [...(agent.interpreter ? [agent.interpreter] : []), ...start(agent.path, `Round ${round} of ${agent.name}`)];
         const { output } = await workspace.agent(words, agent.env(model.url));
         turn.after = state();
         assert.deepEqual(changed(turn.before, turn.after), [turn.file, "shared.txt"].sort(), output);
@@ -104,8 +111,7 @@ describe("turns of four agents", { skip }, () => {
     assert.equal(listed.length, turns.length);
     for (const [index, turn] of turns.entries()) {
       const found = listed[index];
-      turn.name = found.name;
-      turn.listed = found;
+      assert.equal(found.name, turn.name);
       assert.equal(found.agent, turn.agent);
       assert.ok(found.endedAt && found.after, `${found.name} has no end`);
       // opencode quotes the words of its command line.
@@ -113,7 +119,6 @@ describe("turns of four agents", { skip }, () => {
       assert.deepEqual(found.files.map(({ path }) => path), [turn.file, "shared.txt"].sort());
       if (index > 0) assert.deepEqual(found.outside?.files.map(({ path }) => path), ["shared.txt"]);
     }
-    assert.equal(new Set(listed.map(({ name }) => name)).size, turns.length);
     const { output } = await workspace.sightline("checkpoint", "list");
     for (const { name } of listed) assert.ok(output.includes(name), output);
   });
@@ -171,6 +176,51 @@ describe("turns of four agents", { skip }, () => {
   });
 });
 
+test("two agents at once share what both change", { skip }, async () => {
+  const workspace = new Workspace("at-once");
+  const models = [];
+  try {
+    const [claude, codex] = ["claude", "codex"].map((name) => agents.find((agent) => agent.name === name));
+    writeFileSync(join(workspace.project, "both.txt"), "one\ntwo\nthree\n");
+    for (const agent of [claude, codex]) {
+      models.push(await startModel());
+      agent.configure(workspace, models.at(-1).url);
+    }
+    const { code, output } = await workspace.sightline("agents", "install", "--agent", "claude", "--agent", "codex", "--yes");
+    assert.equal(code, 0, output);
+    const [began, done] = ["began", "done"].map((name) => join(workspace.folder, name));
+    // The turn of Codex lies within that of Claude Code.
+    const commands = [
+      [claude, `sed -i 1s/.*/claude/ both.txt; touch ${began}; until [ -e ${done} ]; do sleep 0.1; done; echo c > claude.txt`],
+      [codex, `sed -i 3s/.*/codex/ both.txt; echo c > codex.txt`],
+    ];
+    const runs = commands.map(async ([agent, command], at) => {
+      const model = models[at];
+      model.plan = [agent.run(command)];
+      while (agent === codex && !existsSync(began)) await sleep(50);
+      const ran = await workspace.agent(agent.command(agent.path, `At once by ${agent.name}`), agent.env(model.url));
+      writeFileSync(agent === codex ? done : began, "");
+      return ran.output;
+    });
+    const outputs = await Promise.all(runs);
+    const listed = await workspace.sightline("request", "sightline/listTurns");
+    const { turns } = JSON.parse(listed.output);
+    const files = (name) => turns.find((turn) => turn.name === name).files.map(({ path, sharedWith = [] }) => [path, ...sharedWith]);
+    const shared = ["both.txt", "codex-1.1"];
+    assert.deepEqual(files("claude-1.1"), [shared, ["claude.txt"], ["codex.txt", "codex-1.1"]], outputs.join("\n"));
+    assert.deepEqual(files("codex-1.1"), [["both.txt", "claude-1.1"], ["codex.txt", "claude-1.1"]], listed.output);
+    const before = snapshot(workspace.project);
+    const reverted = await workspace.sightline("checkpoint", "restore", "codex-1.1", "--only", "turn", "--yes");
+    assert.match(reverted.output, /warning claude-1\.1 ran at the same time/);
+    assert.deepEqual(snapshot(workspace.project), { ...omit(before, "codex.txt"), "both.txt": "claude\ntwo\nthree\n" });
+    await workspace.sightline("checkpoint", "undo", "--yes");
+    assert.deepEqual(snapshot(workspace.project), before);
+  } finally {
+    for (const model of models) model.close();
+    workspace.close();
+  }
+});
+
 for (const agent of AGENTS) {
   const path = agentProgram(agent.name, agent.program);
   test(`a turn of ${agent.name} ends`, { skip: !path && `${agent.name} is not in target/agents` }, async () => {
@@ -189,6 +239,8 @@ for (const agent of AGENTS) {
       assert.equal(turns.length, 1, listed.output);
       assert.deepEqual(turns[0].files.map(({ path }) => path), ["changed.txt"], listed.output);
       assert.ok(turns[0].after && turns[0].endedAt, listed.output);
+      // Plugins of Cline get no prompt.
+      if (agent.name !== "cline") assert.match(turns[0].prompt, /^"?Change it/);
     } finally {
       model.close();
       workspace.close();

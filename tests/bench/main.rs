@@ -8,7 +8,7 @@
 //! Rounds are interleaved. Figures are medians, with minimum and maximum. Earlier writes
 //! are synced before a measurement, and results are checked after the clock is stopped.
 //! Start reading with `report` (rows and verdicts), `session` (servers under test) and
-//! `tree` (work trees); then one file per part. `docs/benchmarks/details.md` explains the rows.
+//! `tree` (work trees); then one file per part in `rows`. `docs/benchmarks/details.md` explains the rows.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,23 +17,13 @@
     reason = "a benchmark that cannot go on says so and ends"
 )]
 
-mod access;
-mod checkpoints;
-mod clients;
-mod conversation;
 mod documents;
-mod environment;
-mod hook;
 mod input;
-mod instructions;
-mod listing;
-mod memory;
 mod options;
 mod plot;
 mod report;
-mod round_trips;
+mod rows;
 mod session;
-mod soak;
 mod tree;
 mod versions;
 

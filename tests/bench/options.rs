@@ -9,10 +9,12 @@ use std::{
 use clap::{Parser, ValueEnum};
 
 use crate::{
-    Run, access, checkpoints, conversation, documents, environment, hook, instructions, listing,
-    memory, plot,
+    Run, documents, plot,
     report::{Report, Row},
-    round_trips, soak,
+    rows::{
+        access, checkpoints, conversation, environment, gateway, hook, instructions, listing,
+        memory, round_trips, soak,
+    },
 };
 
 /// Measure Sightline against comparable programs.
@@ -61,6 +63,7 @@ pub(crate) enum Part {
     Listing,
     Environment,
     Hook,
+    Gateway,
     Conversation,
     RoundTrips,
     Memory,
@@ -80,6 +83,7 @@ impl Part {
             Self::Listing => listing::run(run),
             Self::Environment => environment::run(run),
             Self::Hook => hook::run(run),
+            Self::Gateway => gateway::run(run),
             Self::Conversation => conversation::run(run),
             Self::RoundTrips => round_trips::run(run),
             Self::Memory => memory::run(run),

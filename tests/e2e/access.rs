@@ -1,5 +1,11 @@
 //! Access as seen by a client: verdicts, refusals, changing rules, changing roots.
 
+#[cfg(target_os = "linux")]
+mod exec;
+mod races;
+mod rule_files;
+mod secrets;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};

@@ -1,5 +1,11 @@
 //! `sightline agents`, in a temporary home. `tests/agents` runs the agents themselves.
 
+#[cfg(unix)]
+mod agent_status;
+mod agents_check;
+#[cfg(target_os = "linux")]
+mod agents_removal;
+
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
@@ -30,7 +36,7 @@ impl Home {
         }
     }
 
-    fn write(&self, path: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();

@@ -1,12 +1,20 @@
 //! The command line: the same results without an editor, and its exit codes.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod cli_terminal;
+mod config_files;
+mod documented_commands;
+#[cfg(unix)]
+mod doors;
+mod examples;
+
 use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::{
+    editors::neovim::sample,
     harness::{Workspace, finished, program},
-    neovim::sample,
 };
 
 fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
@@ -401,7 +409,7 @@ fn the_program_prints_its_version() {
     let (_, short, _) = run(&workspace, &["-V"]);
     assert_eq!(short, format!("sightline {release}\n"));
     let (_, long, _) = run(&workspace, &["--version"]);
-    let commit = build_script::commit(&crate::nvim_plugin::repository());
+    let commit = build_script::commit(&crate::editors::nvim_plugin::repository());
     let (answered, version) = build_script::versions(release, commit.as_ref());
     assert_eq!(long, format!("sightline {version}\n"));
     let mut server = crate::harness::Server::bare(Default::default());
@@ -429,7 +437,7 @@ fn the_demo_shows_every_step() {
         "# Unsaved Files\nsrc/cart.py",
         "</environment_details>",
         "2. It wants a denied file",
-        ".clineignore line 2 denies it",
+        "is hidden from agents: .clineignore:2: ",
         "`sudo cat .env | head -1`: ",
         "3. A checkpoint",
         "4. The agent edits",

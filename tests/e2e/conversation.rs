@@ -1,5 +1,7 @@
 //! Truncation and token counts over the wire.
 
+mod tasks;
+
 use std::{
     io::Write,
     process::{Output, Stdio},

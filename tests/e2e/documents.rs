@@ -7,6 +7,13 @@
 //! call [`FOLDER`]. Only these may differ between runs: current times, checkpoint ids,
 //! and the fields listed in `varies`.
 
+mod diagnostics;
+mod dirty_tracking;
+mod environment;
+mod files;
+mod params_compat;
+mod tracking;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -21,9 +28,9 @@ use sightline_protocol::method::{
 };
 
 use crate::{
+    editors::neovim::sample,
+    editors::nvim_plugin::repository,
     harness::{Workspace, spawn, wait},
-    neovim::sample,
-    nvim_plugin::repository,
 };
 
 /// Command that updates the results in the worked examples. `cargo xtask generate` then updates

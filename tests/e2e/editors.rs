@@ -3,6 +3,12 @@
 //! The recordings are of another server: its own methods must be rejected, all standard
 //! messages accepted.
 
+mod editor_features;
+mod helix;
+pub(crate) mod neovim;
+pub(crate) mod nvim_plugin;
+mod two_editors;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,5 +1,11 @@
 //! `sightline hook`, with the events that the agents send.
 
+mod hook_attacks;
+mod hook_checkpoints;
+mod hook_context;
+mod hook_outside;
+mod hook_wiring;
+
 use std::{
     io::Write,
     process::{Output, Stdio},
@@ -61,6 +67,33 @@ pub(crate) fn hook_output(
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{event} {agent}");
     output
+}
+
+#[test]
+fn a_trace_shows_where_the_time_goes() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let tool = json!({ "file_path": workspace.path("a.txt") });
+    let input = json!({ "session_id": "s", "cwd": workspace.root(), "tool_name": "Read", "tool_input": tool });
+    let input = input.to_string();
+    let traced = |options: &[&str]| {
+        let output = hook_output(
+            &workspace,
+            "PreToolUse",
+            "claude",
+            input.as_bytes(),
+            options,
+        );
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(traced(&[]), "");
+    let trace = traced(&["--trace"]);
+    for span in [
+        r#"phase="check""#,
+        r#"method="sightline/checkAccess""#,
+        "time.busy=",
+    ] {
+        assert!(trace.contains(span), "{span}: {trace}");
+    }
 }
 
 fn answer(workspace: &Workspace, event: &str, agent: &str, input: &Value) -> Value {

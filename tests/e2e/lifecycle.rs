@@ -1,5 +1,17 @@
 //! T7: start and end of a session, with the built program.
 
+#[cfg(target_os = "linux")]
+mod backpressure;
+pub(crate) mod faults;
+mod limits;
+#[cfg(target_os = "linux")]
+mod low_memory;
+mod main_loop;
+mod settings;
+mod soak;
+#[cfg(unix)]
+mod versions;
+
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};

@@ -4,15 +4,43 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { AGENTS } from "../agents/agents.mjs";
-import { startModel } from "../agents/mock_model.mjs";
+import { call, startModel } from "../agents/mock_model.mjs";
 import { SECRET, SIGHTLINE, Workspace, agentProgram } from "../agents/workspace.mjs";
-import { MISSING } from "./gateway.mjs";
+import { Gateway, MISSING } from "./gateway.mjs";
+import { Strict } from "./strict.mjs";
 
 const REQUIRED = process.env.CI ? (process.env.SIGHTLINE_TEST_AGENTS ?? "").split(" ") : [];
 
 /** Agents that expand a mention of a file themselves. */
-const EXPANDS_MENTIONS = ["claude", "gemini", "qwen"];
+const EXPANDS_MENTIONS = ["claude", "gemini", "qwen", "cline"];
+/** Tools that start a subagent, by what they are given. */
+const SUBAGENTS = {
+  Task: (prompt) => ({ description: "look", prompt, subagent_type: "general-purpose" }),
+  Agent: (prompt) => ({ description: "look", prompt, subagent_type: "general-purpose" }),
+  agent: (prompt) => ({ description: "look", prompt, subagent_type: "general-purpose" }),
+  task: (prompt) => ({ description: "look", prompt, subagent_type: "general", agent_type: "general-purpose", name: "look" }),
+  spawn_agent: (prompt, agent) => (agent === "cline" ? { systemPrompt: "You look at files", task: prompt } : { message: prompt }),
+  invoke_agent: (prompt) => ({ agent_name: "generalist", prompt }),
+};
+const LEAKY = fileURLToPath(new URL("leaky_server.mjs", import.meta.url));
+
+/** Adds an MCP server of the user that reads any file. */
+function addLeakyServer({ name }, workspace) {
+  const [command, args] = [process.execPath, [LEAKY]];
+  const insert = (path, text) => workspace.write(path, readFileSync(join(workspace.home, path), "utf8").replace("{", `{ ${text},`));
+  const servers = `"mcpServers": ${JSON.stringify({ leaky: { command, args, trust: true } })}`;
+  if (name === "claude") workspace.write(".claude.json", { hasCompletedOnboarding: true, mcpServers: { leaky: { type: "stdio", command, args } } });
+  if (name === "codex") {
+    const config = readFileSync(join(workspace.home, ".codex/config.toml"), "utf8");
+    workspace.write(".codex/config.toml", `${config}\n[mcp_servers.leaky]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`);
+  }
+  if (name === "gemini" || name === "qwen") insert(`.${name}/settings.json`, servers);
+  if (name === "copilot") workspace.write(".copilot/mcp-config.json", { mcpServers: { leaky: { type: "local", command, args, tools: ["*"] } } });
+  if (name === "cline") workspace.write(".cline/data/settings/cline_mcp_settings.json", { mcpServers: { leaky: { command, args } } });
+  if (name === "opencode") insert(".config/opencode/opencode.jsonc", `"mcp": ${JSON.stringify({ leaky: { type: "local", command: [command, ...args], enabled: true } })}`);
+}
 
 for (const agent of AGENTS) {
   const program = agentProgram(agent.name, agent.program);
@@ -22,33 +50,40 @@ for (const agent of AGENTS) {
     continue;
   }
   describe(agent.name, () => {
-    let workspace, model;
+    // It reads its address from its settings only.
+    const isStartedByHand = agent.name === "cline";
+    let workspace, model, strict, gateway;
     before(async () => {
       workspace = new Workspace(agent.name);
-      model = await startModel();
+      strict = new Strict();
+      model = await startModel({ strict });
       // The addresses of a user: the gateway has to forward to them.
       agent.configure(workspace, model.url);
+      addLeakyServer(agent, workspace);
+      if (!isStartedByHand) return;
+      const { code, output } = await workspace.sightline("run", "--agent", agent.name, "--", program, "Hello");
+      assert.deepEqual([code, model.requests], [2, []]);
+      assert.match(output, /set `baseUrl`/);
+      gateway = await Gateway.start(["--root", workspace.project, "--upstream", `own=${model.url}`], { folder: workspace.folder });
+      agent.configure(workspace, `${gateway.url}/own`);
     });
-    after(() => {
+    after(async () => {
       model?.close();
+      await gateway?.kill();
       workspace?.close();
     });
 
     async function ask(prompt, ...plan) {
       model.plan = plan;
       model.requests = [];
-      const words = [...(agent.interpreter ? [agent.interpreter] : []), ...agent.command(program, prompt)];
-      const { code, output } = await workspace.agent([SIGHTLINE, "run", "--agent", agent.name, "--", ...words], agent.env(model.url));
+      strict.refused = [];
+      const own = agent.command(program, prompt).map((word) => word.replace("mcp__sightline__read_file", "mcp__leaky__read_file,Task,Agent"));
+      const words = [...(agent.interpreter ? [agent.interpreter] : []), ...own];
+      const run = isStartedByHand ? [] : [SIGHTLINE, "run", "--agent", agent.name, "--"];
+      const { code, output } = await workspace.agent([...run, ...words], agent.env(model.url));
+      assert.deepEqual(strict.refused, [], output);
+      assert.ok(model.requests.every(({ text }) => !text.includes(SECRET)));
       return { code, output, requests: model.requests };
-    }
-
-    if (agent.name === "cline") {
-      test("it is not started, because it would go past", async () => {
-        const { code, output, requests } = await ask("Hello");
-        assert.deepEqual([code, requests], [2, []]);
-        assert.match(output, /set `baseUrl`/);
-      });
-      return;
     }
 
     test("what its tools read of denied files reaches no model", async () => {
@@ -59,8 +94,7 @@ for (const agent of AGENTS) {
       assert.match(results[0], /hidden from agents by \.clineignore:1/);
       assert.match(results[1], /saved text/);
       if (agent.read) assert.match(results[2], /hidden from agents by \.clineignore:1/);
-      assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
-      const usage = join(workspace.folder, "data/sightline/gateway/usage.jsonl");
+      const usage = join(workspace.folder, isStartedByHand ? "data/gateway/usage.jsonl" : "data/sightline/gateway/usage.jsonl");
       assert.ok(existsSync(usage), output);
       const records = readFileSync(usage, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
       assert.ok(records.length >= requests.length);
@@ -81,8 +115,33 @@ for (const agent of AGENTS) {
         const { output, requests } = await ask("Explain @secret.txt and @notes.txt");
         assert.ok(requests.length > 0, output);
         assert.match(requests[0].text, /saved text/);
-        assert.ok(requests.every(({ text }) => !text.includes(SECRET)));
       });
     }
+
+    test("what another MCP server reads does not", async () => {
+      const { name, namespace } = agent.mcpRead("");
+      const leak = (path) => call(name.replace("sightline", "leaky"), { path }, namespace?.replace("sightline", "leaky"));
+      const { output, requests } = await ask("Use the server", ...["secret.txt", "notes.txt"].map((file) => leak(join(workspace.project, file))));
+      assert.ok(requests.length >= 3, output);
+      const { results } = requests.at(-1);
+      assert.match(results[0], /hidden from agents by \.clineignore:1/);
+      assert.match(results[1], /saved text/);
+    });
+
+    test("what a subagent reads does not", async (context) => {
+      const offered = (await ask("What can you do?")).requests[0].tools;
+      const tool = offered.find((name) => SUBAGENTS[name.split(".").at(-1)]);
+      if (!tool) return context.skip("it offers no tool that starts a subagent");
+      model.plans = { "You look into it": [agent.run("cat secret.txt notes.txt"), "It says DONE-LOOKING"] };
+      const name = tool.split(".").at(-1);
+      const start = call(name, SUBAGENTS[name]("You look into it", agent.name), tool.includes(".") ? tool.split(".")[0] : undefined);
+      // Codex does not wait for it. The subagent does not see this mark.
+      model.plans = { "DELEGATE THIS": agent.name === "codex" ? [start, agent.run("sleep 5")] : [start], ...model.plans };
+      const { output, requests } = await ask("DELEGATE THIS");
+      model.plans = {};
+      const inner = requests.filter(({ text }) => !text.includes("DELEGATE THIS") && text.includes("You look into it"));
+      const results = inner.flatMap(({ results }) => results).filter((result) => result !== "");
+      assert.match(results[0] ?? output, /hidden from agents by \.clineignore:1/, output);
+    });
   });
 }

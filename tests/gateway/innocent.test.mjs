@@ -1,4 +1,5 @@
-// Ordinary requests and sources are not changed.
+// Ordinary requests and sources are not changed. SIGHTLINE_CORPUS names a folder with more sources, such as
+// ~/.cargo/registry/src: 50 MB of them are sent.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -13,6 +14,10 @@ const REPOSITORY = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const RECORDED = join(process.env.SIGHTLINE_FIXTURES ?? join(REPOSITORY, "../shared/fixtures"), "gateway");
 /** Size of the texts of a request, in characters. */
 const SIZE = 1_000_000;
+const CORPUS = process.env.SIGHTLINE_CORPUS;
+/** Size of the texts of the corpus, in characters. */
+const CORPUS_SIZE = 50_000_000;
+const SOURCE = /\.(rs|py|c|h|mjs|ts|js|lua|md|toml|json|ya?ml|sh)$/;
 
 describe("what is not hidden", { skip: MISSING }, () => {
   let folder, provider, gateway;
@@ -22,9 +27,12 @@ describe("what is not hidden", { skip: MISSING }, () => {
     mkdirSync(project);
     writeFileSync(join(project, ".env"), "DEBUG=true\nPORT=3000\nAPI_KEY=q7Zp-live-83Vt5WbKd\nDATABASE_URL=postgres://app:kR9vQ2mXw7Lp@localhost:5432/app\n");
     writeFileSync(join(project, "secrets.ts"), "import { readFileSync } from \"node:fs\";\n\nexport function load(path: string): string {\n  try {\n    return readFileSync(path, \"utf8\");\n  } catch (error) {\n    throw error;\n  }\n}\n");
+    writeFileSync(join(project, "private.pem"), `-----BEGIN PRIVATE KEY-----\n${"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n".repeat(4)}-----END PRIVATE KEY-----\n`);
+    writeFileSync(join(project, "keys.rs"), "use std::collections::HashMap;\n\npub fn keys() -> HashMap<&'static str, u64> {\n    HashMap::from([(\"master\", 0x7f3a_91c4_d2e8_05b6)])\n}\n");
+    writeFileSync(join(project, "main.rs"), "use std::collections::HashMap;\n");
     // Lines that other files have too.
     writeFileSync(join(project, "shared.ts"), 'import { readFileSync } from "node:fs";\n  } catch (error) {\n');
-    writeFileSync(join(project, ".clineignore"), "secrets.ts\n");
+    writeFileSync(join(project, ".clineignore"), "secrets.ts\nkeys.rs\n");
     execFileSync("git", ["init", "-q"], { cwd: project });
     provider = await Provider.start();
     gateway = await Gateway.start(["--root", project, "--upstream", `own=${provider.url}`], { folder });
@@ -61,19 +69,34 @@ describe("what is not hidden", { skip: MISSING }, () => {
     const files = execFileSync("git", ["ls-files", "-z"], { cwd: REPOSITORY, encoding: "utf8" }).split("\0");
     // Tests contain diffs of denied files, which are hidden.
     const sources = files.filter((name) => /\.(rs|mjs|ts|js|lua|md|toml|json)$/.test(name) && !name.includes("tests/")).map((name) => join(REPOSITORY, name)).filter(existsSync);
-    let texts = [];
-    let size = 0;
+    await send(sources, Infinity);
+  });
+
+  test("50 MB of other sources", { skip: CORPUS ? false : "SIGHTLINE_CORPUS names no folder" }, async (context) => {
+    const files = readdirSync(CORPUS, { recursive: true, withFileTypes: true });
+    const sources = files.filter((entry) => entry.isFile() && SOURCE.test(entry.name)).map((entry) => join(entry.parentPath, entry.name));
+    const { size, count } = await send(sources, CORPUS_SIZE);
+    context.diagnostic(`${size} characters of ${count} files, nothing hidden`);
+    assert.ok(size >= CORPUS_SIZE, `${size} characters`);
+  });
+
+  /** Sends the texts of files up to a size. */
+  async function send(files, limit) {
+    let [texts, waiting, size, count] = [[], 0, 0, 0];
     const flush = async () => {
-      await assertUnchanged("/v1/messages", JSON.stringify({ messages: [{ role: "user", content: texts.map((text) => ({ type: "text", text })) }] }), "sources");
-      texts = [];
-      size = 0;
+      await assertUnchanged("/v1/messages", JSON.stringify({ messages: [{ role: "user", content: texts.map((text) => ({ type: "text", text })) }] }), texts.length);
+      [texts, waiting] = [[], 0];
     };
-    for (const file of sources) {
+    for (const file of files) {
+      if (size >= limit) break;
       const text = readFileSync(file, "utf8");
       texts.push(text);
+      waiting += text.length;
       size += text.length;
-      if (size > SIZE) await flush();
+      count += 1;
+      if (waiting > SIZE) await flush();
     }
     await flush();
-  });
+    return { size, count };
+  }
 });

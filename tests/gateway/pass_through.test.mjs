@@ -172,6 +172,8 @@ describe("pass-through", { skip: MISSING }, () => {
     });
     sent.forEach((_, at) => (sent[at] = gateway.send("anthropic", MESSAGES, { body: "{}" })));
     await full;
+    // The last one would come by now.
+    await new Promise((resolve) => setTimeout(resolve, 500));
     assert.equal(provider.requests.length, 64);
     provider.answer = (_, response) => response.end("{}");
     waiting.forEach((response) => response.end("{}"));

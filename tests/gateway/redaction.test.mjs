@@ -138,6 +138,30 @@ describe("redaction", { skip: MISSING }, () => {
       assert.equal(denied.content, "[Sightline: the contents of short.txt are hidden from agents by .clineignore:3.]", path);
       assert.equal(allowed.content, "hunter2");
     }
+    const of = async (name, input) => {
+      const call = { role: "assistant", content: [{ type: "tool_use", id: "1", name, input }] };
+      const { json } = await through({ messages: [call, { role: "user", content: [{ type: "tool_result", tool_use_id: "1", content: JSON.stringify(input) }] }] });
+      return json().messages[1].content[0].content;
+    };
+    for (const [name, input] of [
+      ["Bash", { command: "base64 ./short.txt" }],
+      ["shell", { command: ["bash", "-lc", "xxd short.txt"] }],
+      ["exec_command", { cmd: `cat ${join(project, "short.txt")}` }],
+      ["run_commands", { commands: ["head -1 short.txt"] }],
+      ["read_files", { files: [{ path: "src/main.rs" }, "short.txt"] }],
+      ["mcp__fs__read_text_file", { path: "short.txt" }],
+    ]) {
+      assert.match(await of(name, input), /^\[Sightline: the contents of short\.txt are hidden from agents by \.clineignore:3\.\]$/, name);
+    }
+    // What else they print is of use.
+    for (const [name, input] of [
+      ["Bash", { command: "cat src/main.rs" }],
+      ["Bash", { command: "cat short.txt; cargo test" }],
+      ["Bash", { command: "grep -r main ." }],
+      ["Bash", { command: "ls -l short.txt" }],
+    ]) {
+      assert.equal(await of(name, input), JSON.stringify(input), input.command);
+    }
     const { json } = await through(
       { contents: [{ role: "model", parts: [{ functionCall: { name: "read_file", args: { file_path: "short.txt" } } }] }, { role: "user", parts: [{ functionResponse: { name: "read_file", response: { output: "hunter2" } } }] }] },
       { upstream: "gemini", path: "/v1beta/models/g:generateContent" },

@@ -1,4 +1,4 @@
--- What the scripts of this folder share. They are started by tests/e2e/neovim.rs
+-- What the scripts of this folder share. They are started by tests/e2e/editors/neovim.rs
 -- as
 --   nvim --headless -u NONE -i NONE -l SCRIPT SERVER ROOT DATA OUTPUT
 -- and write what they were answered to OUTPUT as JSON.

@@ -5,16 +5,20 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 
 import { chromium } from "playwright-core";
 
-import { PROGRAM, Project } from "./project.mjs";
+import { history, PROGRAM, Project, SHOP } from "./project.mjs";
 
 export { PROGRAM, Project };
 
 /** Timeout for anything to appear, in milliseconds. Generous for slow, busy machines. */
 export const PATIENCE = 60_000;
+
+/** Whether pages are connected by messages, as in the webview of an editor, in place of HTTP. */
+const OVER_MESSAGES = process.env.SIGHTLINE_PAGE_TRANSPORT === "messages";
 
 /** A running `sightline ui`. */
 export class Ui {
@@ -87,7 +91,11 @@ export class Browser {
       await page.route(/:\d+\/(index\.html|ui\.js|ui\.css)?$/, (route) => replace(route, process.env.SIGHTLINE_UI_ASSETS));
     }
     await before?.(page);
-    await page.goto(address);
+    const { origin, hash } = new URL(address);
+    if (OVER_MESSAGES && hash) {
+      await connectByMessages(page, { origin, token: hash.slice(1) });
+    }
+    await page.goto(OVER_MESSAGES ? origin : address);
     await page.getByTestId("nav-timeline").waitFor();
     return page;
   }
@@ -95,6 +103,33 @@ export class Browser {
   async stop() {
     await this.chromium.close();
   }
+}
+
+/** Connects the page as an extension does. Its requests and events are those of `sightline ui`. */
+export async function connectByMessages(page, { origin, token }, isMissing = () => false) {
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  await page.exposeFunction("forward", async (method, params) => {
+    if (isMissing(method)) {
+      return { error: { code: -32601, message: "no such request" } };
+    }
+    const answer = await fetch(`${origin}/rpc`, { method: "POST", headers, body: JSON.stringify({ method, params }) });
+    return await answer.json();
+  });
+  await page.addInitScript(() => {
+    window.acquireVsCodeApi = () => ({
+      postMessage: ({ id, method, params }) => void window.forward(method, params).then((answer) => window.postMessage({ id, ...answer })),
+    });
+  });
+  await page.addInitScript({ path: path.join(import.meta.dirname, "../../clients/vscode/src/webview/host.js") });
+  const { body } = await fetch(`${origin}/events`, { headers });
+  const send = async () => {
+    for await (const line of createInterface({ input: Readable.fromWeb(body) })) {
+      // The page may be loading, or be closed.
+      await page.evaluate((event) => window.postMessage({ event }), line && JSON.parse(line).event).catch(() => {});
+    }
+  };
+  // The stream ends with the server.
+  send().catch(() => {});
 }
 
 /** Answers with a file of `folder` in place of the embedded one, so that the page is tested without building the program. */
@@ -116,6 +151,18 @@ export async function show(page, screen) {
   await page.locator(`[data-testid=nav-${screen}][aria-current=page]`).waitFor();
 }
 
+/** Opens the page of a shop with some history, and the preview of a restore to before its first turn. */
+export async function openRestore({ browser, project, start }) {
+  const shop = await project(SHOP);
+  await history(shop);
+  const ui = await start(shop);
+  const page = await browser.open(ui.address);
+  await turn(page, "claude-1.1").click();
+  await page.getByTestId("restore").click();
+  await page.getByTestId("confirm-restore").waitFor();
+  return { shop, ui, page };
+}
+
 /** Waits until `check` returns a truthy value, and returns it. */
 export async function until(what, check) {
   const end = Date.now() + PATIENCE;
@@ -134,9 +181,9 @@ export async function read(project, name) {
   return await readFile(path.join(project.folder, name), "utf8").catch(() => undefined);
 }
 
-/** Defines a test that closes what it opened, and that fails on errors of the page. */
-export function scenario(name, run) {
-  test(name, async () => {
+/** Defines a test that closes what it opened. With `http`, it is about requests that a page in an editor does not send. */
+export function scenario(name, run, { http = false } = {}) {
+  test(name, { skip: http && OVER_MESSAGES }, async () => {
     const opened = [];
     const keep = (one, close) => {
       opened.unshift(() => close(one));

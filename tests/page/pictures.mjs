@@ -39,6 +39,8 @@ try {
     await take("hidden");
     await show(page, "health");
     await page.getByText("data directory").waitFor();
+    // Without the paths of this machine.
+    await page.setViewportSize({ width: 1100, height: 640 });
     await take("health");
     await page.context().close();
   }

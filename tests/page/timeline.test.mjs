@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { symlink, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-import { read, scenario, turn, until } from "./harness.mjs";
+import { openRestore, read, scenario, turn, until } from "./harness.mjs";
 import { SHOP, history } from "./project.mjs";
 
 scenario("turns, the changes between them, and restores are listed with their files", async ({ browser, project, start }) => {
@@ -18,6 +18,8 @@ scenario("turns, the changes between them, and restores are listed with their fi
   const rows = (await page.locator("[data-row]").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "));
   assert.ok(rows.some((text) => /restore You, and the restore|Restored/.test(text)), rows.join("\n"));
   assert.ok(rows.some((text) => /You 1 file .*README\.md/.test(text)), rows.join("\n"));
+  // It was saved before the first edit.
+  assert.match(rows.at(-1), /first state/);
 
   await turn(page, "claude-1.1").click();
   await page.getByTestId("file").filter({ hasText: "src/parser.ts" }).click();
@@ -25,15 +27,19 @@ scenario("turns, the changes between them, and restores are listed with their fi
   assert.match(diff, /export const rule7 = 7;/);
   assert.match(diff, /export const rule7 = 70;/);
   assert.match(page.url(), /#\/timeline\?id=claude-1\.1$/);
+  await page.getByRole("button", { name: "Name …" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("it works");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await turn(page, "claude-1.1").getByText("claude-1.1: it works").waitFor();
 
   // The address shows the same again, in another tab with the same token.
   await page.reload();
   await page.getByTestId("file").filter({ hasText: "src/parser.ts" }).waitFor();
 
   // The filters.
-  await page.getByLabel("Agent or session").selectOption("codex");
+  await page.getByLabel("Agent, session or conversation").selectOption("codex");
   await until("only the turn of codex", async () => (await page.getByTestId("turn").count()) === 1);
-  await page.getByLabel("Agent or session").selectOption("");
+  await page.getByLabel("Agent, session or conversation").selectOption("");
   await page.getByLabel(/^Filter/).fill("prices.ts");
   await until("only the turn with the file", async () => (await page.getByTestId("turn").count()) === 1);
   await page.getByLabel(/^Filter/).fill("");
@@ -58,6 +64,18 @@ scenario("a turn that runs appears without a reload", async ({ browser, project,
   assert.equal(page.requests.filter((url) => url.endsWith("/")).length, requests);
 });
 
+scenario("a turn that runs before events can be read appears", async ({ browser, project, start }) => {
+  const shop = await project(SHOP);
+  let read = () => {};
+  const ready = new Promise((resolve) => (read = resolve));
+  const before = (page) => page.route("**/events", (route) => ready.then(() => route.continue()));
+  const page = await browser.open((await start(shop)).address, { before });
+  await page.getByText("Nothing has happened here yet.").waitFor();
+  await shop.turn("s1", "Say hello", { "hello.txt": "hello\n" });
+  read();
+  await page.getByTestId("file").filter({ hasText: "hello.txt" }).waitFor();
+}, { http: true });
+
 scenario("a restore shows a preview, restores byte for byte, and is undone", async ({ browser, project, start }) => {
   const shop = await project(SHOP);
   await history(shop);
@@ -76,13 +94,8 @@ scenario("a restore shows a preview, restores byte for byte, and is undone", asy
   assert.equal(await state(), before);
 });
 
-scenario("only the ticked files are restored", async ({ browser, project, start }) => {
-  const shop = await project(SHOP);
-  await history(shop);
-  const page = await browser.open((await start(shop)).address);
-  await turn(page, "claude-1.1").click();
-  await page.getByTestId("restore").click();
-  await page.getByTestId("confirm-restore").waitFor();
+scenario("only the ticked files are restored", async (opened) => {
+  const { shop, page } = await openRestore(opened);
   for (const box of await page.locator(".change", { hasNotText: "parser.ts" }).getByRole("checkbox").all()) {
     await box.uncheck();
   }
@@ -92,16 +105,11 @@ scenario("only the ticked files are restored", async ({ browser, project, start 
   assert.equal(await read(shop, "docs/intro.md"), "# Intro\n");
 });
 
-scenario("a file saved after the preview is a conflict, and nothing is changed", async ({ browser, project, start }) => {
-  const shop = await project(SHOP);
-  await history(shop);
-  const page = await browser.open((await start(shop)).address);
-  await turn(page, "claude-1.1").click();
-  await page.getByTestId("restore").click();
-  await page.getByTestId("confirm-restore").waitFor();
+scenario("a file saved after the preview is a conflict, and nothing is changed", async (opened) => {
+  const { shop, page } = await openRestore(opened);
   await shop.write({ "src/parser.ts": "saved meanwhile\n" });
   await page.getByTestId("confirm-restore").click();
-  await page.getByText("Conflict: nothing was changed.").waitFor();
+  await page.getByText("This is the new preview").waitFor();
   assert.equal(await read(shop, "src/parser.ts"), "saved meanwhile\n");
   assert.equal(await read(shop, "docs/intro.md"), "# Intro\n");
   // The new preview can be accepted.
@@ -110,7 +118,7 @@ scenario("a file saved after the preview is a conflict, and nothing is changed",
   assert.equal(await read(shop, "src/parser.ts"), SHOP["src/parser.ts"]);
 });
 
-scenario("only what a turn changed is taken back, whole or in parts, and later edits stay", async ({ browser, project, start }) => {
+scenario("only what a turn changed is reverted, whole or in parts, and later edits stay", async ({ browser, project, start }) => {
   const shop = await project(SHOP);
   await history(shop);
   const page = await browser.open((await start(shop)).address);
@@ -118,7 +126,7 @@ scenario("only what a turn changed is taken back, whole or in parts, and later e
   await turn(page, "claude-1.1").click();
   await page.getByTestId("file").filter({ hasText: "src/parser.ts" }).click();
   await page.getByLabel("Part 1").check();
-  await page.getByRole("button", { name: "Take back 1 part …" }).click();
+  await page.getByRole("button", { name: "Revert 1 part …" }).click();
   await page.getByTestId("confirm-restore").click();
   await page.getByTestId("undo").waitFor();
   assert.match(await parser(), /rule7 = 7;[^]*rule40 = 41;/);
@@ -129,7 +137,7 @@ scenario("only what a turn changed is taken back, whole or in parts, and later e
   await page.getByTestId("restore").click();
   await page.getByLabel("only this turn; later edits stay").check();
   await page.getByRole("button", { name: "Restore 1 file, delete 1" }).click();
-  await page.getByText("1 file written, 1 file deleted").waitFor();
+  await page.getByText(": 2 files.").waitFor();
   assert.equal(await parser(), SHOP["src/parser.ts"]);
   assert.equal(await read(shop, "tests/parser.test.ts"), undefined);
   assert.equal(await read(shop, "docs/intro.md"), "# Intro\n");
@@ -141,10 +149,10 @@ scenario("the lines of a file are shown with the turns that wrote them", async (
   const page = await browser.open((await start(shop)).address);
   await turn(page, "claude-1.1").click();
   await page.getByTestId("file").filter({ hasText: "src/parser.ts" }).click();
-  await page.getByRole("button", { name: "Who wrote it" }).click();
-  const group = page.locator(".lines-blame", { hasText: "rule7 = 70" });
+  await page.getByRole("button", { name: "Authors" }).click();
+  const group = page.locator(".lines.blame", { hasText: "rule7 = 70" });
   assert.match(await group.innerText(), /^claude-1\.1[^]*rule7 = 70;\s*$/);
-  assert.match(await page.locator(".lines-blame").first().innerText(), /before the first checkpoint/);
+  assert.match(await page.locator(".lines.blame").first().innerText(), /before the first checkpoint/);
   await page.getByRole("button", { name: "Back to the changes" }).click();
   await page.getByTestId("file").first().waitFor();
 });
@@ -154,7 +162,7 @@ scenario("long, binary, renamed, linked, executable and skipped files are shown 
   const shop = await project({ "long.txt": long.join(""), "old-name.txt": "the same content\n".repeat(20), "tool.sh": "#!/bin/sh\n", "a.bin": "\0\x01" });
   await shop.turn("s1", "start", { "first.txt": "1\n" });
   await shop.turn("s1", "change everything", { "first.txt": "2\n" }, { end: false });
-  await shop.write({ "long.txt": long.map((line) => line.toUpperCase()).join(""), "new-name.txt": "the same content\n".repeat(20), "a.bin": "\0\x02" });
+  await shop.write({ "long.txt": long.map((line) => line.toUpperCase()).join(""), "new-name.txt": "the same content\n".repeat(20), "a.bin": "\0\x02", ".npmrc": "save-exact=true\n" });
   await unlink(path.join(shop.folder, "old-name.txt"));
   execFileSync("chmod", ["+x", path.join(shop.folder, "tool.sh")]);
   await symlink("long.txt", path.join(shop.folder, "link"));
@@ -162,6 +170,10 @@ scenario("long, binary, renamed, linked, executable and skipped files are shown 
   shop.hook("claude", "Stop", "s1", {});
   const page = await browser.open((await start(shop)).address);
   await turn(page, "claude-1.2").click();
+  // A file whose content decides whether it is hidden counts in both.
+  await page.getByTestId("file").filter({ hasText: ".npmrc" }).waitFor();
+  const count = async (part) => /\d+ files/.exec(await part.innerText())?.[0];
+  assert.equal(await count(turn(page, "claude-1.2")), await count(page.locator("article")));
   const open = async (name) => {
     const file = page.getByTestId("file").filter({ hasText: name });
     await file.click();
@@ -201,16 +213,18 @@ scenario("of thousands of entries, only the visible ones are in the document", a
           return await route.continue();
         }
         const from = params.before ? turns.findIndex(({ name }) => name === params.before) + 1 : 0;
-        return await route.fulfill({ json: { result: { turns: turns.slice(from, from + params.limit) } } });
+        return await route.fulfill({ json: { result: { turns: turns.slice(from, from + Math.min(params.limit, 1000)) } } });
       }),
   });
   await turn(page, "claude-1.3000").waitFor();
+  const isShort = async () => assert.ok((await page.locator("[data-row]").count()) <= 60);
+  await isShort();
   const list = page.getByRole("list", { name: /^Turns/ });
   await until("the oldest turn", async () => {
     await list.evaluate((element) => (element.scrollTop = element.scrollHeight));
     return (await turn(page, "codex-1.1").count()) === 1;
   });
-  assert.ok((await page.locator("[data-row]").count()) <= 60);
+  await isShort();
   // The keyboard moves the selection, which stays in view.
   await turn(page, "codex-1.1").click();
   for (let step = 0; step < 30; step++) {
@@ -218,4 +232,4 @@ scenario("of thousands of entries, only the visible ones are in the document", a
   }
   assert.ok(await page.locator("[data-row][aria-current=true]").isVisible());
   assert.match(page.url(), /id=codex-1\.31$/);
-});
+}, { http: true });

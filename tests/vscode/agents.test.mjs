@@ -66,14 +66,22 @@ scenario("the status bar lists the agents, which get what is sent, and nothing w
   await page.keyboard.press("Home");
   await page.keyboard.press("Shift+End");
   await until("the selection", () => agent.text.includes('"text":"pears = 2"'));
+  // An agent in a terminal finds this window without an option.
+  await editor.command("Terminal: Create New Terminal");
+  await page.locator(".terminal-wrapper.active .xterm-screen").waitFor();
+  const printed = path.join(editor.home, "port");
+  await page.keyboard.type(`echo $CLAUDE_CODE_SSE_PORT > ${printed}\n`);
+  const [lock] = await readdir(path.join(editor.home, ".claude/ide"));
+  await until("the port", async () => `${(await readFile(printed, "utf8").catch(() => "")).trim()}.lock` === lock);
+  await editor.command("View: Focus Active Editor Group");
   await editor.command("Sightline: Send Selection to Agent");
   await until("the lines", () => /"method":"at_mentioned".*?"lineEnd":1,"lineStart":1|"lineEnd":1,"lineStart":1.*?at_mentioned/.test(agent.text));
 
   agent.text = "";
-  await editor.command("Sightline: Pause/Resume Bridges");
+  await editor.command("Sightline: Pause/Resume Showing the Selection");
   await until("an empty selection", () => agent.text.includes('"filePath":""'));
   await until("the pause in the status bar", async () => (await label()).includes("The selection is not shown to agents"));
-  await editor.command("Sightline: Pause/Resume Bridges");
+  await editor.command("Sightline: Pause/Resume Showing the Selection");
   await until("the selection", () => agent.text.includes('"text":"pears = 2"'));
   agent.socket.destroy();
   await until("no agent in the status bar", async () => !(await label()).includes("agents:"));
@@ -182,7 +190,7 @@ scenario("a proposal says that the file has unsaved text, which is kept", () => 
   const file = path.join(editor.workspace, "cart.py");
   await editor.open("cart.py", { keep: true });
   await page.keyboard.type("mine = 1 ");
-  await page.locator(".tab.dirty", { hasText: "cart.py" }).waitFor();
+  await page.locator(".tab.active.dirty", { hasText: "cart.py" }).waitFor();
 
   const parameters = { old_file_path: file, new_file_path: file, new_file_contents: "apples = 4\n", tab_name: "change" };
   send(agent, { id: 30, method: "tools/call", params: { name: "openDiff", arguments: parameters } });

@@ -29,14 +29,6 @@ const content = (name) => readFile(file(name), "utf8").catch(() => undefined);
 /** Returns a line as rendered by the editor. */
 const shown = (line) => line.replaceAll(" ", "\u00a0");
 
-/** Creates a checkpoint in the view. */
-async function takeCheckpoint(name) {
-  await editor.showCheckpoints();
-  await editor.page.getByRole("button", { name: "Create Checkpoint" }).first().click();
-  await editor.answer(name);
-  await editor.row(name).waitFor();
-}
-
 /** Modifies, adds and deletes a file as an agent would, and waits for the view to show it. */
 async function letAgentWork(name) {
   await writeFile(file("src/cart.py"), "apples = 100\npears = 2\n");
@@ -50,13 +42,27 @@ async function letAgentWork(name) {
 
 /** Opens a restore preview and waits for `count` files in it. */
 async function preview(name, count) {
-  await editor.rowAction(name, "Restore Checkpoint");
-  await until(`${count} files in the preview`, async () => (await editor.choices.count()) === count);
+  let listed = [];
+  await until(
+    () => `${count} files in the preview, listed are ${JSON.stringify(listed)}`,
+    async () => {
+      if (listed.length === 0) {
+        await editor.rowAction(name, "Restore Checkpoint");
+      }
+      listed = await editor.choices.allTextContents();
+      // At the moment of a refresh, VS Code does not say which row was clicked, and all checkpoints are offered.
+      if (listed.some((text) => text.startsWith(name))) {
+        await editor.dismiss();
+        listed = [];
+      }
+      return listed.length === count;
+    },
+  );
 }
 
 scenario("a checkpoint is created, compared and restored, and the restore is undone", () => editor, async ({ page }) => {
   await editor.open("cart.py", { keep: true });
-  await takeCheckpoint("before the sale");
+  await editor.createCheckpoint("before the sale");
   await letAgentWork("before the sale");
   assert.equal(await editor.row("prices.py").count(), 0, "what did not change is not listed");
 
@@ -111,7 +117,7 @@ scenario("a checkpoint is created, compared and restored, and the restore is und
 });
 
 scenario("a single file is restored", () => editor, async () => {
-  await takeCheckpoint("before the sale");
+  await editor.createCheckpoint("before the sale");
   await letAgentWork("before the sale");
 
   await editor.rowAction("sale.py", "Restore This File");
@@ -127,7 +133,7 @@ scenario("unsaved text is kept unless it is selected", () => editor, async ({ pa
   // A file that is open without changes and deleted on disk is restored.
   await editor.open("README.md", { keep: true });
   await editor.open("cart.py", { keep: true });
-  await takeCheckpoint("before the sale");
+  await editor.createCheckpoint("before the sale");
   await letAgentWork("before the sale");
   const line = page.locator(".editor-group-container.active .view-line").first();
   await until("the agent's text", async () => (await line.textContent()) === shown("apples = 100"));

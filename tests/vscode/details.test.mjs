@@ -10,6 +10,19 @@ import { promisify } from "node:util";
 
 import { badge, scenario, startEditor, until } from "./harness.mjs";
 
+/** A server in Python with one tool, which prints a line. */
+const TILLS = `
+import json, sys
+print("the till is open", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request: continue
+    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    if request["method"] == "tools/list":
+        result = {"tools": [{"name": "count", "inputSchema": {"type": "object"}}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+`;
+
 let editor;
 
 before(async () => {
@@ -19,7 +32,7 @@ before(async () => {
       "prices.py": "apple = 2\n",
       ".env": "TOKEN=secret\n",
       ".clineignore": ".env\n",
-      ".mcp.json": JSON.stringify({ mcpServers: { tills: { command: "till-server", args: ["--stdio"] } } }),
+      ".mcp.json": JSON.stringify({ mcpServers: { tills: { command: "python3", args: ["-c", TILLS, "--stdio"] } } }),
     },
   });
 });
@@ -46,9 +59,7 @@ scenario("the help opens", () => editor, async () => {
 });
 
 scenario("an expanded checkpoint follows the workspace, and undo appears after a restore", () => editor, async ({ page }) => {
-  await editor.showCheckpoints();
-  await page.getByRole("button", { name: "Create Checkpoint…" }).first().click();
-  await editor.answer("before the sale");
+  await editor.createCheckpoint("before the sale");
   await editor.row("before the sale").filter({ hasText: "just now" }).waitFor();
   const undo = page.locator(".pane-header, .composite.title").getByRole("button", { name: "Undo Last Restore…" });
   await editor.rowToggle("before the sale");
@@ -70,10 +81,7 @@ scenario("an expanded checkpoint follows the workspace, and undo appears after a
 });
 
 scenario("a checkpoint is renamed and deleted", () => editor, async ({ page }) => {
-  await editor.showCheckpoints();
-  await page.getByRole("button", { name: "Create Checkpoint…" }).first().click();
-  await editor.answer("first draft");
-  await editor.row("first draft").waitFor();
+  await editor.createCheckpoint("first draft");
 
   await editor.rowMenu("first draft", "Rename Checkpoint…");
   await editor.answer("second draft");
@@ -88,24 +96,36 @@ scenario("a checkpoint is renamed and deleted", () => editor, async ({ page }) =
   await until("the row is gone", async () => (await editor.row("second draft").count()) === 0);
 });
 
-scenario("an MCP server of the project is trusted after a question, and disabled", () => editor, async ({ page }) => {
-  await editor.showCheckpoints();
-  await page.locator(".pane-header").filter({ hasText: "MCP Servers of Agents" }).click();
-  await editor.row("tills").filter({ hasText: "untrusted" }).waitFor();
-  await editor.rowMenu("tills", "Trust MCP Server…");
-  const dialog = page.locator(".monaco-dialog-box");
-  await dialog.filter({ hasText: "till-server --stdio" }).getByRole("button", { name: "Trust" }).click();
-  await editor.row("tills").filter({ hasText: "idle · 0 tools · 0 calls" }).waitFor();
-  await editor.rowMenu("tills", "Disable MCP Server");
-  await editor.row("tills").filter({ hasText: "disabled" }).waitFor();
-  await page.locator(".pane-header").filter({ hasText: "MCP Servers of Agents" }).click();
+scenario("an MCP server of the project is trusted after a question, disabled and restarted, and its agent sees it", () => editor, async ({ page }) => {
+  const agent = editor.mcp();
+  try {
+    assert.ok(!(await agent.tools()).includes("tills__count"));
+    await editor.showCheckpoints();
+    await page.locator(".pane-header").filter({ hasText: "MCP Servers of Agents" }).click();
+    await editor.row("tills").filter({ hasText: "untrusted" }).waitFor();
+    await editor.rowMenu("tills", "Trust MCP Server…");
+    const dialog = page.locator(".monaco-dialog-box");
+    await dialog.filter({ hasText: "--stdio" }).getByRole("button", { name: "Trust" }).click();
+    await editor.row("tills").filter({ hasText: "idle" }).waitFor();
+    assert.ok((await agent.tools()).includes("tills__count"));
+    await editor.row("tills").filter({ hasText: "ready · 1 tool · 0 calls" }).waitFor();
+    await editor.rowMenu("tills", "Disable MCP Server");
+    await editor.row("tills").filter({ hasText: "disabled" }).waitFor();
+    assert.ok(!(await agent.tools()).includes("tills__count"));
+    await editor.rowMenu("tills", "Enable MCP Server");
+    await editor.row("tills").filter({ hasText: "idle" }).waitFor();
+    assert.ok((await agent.tools()).includes("tills__count"));
+    await editor.rowMenu("tills", "Restart MCP Server");
+    await editor.rowMenu("tills", "Show Log of MCP Server");
+    await page.locator(".view-lines").filter({ hasText: /the.till.is.open/ }).first().waitFor();
+    await page.locator(".pane-header").filter({ hasText: "MCP Servers of Agents" }).click();
+  } finally {
+    assert.equal(await agent.end(), 0);
+  }
 });
 
 scenario("an error of the server is shown without its kind and code", () => editor, async ({ page, workspace, home }) => {
-  await editor.showCheckpoints();
-  await page.getByRole("button", { name: "Create Checkpoint…" }).first().click();
-  await editor.answer("third draft");
-  await editor.row("third draft").waitFor();
+  await editor.createCheckpoint("third draft");
   // The view does not notice that another program deletes a checkpoint.
   const program = process.env.SIGHTLINE_SERVER;
   await promisify(execFile)(program, ["checkpoint", "delete", "last", "--yes", "--root", workspace, "--storage", path.join(home, "data")]);
@@ -113,8 +133,8 @@ scenario("an error of the server is shown without its kind and code", () => edit
   await editor.rowMenu("third draft", "Rename Checkpoint…");
   await editor.answer("last draft");
 
-  const message = editor.toast("Sightline: no checkpoint").locator(".notification-list-item-message");
-  assert.match(await message.textContent(), /^Sightline: no checkpoint matches "[0-9a-f]{40}"; list the checkpoints to see their ids$/);
+  const message = editor.toast("sightline: no checkpoint").locator(".notification-list-item-message");
+  assert.match(await message.textContent(), /^sightline: no checkpoint matches "[0-9a-f]{40}"; list the checkpoints to see their ids$/);
 });
 
 scenario("a missing server is reported with the path in the settings", () => editor, async ({ home }) => {

@@ -20,6 +20,9 @@ const PATIENCE = 90_000;
 /** Timeout of a click on a row before the row is located again, in milliseconds. */
 const CLICK = 3_000;
 
+/** Time without changes after which a view is no longer refreshed, in milliseconds. */
+const QUIET = 500;
+
 /** Timeout for a list to appear before the click is repeated, in milliseconds. */
 const EFFECT = 10_000;
 
@@ -48,14 +51,20 @@ function given(name) {
 
 /**
  * Starts a VS Code with the workspace `files` (name to text, or a folder to
- * copy) and opens it in a browser. `machine` are settings that a folder cannot change,
+ * copy) and opens it in a browser. `others` are files of further workspace folders, by their names. `machine` are settings that a folder cannot change,
  * `config` is the configuration file of the server. `icon` is what the status bar shows at the start.
  */
-export async function startEditor({ files, settings = {}, machine = {}, config = "", icon = "eye", viewport = { width: 1280, height: 800 } }) {
+export async function startEditor({ files, others = {}, settings = {}, machine = {}, config = "", icon = "eye", viewport = { width: 1280, height: 800 } }) {
   const tools = given("SIGHTLINE_VSCODE_TOOLS");
   const home = await mkdtemp(path.join(tmpdir(), "sightline-vscode-"));
   const workspace = path.join(home, "shop");
   await fill(workspace, files);
+  for (const [name, inside] of Object.entries(others)) {
+    await fill(path.join(home, name), inside);
+  }
+  const folders = ["shop", ...Object.keys(others)];
+  const file = path.join(home, "all.code-workspace");
+  await writeFile(file, JSON.stringify({ folders: folders.map((name) => ({ path: name })) }));
   await fill(path.join(home, ".config/sightline"), { "config.toml": config });
   await fill(path.join(home, "user"), {
     "User/settings.json": JSON.stringify({ ...SETTINGS, ...settings }),
@@ -102,7 +111,8 @@ export async function startEditor({ files, settings = {}, machine = {}, config =
     const context = await browser.newContext({ viewport, permissions: ["clipboard-read", "clipboard-write"] });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE);
-    await page.goto(`${address}/?folder=${encodeURIComponent(workspace)}`);
+    const opened = folders.length === 1 ? `folder=${encodeURIComponent(workspace)}` : `workspace=${encodeURIComponent(file)}`;
+    await page.goto(`${address}/?${opened}`);
     await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
     const editor = new Editor(page, workspace, home, stop);
     // An open or closed eye shows that the server is running.
@@ -189,8 +199,15 @@ class Editor {
 
   /** Opens a file by Ctrl+P; with `keep` as a tab that stays. */
   async open(name, { keep = false } = {}) {
-    await this.page.keyboard.press("Control+P");
-    await this.pickRow(name);
+    // A search that began before the file was there does not find it later.
+    await until("the file is offered", async () => {
+      await this.page.keyboard.press("Control+P");
+      const offered = await this.pickRow(name, name, 10_000).then(() => true, () => false);
+      if (!offered) {
+        await this.page.keyboard.press("Escape");
+      }
+      return offered;
+    });
     await this.tab(name).waitFor();
     await this.page.locator(".editor-group-container.active .monaco-editor").first().waitFor();
     if (keep) {
@@ -206,12 +223,12 @@ class Editor {
   }
 
   /** Types into the open quick input and accepts the row that has all of `name`. */
-  async pickRow(name, typed = name) {
+  async pickRow(name, typed = name, timeout = undefined) {
     const input = this.page.locator(".quick-input-widget:visible .quick-input-box input");
     await input.waitFor();
     await input.fill(typed);
     const row = this.choices.filter({ hasText: name }).first();
-    await row.click();
+    await row.click({ timeout });
     await row.waitFor({ state: "hidden" });
   }
 
@@ -249,10 +266,20 @@ class Editor {
     return this.page.locator(".pane-body .monaco-list-row").filter({ hasText: name }).first();
   }
 
+  /** Creates a checkpoint by the button of the view. */
+  async createCheckpoint(name) {
+    await this.showCheckpoints();
+    // Buttons move when the button for an undo appears or disappears.
+    await this.viewIsQuiet();
+    await this.page.getByRole("button", { name: "Create Checkpoint…" }).first().click();
+    await this.answer(name);
+    await this.row(name).waitFor();
+  }
+
   /** A button that appears when the pointer is over a row, and leads to a list. */
   async rowAction(name, title) {
-    // Rows move during a refresh, and a click then has no effect.
     const timeout = CLICK;
+    await this.viewIsQuiet();
     await until(`a list after “${title}” of ${name}`, async () => {
       const row = this.row(name);
       try {
@@ -266,8 +293,32 @@ class Editor {
     });
   }
 
+  /**
+   * Waits until the rows of the side bar no longer change: during a refresh rows move, and VS Code does not say which
+   * one was clicked.
+   */
+  async viewIsQuiet() {
+    await this.page.locator(".part.sidebar").evaluate(
+      (view, quiet) =>
+        new Promise((resolve) => {
+          const done = () => {
+            observer.disconnect();
+            resolve();
+          };
+          let timer = setTimeout(done, quiet);
+          const observer = new MutationObserver(() => {
+            clearTimeout(timer);
+            timer = setTimeout(done, quiet);
+          });
+          observer.observe(view, { childList: true, subtree: true, characterData: true });
+        }),
+      QUIET,
+    );
+  }
+
   /** Selects an entry of the context menu of a row. */
   async rowMenu(name, title) {
+    await this.viewIsQuiet();
     await this.row(name).click({ button: "right" });
     // A menu that has just opened ignores clicks.
     await this.page.locator(".context-view").getByRole("menuitem", { name: title }).hover();
@@ -281,7 +332,7 @@ class Editor {
 
   /** Opens the view of checkpoints. */
   async showCheckpoints() {
-    const title = this.page.locator(".pane-header, .composite.title").filter({ hasText: /Checkpoints/i }).first();
+    const title = this.page.locator(".pane-header, .composite.title").filter({ hasText: /Turns/i }).first();
     // A click on the tab of a visible view hides it.
     if (!(await title.isVisible())) {
       await this.page.locator(".activitybar").getByRole("tab", { name: "Sightline" }).click();
@@ -318,24 +369,53 @@ class Editor {
   }
 
   /** Runs the hook of Claude Code for an event of a session, as `agents install` connects it. */
-  async hook(event, fields, session = "s1") {
+  async hook(event, fields, session = "s1", folder = this.workspace) {
     const arguments_ = ["hook", event, "--agent", "claude", "--checkpoints", "--storage", path.join(this.home, "data")];
     const env = { HOME: this.home, PATH: process.env.PATH };
-    const hook = spawn(given("SIGHTLINE_SERVER"), arguments_, { cwd: this.workspace, env, stdio: ["pipe", "ignore", "inherit"] });
-    hook.stdin.end(JSON.stringify({ session_id: session, cwd: this.workspace, ...fields }));
+    const hook = spawn(given("SIGHTLINE_SERVER"), arguments_, { cwd: folder, env, stdio: ["pipe", "ignore", "inherit"] });
+    hook.stdin.end(JSON.stringify({ session_id: session, cwd: folder, ...fields }));
     const [code] = await once(hook, "exit");
     assert.equal(code, 0);
   }
 
   /** Plays a turn of an agent that writes files: name to text, or `undefined` to delete. */
-  async turn(prompt, files, session) {
-    await this.hook("UserPromptSubmit", { prompt }, session);
+  async turn(prompt, files, session, folder = this.workspace) {
+    await this.hook("UserPromptSubmit", { prompt }, session, folder);
     for (const [name, content] of Object.entries(files)) {
-      await this.hook("PreToolUse", { tool_name: "Write", tool_input: { file_path: name } }, session);
-      const file = path.join(this.workspace, name);
+      await this.hook("PreToolUse", { tool_name: "Write", tool_input: { file_path: name } }, session, folder);
+      const file = path.join(folder, name);
       await (content === undefined ? rm(file) : writeFile(file, content));
     }
-    await this.hook("Stop", {}, session);
+    await this.hook("Stop", {}, session, folder);
+  }
+
+  /** Starts `sightline mcp` as an agent does. */
+  mcp() {
+    const env = { HOME: this.home, PATH: process.env.PATH };
+    const arguments_ = ["mcp", "--storage", path.join(this.home, "data")];
+    const agent = spawn(given("SIGHTLINE_SERVER"), arguments_, { cwd: this.workspace, env, stdio: ["pipe", "pipe", "inherit"] });
+    const waiting = new Map();
+    createInterface({ input: agent.stdout }).on("line", (line) => {
+      const { id, result } = JSON.parse(line);
+      waiting.get(id)?.(result);
+    });
+    let last = 0;
+    const ask = (method, params) =>
+      new Promise((resolve) => {
+        waiting.set(++last, resolve);
+        agent.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: last, method, params })}\n`);
+      });
+    const opened = ask("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "agent", version: "1" } });
+    return {
+      tools: async () => {
+        await opened;
+        return (await ask("tools/list", {})).tools.map(({ name }) => name);
+      },
+      end: async () => {
+        agent.stdin.end();
+        return (await once(agent, "exit"))[0];
+      },
+    };
   }
 
   async clipboard() {

@@ -39,5 +39,10 @@ scenario("the page shows, restores and undoes, without a port", () => editor, as
   await page.getByTestId("access-input").fill(".env");
   await page.getByTestId("access-verdict").getByText("Denied").waitFor();
   await page.getByTestId("nav-health").click();
-  await page.getByText("An editor is connected.").waitFor();
+  await page.getByText(/ is connected, /).waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  const colors = await page.locator("html").evaluate((html) => ["--bg", "--vscode-editor-background"].map((name) => getComputedStyle(html).getPropertyValue(name)));
+  assert.ok(colors[0] && colors[0] === colors[1], colors.join());
 });

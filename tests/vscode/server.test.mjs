@@ -1,6 +1,6 @@
-// Tests an editor without a server.
+// Tests an editor without a server, and with one of another version.
 
-import { symlink } from "node:fs/promises";
+import { rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before } from "node:test";
 
@@ -32,4 +32,25 @@ scenario("the server starts while the message that it is missing is open", () =>
 
   await status.locator("[class*='codicon-eye']").waitFor();
   await message.waitFor();
+});
+
+// Announces another protocol than the real server, which it starts.
+const OTHER_PROTOCOL = `#!${process.execPath}
+const { spawn } = require("node:child_process");
+const server = spawn(${JSON.stringify(process.env.SIGHTLINE_SERVER)}, process.argv.slice(2), { stdio: ["inherit", "pipe", "inherit"] });
+server.stdout.on("data", (data) => process.stdout.write(data.toString("latin1").replace('"protocolVersion":1', '"protocolVersion":2'), "latin1"));
+`;
+
+scenario("a server with another protocol is stopped, and the message says what to update", () => editor, async ({ home, status }) => {
+  const program = path.join(home, "sightline");
+  await rm(program);
+  await writeFile(program, OTHER_PROTOCOL, { mode: 0o755 });
+  await editor.command("Sightline: Restart Server");
+  await editor.toast("is not a Sightline server with protocol 1. Update it or the extension.").waitFor();
+  await status.locator("[class*='codicon-circle-slash']").waitFor();
+
+  await rm(program);
+  await symlink(process.env.SIGHTLINE_SERVER, program);
+  await editor.command("Sightline: Restart Server");
+  await status.locator("[class*='codicon-eye']").waitFor();
 });

@@ -16,11 +16,8 @@ let editor;
 before(async () => {
   editor = await startEditor({ files: FILES });
   await promisify(execFile)("git", ["init", "-q", editor.workspace]);
-  await editor.showCheckpoints();
   // An agent makes three turns, and the user edits between.
-  await editor.page.getByRole("button", { name: "Create Checkpoint" }).first().click();
-  await editor.answer("start of day");
-  await editor.row("start of day").waitFor();
+  await editor.createCheckpoint("start of day");
   await editor.turn("add plums", { "src/cart.py": "apples = 1\npears = 2\nplums = 3\n" });
   await writeFile(file("mine.md"), "mine\n");
   await editor.turn("break it", { "src/cart.py": "broken\n", "src/lib/prices.py": "broken too\n", "README.md": undefined });
@@ -78,12 +75,12 @@ scenario("changed files are shown as folders", () => editor, async ({ page }) =>
 });
 
 scenario("rows are filtered by prompts and files", () => editor, async () => {
-  await editor.command("Sightline: Filter Turns and Checkpoints…");
+  await editor.command("Sightline: Filter Turns…");
   await editor.answer("lib/prices");
   await until("one turn", async () => (await editor.row("add plums").count()) === 0);
   assert.equal(await editor.row("break it").count(), 1);
   assert.equal(await editor.row("start of day").count(), 0);
-  await editor.command("Sightline: Clear Filter of Turns and Checkpoints");
+  await editor.command("Sightline: Clear Filter of Turns");
   await editor.row("start of day").waitFor();
 });
 
@@ -99,12 +96,12 @@ scenario("lines that changed since a turn began are marked in the gutter", () =>
   await editor.command("View: Close All Editor Groups");
 });
 
-scenario("a line names its turn, and a turn is committed and taken back alone", () => editor, async ({ page, workspace }) => {
+scenario("a line names its turn, and a turn is committed and reverted alone", () => editor, async ({ page, workspace }) => {
   await editor.turn("note plans", { "plans.md": "plans\n" });
   await editor.command("Sightline: Refresh Checkpoints");
   await editor.row("note plans").waitFor();
   await editor.open("plans.md", { keep: true });
-  await editor.command("Sightline: Show Who Wrote This Line");
+  await editor.command("Sightline: Show Author of Line");
   await page.locator(".monaco-hover").filter({ hasText: /Written\sin\sclaude-1\.4,\sjust\snow/ }).first().waitFor();
   await page.keyboard.press("Escape");
   await editor.command("View: Close All Editor Groups");
@@ -115,7 +112,7 @@ scenario("a line names its turn, and a turn is committed and taken back alone", 
   const { stdout } = await promisify(execFile)("git", ["show", "plums:src/cart.py"], { cwd: workspace });
   assert.equal(stdout, "apples = 1\npears = 2\nplums = 3\n");
 
-  await editor.rowMenu("note plans", "Take Back Only This Turn…");
+  await editor.rowMenu("note plans", "Revert This Turn…");
   await until("1 file in the preview", async () => (await editor.choices.count()) === 1);
   await editor.accept();
   await editor.toast("1 file restored without “claude-1.4”.").waitFor();
@@ -146,8 +143,8 @@ scenario("the workspace goes back to before a turn, and the undo stays offered",
   await editor.toast("2 files restored to the state before the restore.").waitFor();
   assert.equal(await content("src/cart.py"), "broken\n");
   // There is no other restore to undo, but the undo can be undone.
-  await editor.row("Before undo").waitFor();
-  assert.equal(await editor.row("Before restore").count(), 0);
+  await editor.row("Before undo").first().waitFor();
+  await until("the row is gone", async () => (await editor.row("Before restore").count()) === 0);
   await page.keyboard.press("F1");
   await page.locator(".quick-input-widget:visible .quick-input-box input").fill(">Sightline: Undo");
   await until("no undo in the palette", async () => (await editor.choices.filter({ hasText: "Undo Last Restore" }).count()) === 0);

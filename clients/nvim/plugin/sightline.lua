@@ -15,3 +15,27 @@ end, {
     return require('sightline.commands').complete(lead, line, position)
   end,
 })
+
+-- For mappings of the user.
+for _, name in ipairs({
+  'accept',
+  'blame',
+  'checkpoint',
+  'diff',
+  'environment',
+  'pause',
+  'reject',
+  'restore',
+  'send',
+  'signs',
+  'turns',
+  'undo',
+}) do
+  local modes = name == 'send' and { 'n', 'x' } or 'n'
+  vim.keymap.set(
+    modes,
+    ('<Plug>(sightline-%s)'):format(name),
+    ('<Cmd>Sightline %s<CR>'):format(name),
+    { desc = ':Sightline ' .. name }
+  )
+end

@@ -67,6 +67,9 @@ test('the connected agents are shown, paused, and get what is sent', function()
 
   local agent = connect(editor)
   agent.wait('src/cart.py')
+  -- An agent in a terminal finds this server without an option.
+  local lock = vim.fn.glob(editor.home .. '/.claude/ide/*.lock', false, true)[1]
+  editor:wait([[return vim.env.CLAUDE_CODE_SSE_PORT == ...]], vim.fn.fnamemodify(lock, ':t:r'))
   editor:wait([[return vim.b.sightline_status == 'Sightline claude-code']])
   same(editor:lua([[return require('sightline').status().agents]]), { 'claude-code' })
   editor:command('Sightline agents')
@@ -86,7 +89,7 @@ test('the connected agents are shown, paused, and get what is sent', function()
   agent.wait('"lineEnd":0,"lineStart":0')
   editor:command('edit .env')
   editor:press(':Sightline send<CR>')
-  has(editor:wait_said('.env'), 'denied')
+  has(editor:wait_said('.env'), 'hidden from agents')
   editor:press(':1Sightline log<CR>')
   editor:wait_said('`log` takes no range')
   editor:command('edit src/cart.py')
@@ -204,27 +207,101 @@ test('a proposed change is shown, edited, accepted and rejected', function()
   editor:quit()
 end)
 
+--- A server in Python with one tool, which prints a line.
+local SHOP = [[
+import json, sys
+print("the shop is open", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request: continue
+    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    if request["method"] == "tools/list":
+        result = {"tools": [{"name": "sell", "inputSchema": {"type": "object"}}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+]]
+
+--- Starts `sightline mcp` as an agent of the user does. Returns a function that lists its tools, and the process.
+local function agent_of(editor)
+  local output, id = '', 0
+  local process = vim.system({ 'sightline', 'mcp' }, {
+    cwd = editor.cwd,
+    clear_env = true,
+    env = { HOME = editor.home, PATH = driver.path, LANG = 'C.UTF-8' },
+    stdin = true,
+    stdout = function(_, data)
+      output = output .. (data or '')
+    end,
+  })
+  local function ask(method, params)
+    id = id + 1
+    process:write(vim.json.encode({ jsonrpc = '2.0', id = id, method = method, params = params }) .. '\n')
+    local answer
+    assert(vim.wait(30000, function()
+      for line in output:gmatch('[^\n]+\n') do
+        local message = vim.json.decode(line)
+        if message.id == id and not message.method then
+          answer = message.result
+        end
+      end
+      return answer ~= nil
+    end, 20))
+    return answer
+  end
+  local client = { name = 'agent', version = '1' }
+  ask('initialize', { protocolVersion = '2025-11-25', capabilities = vim.empty_dict(), clientInfo = client })
+  return function()
+    local names = vim.tbl_map(function(tool)
+      return tool.name
+    end, ask('tools/list', vim.empty_dict()).tools)
+    return table.concat(names, ' ')
+  end,
+    process
+end
+
+--- Waits until the agent gets the tool: a list is answered without a server that takes long to start.
+local function offered(tools)
+  assert(vim.wait(30000, function()
+    return tools():find('shop__sell', 1, true) ~= nil
+  end, 100))
+end
+
 test('the MCP servers that agents get are listed and controlled', function()
   local root = driver.folder()
   driver.write(root .. '/.clineignore', '')
   driver.write(root .. '/a.txt', 'a\n')
-  driver.write(root .. '/.mcp.json', '{"mcpServers": {"shop": {"command": "shop-server", "args": ["--stdio"]}}}')
+  local shop = { command = 'python3', args = { '-c', SHOP, '--stdio' } }
+  driver.write(root .. '/.mcp.json', vim.json.encode({ mcpServers = { shop = shop } }))
   local editor = driver.start({ cwd = root })
+  local tools, agent = agent_of(editor)
+  driver.has_not(tools(), 'shop__sell')
   editor:command('edit a.txt')
   editor:press(':Sightline mcp<CR>')
   driver.has(editor:wait_screen('shop'), 'untrusted')
   editor:press('<CR>')
-  editor:wait_screen('command:  shop-server --stdio')
+  editor:wait_screen('command:  python3 -c')
   editor:press('q')
   editor:press('t')
-  editor:wait_screen('Let shop run `shop-server --stdio`?')
+  editor:wait_screen('Let shop run `python3 -c')
   editor:press('1<CR>')
+  editor:wait_screen('idle')
+  offered(tools)
+  editor:wait_screen('ready')
+  -- It starts again at its next call.
+  editor:press('R')
   editor:wait_screen('idle')
   editor:press('e')
   editor:wait_screen('disabled')
+  driver.has_not(tools(), 'shop__sell')
   editor:press('e')
   editor:wait_screen('idle')
+  offered(tools)
+  editor:press('L')
+  editor:wait_screen('the shop is open')
+  editor:press('q')
+  editor:wait([[return #vim.api.nvim_list_wins() == 2]])
   editor:press('q')
   editor:wait([[return #vim.api.nvim_list_wins() == 1]])
+  agent:write(nil)
+  driver.same(agent:wait(30000).code, 0)
   editor:quit()
 end)

@@ -177,6 +177,25 @@ test('a restore by the command line is shown, and unsaved text is kept', functio
   editor:quit()
 end)
 
+test('a restore by the command line that replaces unsaved text leaves nothing to save', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  write(root .. '/src/a.txt', 'by an agent\n')
+  editor:wait([[return vim.fn.getline(1) == 'by an agent']])
+  editor:press('ggccunsaved<Esc>')
+  editor:wait([[return vim.bo.modified]])
+  -- The server gets what was typed a moment later.
+  editor:lua([[vim.wait(500)]])
+  has(editor:run('checkpoint', 'restore', 'last', '--yes', '--force'), 'restored')
+  editor:wait([[return vim.fn.getline(1) == 'one' and not vim.bo.modified]])
+  has(editor:run('checkpoint', 'undo', '--yes', '--force'), 'restored')
+  editor:wait([[return vim.fn.getline(1) == 'by an agent' and not vim.bo.modified]])
+  editor:lua([[vim.wait(500)]])
+  same(editor:lua([[return { vim.wo.winbar, vim.fn.execute('messages'):match('is kept') }]]), { '' })
+  editor:quit()
+end)
+
 test('nothing is restored when files changed after the preview', function()
   local editor, root = start()
   editor:command('Sightline checkpoint')
@@ -487,7 +506,7 @@ test('a large project is asked about first', function()
   editor:quit()
 end)
 
-test('the example of an AI plugin reads, edits and takes it all back', function()
+test('the example of an AI plugin reads, edits and reverts it all', function()
   local editor, root = start()
   editor:lua(
     [[

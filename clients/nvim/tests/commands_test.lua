@@ -53,10 +53,12 @@ test('the commands show the block and verdicts, and complete', function()
     'accept',
     'access',
     'agents',
+    'allow',
     'blame',
     'checkpoint',
     'diff',
     'environment',
+    'hide',
     'history',
     'list',
     'log',
@@ -78,6 +80,41 @@ test('the commands show the block and verdicts, and complete', function()
   })
   same(editor:lua(complete, 'Sightline environment f'), { 'files' })
   same(editor:lua(complete, 'Sightline access REA'), { 'README.md' })
+  editor:quit()
+end)
+
+test('files and folders are hidden and allowed by a line of .clineignore', function()
+  local editor = start()
+  local rules = shop .. '/.clineignore'
+  local before = driver.read(rules)
+  editor:command('edit src/cart.py')
+  editor:ask('environment_details', {})
+  editor:command('Sightline hide')
+  editor:wait_said('src/cart.py is hidden from agents by .clineignore')
+  same(driver.read(rules), before .. '/src/cart.py\n')
+  editor:command('Sightline hide src/')
+  editor:wait_said('src is hidden from agents by .clineignore')
+  has(driver.read(rules), '\n/src/\n')
+  -- The folder still hides the file.
+  editor:command('Sightline allow')
+  has(editor:wait_said('src/cart.py is still hidden from agents by'), '`/src/`')
+  editor:command('Sightline allow src')
+  editor:wait_said('agents may see src')
+  same(driver.read(rules), before)
+  -- Names are names, whatever they contain.
+  for name, pattern in pairs({ ['a[1]*.txt'] = '/a\\[1]\\*.txt', ['b #.txt'] = '/b #.txt' }) do
+    write(shop .. '/' .. name, 'x')
+    editor:command('Sightline hide ' .. name:gsub(' ', '\\ '))
+    editor:wait_said(name .. ' is hidden from agents')
+    same(driver.read(rules), before .. pattern .. '\n')
+    same(editor:ask('check_access', { paths = { shop .. '/' .. name } }).paths[1].access, 'denied')
+    editor:command('Sightline allow ' .. name:gsub(' ', '\\ '))
+    editor:wait_said('agents may see ' .. name)
+    os.remove(shop .. '/' .. name)
+  end
+  editor:press(':Sightline hide /<CR>')
+  editor:wait_said('cannot write a rule for')
+  same(driver.read(rules), before)
   editor:quit()
 end)
 

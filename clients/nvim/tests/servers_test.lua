@@ -74,30 +74,23 @@ test('files outside of projects share one server without a folder', function()
   editor:quit()
 end)
 
-test('a server that only knows commands is asked by commands', function()
+test('a server with another protocol is not used', function()
   local editor = start([[
-    local asked = {}
-    _G.asked = asked
     require('sightline').setup({
       cmd = function()
         local closing = false
         return {
           request = function(method, params, callback)
-            table.insert(asked, method == 'workspace/executeCommand' and params.command or method)
             vim.schedule(function()
               if method == 'initialize' then
                 _G.announced = params.capabilities.experimental.sightline
-                local sightline = { protocolVersion = 1, methods = {} }
-                callback(nil, { capabilities = { experimental = { sightline = sightline } } })
-              elseif method == 'workspace/executeCommand' and params.command == 'sightline.checkAccess' then
-                callback(nil, { paths = {}, echo = params.arguments[1] })
-              elseif method == 'workspace/executeCommand' then
-                callback({ code = -32602, message = 'unknown command' })
+                callback(nil, { capabilities = { experimental = { sightline = { protocolVersion = 2 } } } })
               else
-                callback({ code = -32601, message = 'Method not found' })
+                _G.asked = method
+                callback(nil, {})
               end
             end)
-            return true, #asked
+            return true, 1
           end,
           notify = function() return true end,
           is_closing = function() return closing end,
@@ -107,21 +100,11 @@ test('a server that only knows commands is asked by commands', function()
     })
   ]])
   editor:command('edit src/cart.py')
-  editor:wait([[return #require('sightline.server').clients() == 1]])
-  same(editor:lua('return _G.announced'), { openDiff = true, protocolVersion = 1 })
-  editor:wait([[return vim.tbl_contains(_G.asked, 'sightline.checkAccess')]])
-  editor:lua('for key in pairs(_G.asked) do _G.asked[key] = nil end')
-  same(editor:ask('check_access', { paths = { 'x' } }).echo, { paths = { 'x' } })
-  editor:ask('check_access', { paths = { 'x' } })
-  local asked = vim.tbl_filter(function(method)
-    return method:find('heckAccess') ~= nil
-  end, editor:lua('return _G.asked'))
-  -- Tried once under its name, and then never again. The statusline asks too.
-  same(asked[1], 'sightline.checkAccess')
-  same(vim.tbl_contains(asked, 'sightline/checkAccess'), false)
-  local refused = editor:ask('list_tasks').error
+  local refused = editor:ask('check_access', { paths = { 'x' } }).error
   same(refused.kind, 'unsupported')
-  has(refused.message, 'listTasks')
+  has(refused.message, 'protocol 1')
+  same(editor:lua('return _G.announced'), { openDiff = true, protocolVersion = 1 })
+  same(editor:lua('return _G.asked'), vim.NIL)
   editor:quit()
 end)
 

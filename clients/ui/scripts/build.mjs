@@ -21,9 +21,11 @@ await build({
   outdir: to,
   bundle: true,
   format: "iife",
-  target: "es2022",
+  target: "es2024",
   charset: "utf8",
   minify: true,
+  // What preact calls of classes, of which the page has none.
+  mangleProps: /^(component(Did|Will)|getDerivedState|getSnapshot|shouldComponent|debounceRendering)/,
   tsconfigRaw: "{}",
   jsx: "transform",
   jsxFactory: "h",

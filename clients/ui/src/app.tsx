@@ -1,163 +1,120 @@
 /** The frame around the screens: navigation, messages about the connection, keys and their help. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
-import { Alert, Dot, Select } from "./parts";
+import { Alert, Code, Dot, Right, Select } from "./parts";
 import { Health } from "./screens/health";
 import { Hidden } from "./screens/hidden";
 import { Now } from "./screens/now";
-import { type Done, outcome, type Target, UndoBar } from "./timeline/restore";
-import { SCREENS, type Screen, address, useEvents, useRequest, useAction, useRoute, transport } from "./state";
+import { address, type Query, SCREENS, useAction, useKeys, useRequest, useRoute } from "./state";
 import { visible } from "./text";
+import type { Target } from "./timeline/history";
+import { type Done, outcome, UndoBar } from "./timeline/restore";
 import { Timeline } from "./timeline/timeline";
-
-const TITLES: Record<Screen, string> = { timeline: "Timeline", now: "Now", hidden: "Hidden", health: "Health" };
-
-/** The question that each screen answers. */
-const QUESTIONS: Record<Screen, string> = {
-  timeline: "What happened",
-  now: "What agents see now",
-  hidden: "What is hidden from agents, and why",
-  health: "Whether everything works",
-};
-
-/** The help, which is in the document from the start. */
-const help = document.querySelector("dialog") as HTMLDialogElement;
+import { emit, LOST, on, rpc } from "./transport";
 
 export function App() {
-  const [route, go] = useRoute();
-  const [lost, setLost] = useState<"disconnected" | "unauthorized">();
+  const [{ screen, query }, go] = useRoute();
+  const [lost, setLost] = useState<keyof typeof LOST>();
   const [done, setDone] = useState<Done>();
   const [pending, setPending] = useState<Target>();
   const { problem, run } = useAction();
-  const { data: state } = useRequest("page/state", {}, ["didChangeServer"]);
-  const root = route.query["root"];
+  const { data: state } = useRequest("page/state", {});
+  const { root } = query;
 
-  useEvents(["disconnected"], () => setLost("disconnected"));
-  useEvents(["unauthorized"], () => setLost("unauthorized"));
-  useEvents(["connected"], () => setLost(undefined));
+  useEffect(() => on((event) => (event === "connected" ? setLost(undefined) : event in LOST && setLost(event as keyof typeof LOST))), []);
   useEffect(() => {
-    document.title = `${TITLES[route.screen]} · Sightline`;
-  }, [route.screen]);
+    document.title = `Sightline: ${screen}`;
+  }, [screen]);
 
   const finish = (result: Done): void => {
     setDone(result);
-    transport.emit("didCreateCheckpoint");
+    setPending(undefined);
+    emit("didCreateCheckpoint");
   };
   /** Undoes at once if nothing is in the way, otherwise shows the preview. */
-  const undo = async (target: Target): Promise<void> => {
-    const { id, root: folder } = target;
-    const { conflicts, token } = await transport.rpc("sightline/previewRestore", { id, undo: true, root: folder });
-    if (conflicts.length > 0) {
+  const undo = async ({ undoId: id = "", root: folder }: Done): Promise<void> => {
+    const target = { id, title: "the last restore", undo: true, root: folder };
+    const { conflicts, token } = await rpc("previewRestore", { id, undo: true, root: folder });
+    if (conflicts.length) {
       setPending(target);
-      go("timeline", { id });
+      go("timeline", { root, id });
     } else {
-      finish(outcome(await transport.rpc("sightline/undoRestore", { undoId: id, root: folder, token }), target));
+      finish(outcome(await rpc("undoRestore", { undoId: id, root: folder, token }), target));
     }
   };
   const undoLast = (): void => {
     if (done?.undoId) {
-      const target = { id: done.undoId, title: "the last restore", undo: true, root: done.root };
-      run(() => undo(target));
+      run(() => undo(done));
     }
   };
 
-  const keys = useRef<(key: string) => boolean>(() => false);
-  keys.current = (key) => {
-    const screen = SCREENS[Number(key) - 1];
-    if (screen) {
-      go(screen, root ? { root } : {});
-    } else if (key === "?") {
-      help.showModal();
-    } else if (key === "u") {
-      undoLast();
-    } else {
-      return false;
-    }
-    return true;
-  };
-  useEffect(() => {
-    const listen = (event: KeyboardEvent): void => {
-      const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-      if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey && !help.open && keys.current(event.key)) {
-        event.preventDefault();
-      }
-    };
-    addEventListener("keydown", listen);
-    return () => removeEventListener("keydown", listen);
-  }, []);
-
-  /** An editor opens no links of a page, not even within it. A link that goes to another tab stays one. */
-  const follow = (event: MouseEvent, screen: Screen): void => {
-    if (!event.ctrlKey && !event.metaKey && !event.shiftKey) {
+  /** The help, which is in the document from the start. */
+  const help = (): void => document.querySelector("dialog")?.showModal();
+  useKeys((event) => {
+    const { key } = event;
+    const to = SCREENS[Number(key) - 1];
+    const action = to ? () => go(to, { root }) : { "?": help, u: undoLast }[key];
+    if (action) {
       event.preventDefault();
-      go(screen, { root });
+      action();
     }
-  };
+  });
+
   const roots = state?.roots ?? [];
+  const readOnly = !!state?.readOnly;
+  const set = (changes: Query): void => go(screen, { root, ...changes });
   return (
     <>
       <header class="top">
         <span class="brand">
-          <span class="brand-name">Sightline</span>
+          <strong>Sightline</strong>
         </span>
         {roots.length > 1 ? (
-          <Select label="Workspace folder" value={root} options={[["", "All folders"], ...roots.map(({ uri, name }) => [uri, name] as const)]} choose={(uri) => go(route.screen, { ...route.query, root: uri, id: undefined, compare: undefined })} />
+          <Select label="Workspace folder" value={root} options={[["", "All folders"], ...roots.map(({ uri, name }): [string, string] => [uri, name])]} choose={(root) => set({ root })} />
         ) : (
-          <span class="roots" title={visible(roots[0]?.path ?? "")}>
-            {visible(roots[0]?.name ?? "")}
+          <span class="root" title={visible(roots[0]?.path ?? "")}>
+            {roots[0]?.name}
           </span>
         )}
         <nav aria-label="Screens">
-          {SCREENS.map((screen) => (
-            <a key={screen} href={address(screen, { root })} onClick={(event) => follow(event, screen)} data-testid={`nav-${screen}`} title={QUESTIONS[screen]} aria-current={screen === route.screen ? "page" : undefined}>
-              {TITLES[screen]}
+          {SCREENS.map((to) => (
+            <a
+              key={to}
+              href={address(to, { root })}
+              // An editor opens no links of a page, not even within it. A link that goes to another tab stays one.
+              onClick={(event) => event.ctrlKey || event.metaKey || event.shiftKey || (event.preventDefault(), go(to, { root }))}
+              data-testid={`nav-${to}`}
+              aria-current={to === screen ? "page" : undefined}
+            >
+              {to}
             </a>
           ))}
         </nav>
-        <span class="right top-state">
-          {state?.readOnly && (
-            <span class="badge" title="`--read-only`: restores and other changes are refused">
-              read only
-            </span>
-          )}
+        <Right>
+          {readOnly && <span>read only</span>}
           {state && (
-            <span class="server" title={state.server ? "An editor is connected, with its unsaved text" : "No editor is connected: files are read from disk"}>
+            <span class="server">
               <Dot ok={state.server || undefined} /> {state.server ? "editor" : "no editor"}
             </span>
           )}
-          <button class="quiet" aria-label="Keys and help" onClick={() => help.showModal()}>
+          <button class="quiet" aria-label="Help" onClick={help}>
             ?
           </button>
-        </span>
+        </Right>
       </header>
-      {lost === "disconnected" && (
-        <div class="banner" role="alert">
-          The connection is lost. Trying again … If you ended <code>sightline ui</code>, start it again and open its new address.
-        </div>
+      {lost && (
+        <p class="warning" role="alert">
+          <Code text={LOST[lost]} />
+        </p>
       )}
-      {lost === "unauthorized" && (
-        <div class="banner" role="alert">
-          This page belongs to an earlier start. Run <code>sightline ui</code> again and open the address that it prints.
-        </div>
-      )}
-      <Alert text={problem} />
+      <Alert error={problem} />
       {done && <UndoBar done={done} undo={undoLast} close={() => setDone(undefined)} />}
       <main>
-        {route.screen === "now" && <Now route={route} go={(query) => go("now", { root, ...query })} />}
-        {route.screen === "hidden" && <Hidden route={route} go={(query) => go("hidden", { root, ...query })} root={root} folders={roots} />}
-        {route.screen === "health" && <Health state={state} root={root} />}
-        {route.screen === "timeline" && (
-          <Timeline
-            route={route}
-            go={(query) => go("timeline", { root, ...query })}
-            root={root}
-            readOnly={state?.readOnly ?? false}
-            onDone={finish}
-            pending={pending}
-            closePending={() => setPending(undefined)}
-          />
-        )}
+        {screen === "now" && <Now query={query} go={set} state={state} />}
+        {screen === "hidden" && <Hidden query={query} go={set} folders={roots} />}
+        {screen === "health" && <Health state={state} root={root} />}
+        {screen === "timeline" && <Timeline key={root} query={query} go={set} root={root} readOnly={readOnly} done={finish} pending={pending} />}
       </main>
     </>
   );

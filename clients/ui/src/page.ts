@@ -14,6 +14,8 @@ export interface PageState {
   roots: PageRoot[];
   /** Whether an editor runs a server for the workspace. */
   server: boolean;
+  /** Names of all coding agents that can be connected. */
+  agents: string[];
   home?: string;
 }
 
@@ -32,13 +34,14 @@ export interface AgentStatus {
   /** Whether the user has run it. */
   used: boolean;
   onPath: boolean;
+  version?: string | null;
   outdated: boolean;
   /** Parts that are installed for the user and for the project. */
   user: string[];
   project: string[];
   /** Codex only: whether it runs our hooks. */
   trusted?: boolean | null;
-  problems: { what: string; remedy: string }[];
+  problems: string[];
 }
 
 /** What a hook did with a denied file, from `sightline agents check`. */
@@ -57,6 +60,8 @@ export interface NextBlock {
   tokens: number;
   sessions: { id: string; turn?: string; at: number }[];
   session?: string;
+  /** When the hook added the last block. */
+  deliveredAt?: number;
 }
 
 export interface PageMethods {

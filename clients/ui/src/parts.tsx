@@ -1,4 +1,4 @@
-/** Small parts that the screens share. */
+/** Parts that the screens share. */
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -7,68 +7,85 @@ import type { Answer } from "./state";
 import { split, visible } from "./text";
 import type { RequestError } from "./transport";
 
+interface Children {
+  children?: ComponentChildren;
+}
+
+/** Text that matters less. */
+export function Dim({ children }: Children) {
+  return <span class="dim">{children}</span>;
+}
+
+/** Parts next to each other. */
+export function Line({ children }: Children) {
+  return <div class="line">{children}</div>;
+}
+
+/** A button that matters less. */
+export function Quiet({ run, children }: Children & { run: () => void }) {
+  return (
+    <button class="quiet" onClick={run}>
+      {children}
+    </button>
+  );
+}
+
+/** What is at the end of a line. */
+export function Right({ children }: Children) {
+  return <span class="right">{children}</span>;
+}
+
+export function Note({ children }: Children) {
+  return <p class="note">{children}</p>;
+}
+
 /** Where nothing is to be shown: why, and what to do. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Empty({ title, text = "", children }: Children & { title: string; text?: string }) {
   return (
     <div class="empty">
-      <p class="empty-title">{title}</p>
+      <strong>{title}</strong>
+      <p>
+        <Code text={text} />
+      </p>
       {children}
     </div>
   );
 }
 
-/** What to do about an error, by its kind. */
-const HINTS: Partial<Record<RequestError["kind"], string>> = {
-  unreachable: "It may have ended. Start `sightline ui` again, or wait until the connection is back.",
-  unauthorized: "Run `sightline ui` again, and open the address that it prints.",
-  busy: "Another operation is in progress. Try again when it has ended.",
-  missing: "This version of Sightline does not answer this request. Install a newer one.",
-  storage: "`sightline doctor` checks the data directory.",
-};
-
 /** An error, and a button that tries again. */
-export function Failure({ error, retry }: { error: RequestError; retry?: () => void }) {
+export function Failure({ error, retry }: { error: RequestError; retry: () => void }) {
   return (
-    <div class="failure" role="alert">
-      <p>{visible(error.message)}</p>
-      {HINTS[error.kind] && (
-        <p>
-          <Code text={HINTS[error.kind] ?? ""} />
-        </p>
-      )}
-      {retry && (
-        <button onClick={retry}>
-          Try again
-        </button>
-      )}
-    </div>
+    <Alert error={error}>
+      {" "}
+      <button onClick={retry}>Try again</button>
+    </Alert>
   );
 }
 
 /** Text with commands in backquotes. */
 export function Code({ text }: { text: string }) {
-  return <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
+  return <>{text.split("`").map((part, index) => (index % 2 ? <code>{part}</code> : part))}</>;
 }
 
 /** Why something that was asked for did not happen. */
-export function Alert({ text }: { text: string | undefined }) {
-  return text === undefined ? null : (
+export function Alert({ error, children }: Children & { error: { message: string } | undefined }) {
+  return error ? (
     <p class="failure" role="alert">
-      {visible(text)}
+      <Code text={error.message} />
+      {children}
     </p>
-  );
+  ) : null;
 }
 
 /** A mark of a state: good, bad, or neither. */
 export function Dot({ ok }: { ok?: boolean | undefined }) {
-  return <span class={`dot ${ok === undefined ? "" : ok ? "dot-on" : "dot-bad"}`} aria-hidden="true" />;
+  return <span class={`dot ${ok === undefined ? "" : ok ? "on" : "bad"}`} aria-hidden />;
 }
 
 interface SelectProps {
   label: string;
   value: string | undefined;
-  /** Values, or pairs of value and text. */
-  options: readonly (string | readonly [value: string, text: string])[];
+  options: readonly (readonly [value: string, text: string])[];
   choose: (value: string) => void;
 }
 
@@ -76,31 +93,62 @@ interface SelectProps {
 export function Select({ label, value = "", options, choose }: SelectProps) {
   return (
     <select aria-label={label} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-      {options.map((option) => {
-        const [key, text] = typeof option === "string" ? [option, option] : option;
-        return (
-          <option key={key} value={key}>
-            {visible(text)}
-          </option>
-        );
-      })}
+      {options.map(([key, text]) => (
+        <option value={key}>
+          {text}
+        </option>
+      ))}
     </select>
   );
 }
 
 /** Stands for an answer that is not there: why, or that it is awaited. */
-export function Pending({ answer, what }: { answer: Answer<unknown>; what: string }) {
-  if (answer.error) {
-    return <Failure error={answer.error} retry={answer.reload} />;
-  }
-  return answer.loading ? <Loading what={what} /> : null;
+export function Pending({ answer }: { answer: Answer<unknown> }) {
+  return answer.error ? (
+    <Failure error={answer.error} retry={answer.reload} />
+  ) : answer.loading && !answer.data ? (
+    <p class="note loading" role="status">
+      Loading …
+    </p>
+  ) : null;
 }
 
-export function Loading({ what }: { what: string }) {
+/** A part of a screen: a state, a title, and what is at the end of its line. Absent if nothing answers its request. */
+export function Card({ title, ok, answer, right, children }: Children & { title: string; ok?: boolean; answer?: Answer<unknown>; right?: ComponentChildren }) {
+  return answer?.error?.kind === "missing" ? null : (
+    <section class="card">
+      <Line>
+        <h2>
+          {ok !== undefined && <Dot ok={ok} />} {title}
+        </h2>
+        <Right>{right}</Right>
+      </Line>
+      {answer && <Pending answer={answer} />}
+      {children}
+    </section>
+  );
+}
+
+/** Rows of a card, of which the first are shown, and a button that shows the others. */
+export function Table<T>({ items, row, limit = 200 }: { items: readonly T[] | undefined; row: (item: T) => ComponentChildren; limit?: number }) {
+  const [isWhole, setWhole] = useState(false);
+  const hidden = isWhole ? 0 : (items?.length ?? 0) - limit;
   return (
-    <p class="loading" role="status">
-      Loading {what} …
-    </p>
+    <>
+      <ul class="table">{items?.slice(0, isWhole ? Infinity : limit).map(row)}</ul>
+      {hidden > 0 && <button onClick={() => setWhole(true)}>Show {hidden.toLocaleString("en")} more</button>}
+    </>
+  );
+}
+
+/** A row: a state, what it is about, and what is to say. */
+export function Row({ ok, what, children, ...attributes }: Children & { ok?: boolean | undefined; what: string; [name: string]: unknown }) {
+  return (
+    <li {...attributes}>
+      <Dot ok={ok} />
+      <strong class="what">{what}</strong>
+      <span class="found">{children}</span>
+    </li>
   );
 }
 
@@ -109,8 +157,8 @@ export function Path({ path }: { path: string }) {
   const [folder, name] = split(path);
   return (
     <span class="path" title={visible(path)}>
-      <span class="path-folder">{visible(folder)}</span>
-      <bdi class="path-name">{visible(name)}</bdi>
+      {folder && <Dim>{folder}</Dim>}
+      <bdi>{name}</bdi>
     </span>
   );
 }
@@ -118,25 +166,21 @@ export function Path({ path }: { path: string }) {
 /** Added and removed lines. */
 export function Counts({ additions, deletions }: { additions: number; deletions: number }) {
   return (
-    <span class="counts" aria-label={`${additions} lines added, ${deletions} removed`} role="img">
+    <span class="counts">
       <span class="plus">+{additions}</span> <span class="minus">−{deletions}</span>
     </span>
   );
 }
 
 /** Copies a text to the clipboard. */
-export function CopyButton({ text, label }: { text: string; label: string }) {
+export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text);
     setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
+    setTimeout(setCopied, 1500, false);
   };
-  return (
-    <button onClick={copy}>
-      {copied ? "Copied" : label}
-    </button>
-  );
+  return <button onClick={copy}>{copied ? "Copied" : label}</button>;
 }
 
 /** Maximum number of rows in the document. */
@@ -144,79 +188,63 @@ const MAX_ROWS = 60;
 
 interface ListProps<T> {
   items: readonly T[];
-  keyOf: (item: T) => string;
   heightOf: (item: T) => number;
   render: (item: T) => ComponentChildren;
-  /** Key of the item to keep in view when it changes. */
-  shown?: string;
+  /** Id of the item to keep in view when it changes. */
+  shown: string | undefined;
   label: string;
   /** Called when the end comes into view. */
-  onEnd?: () => void;
-  onKeyDown?: (event: KeyboardEvent) => void;
+  onEnd: () => void;
 }
 
 /** A list of which only the visible rows are in the document. */
-export function WindowedList<T>({ items, keyOf, heightOf, render, shown, label, onEnd, onKeyDown }: ListProps<T>) {
+export function WindowedList<T extends { id: string }>({ items, heightOf, render, shown, label, onEnd }: ListProps<T>) {
   const box = useRef<HTMLUListElement>(null);
-  const [view, setView] = useState({ top: 0, height: 800 });
+  const [[top, height], setView] = useState([0, 800]);
   // The top of each row, and the height of all.
   const tops = useMemo(() => {
-    let top = 0;
-    return [...items.map((item) => (top += heightOf(item)) - heightOf(item)), top];
+    let next = 0;
+    return [0, ...items.map((item) => (next += heightOf(item)))];
   }, [items]);
-  const total = tops.at(-1) ?? 0;
+  const at = (index: number): number => tops[index] ?? 0;
 
-  const measure = (): void => {
-    const element = box.current;
-    if (element) {
-      setView({ top: element.scrollTop, height: element.clientHeight });
-    }
-  };
+  const measure = (): void => setView([box.current?.scrollTop ?? 0, box.current?.clientHeight ?? 0]);
   useLayoutEffect(() => {
-    measure();
     const observer = new ResizeObserver(measure);
-    if (box.current) {
-      observer.observe(box.current);
-    }
+    observer.observe(box.current as Element);
     return () => observer.disconnect();
   }, []);
   useLayoutEffect(() => {
+    const index = items.findIndex(({ id }) => id === shown);
     const element = box.current;
-    const index = items.findIndex((item) => keyOf(item) === shown);
-    const top = tops[index];
-    const bottom = tops[index + 1];
-    if (!element || index < 0 || top === undefined || bottom === undefined) {
-      return;
-    }
-    if (top < element.scrollTop) {
+    if (element && index >= 0) {
       // The heading above the first row stays in view.
-      element.scrollTop = index <= 1 ? 0 : top;
-    } else if (bottom > element.scrollTop + element.clientHeight) {
-      element.scrollTop = bottom - element.clientHeight;
+      const first = index > 1 ? at(index) : 0;
+      element.scrollTop = Math.min(first, Math.max(element.scrollTop, at(index + 1) - element.clientHeight));
     }
   }, [shown]);
 
-  let first = tops.findIndex((_, index) => (tops[index + 1] ?? total) > view.top);
-  first = Math.max(0, first - 4);
+  const first = Math.max(0, tops.findIndex((bottom) => bottom > top) - 5);
   let end = first;
-  while (end < items.length && end - first < MAX_ROWS && (tops[end] ?? 0) < view.top + view.height + 200) {
+  while (end < items.length && end - first < MAX_ROWS && at(end) < top + height + 200) {
     end++;
   }
   useLayoutEffect(() => {
     if (end >= items.length) {
-      onEnd?.();
+      onEnd();
     }
   }, [end, items]);
 
+  const space = (pixels: number) => <li aria-hidden style={{ height: `${pixels}px` }} />;
   return (
-    <ul class="list" aria-label={label} ref={box} onScroll={measure} onKeyDown={onKeyDown}>
-      <li class="list-space" aria-hidden="true" style={{ height: `${tops[first] ?? 0}px` }} />
+    <ul class="list" aria-label={label} ref={box} onScroll={measure}>
+      {space(at(first))}
       {items.slice(first, end).map((item) => (
-        <li key={keyOf(item)} style={{ height: `${heightOf(item)}px` }}>
+        <li key={item.id} style={{ height: `${heightOf(item)}px` }}>
           {render(item)}
         </li>
       ))}
-      <li class="list-space" aria-hidden="true" style={{ height: `${total - (tops[end] ?? total)}px` }} />
+      {space(at(items.length) - at(end))}
     </ul>
   );
 }

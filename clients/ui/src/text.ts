@@ -1,8 +1,7 @@
 /** Text for the screen: names and contents that cannot pass for something else, numbers, times. */
 
-/** Control characters, invisible characters, and those that change the direction of text. */
-const UNPRINTABLE =
-  /[\0-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu;
+/** Control characters, invisible characters, and those that change the direction of text; not the variants of a sign. */
+const UNPRINTABLE = /[[\p{Cc}\p{DI}\p{Zl}\p{Zp}\ufff9-\ufffb]--[\ufe00-\ufe0f]]/gv;
 
 function mark(character: string): string {
   const code = character.codePointAt(0) ?? 0;
@@ -19,7 +18,7 @@ export function visible(name: string): string {
 
 /** Makes text of several lines visible: line breaks and tabs stay. */
 export function visibleText(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => (character === "\n" || character === "\t" ? character : mark(character)));
+  return text.replace(UNPRINTABLE, (character) => (/[\n\t]/.test(character) ? character : mark(character)));
 }
 
 /** Returns `1 file`, `2 files`. */
@@ -27,39 +26,32 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+/** Returns the facts that there are, as one line. */
+export function facts(...all: (string | false | undefined)[]): string {
+  return all.filter(Boolean).join(" · ");
+}
+
+/** Returns the sum of a number of each item. */
+export function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}
+
 /** Returns a size such as `12 MB`. */
 export function size(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000;
-    unit++;
-  }
-  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+  const power = Math.min(4, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
+  const value = bytes / 1000 ** power;
+  return `${value.toFixed(value < 10 && power > 0 ? 1 : 0)} ${["B", "kB", "MB", "GB", "TB"][power]}`;
 }
 
 /** Returns the time of day, such as `14:02`. */
 export function clock(at: number, seconds = false): string {
-  return new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...(seconds && { second: "2-digit" }) });
+  return new Date(at).toTimeString().slice(0, seconds ? 8 : 5);
 }
 
-/** Returns `Today`, `Yesterday` or a date. */
-export function day(at: number, now = Date.now()): string {
-  const start = new Date(now).setHours(0, 0, 0, 0);
-  if (at >= start) {
-    return "Today";
-  }
-  if (at >= new Date(start - 1).setHours(0, 0, 0, 0)) {
-    return "Yesterday";
-  }
-  const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
-  return new Date(at).toLocaleDateString("en-GB", {
-    weekday: "long",
-    day: "numeric",
-    month: "long",
-    ...(!sameYear && { year: "numeric" }),
-  });
+/** Returns `Today` or a date. */
+export function day(at: number): string {
+  const date = new Date(at);
+  return date.toDateString() === new Date().toDateString() ? "Today" : date.toLocaleDateString([], { dateStyle: "full" });
 }
 
 /** Returns the day and the time, as `Today, 14:02`. */
@@ -70,16 +62,8 @@ export function when(at: number): string {
 /** Returns a duration such as `2 min`. */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
-  if (seconds < 60) {
-    return `${seconds} s`;
-  }
   const minutes = Math.round(seconds / 60);
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-/** Returns how long ago `at` was. */
-export function ago(at: number, now = Date.now()): string {
-  return now - at < 5000 ? "just now" : `${duration(now - at)} ago`;
+  return seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** Splits a path into its folder, with `/`, and its name. */

@@ -8,7 +8,7 @@ import { build } from "esbuild";
 
 /** Imports a module of the page. */
 async function load(name) {
-  const { outputFiles } = await build({ entryPoints: [path.resolve(import.meta.dirname, "../src", name)], bundle: true, write: false, format: "esm", target: "es2022" });
+  const { outputFiles } = await build({ entryPoints: [path.resolve(import.meta.dirname, "../src", name)], bundle: true, write: false, format: "esm", target: "es2024" });
   return await import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
 }
 
@@ -61,6 +61,7 @@ test("a diff is parsed into blocks", () => {
 });
 
 test("a long diff is cut at a line", () => {
-  const cutHunks = cut(parse(PATCH), 3);
+  const [cutHunks, lines] = cut(parse(PATCH), 3);
+  assert.equal(lines, 8);
   assert.deepEqual(cutHunks.map(({ blocks }) => blocks.flatMap(({ lines }) => lines)), [["one", "two", "2"]]);
 });

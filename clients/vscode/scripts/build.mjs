@@ -27,8 +27,9 @@ const { metafile } = await build({
   metafile: true,
 });
 
-// The page, as the server has it.
+// The page, as the server has it, with its theme and its connection.
 await cp("../../server/page/assets", "dist/page", { recursive: true });
+await cp("src/webview", "dist/page", { recursive: true });
 
 const modules = "node_modules/";
 const packages = new Set(

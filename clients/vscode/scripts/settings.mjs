@@ -11,8 +11,15 @@ import { fileURLToPath } from "node:url";
 const SCHEMA = new URL("../../../schemas/settings.schema.json", import.meta.url);
 const MANIFEST = new URL("../package.json", import.meta.url);
 
-/** Settings that the extension sets itself. */
-const RESERVED = new Set(["notifications"]);
+/** The groups of the settings editor: title, and first parts of names. Other settings mean nothing in VS Code, or are set by the extension. */
+const GROUPS = [
+  ["Agents", ["agents", "bridges"]],
+  ["Access", ["access"]],
+  ["Checkpoints", ["checkpoints"]],
+  ["Context", ["environment"]],
+  ["Diagnostics", ["diagnostics"]],
+  ["Server", ["server", "trace", "storage", "log"]],
+];
 
 /** Settings of the extension, which are not sent to the server. */
 const CLIENT = {
@@ -35,16 +42,15 @@ const CLIENT = {
  * Returns `contributes.configuration` for a schema.
  *
  * @param {object} schema the settings schema of the server
- * @returns {object}
+ * @returns {object[]}
  */
 export function configuration(schema) {
-  const properties = { ...CLIENT };
-  for (const [name, setting] of flat(schema, schema, "")) {
-    if (!RESERVED.has(name)) {
-      properties[`sightline.${name}`] = contribution(setting, schema);
-    }
-  }
-  return { title: "Sightline", properties };
+  const ofServer = flat(schema, schema, "").map(([name, setting]) => [`sightline.${name}`, contribution(setting, schema)]);
+  const all = [...Object.entries(CLIENT), ...ofServer];
+  return GROUPS.map(([title, parts], order) => {
+    const properties = all.filter(([name]) => parts.includes(name.split(".")[1]));
+    return { title, order, properties: Object.fromEntries(properties) };
+  });
 }
 
 /** Returns pairs of dotted name and schema, sorted by name. */

@@ -44,8 +44,11 @@ const PARTS = [
   { part: "mcp", label: "MCP Tools", detail: "Tools for unsaved text, access checks and checkpoints", picked: true },
   { part: "context", label: "Context", detail: "The context of the editor with each prompt", picked: true },
   { part: "access", label: "Hidden Files", detail: "Hidden files are refused to the tools of the agent", picked: true },
-  { part: "checkpoints", label: "Checkpoints", detail: "A checkpoint before the first edit of each turn; includes Context and Hidden Files", picked: false },
+  { part: "checkpoints", label: "Checkpoints", detail: "Checkpoints before and after each turn; includes Context and Hidden Files", picked: true },
 ];
+
+/** Agents that can learn the selection as it changes, in the setting `agents.connect`. */
+const IDE_AGENTS = ["claude", "codex", "copilot", "gemini", "opencode", "qwen"];
 
 /** Scheme of the document with the changes, which the block and the server do not know. */
 const SCHEME = "sightline-agents";
@@ -75,7 +78,8 @@ export class AgentConnections implements vscode.Disposable {
       throw new Error(problems);
     }
     const files = report.agents.flatMap((agent) => agent.files);
-    const titles = listOf(report.agents.filter((agent) => agent.files.length > 0).map(({ title }) => title));
+    const changed = report.agents.filter((agent) => agent.files.length > 0);
+    const titles = listOf(changed.map(({ title }) => title));
     if (files.length === 0) {
       void vscode.window.showInformationMessage(`Nothing to do: ${listOf(report.agents.map(({ title }) => title))} ${report.agents.length === 1 ? "is" : "are"} connected.`);
       return;
@@ -96,7 +100,8 @@ export class AgentConnections implements vscode.Disposable {
       throw new Error(failures);
     }
     const notes = written.agents.flatMap((agent) => agent.notes ?? []);
-    void vscode.window.showInformationMessage([`Connected ${titles}. Restart running agents.`, ...notes.map((note) => `${note}.`)].join(" "));
+    const text = [`Connected ${titles}. Restart running agents.`, ...notes.map((note) => `${note}.`)].join(" ");
+    void offerSelection(text, changed.map(({ agent }) => agent));
   }
 
   dispose(): void {
@@ -172,6 +177,18 @@ async function install(options: string[]): Promise<InstallReport> {
       }
     });
   });
+}
+
+/** Shows a message, and offers to show agents the selection as it changes. */
+async function offerSelection(text: string, agents: string[]): Promise<void> {
+  const settings = vscode.workspace.getConfiguration("sightline");
+  const connected = settings.get<string[]>("agents.connect", []);
+  const added = agents.filter((agent) => IDE_AGENTS.includes(agent) && !connected.includes(agent));
+  const showSelection = "Also Show the Selection";
+  const buttons = added.length === 0 ? [] : [showSelection];
+  if ((await vscode.window.showInformationMessage(text, ...buttons)) === showSelection) {
+    await settings.update("agents.connect", [...connected, ...added], vscode.ConfigurationTarget.Global);
+  }
 }
 
 /** Describes what is added to a file. */

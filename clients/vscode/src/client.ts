@@ -17,7 +17,7 @@ import {
   WorkDoneProgress,
 } from "vscode-languageclient/node";
 
-import type { ErrorKind, Methods, Notifications, ServerNotifications, ServerRequests } from "../../types/protocol";
+import { type ErrorKind, type Methods, type Notifications, PROTOCOL_VERSION, type ServerNotifications, type ServerRequests } from "../../types/protocol";
 import { describeMissingProgram } from "./messages";
 import { type Search, search } from "./program";
 import { startupSettings, settings } from "./settings";
@@ -99,6 +99,7 @@ export class Client implements vscode.Disposable {
       return;
     }
     const command = found.program;
+    // A client whose start failed cannot be started again, so each start has its client.
     const language = new LanguageClient(
       "sightline",
       "Sightline",
@@ -118,6 +119,13 @@ export class Client implements vscode.Disposable {
       await language.start();
     } catch (error) {
       this.output.error(`cannot start ${command}: ${String(error)}`);
+    }
+    const announced = language.initializeResult?.capabilities.experimental as { sightline?: { protocolVersion?: number } } | undefined;
+    if (this.isRunning && announced?.sightline?.protocolVersion !== PROTOCOL_VERSION) {
+      await this.stop();
+      const text = `${command} is not a Sightline server with protocol ${PROTOCOL_VERSION}. Update it or the extension.`;
+      this.output.error(text);
+      void vscode.window.showErrorMessage(text);
     }
     this.changed.fire();
   }
@@ -186,8 +194,13 @@ export class Client implements vscode.Disposable {
    *
    * @throws as {@link request}
    */
-  async execute(command: "sightline.pauseBridges" | "sightline.sendToAgent", argument: object): Promise<void> {
+  async execute(command: "sightline.sendToAgent", argument: object): Promise<void> {
     await this.running().sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] });
+  }
+
+  /** Converts objects of VS Code. */
+  get toProtocol(): LanguageClient["code2ProtocolConverter"] {
+    return this.running().code2ProtocolConverter;
   }
 
   private running(): LanguageClient {
@@ -204,34 +217,28 @@ export class Client implements vscode.Disposable {
     params: Methods[M]["params"],
   ): Promise<Methods[M]["result"]> {
     const workDoneToken = `sightline-vscode-${++this.progressTokens}`;
-    const reporter = new ProgressReporter();
-    const listening = this.language?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
-      if (value.kind === "report") {
-        reporter.update(value);
-      }
-    });
     const cancelling = new vscode.CancellationTokenSource();
     const answer = this.request(method, { ...params, workDoneToken }, cancelling.token);
-    const ended = answer.then(
-      () => undefined,
-      () => undefined,
-    );
-    const show = (): void => {
-      void vscode.window.withProgress(
-        { location: vscode.ProgressLocation.Notification, title, cancellable: true },
-        async (progress, token) => {
-          token.onCancellationRequested(() => cancelling.cancel());
-          reporter.show(progress);
-          await ended;
-        },
-      );
+    const show = async (progress: vscode.Progress<{ message?: string; increment?: number }>, token: vscode.CancellationToken): Promise<void> => {
+      token.onCancellationRequested(() => cancelling.cancel());
+      let shown = 0;
+      const listening = this.language?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+        if (value.kind === "report") {
+          const { message, percentage = shown } = value;
+          // VS Code expects increments.
+          progress.report({ increment: percentage - shown, ...(message !== undefined && { message }) });
+          shown = percentage;
+        }
+      });
+      await Promise.allSettled([answer]);
+      listening?.dispose();
     };
-    const timer = setTimeout(show, PROGRESS_DELAY_MS);
+    const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+    const timer = setTimeout(() => void vscode.window.withProgress(options, show), PROGRESS_DELAY_MS);
     try {
       return await answer;
     } finally {
       clearTimeout(timer);
-      listening?.dispose();
       cancelling.dispose();
     }
   }
@@ -258,34 +265,7 @@ export class Client implements vscode.Disposable {
     if (choice === "Set Path") {
       await vscode.commands.executeCommand("workbench.action.openSettings", settingName);
     } else if (choice === "Show Installation Guide") {
-      await vscode.commands.executeCommand("sightline.help");
-    }
-  }
-}
-
-/** Converts progress percentages to the increments that VS Code expects. */
-class ProgressReporter {
-  private percentage = 0;
-  private shown = 0;
-  private message: string | undefined;
-  private progress: vscode.Progress<{ message?: string; increment?: number }> | undefined;
-
-  update(report: { message?: string; percentage?: number }): void {
-    this.percentage = report.percentage ?? this.percentage;
-    this.message = report.message ?? this.message;
-    this.report();
-  }
-
-  show(progress: vscode.Progress<{ message?: string; increment?: number }>): void {
-    this.progress = progress;
-    this.report();
-  }
-
-  private report(): void {
-    const increment = this.percentage - this.shown;
-    if (this.progress) {
-      this.progress.report({ increment, ...(this.message !== undefined && { message: this.message }) });
-      this.shown = this.percentage;
+      await vscode.commands.executeCommand("sightline.help", "installation");
     }
   }
 }

@@ -55,12 +55,12 @@ export function registerCommands(context: CommandContext): vscode.Disposable {
     ...context.mcpServers.commands(),
     "sightline.agents.connect": () => agents.connect(),
     "sightline.agents.send": () => sendSelection(client),
-    "sightline.bridges.pause": () => client.execute("sightline.pauseBridges", {}),
+    "sightline.bridges.pause": () => pause(client),
     "sightline.change.accept": (uri?: vscode.Uri) => proposals.accept(uri),
     "sightline.change.reject": (uri?: vscode.Uri) => proposals.reject(uri),
     "sightline.server.restart": () => client.restart(),
     "sightline.output": () => output.show(),
-    "sightline.help": () => showHelp(context.extensionUri),
+    "sightline.help": (section?: string) => showHelp(context.extensionUri, section),
     "sightline.menu": () => context.status.menu(),
   };
   return vscode.Disposable.from(
@@ -86,7 +86,7 @@ function showError(error: unknown, output: vscode.LogOutputChannel): void {
   void vscode.window.showErrorMessage(shown);
 }
 
-async function showHelp(extension: vscode.Uri): Promise<void> {
+async function showHelp(extension: vscode.Uri, section = ""): Promise<void> {
   // Packages contain the file with a lowercase name.
   const packed = vscode.Uri.joinPath(extension, "readme.md");
   const isPacked = await vscode.workspace.fs.stat(packed).then(
@@ -94,7 +94,13 @@ async function showHelp(extension: vscode.Uri): Promise<void> {
     () => false,
   );
   const file = isPacked ? packed : vscode.Uri.joinPath(extension, "README.md");
-  await vscode.commands.executeCommand("markdown.showPreview", file);
+  await vscode.commands.executeCommand("markdown.showPreview", file.with({ fragment: section }));
+}
+
+/** Pauses or resumes the connections of agents. The status bar shows it. */
+async function pause(client: Client): Promise<void> {
+  const { isPaused } = await client.request("sightline/connectedAgents", {});
+  await client.request("sightline/connectedAgents", { isPaused: !isPaused });
 }
 
 async function explainAccess(client: Client, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {

@@ -50,6 +50,10 @@ export function activate(context: vscode.ExtensionContext): void {
     tree.refresh();
   };
   connection.onNotification("sightline/didCreateCheckpoint", () => tree.refresh());
+  const variables = context.environmentVariableCollection;
+  variables.persistent = false;
+  variables.description = "Coding agents in terminals find this window";
+  connection.onNotification("sightline/didChangeBridges", ({ environment = {} }) => setVariables(variables, environment));
   context.subscriptions.push(
     output,
     connection.onDidChange(updateContext),
@@ -94,6 +98,20 @@ export function activate(context: vscode.ExtensionContext): void {
     }),
   );
   void connection.start();
+}
+
+/** Sets the variables of terminals. VS Code marks open terminals at each change. */
+function setVariables(variables: vscode.EnvironmentVariableCollection, wanted: { [name: string]: string | undefined }): void {
+  for (const [name] of variables) {
+    if (wanted[name] === undefined) {
+      variables.delete(name);
+    }
+  }
+  for (const [name, value] of Object.entries(wanted)) {
+    if (value !== undefined && variables.get(name)?.value !== value) {
+      variables.replace(name, value);
+    }
+  }
 }
 
 /** Stops the server and waits for it to exit. */

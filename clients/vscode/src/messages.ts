@@ -19,5 +19,5 @@ export function describeMissingProgram({ reason, folders }: Search & { program: 
 /** Describes an error. The log also contains `code`, the kind or code of an error response. */
 export function describeError(error: unknown, code?: string | number): ErrorText {
   const message = error instanceof Error ? error.message : String(error);
-  return { shown: `Sightline: ${message}`, logged: code === undefined ? message : `${message} (${code})` };
+  return { shown: `sightline: ${message}`, logged: code === undefined ? message : `${message} (${code})` };
 }

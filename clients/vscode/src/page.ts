@@ -16,6 +16,7 @@ const METHODS: readonly string[] = [
   "listFiles",
   "readFile",
   "listDecisions",
+  "listTasks",
   "listTurns",
   "listCheckpoints",
   "diffCheckpoints",
@@ -27,6 +28,8 @@ const METHODS: readonly string[] = [
   "checkpointStats",
   "verifyCheckpoints",
   "unsavedFiles",
+  "selection",
+  "connectedAgents",
   "openFile",
   "listRules",
   "listMcpServers",
@@ -39,6 +42,7 @@ const METHODS: readonly string[] = [
 /** Notifications of the server, and what they mean for the page. */
 const EVENTS = {
   "sightline/didCreateCheckpoint": ["didCreateCheckpoint", "didChangeTurns"],
+  "sightline/didChangeBridges": ["didChangeBridges"],
   "sightline/didChangeContext": ["didChangeContext"],
   "sightline/didChangeAccessRules": ["didChangeRules", "decision"],
 } as const;
@@ -119,11 +123,12 @@ export class Page implements vscode.Disposable {
   }
 }
 
-/** Returns the page with the addresses of its files in this webview, and only them allowed. */
+/** Returns the page with its theme and its connection, and the addresses of its files in this webview, and only them allowed. */
 function pageHtml(html: string, webview: vscode.Webview, folder: vscode.Uri): string {
   const { cspSource } = webview;
   const policy = `default-src 'none'; script-src ${cspSource}; style-src ${cspSource}; img-src ${cspSource}`;
   return html
+    .replace("<script", '<link rel="stylesheet" href="theme.css">\n    <script src="host.js" defer></script>\n    <script')
     .replace(/(href|src)="([\w.]+)"/g, (_, name: string, file: string) => `${name}="${webview.asWebviewUri(vscode.Uri.joinPath(folder, file)).toString()}"`)
     .replace("<head>", `<head>\n    <meta http-equiv="Content-Security-Policy" content="${policy}">`);
 }

@@ -10,11 +10,15 @@ import * as vscode from "vscode";
 import type { OpenDiffParams, OpenDiffResult } from "../../types/protocol";
 import type { Client } from "./client";
 
-/** Scheme of proposed texts: `sightline-proposal:/diffId/path`. */
+/** Scheme of proposed texts: `sightline-proposal://diffId/path`. */
 export const PROPOSAL_SCHEME = "sightline-proposal";
 
 /** At the start of a file, makes VS Code decode UTF-8 in any `files.encoding`. It is not in the text of the document. */
 const BOM = "\ufeff";
+
+/** Opens a document in an encoding, which VS Code can since 1.100. */
+type OpenEncoded = (uri: vscode.Uri, options: { encoding: string }) => Thenable<vscode.TextDocument>;
+const CAN_OPEN_ENCODED = Number(vscode.version.split(".")[1]) >= 100;
 
 interface Proposal {
   readonly params: OpenDiffParams;
@@ -72,8 +76,8 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
 
   /** Opens a diff editor. Resolves with the user's decision. */
   private async show(params: OpenDiffParams): Promise<OpenDiffResult> {
-    const uri = vscode.Uri.from({ scheme: PROPOSAL_SCHEME, path: `/${params.diffId}/${params.path}` });
-    this.texts.set(uri.toString(), Buffer.from(BOM + withoutBom(params.contents)));
+    const uri = vscode.Uri.from({ scheme: PROPOSAL_SCHEME, authority: params.diffId, path: `/${params.path}` });
+    this.texts.set(uri.toString(), Buffer.from((CAN_OPEN_ENCODED ? "" : BOM) + withoutBom(params.contents)));
     const decided = new Promise<OpenDiffResult>((decide) => {
       this.open.set(uri.toString(), { params, uri, shown: withoutBom(params.contents), decide });
     });
@@ -89,7 +93,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   private async openEditor(uri: vscode.Uri, params: OpenDiffParams): Promise<void> {
-    const document = await vscode.workspace.openTextDocument(uri);
+    const document = await (vscode.workspace.openTextDocument as OpenEncoded)(uri, { encoding: "utf8" });
     const proposal = this.open.get(uri.toString());
     if (!proposal) {
       return;

@@ -18,10 +18,9 @@ type Tree = { [key: string]: unknown };
 let names: readonly string[] = [];
 
 /** Reads the setting names from the manifest. Must be called first. */
-export function readManifest(manifest: { contributes: { configuration: { properties: object } } }): void {
-  names = Object.keys(manifest.contributes.configuration.properties).filter(
-    (name) => !CLIENT_ONLY.some((prefix) => name.startsWith(prefix)),
-  );
+export function readManifest(manifest: { contributes: { configuration: { properties: object }[] } }): void {
+  const all = manifest.contributes.configuration.flatMap(({ properties }) => Object.keys(properties));
+  names = all.filter((name) => !CLIENT_ONLY.some((prefix) => name.startsWith(prefix)));
 }
 
 /** Returns the settings of the server that the user has set. */

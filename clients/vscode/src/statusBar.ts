@@ -13,20 +13,20 @@ import { describeAgents } from "./format";
 /** Debounce time of access checks, in milliseconds. */
 const DEBOUNCE_MS = 100;
 
-/** Menu entries. Some need a server, or a restore to undo. */
-const MENU: readonly (vscode.QuickPickItem & { command: string; needs?: "server" | "undo" })[] = [
+/** Menu entries. Some need a server, or a restore to undo. The tooltip has those with a `link`. */
+const MENU: readonly (vscode.QuickPickItem & { command: string; needs?: "server" | "undo"; link?: string })[] = [
   { label: "$(copy) Copy Environment Details", command: "sightline.environment.copy", needs: "server" },
   { label: "$(go-to-file) Open Environment Details", command: "sightline.environment.open", needs: "server" },
-  { label: "$(preview) Open Page", command: "sightline.page.open", needs: "server" },
+  { label: "$(preview) Open Page", command: "sightline.page.open", needs: "server", link: "Page" },
   { label: "$(eye) Check Agent Access", command: "sightline.access.explain", needs: "server" },
-  { label: "$(add) Create Checkpoint…", command: "sightline.checkpoint.create", needs: "server" },
+  { label: "$(add) Create Checkpoint…", command: "sightline.checkpoint.create", needs: "server", link: "Create Checkpoint" },
   { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", needs: "server" },
   { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", needs: "server" },
   { label: "$(discard) Undo Last Restore…", command: "sightline.checkpoint.undoRestore", needs: "undo" },
   { label: "$(plug) Connect Agents…", command: "sightline.agents.connect" },
-  { label: "$(debug-pause) Pause/Resume Bridges", command: "sightline.bridges.pause", needs: "server" },
-  { label: "$(refresh) Restart Server", command: "sightline.server.restart" },
-  { label: "$(output) Show Output", command: "sightline.output" },
+  { label: "$(debug-pause) Pause/Resume Showing the Selection", command: "sightline.bridges.pause", needs: "server", link: "Pause/Resume" },
+  { label: "$(refresh) Restart Server", command: "sightline.server.restart", link: "Restart Server" },
+  { label: "$(output) Show Output", command: "sightline.output", link: "Show Output" },
   { label: "$(question) Show Help", command: "sightline.help" },
 ];
 
@@ -86,12 +86,12 @@ export class StatusBar implements vscode.Disposable {
     const sequence = ++this.lastSequence;
     if (!this.client.isRunning) {
       this.bridges = NO_AGENTS;
-      this.show("$(circle-slash) Sightline", ["The Sightline server is not running"]);
+      this.show("circle-slash", ["The Sightline server is not running"]);
       return;
     }
     const uri = vscode.window.activeTextEditor?.document.uri;
     if (uri?.scheme !== "file") {
-      this.show("$(eye) Sightline", ["Sightline is running", ...describeAgents(this.bridges)]);
+      this.show("eye", ["Sightline is running", ...describeAgents(this.bridges)]);
       return;
     }
     const response = await this.client
@@ -106,17 +106,23 @@ export class StatusBar implements vscode.Disposable {
     const result = response?.paths[0];
     if (result?.access === "denied") {
       const why = result.rule ? `${result.rule.source}, line ${result.rule.line}` : (result.reason ?? "no reason given");
-      this.show("$(eye-closed) Sightline", [`${name} is hidden from agents: ${why}`, ...agents]);
+      this.show("eye-closed", [`${name} is hidden from agents: ${why}`, ...agents]);
     } else if (result?.access === "outside") {
-      this.show("$(eye-closed) Sightline", [`${name} is outside the workspace`, ...agents]);
+      this.show("eye-closed", [`${name} is outside the workspace`, ...agents]);
     } else {
-      this.show("$(eye) Sightline", [`${name} is visible to agents`, ...agents]);
+      this.show("eye", [`${name} is visible to agents`, ...agents]);
     }
   }
 
-  private show(text: string, lines: string[]): void {
-    this.item.text = text;
-    this.item.tooltip = lines.join("\n");
+  private show(icon: string, lines: string[]): void {
+    const { isRunning } = this.client;
+    this.item.text = `$(${icon}) Sightline${this.bridges.isPaused ? " $(debug-pause)" : ""}`;
+    this.item.backgroundColor = isRunning ? undefined : new vscode.ThemeColor("statusBarItem.errorBackground");
+    const links = MENU.filter(({ link, needs }) => link !== undefined && (isRunning ? needs === "server" : needs === undefined));
+    const tooltip = new vscode.MarkdownString();
+    tooltip.isTrusted = { enabledCommands: links.map(({ command }) => command) };
+    lines.forEach((line) => tooltip.appendText(line).appendMarkdown("\n\n"));
+    this.item.tooltip = tooltip.appendMarkdown(links.map(({ link, command }) => `[${link}](command:${command})`).join(" | "));
     this.item.accessibilityInformation = { label: `Sightline: ${lines.join(". ")}` };
   }
 }

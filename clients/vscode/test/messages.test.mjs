@@ -24,9 +24,9 @@ test("an error is shown without its kind or code, which are logged", () => {
   const error = new Error("no checkpoint matches “before”");
   for (const code of ["notFound", -32602]) {
     assert.deepEqual(describeError(error, code), {
-      shown: "Sightline: no checkpoint matches “before”",
+      shown: "sightline: no checkpoint matches “before”",
       logged: `no checkpoint matches “before” (${code})`,
     });
   }
-  assert.deepEqual(describeError("cannot write"), { shown: "Sightline: cannot write", logged: "cannot write" });
+  assert.deepEqual(describeError("cannot write"), { shown: "sightline: cannot write", logged: "cannot write" });
 });

@@ -9,7 +9,8 @@ import { configuration, manifests } from "../scripts/settings.mjs";
 const schema = JSON.parse(
   await readFile(new URL("../../../schemas/settings.schema.json", import.meta.url), "utf8"),
 );
-const { properties } = configuration(schema);
+const groups = configuration(schema);
+const properties = Object.assign({}, ...groups.map((group) => group.properties));
 
 test("the manifest is up to date with the schema", async () => {
   const { written, wanted } = await manifests();
@@ -23,7 +24,7 @@ test("unset settings have no default that the server would use", () => {
       assert.ok(type.includes("null"), `${name} may be null`);
     }
   }
-  assert.equal(properties["sightline.tasks.maxCount"].default, null, "0 would delete every task");
+  assert.equal(properties["sightline.log.file"].default, null);
 });
 
 test("a folder cannot change settings of the server", () => {
@@ -39,6 +40,9 @@ test("enum values have descriptions and references are resolved", () => {
   assert.ok(!JSON.stringify(properties).includes("$ref"));
 });
 
-test("settings of the extension itself are not contributed", () => {
-  assert.ok(!("sightline.notifications" in properties));
+test("settings are in groups, without those that mean nothing in VS Code", () => {
+  assert.deepEqual(groups.map(({ title }) => title), ["Agents", "Access", "Checkpoints", "Context", "Diagnostics", "Server"]);
+  for (const part of ["notifications", "commands", "conversation", "tasks"]) {
+    assert.deepEqual(Object.keys(properties).filter((name) => name.startsWith(`sightline.${part}`)), []);
+  }
 });

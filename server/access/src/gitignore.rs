@@ -2,7 +2,11 @@
 //!
 //! Used for access rules and for `.gitignore`. Answers equal those of `git check-ignore`: the last matching
 //! line wins, paths are checked from the first component down, and nothing below an ignored directory can be
-//! re-included. `git_glob` translates the patterns.
+//! re-included. `glob` translates the patterns.
+
+pub(crate) mod glob;
+#[cfg(test)]
+mod parity_tests;
 
 use std::{borrow::Cow, collections::HashMap, path::Path, sync::Arc};
 
@@ -11,11 +15,11 @@ use globset::{Candidate, Glob, GlobSet};
 use ignore::Match;
 use parking_lot::RwLock;
 
-pub(crate) use super::git_glob::Case;
+pub(crate) use self::glob::Case;
+use self::glob::{NoGlob, Subject, Syntax};
 use super::{
     casefold::{fold, without_ignorable},
     copies,
-    git_glob::{NoGlob, Subject, Syntax},
 };
 use sightline_base::limits::MAX_PATTERNS;
 

@@ -7,16 +7,39 @@
 //! the way, or its path without symlinks. It is also denied if one of these cannot be determined. Hard links and
 //! bind mounts inside a root have independent names and are not resolved.
 //!
-//! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `rule_scope` (the
-//! rules of one directory), `nested` (rule files below the roots), `secrets` (the built-in rules, and secret contents), `copies` (names of copies), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
+//! ```
+//! use std::sync::Arc;
+//!
+//! use sightline_access::{Access, Verdict};
+//! use sightline_base::path::{AbsPath, Root, Roots};
+//! use sightline_protocol::settings::Secrets;
+//!
+//! let folder = tempfile::tempdir()?;
+//! for (name, text) in [(".clineignore", "*.key\n"), ("a.key", "secret"), ("a.txt", "text")] {
+//!     std::fs::write(folder.path().join(name), text)?;
+//! }
+//! let root = AbsPath::new(folder.path()).ok_or("not an absolute path")?;
+//! let roots = Arc::new(Roots::new(vec![Root::new(root, None)]));
+//! let access = Access::new(roots, Vec::new(), Secrets::Deny);
+//!
+//! let (view, _) = access.view();
+//! let denied = view.roots().locate("a.key")?;
+//! assert!(matches!(view.check(&denied), Verdict::Denied(_)));
+//! // The opened file is the one that was checked.
+//! let opened = view.open_for_read(&view.roots().locate("a.txt")?, false)?;
+//! assert_eq!(opened.info().stamp.size, 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Read next: `rules` (the rule files and the rules of a directory), `gitignore` (their syntax), `nested` (rule files below the roots), `secrets` (the built-in rules, and secret contents), `copies` (names of copies), `view` (checking paths), `symlinks` (resolving paths), `open` (opening what was checked),
 //! `document_origin` (documents opened in an editor), `lint` (diagnostics for rule files), `command` (shell commands,
 //! advice only).
 //!
 //! Modules:
 //!
-//! - `rules`, `rule_file`, `rule_scope`, `nested`, `secrets`, `copies`: the rules of a folder; rule
+//! - `rules`, `nested`, `secrets`, `copies`: the rules of a folder; rule
 //!   files; those below a root; built-in rules for secrets; names of copies
-//! - `gitignore`, `git_glob`, `casefold`: patterns as git matches them, without regard to case
+//! - `gitignore`, `casefold`: patterns as git matches them, without regard to case
 //! - `gitignore_stack`: ignore files that apply in a directory, inside and outside repositories
 //! - `view`, `symlinks`, `non_links`, `open`, `document_origin`: checks of paths; links; opening
 //!   what was checked; documents opened in an editor
@@ -28,7 +51,6 @@ mod casefold;
 mod command;
 mod copies;
 mod document_origin;
-mod git_glob;
 pub mod gitignore;
 pub mod gitignore_stack;
 pub mod lint;
@@ -36,15 +58,10 @@ mod nested;
 mod non_links;
 mod open;
 pub mod redact;
-mod rule_file;
-mod rule_scope;
 mod rules;
 mod secrets;
 mod symlinks;
 mod view;
-
-#[cfg(test)]
-mod git_parity_tests;
 
 use std::{
     iter,
@@ -59,15 +76,15 @@ pub use self::{
     command::{Change, CommandGuard, guard_changes, guard_command, starts_with_command},
     document_origin::Origin,
     open::{OpenedFile, OpenedFolder, PathKind},
-    rule_file::{PROJECT_FILE, read_project_file, read_small_file},
+    rules::built_in::deny_moved_secrets,
+    rules::file::{PROJECT_FILE, project_of, read_project_file, read_small_file, root_above},
     rules::{ClockReading, REMOVAL_DELAY, RULE_FILE, RuleFileStatus},
-    secrets::{content::Content, deny_moved_secrets},
+    secrets::content::Content,
     view::{AccessView, EntryRules, RuleBase},
 };
 use self::{
     nested::{KeptFiles, NestedRules},
-    rule_scope::RuleScope,
-    rules::{RuleFiles, Rules, ScopeKind},
+    rules::{RuleFiles, Rules, ScopeKind, scope::RuleScope},
 };
 use sightline_base::path::{AbsPath, Roots};
 
@@ -224,7 +241,7 @@ impl Access {
             }
         }
         if self.secrets == Secrets::Deny {
-            scopes.extend(secrets::moved().iter().map(|(folder, rules)| {
+            scopes.extend(rules::built_in::moved().iter().map(|(folder, rules)| {
                 RuleScope::new(folder, None, ScopeKind::Above, rules.clone())
             }));
         }
@@ -249,7 +266,7 @@ impl Access {
             scopes: scopes.into(),
             rule_files: rule_files.into(),
             outside: match self.secrets {
-                Secrets::Deny => secrets::rules_outside().clone(),
+                Secrets::Deny => rules::built_in::rules_outside().clone(),
                 Secrets::Allow => Rules::None,
             },
         };
@@ -329,7 +346,7 @@ fn folder_above(path: &AbsPath) -> Option<AbsPath> {
 fn with_real_paths(open_files: Vec<AbsPath>) -> Vec<AbsPath> {
     let mut all: Vec<AbsPath> = Vec::new();
     for file in open_files {
-        let real = std::fs::canonicalize(file.as_path())
+        let real = sightline_base::path::canonicalize(file.as_path())
             .ok()
             .and_then(|real| AbsPath::new(&real));
         for path in std::iter::once(file).chain(real) {

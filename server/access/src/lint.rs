@@ -14,12 +14,14 @@ use std::{
 use ignore::Match;
 
 use super::{
-    git_glob::NoGlob,
+    gitignore::glob::NoGlob,
     gitignore::{self, CompileError, Origin, PatternSet, RuleLine, bytes_of},
-    rule_file::{
-        Content, RULE_FILE, RulePart, Source, include_of, include_path, includes_of, rule_parts,
+    rules::{
+        built_in,
+        file::{
+            Content, RULE_FILE, RulePart, Source, include_of, include_path, includes_of, rule_parts,
+        },
     },
-    secrets,
 };
 use sightline_base::{
     cancel::Cancel,
@@ -139,7 +141,7 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
         return Ok(effects);
     }
     let lifting: BTreeSet<u32> = gitignore::lines(text)
-        .filter(|(_, line)| secrets::lifts(line))
+        .filter(|(_, line)| built_in::lifts(line))
         .map(|(number, _)| number)
         .collect();
     let until = Instant::now() + BUDGET;
@@ -173,7 +175,7 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
             if let Match::Whitelist(rule) = decision
                 && !is_lifting(rule.line)
                 && let Some(name) = RelPath::new(&rel)
-                && secrets::rules().denial(&name, || is_dir).is_some()
+                && built_in::rules().denial(&name, || is_dir).is_some()
             {
                 let effect = effects.by_line.entry(rule.line).or_default();
                 effect.secret.get_or_insert_with(|| name.to_wire().0);

@@ -20,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 use super::{
     ClockReading, Denial,
     open::is_link,
-    rule_file::{RULE_FILE, read_small_file},
+    rules::file::{RULE_FILE, read_small_file},
     rules::{RuleFileStatus, RuleFiles, Rules, ScopeKind},
     strictest,
 };
@@ -370,9 +370,11 @@ fn main_working_tree(dir: &Path) -> Option<PathBuf> {
         Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
     };
     let line = first_line(&link)?;
-    let git =
-        fs::canonicalize(dir.join(os_name(line.strip_prefix(b"gitdir:")?.trim_ascii()))).ok()?;
+    let git = sightline_base::path::canonicalize(
+        dir.join(os_name(line.strip_prefix(b"gitdir:")?.trim_ascii())),
+    )
+    .ok()?;
     let common = first_line(&git.join("commondir"))?;
-    let common = fs::canonicalize(git.join(os_name(common.trim_ascii()))).ok()?;
+    let common = sightline_base::path::canonicalize(git.join(os_name(common.trim_ascii()))).ok()?;
     (common.file_name()? == GIT).then(|| common.parent().map(Path::to_path_buf))?
 }

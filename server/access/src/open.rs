@@ -5,7 +5,7 @@
 //! concurrent exchange of files cannot make this open a path that was not checked.
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, Cursor, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +16,7 @@ use super::{
 };
 use sightline_base::{
     error::Error,
-    fs::dir::{Access, Dir, FileType, is_absent},
+    fs::dir::{Access, Dir, FileInfo, FileType, is_absent, stat_file},
     path::{AbsPath, Location},
 };
 
@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 64;
 #[derive(Debug)]
 pub struct OpenedFile {
     source: Source,
-    metadata: Metadata,
+    info: FileInfo,
     real: PathBuf,
 }
 
@@ -49,8 +49,8 @@ impl OpenedFile {
     }
 
     /// Returns the metadata of the open file.
-    pub fn metadata(&self) -> &Metadata {
-        &self.metadata
+    pub fn info(&self) -> &FileInfo {
+        &self.info
     }
 
     /// Returns the path of the file without symlinks.
@@ -354,11 +354,11 @@ fn open_in(
         Err(error) if is_absent(&error) || is_link(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let metadata = file.metadata()?;
-    let is_same = metadata.is_file() && dir.is_same_file(name, &place.real);
+    let info = stat_file(&file)?;
+    let is_same = info.kind == FileType::File && dir.is_same_file(name, &place.real);
     Ok(is_same.then(|| OpenedFile {
         source: Source::File(file),
-        metadata,
+        info,
         real: place.real.clone(),
     }))
 }

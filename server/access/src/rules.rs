@@ -4,6 +4,10 @@
 //! moment. So new rules apply immediately, and removed rules still apply until the files have been unchanged for
 //! [`REMOVAL_DELAY`].
 
+pub(crate) mod built_in;
+pub(crate) mod file;
+pub(crate) mod scope;
+
 use std::{
     borrow::Cow,
     path::{Path, PathBuf},
@@ -13,10 +17,10 @@ use std::{
 
 use sightline_protocol::settings::Secrets;
 
-pub use super::rule_file::RULE_FILE;
+pub use self::file::RULE_FILE;
+use self::file::{Content, FileState, RulePart, Source, read_rule_files, rule_parts};
 use super::{
     gitignore::{self, CompileError, Origin, PatternSet, RuleLine},
-    rule_file::{Content, FileState, RulePart, Source, read_rule_files, rule_parts},
     secrets,
 };
 use sightline_base::{
@@ -460,7 +464,7 @@ fn compile(
     };
     let text = match &main.content {
         Content::Text(text) if !text.is_empty() => text,
-        _ if denies_secrets => return secrets::rules().clone(),
+        _ if denies_secrets => return built_in::rules().clone(),
         _ => return Rules::None,
     };
     let source: Arc<str> = name(&main.path).into();
@@ -472,7 +476,7 @@ fn compile(
                 source: source.clone(),
                 number,
                 text,
-                origin: if secrets::lifts(text) {
+                origin: if built_in::lifts(text) {
                     Origin::Lifting
                 } else {
                     Origin::User
@@ -497,7 +501,7 @@ fn compile(
 }
 
 /// Compiles lines. If they cannot be compiled, they deny everything for the reason that `explain` returns.
-pub(super) fn compile_lines(
+fn compile_lines(
     rule_lines: Vec<RuleLine<'_>>,
     explain: impl FnOnce(CompileError) -> String,
 ) -> Rules {
@@ -517,7 +521,7 @@ pub(super) fn compile_lines(
 mod tests {
     use std::fs;
 
-    use super::{super::rule_file::RACY, *};
+    use super::{file::RACY, *};
 
     const WORKSPACE: ScopeKind = ScopeKind::Workspace(Secrets::Allow);
 

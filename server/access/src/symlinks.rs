@@ -24,7 +24,7 @@ use super::{
     strictest, through_link,
 };
 use sightline_base::{
-    fs::dir::{Dir, FileType, is_absent},
+    fs::dir::{Dir, FileType, is_absent, stat},
     path::AbsPath,
 };
 
@@ -524,7 +524,7 @@ fn top_of(path: &Path) -> Result<Cursor, Denial> {
 /// Replaces short file names of Windows.
 fn with_long_names(mut place: ResolvedPath) -> ResolvedPath {
     if cfg!(windows)
-        && let Ok(real) = std::fs::canonicalize(&place.real)
+        && let Ok(real) = sightline_base::path::canonicalize(&place.real)
     {
         place.linked |= real != place.real;
         place.real = real;
@@ -555,17 +555,7 @@ fn unresolvable(why: &str) -> Denial {
     Denial::new(format!("its symlinks cannot be resolved: {why}"))
 }
 
-/// Returns the device and inode number of a path.
+/// Returns the identity of what is at a path.
 pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.dev(), metadata.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = path;
-        None
-    }
+    Some(stat(path).ok()?.identity())
 }

@@ -2,7 +2,7 @@
 
 use std::{
     cell::OnceCell,
-    fs, mem,
+    mem,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -15,9 +15,11 @@ use super::{
     nested::NestedRules,
     open::CheckedPath,
     or_stricter,
-    rule_file::{PROJECT_FILE, included_paths},
-    rule_scope::RuleScope,
     rules::{RULE_FILE, Rules, ScopeKind},
+    rules::{
+        file::{PROJECT_FILE, included_paths},
+        scope::RuleScope,
+    },
     strictest,
     symlinks::{KnownLinks, ParentCache, ResolvedPath},
     through_link,
@@ -79,11 +81,16 @@ impl AccessView {
     /// Checks a location: its written path and everything it resolves to, and the content of the file there if it
     /// decides.
     pub fn check(&self, location: &Location) -> Verdict {
-        self.check_next(location, &mut ParentCache::default(), 1)
+        self.check_next(location, &mut ParentCache::default(), 1).0
     }
 
-    /// [`Self::check`] for the first of `remaining` paths in the same directory.
-    fn check_next(&self, location: &Location, last: &mut ParentCache, remaining: usize) -> Verdict {
+    /// [`Self::check`] for the first of `remaining` paths in the same directory, with the path that symlinks lead to.
+    fn check_next(
+        &self,
+        location: &Location,
+        last: &mut ParentCache,
+        remaining: usize,
+    ) -> (Verdict, Option<PathBuf>) {
         let path = self.roots.absolute(location);
         let followed = OnceCell::new();
         let is_dir = || {
@@ -91,22 +98,27 @@ impl AccessView {
             followed.as_ref().is_ok_and(ResolvedPath::is_folder)
         };
         let denial = match self.denial_of_name(location, &path, is_dir) {
-            Some(denial) if !denial.by_content => return Verdict::Denied(denial),
+            Some(denial) if !denial.by_content => return (Verdict::Denied(denial), None),
             denial => denial,
         };
         let inside = matches!(location, Location::Inside { .. }) || self.is_inside(&path);
         if inside && denial.is_none() && followed.get().is_none() {
             match self.has_no_links(&path, last, remaining) {
-                Ok(true) => return Verdict::Allowed,
+                Ok(true) => return (Verdict::Allowed, None),
                 Ok(false) => {}
-                Err(denial) => return Verdict::Denied(denial),
+                Err(denial) => return (Verdict::Denied(denial), None),
             }
         }
         let followed = followed.into_inner().unwrap_or_else(|| self.resolve(&path));
-        match followed.and_then(|place| self.check_target(&path, place, denial)) {
+        let real = match &followed {
+            Ok(place) if place.has_links() => Some(place.real.clone()),
+            _ => None,
+        };
+        let verdict = match followed.and_then(|place| self.check_target(&path, place, denial)) {
             Ok(checked) => checked.verdict(Content::OnDisk),
             Err(denial) => Verdict::Denied(denial),
-        }
+        };
+        (verdict, real)
     }
 
     /// Checks a location, except its content, and returns what it resolves to.
@@ -135,21 +147,25 @@ impl AccessView {
         written: String,
         last: &mut ParentCache,
     ) -> (Option<Location>, PathAccess) {
-        let (location, verdict) = match self.roots.locate(&written) {
+        let (location, verdict, real) = match self.roots.locate(&written) {
             Ok(location) => {
-                let mut verdict = self.check_next(&location, last, remaining);
+                let (mut verdict, real) = self.check_next(&location, last, remaining);
                 if !matches!(verdict, Verdict::Denied(_))
                     && names_folder(&written)
                     && let Some(denial) = self.denial_as_folder(&location)
                 {
                     verdict = Verdict::Denied(denial);
                 }
-                (Some(location), verdict)
+                (Some(location), verdict, real)
             }
-            Err(error) => (None, Verdict::Denied(Denial::new(error.to_string()))),
+            Err(error) => {
+                let denial = Denial::new(error.to_string());
+                (None, Verdict::Denied(denial), None)
+            }
         };
         let mut answer = PathAccess {
             path: written,
+            resolved: real.map(|real| real.to_string_lossy().into_owned()),
             ..PathAccess::default()
         };
         match verdict {
@@ -258,8 +274,7 @@ impl AccessView {
     /// inside it or above it.
     pub fn unusable(&self, root: usize) -> Option<Arc<str>> {
         let own = self.scopes.get(root)?;
-        let mut scopes = self.scopes.iter();
-        let broken = scopes.find_map(|scope| match &scope.rules {
+        let broken = self.scopes.iter().find_map(|scope| match &scope.rules {
             Rules::Broken(why) if std::ptr::eq(scope, own) || own.touches(scope) => {
                 Some(why.clone())
             }
@@ -295,7 +310,9 @@ impl AccessView {
                 );
             }
         }
-        let real = paths.iter().filter_map(|path| fs::canonicalize(path).ok());
+        let real = paths
+            .iter()
+            .filter_map(|path| sightline_base::path::canonicalize(path).ok());
         let real: Vec<PathBuf> = real.collect();
         let all = paths.into_iter().chain(real);
         let below = all.filter_map(|path| own.relative(&AbsPath::new(&path)?));

@@ -5,7 +5,7 @@
 //! which readers skip. The log contains no contents, prompts or arguments.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     thread,
@@ -22,7 +22,11 @@ use sightline_protocol::{
 use crate::{
     clock::now_millis,
     error::Error,
-    storage::{Storage, atomic_file},
+    escape::hex,
+    storage::{
+        Storage,
+        atomic_file::{self, open, open_regular, private_options},
+    },
 };
 
 /// Folder of the log in the data directory.
@@ -72,7 +76,7 @@ pub fn record(storage: &Storage, settings: &LogSettings, decisions: &[Decision])
 pub fn read(storage: &Storage) -> Result<Vec<Decision>, Error> {
     let path = path(storage);
     let failed = |source| failed("read", &path, source);
-    let file = match options().read(true).open(&path) {
+    let file = match open_regular(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(error)),
@@ -135,8 +139,7 @@ pub fn command_subject(settings: &LogSettings, command: &str) -> String {
         .split_whitespace()
         .next()
         .filter(|word| word.chars().all(is_plain));
-    let hash = Sha256::digest(command);
-    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(command));
     format!("{} #{}", first.unwrap_or("..."), &hash[..HASH_DIGITS])
 }
 
@@ -157,41 +160,19 @@ fn parsed(line: &[u8]) -> Option<Decision> {
     serde_json::from_slice(line).ok()
 }
 
-/// Returns options that open only the file itself, and never block.
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.mode(0o600).custom_flags(flags.bits().cast_signed());
-    }
-    options
-}
-
 fn append(storage: &Storage, lines: &[u8]) -> Result<(), Error> {
     let folder = storage.dir().join(FOLDER);
     storage.make_dir(&folder)?;
     let path = path(storage);
     let failed = |source| failed("append to", &path, source);
-    let lock = options()
-        .write(true)
-        .create(true)
-        .open(folder.join("lock"))
-        .map_err(failed)?;
+    let mut options = private_options();
+    options.read(true).append(true).create(true);
+    let lock = open(&folder.join("lock"), &mut options).map_err(failed)?;
     let is_locked = lock_within(&lock, PATIENCE);
     if is_locked {
         remove_old(&path)?;
     }
-    let mut file = options()
-        .read(true)
-        .append(true)
-        .create(true)
-        .open(&path)
-        .map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(failed(io::Error::other("not a regular file")));
-    }
+    let mut file = open(&path, &mut options).map_err(failed)?;
     let mut text = Vec::with_capacity(lines.len() + 1);
     if !ends_with_line(&mut file).map_err(failed)? {
         text.push(b'\n');
@@ -226,7 +207,7 @@ fn ends_with_line(file: &mut File) -> io::Result<bool> {
 
 /// Removes old lines if there are some, or too many lines. The caller holds the lock.
 fn remove_old(path: &Path) -> Result<(), Error> {
-    let Ok(mut file) = options().read(true).open(path) else {
+    let Ok(mut file) = open_regular(path) else {
         return Ok(());
     };
     let size = file.metadata().map_or(0, |metadata| metadata.len());

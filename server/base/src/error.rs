@@ -28,7 +28,7 @@ pub enum Error {
     #[error("{0} is not a directory; list its parent directory instead")]
     NotADirectory(String),
     /// The access rules deny a path.
-    #[error("access to {path} is denied: {reason}")]
+    #[error("{path} is hidden from agents: {reason}")]
     AccessDenied {
         /// The path.
         path: String,
@@ -130,7 +130,13 @@ pub fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    ) || is_impossible_name(error)
+}
+
+/// Returns whether no file of Windows can have a name such as `*.txt`.
+fn is_impossible_name(error: &io::Error) -> bool {
+    const ERROR_INVALID_NAME: i32 = 123;
+    cfg!(windows) && error.raw_os_error() == Some(ERROR_INVALID_NAME)
 }
 
 /// Returns an error as the system words it.

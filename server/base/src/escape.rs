@@ -28,6 +28,11 @@ const TAGS: &[&str] = &[
     "tool_result",
 ];
 
+/// Formats bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Escapes line breaks, invisible characters and tags.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escape(text, is_unprintable)

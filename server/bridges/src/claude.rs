@@ -68,7 +68,10 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
         async move || Ok(listener.accept().await?.0),
         move |stream, admission| talk(stream, check.clone(), admission, context.clone()),
     ));
-    Ok(OpenBridge::new(accepting, files, problems))
+    let mut bridge = OpenBridge::new(accepting, files, problems);
+    // Without it, Claude Code connects only with `--ide` or a setting.
+    bridge.variable = Some(("CLAUDE_CODE_SSE_PORT", port.to_string()));
+    Ok(bridge)
 }
 
 /// Returns the folders of the lock files. opencode ignores `CLAUDE_CONFIG_DIR`.

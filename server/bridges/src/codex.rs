@@ -50,6 +50,7 @@ pub(super) fn start(context: BridgeContext) -> Result<OpenBridge, Error> {
         accepting,
         files,
         problems: Vec::new(),
+        variable: None,
     })
 }
 

@@ -23,6 +23,7 @@ struct ConnectionState {
     last: u64,
     names: BTreeMap<u64, String>,
     is_paused: bool,
+    environment: BTreeMap<String, String>,
     notifies: bool,
 }
 
@@ -60,6 +61,13 @@ impl Connections {
         self.change(|state| state.is_paused = is_paused);
     }
 
+    /// Sets the variables by which agents in terminals of the editor find the bridges.
+    pub(super) fn set_environment(&self, environment: BTreeMap<String, String>) {
+        if self.0.state.lock().environment != environment {
+            self.change(|state| state.environment = environment);
+        }
+    }
+
     pub(super) fn is_paused(&self) -> bool {
         self.0.state.lock().is_paused
     }
@@ -72,6 +80,7 @@ impl Connections {
             let params = DidChangeBridgesParams {
                 agents: state.names.values().cloned().collect(),
                 is_paused: state.is_paused,
+                environment: state.environment.clone(),
             };
             let client = &self.0.client;
             client.notify_latest(DidChangeBridges::NAME, "", &params);

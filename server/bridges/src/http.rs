@@ -22,7 +22,7 @@ use sightline_agents::{
 };
 use sightline_engine::error::Error;
 use sightline_local::{
-    discovery::{self, DiscoveryFile},
+    discovery,
     listener::{self, Admission, Limits},
     token::{RequestCheck, Token},
 };
@@ -116,7 +116,7 @@ pub(super) fn start_copilot(context: BridgeContext) -> Result<OpenBridge, Error>
         sightline_base::clock::now_millis(),
     );
     let files = vec![
-        DiscoveryFile::write(socket.with_extension("lock"), &content)?,
+        discovery::DiscoveryFile::write(socket.with_extension("lock"), &content)?,
         file,
     ];
     let check = RequestCheck {

@@ -30,7 +30,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -40,7 +40,7 @@ use parking_lot::Mutex;
 use sightline_agents::ide::view::EditorView;
 use sightline_engine::{
     error::Error,
-    jobs::{Keys, bridge_keys},
+    jobs::bridge_keys,
     services::{
         MessageKind, Services,
         agents::{Agents, Mention},
@@ -58,7 +58,8 @@ use sightline_protocol::{editor::Range, settings::BridgeSettings};
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::{broadcast, watch},
-    task::JoinHandle,
+    task::{JoinHandle, spawn_blocking},
+    time::{sleep, timeout},
 };
 use view::ViewBuilder;
 
@@ -151,6 +152,8 @@ struct OpenBridge {
     files: Arc<Mutex<Option<Vec<DiscoveryFile>>>>,
     /// Why some agents cannot find it.
     problems: Vec<Error>,
+    /// The variable by which an agent finds it, which may ignore the files without an option.
+    variable: Option<(&'static str, String)>,
 }
 
 impl OpenBridge {
@@ -160,6 +163,7 @@ impl OpenBridge {
             accepting,
             files,
             problems,
+            variable: None,
         }
     }
 }
@@ -193,15 +197,13 @@ pub struct Bridges {
     mentions: broadcast::Sender<Mention>,
     connections: Connections,
     open: Mutex<Open>,
-    /// The session at the last change.
-    changed: Mutex<Option<Snapshot>>,
+    /// The session at the last change. The task of the bridges publishes it.
+    changed: watch::Sender<Option<Snapshot>>,
     builder: Mutex<ViewBuilder>,
     requested: Mutex<Option<RequestedSelection>>,
     is_paused: AtomicBool,
     pause_setting: AtomicBool,
-    /// Number of the opening that lasts. 0 while all bridges are closed.
-    opening: AtomicU64,
-    is_scheduled: AtomicBool,
+    is_open: AtomicBool,
 }
 
 #[derive(Default)]
@@ -209,11 +211,19 @@ struct Open {
     is_closed: bool,
     roots: Vec<PathBuf>,
     bridges: BTreeMap<Protocol, OpenBridge>,
-    /// How often a bridge was opened while all were closed.
-    openings: u64,
+    /// Publishes changes while a bridge is open.
+    publisher: Option<JoinHandle<()>>,
     /// Started with the first bridge. The server needs no asynchronous sockets without them, and
     /// their driver aborts the process if the system fails to wake it.
     runtime: Option<Runtime>,
+}
+
+impl Open {
+    fn stop_publisher(&mut self) {
+        if let Some(publisher) = self.publisher.take() {
+            publisher.abort();
+        }
+    }
 }
 
 impl Drop for Open {
@@ -238,13 +248,12 @@ impl Bridges {
             mentions: broadcast::Sender::new(MAX_MENTIONS),
             connections: Connections::new(services.client.clone()),
             open: Mutex::default(),
-            changed: Mutex::default(),
+            changed: watch::Sender::default(),
             builder: Mutex::default(),
             requested: Mutex::default(),
             is_paused: AtomicBool::new(false),
             pause_setting: AtomicBool::new(false),
-            opening: AtomicU64::new(0),
-            is_scheduled: AtomicBool::new(false),
+            is_open: AtomicBool::new(false),
         });
         services.connect_agents(bridges.clone());
         bridges
@@ -280,35 +289,19 @@ impl Bridges {
         services
             .jobs
             .run(bridge_keys(), "bridges", move |snapshot| {
-                let (opening, errors) = this.update(&snapshot);
-                for error in errors {
+                let was_open = this.is_open();
+                for error in this.update(&snapshot) {
                     worker.show_message(MessageKind::Warning, &format!("sightline: {error}"));
                 }
-                if let Some(opening) = opening {
+                if !was_open && this.is_open() {
                     (this.on_open)(&worker);
-                    this.keep_checking(&worker, opening);
                 }
             });
     }
 
-    /// Checks the rules regularly until all bridges are closed. If one is opened soon after, that
-    /// opening has separate checks.
-    fn keep_checking(&self, services: &Arc<Services>, opening: u64) {
-        let this = self.this.clone();
-        services.run_after(RECHECK, move |services| {
-            let Some(bridges) = this.upgrade().filter(|one| one.opening() == opening) else {
-                return;
-            };
-            if !bridges.connections.names().is_empty() {
-                bridges.schedule_publish();
-            }
-            bridges.keep_checking(services, opening);
-        });
-    }
-
-    /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns
-    /// the number of the opening if all were closed, and what agents cannot use or find.
-    fn update(&self, snapshot: &Snapshot) -> (Option<u64>, Vec<Error>) {
+    /// Opens and closes bridges as the settings and roots of a session say. Writes files. Returns what
+    /// agents cannot use or find.
+    fn update(&self, snapshot: &Snapshot) -> Vec<Error> {
         let mut errors = Vec::new();
         let roots = view::root_paths(snapshot);
         let wanted = match roots.is_empty() {
@@ -317,7 +310,7 @@ impl Bridges {
         };
         let open = &mut *self.open.lock();
         if open.is_closed {
-            return (None, errors);
+            return errors;
         }
         if open.roots != roots {
             open.bridges.clear();
@@ -340,18 +333,24 @@ impl Bridges {
                 Err(error) => errors.push(error),
             }
         }
+        let variables = open.bridges.values().filter_map(|one| one.variable.clone());
+        self.connections.set_environment(
+            variables
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        );
+        self.is_open
+            .store(!open.bridges.is_empty(), Ordering::Release);
         if open.bridges.is_empty() {
             // The rules may be others when a bridge is opened again.
+            open.stop_publisher();
             self.views.send_replace(Arc::default());
-            self.opening.store(0, Ordering::Release);
-            return (None, errors);
+        } else if let Some(runtime) = &open.runtime {
+            let publish =
+                || runtime.spawn(publish_changes(self.this.clone(), self.changed.subscribe()));
+            open.publisher.get_or_insert_with(publish);
         }
-        if self.is_open() {
-            return (None, errors);
-        }
-        open.openings += 1;
-        self.opening.store(open.openings, Ordering::Release);
-        (Some(open.openings), errors)
+        errors
     }
 
     /// Returns the threads of the bridges. Starts them for the first one.
@@ -393,24 +392,8 @@ impl Bridges {
         let open = &mut *self.open.lock();
         open.is_closed = true;
         open.bridges.clear();
-        self.opening.store(0, Ordering::Release);
-    }
-
-    /// Returns the number of the opening that lasts. 0 while all bridges are closed.
-    fn opening(&self) -> u64 {
-        self.opening.load(Ordering::Acquire)
-    }
-
-    /// Schedules [`Self::publish`].
-    fn schedule_publish(&self) {
-        let this = self.this.clone();
-        if let Some(services) = self.services.upgrade() {
-            services.jobs.run(Keys::new(), "agents", move |_| {
-                this.upgrade()
-                    .into_iter()
-                    .for_each(|bridges| bridges.publish());
-            });
-        }
+        open.stop_publisher();
+        self.is_open.store(false, Ordering::Release);
     }
 
     /// Publishes the state of the session at its last change, by the current rules.
@@ -419,8 +402,7 @@ impl Bridges {
             return;
         };
         let builder = &mut *self.builder.lock();
-        self.is_scheduled.store(false, Ordering::Release);
-        let Some(snapshot) = self.changed.lock().clone() else {
+        let Some(snapshot) = self.changed.borrow().clone() else {
             return;
         };
         let (active, selection) = self.focus(&snapshot);
@@ -464,23 +446,15 @@ impl Agents for Bridges {
         if Protocol::wanted(snapshot.settings.bridges).is_empty() {
             return;
         }
-        *self.changed.lock() = Some(snapshot.clone());
-        if self.is_scheduled.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let this = self.this.clone();
-        let Some(services) = self.services.upgrade() else {
-            return;
-        };
-        services.run_after(PUBLISH_AFTER, move |_| {
-            if let Some(bridges) = this.upgrade() {
-                bridges.schedule_publish();
-            }
-        });
+        self.changed.send_replace(Some(snapshot.clone()));
     }
 
     fn is_open(&self) -> bool {
-        self.opening() != 0
+        self.is_open.load(Ordering::Acquire)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.connections.names()
     }
 
     fn is_paused(&self) -> bool {
@@ -516,6 +490,30 @@ impl Agents for Bridges {
             range,
             active: editor.active().map(str::to_owned),
         });
-        self.schedule_publish();
+        self.changed.send_modify(|_| ());
+    }
+}
+
+/// Publishes each change of the session soon after it, and checks the rules regularly while an agent is
+/// connected.
+async fn publish_changes(bridges: Weak<Bridges>, mut changed: watch::Receiver<Option<Snapshot>>) {
+    changed.mark_changed();
+    loop {
+        let is_changed = match timeout(RECHECK, changed.changed()).await {
+            Ok(Ok(())) => true,
+            Ok(Err(_)) => return,
+            Err(_) => false,
+        };
+        if is_changed {
+            sleep(PUBLISH_AFTER).await;
+            changed.mark_unchanged();
+        }
+        let Some(bridges) = bridges.upgrade() else {
+            return;
+        };
+        if is_changed || !bridges.connections.names().is_empty() {
+            // Access checks read the disk. A panic fails this publication only.
+            let _ = spawn_blocking(move || bridges.publish()).await;
+        }
     }
 }

@@ -9,8 +9,10 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sightline_base::{
     cancel::Cancel,
+    fs::dir::stat,
     path::{AbsPath, uri_to_path},
     storage::atomic_file::{self, failed, sync_dir},
 };
@@ -18,7 +20,7 @@ use sightline_context::git;
 
 use super::{
     checkpoints::Checkpoints,
-    store::{annotations::LABELS, lock, object::Oid, refs},
+    store::{annotations::LABELS, lock, odb::Odb, refs},
     turns::log::Log,
 };
 use crate::error::Error;
@@ -35,18 +37,16 @@ const RECORDS: &str = "restores";
 const JOURNAL: &str = "journal.json";
 
 /// What identifies the folder of a store.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FolderRecord {
     uri: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     inode: Option<Inode>,
     /// First commit of the user's repository. Empty if its history is too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     root_commit: Option<String>,
     /// Name of a linked worktree, which has the first commit of its repository. Empty for the main one.
     /// `None` if an older version recorded it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     worktree: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl FolderRecord {
         };
         match fs::symlink_metadata(path.as_path()) {
             Ok(found) if found.is_dir() => {
-                here.is_some() && self.inode == here && self.inode != inode_of(&found)
+                here.is_some() && self.inode == here && self.inode != inode_of(path.as_path())
             }
             Ok(_) => true,
             Err(error) => matches!(error.kind(), Io::NotFound | Io::NotADirectory),
@@ -84,16 +84,14 @@ impl FolderRecord {
     /// Returns whether `here` is the same folder at another place: it was moved, or copied after
     /// `newest`, the time of the last checkpoint, in seconds since the epoch. Other clones and worktrees
     /// of the repository have the same first commit.
-    fn is_now(&self, here: &Self, newest: i64) -> bool {
+    fn is_now(&self, here: &Self, newest: u64) -> bool {
         if self.inode.is_some() && self.inode == here.inode {
             return true;
         }
         let first_commit = self.root_commit.as_ref().filter(|id| !id.is_empty());
         let worktrees = [&self.worktree, &here.worktree];
         let created = here.inode.and_then(|inode| inode.created);
-        let is_newer = created.is_none_or(|created| {
-            i64::try_from(created / 1_000_000_000).is_ok_and(|created| created >= newest)
-        });
+        let is_newer = created.is_none_or(|created| created / 1_000_000_000 >= newest);
         first_commit.is_some()
             && first_commit == here.root_commit.as_ref()
             && (worktrees.contains(&&None) || self.worktree == here.worktree)
@@ -101,22 +99,29 @@ impl FolderRecord {
     }
 }
 
-/// Store whose folder no longer exists.
+/// Store of the checkpoints of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MovedStore {
+pub struct FolderStore {
     /// Name of its directory in the data directory.
     pub name: String,
     /// Directory with the store and its state.
     pub dir: PathBuf,
-    /// Folder that the store belonged to. `None` if an older version created it.
+    /// Folder that the store belongs or belonged to. `None` if an older version created it.
     pub folder: Option<PathBuf>,
     /// Number of checkpoints.
     pub checkpoints: usize,
 }
 
+impl FolderStore {
+    /// Returns the time of the newest checkpoint, in seconds since the epoch. 0 if none can be read.
+    pub fn newest(&self) -> i64 {
+        i64::try_from(newest(&self.dir.join(STORE))).unwrap_or(i64::MAX)
+    }
+}
+
 impl Checkpoints {
     /// Returns the stores of folders that no longer exist and may be this folder, at another place.
-    pub fn moved_stores(&self) -> Vec<MovedStore> {
+    pub fn moved_stores(&self) -> Vec<FolderStore> {
         let gone: Vec<_> = self
             .other_stores()
             .filter(|dir| dir.join(STORE).is_dir())
@@ -129,16 +134,27 @@ impl Checkpoints {
         let here = self.folder_record();
         gone.into_iter()
             .filter(|(record, dir)| record.is_now(&here, newest(&dir.join(STORE))))
-            .map(|(record, dir)| moved_store(dir, Some(&record)))
+            .map(|(record, dir)| folder_store(dir, Some(&record)))
             .filter(|store| store.checkpoints > 0)
             .collect()
+    }
+
+    /// Returns the stores of all folders, the newest first.
+    pub fn all_stores(&self) -> Vec<FolderStore> {
+        let stores = self.projects().filter(|dir| !is_adopted(dir));
+        let mut found: Vec<_> = stores
+            .map(|dir| folder_store(dir.clone(), read_record(&dir).as_ref()))
+            .filter(|store| store.checkpoints > 0)
+            .collect();
+        found.sort_by_key(|store| (-store.newest(), store.name.clone()));
+        found
     }
 
     /// Finds the store with this name or path.
     ///
     /// # Errors
     /// `notFound` if there is none; `conflict` if its folder still exists.
-    pub fn find_store(&self, named: &Path) -> Result<MovedStore, Error> {
+    pub fn find_store(&self, named: &Path) -> Result<FolderStore, Error> {
         let wanted = named.file_name().filter(|name| *name != OsStr::new(STORE));
         let wanted = wanted.or_else(|| named.parent().and_then(Path::file_name));
         let dir = self
@@ -160,7 +176,7 @@ impl Checkpoints {
                 dir.join(STORE).display()
             )));
         }
-        Ok(moved_store(dir, record.as_ref()))
+        Ok(folder_store(dir, record.as_ref()))
     }
 
     /// Adds the checkpoints of another store to this one, and removes that store. If it is killed, this
@@ -168,7 +184,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// `busy`; `cancelled`; `storage`.
-    pub fn adopt(&self, from: &MovedStore, cancel: &Cancel) -> Result<(), Error> {
+    pub fn adopt(&self, from: &FolderStore, cancel: &Cancel) -> Result<(), Error> {
         let state = from.dir.join(STATE);
         let _theirs = lock::acquire(&self.storage, &state, cancel)?;
         let _ours = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
@@ -235,7 +251,7 @@ impl Checkpoints {
     }
 
     fn inode(&self) -> Option<Inode> {
-        inode_of(&fs::metadata(self.work_tree()).ok()?)
+        inode_of(self.work_tree())
     }
 
     fn folder_record(&self) -> FolderRecord {
@@ -268,9 +284,9 @@ fn is_adopted(dir: &Path) -> bool {
     name.to_string_lossy().ends_with(ADOPTED)
 }
 
-fn moved_store(dir: PathBuf, record: Option<&FolderRecord>) -> MovedStore {
+fn folder_store(dir: PathBuf, record: Option<&FolderRecord>) -> FolderStore {
     let folder = record.and_then(FolderRecord::path);
-    MovedStore {
+    FolderStore {
         name: dir
             .file_name()
             .unwrap_or_default()
@@ -291,23 +307,17 @@ fn read_record(project: &Path) -> Option<FolderRecord> {
     serde_json::from_slice(&text).ok()
 }
 
-fn inode_of(folder: &fs::Metadata) -> Option<Inode> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let created = folder.created().ok();
-        let created = created.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-        Some(Inode {
-            device: folder.dev(),
-            number: folder.ino(),
-            created: created.and_then(|age| u64::try_from(age.as_nanos()).ok()),
-        })
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = folder;
-        None
-    }
+fn inode_of(folder: &Path) -> Option<Inode> {
+    let (device, number) = stat(folder).ok()?.identity();
+    let created = fs::metadata(folder).and_then(|folder| folder.created());
+    let created = created
+        .ok()
+        .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    Some(Inode {
+        device,
+        number,
+        created: created.and_then(|age| u64::try_from(age.as_nanos()).ok()),
+    })
 }
 
 /// Returns the first commit of a repository, along first parents. `None` without a commit, empty if the
@@ -336,17 +346,11 @@ fn worktree(repository: &git2::Repository) -> String {
 
 /// Returns the time of the newest checkpoint of a store, in seconds since the epoch. 0 if none can be
 /// read.
-fn newest(store: &Path) -> i64 {
-    let times = || -> Option<i64> {
-        let repository = git2::Repository::open_bare(store).ok()?;
-        let ids = refs::ids(store).ok()?;
-        let time = |id: Oid| {
-            let id = git2::Oid::from_bytes(id.as_bytes()).ok()?;
-            Some(repository.find_commit(id).ok()?.time().seconds())
-        };
-        ids.into_iter().filter_map(time).max()
-    };
-    times().unwrap_or_default()
+fn newest(store: &Path) -> u64 {
+    let reader = Odb::new(store, u64::MAX);
+    let ids = refs::ids(store).unwrap_or_default().into_iter();
+    let times = ids.filter_map(|id| Some(reader.commit(id).ok()?.time));
+    times.max().unwrap_or_default()
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), Error> {

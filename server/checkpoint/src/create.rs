@@ -23,15 +23,18 @@ use sightline_base::{clock::now_millis, fs::dir::DirWalker, path::RelPath, threa
 
 use super::{
     checkpoints::Checkpoints,
-    create::missing_objects::{BaseTree, MissingObjects, find_missing},
+    create::missing_objects::{MissingObjects, find_missing},
     job::{Job, Progress},
-    metadata::{Checkpoint, CheckpointMetadata, Counts, Request, Skipped, commit_of, head::Head},
+    metadata::{
+        Checkpoint, CheckpointMetadata, Counts, Request, Skipped, commit_of, head::head_of,
+    },
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, Oid},
         odb::Odb,
         pack::writer::PackWriter,
     },
+    tree_diff::Tree,
     worktree::{
         capture_filter::CaptureFilter,
         dirty_set::{ChangeSource, Changes},
@@ -164,30 +167,19 @@ impl Checkpoints {
             *when == generation && newest.is_some_and(|newest| newest.tree == tree.oid)
         });
         let base = match (&kept, newest) {
-            (Some((tree, _)), _) => BaseTree::InMemory(tree),
-            (None, Some(newest)) => BaseTree::Stored(newest.tree),
-            (None, None) => BaseTree::Empty,
+            (Some((tree, _)), _) => Some(Tree::Seen(tree.clone())),
+            (None, newest) => newest.map(|newest| Tree::Stored(newest.tree)),
         };
         let seen = scan.clone();
         let stored = || {
-            let counts = self.store_missing(job, &filter, &sink, &mut scan, base);
+            let counts = self.store_missing(job, &filter, &sink, &mut scan, base.as_ref());
             cache.scan = Some(scan.clone());
             let counts = counts?;
             let (created, sequence) = time_after(newest.map(|newest| &newest.metadata));
             let metadata = CheckpointMetadata {
                 created,
                 sequence,
-                task: request.task.as_ref().map(|task| task.as_str().to_owned()),
-                label: request.label.clone(),
-                turn: request.turn.clone(),
-                turn_end: request.turn_end,
-                automatic: request.automatic,
-                head: Head::of(job.view, self.work_tree()),
-                purpose: request.purpose.clone(),
-                messages: request.messages,
-                group: request.group.clone(),
-                group_roots: request.group_roots.clone(),
-                rewind: request.rewind.clone(),
+                head: head_of(job.view, self.work_tree()),
                 counts,
                 files: scan.files,
                 bytes: scan.bytes,
@@ -195,7 +187,7 @@ impl Checkpoints {
                 exclusions: (*scan.exclusions).clone(),
                 restricted: (*scan.restricted).clone(),
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-                ..CheckpointMetadata::default()
+                ..request.metadata.clone()
             };
             if is_final {
                 job.cancel.commit()?;
@@ -236,7 +228,7 @@ impl Checkpoints {
         filter: &CaptureFilter<'_>,
         sink: &ObjectSink,
         scan: &mut Scan,
-        base: BaseTree<'_>,
+        base: Option<&Tree>,
     ) -> Result<Counts, Error> {
         let has = |oid, is_folder| sink.has(oid, is_folder);
         for _ in 0..MAX_ATTEMPTS {

@@ -30,7 +30,7 @@ use super::{
     checkpoints::Checkpoints,
     job::{Job, Progress},
     store::{
-        object::{Kind, Mode, Oid, name_of},
+        object::{Mode, Oid},
         odb::Odb,
         repository::Repository,
     },
@@ -69,28 +69,19 @@ impl Checkpoints {
             // A partly restored work tree is not a useful side.
             self.complete_interrupted_first(job)?;
         }
-        self.unless_pruned(&ids, self.diff_sides(job, from, to, options))
-    }
-
-    fn diff_sides(
-        &self,
-        job: &Job<'_>,
-        from: &Side,
-        to: &Side,
-        options: &DiffOptions,
-    ) -> Result<Vec<FileDiff>, Error> {
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
-            let trees = (self.tree(job, from)?, self.tree(job, to)?);
-            let Some(repository) = self.repository()? else {
-                return Err(Error::NotFound("there are no checkpoints yet".to_owned()));
-            };
-            match self.diff_trees(job, &repository, &trees, options) {
-                Err(error) if error.kind() == ErrorKind::Conflict => last = Some(error),
-                done => return done,
+        let compare = || {
+            let mut last = None;
+            for _ in 0..ATTEMPTS {
+                let trees = (self.tree(job, from)?, self.tree(job, to)?);
+                let repository = self.existing_repository()?;
+                match self.diff_trees(job, &repository, &trees, options) {
+                    Err(error) if error.kind() == ErrorKind::Conflict => last = Some(error),
+                    done => return done,
+                }
             }
-        }
-        Err(last.unwrap_or_else(Error::cancelled))
+            Err(last.unwrap_or_else(Error::cancelled))
+        };
+        self.unless_pruned(&ids, compare())
     }
 
     /// Returns the tree of a side, and what the tree lacks.
@@ -200,12 +191,8 @@ impl Checkpoints {
     }
 }
 
-/// Which side of a difference.
-#[derive(Clone, Copy)]
-enum ContentSide<'a> {
-    Old(&'a Difference),
-    New(&'a Difference),
-}
+/// The path and the entry of one side of a difference.
+type ContentSide<'a> = (&'a RelPath, Leaf);
 
 /// Old and new side of a file.
 struct FilePair<'a> {
@@ -230,11 +217,11 @@ fn paired<'a>(differences: &'a [Difference], pairs: &HashMap<usize, usize>) -> V
 impl<'a> FilePair<'a> {
     fn old_side(&self) -> Option<ContentSide<'a>> {
         let from = self.from.unwrap_or(self.at);
-        from.left.map(|_| ContentSide::Old(from))
+        from.left.map(|leaf| (&from.path, leaf))
     }
 
     fn new_side(&self) -> Option<ContentSide<'a>> {
-        self.at.right.map(|_| ContentSide::New(self.at))
+        self.at.right.map(|leaf| (&self.at.path, leaf))
     }
 
     fn compare(
@@ -313,14 +300,6 @@ impl<'a> FilePair<'a> {
     }
 }
 
-fn leaf_of<'a>(of: ContentSide<'a>) -> Option<(&'a RelPath, Leaf)> {
-    let (difference, leaf) = match of {
-        ContentSide::Old(difference) => (difference, difference.left),
-        ContentSide::New(difference) => (difference, difference.right),
-    };
-    leaf.map(|leaf| (&difference.path, leaf))
-}
-
 /// Reads contents from the store, or from the work tree if they are not stored.
 struct SideContents {
     reader: Odb,
@@ -336,36 +315,14 @@ impl SideContents {
     }
 
     /// Returns the length of a content.
-    fn len(&self, of: ContentSide<'_>) -> Result<u64, Error> {
-        match leaf_of(of) {
-            None => Ok(0),
-            Some((_, leaf)) => match leaf.seen {
-                Some((stamp, _)) => Ok(stamp.size),
-                None => self.reader.blob_len(leaf.oid),
-            },
+    fn len(&self, (_, leaf): ContentSide<'_>) -> Result<u64, Error> {
+        match leaf.seen {
+            Some((stamp, _)) => Ok(stamp.size),
+            None => self.reader.blob_len(leaf.oid),
         }
     }
 
-    fn read(&self, of: ContentSide<'_>) -> Result<Vec<u8>, Error> {
-        let Some((path, leaf)) = leaf_of(of) else {
-            return Ok(Vec::new());
-        };
-        if leaf.seen.is_none() {
-            return self.reader.blob(leaf.oid);
-        }
-        let changed = |how: &str| Error::Changed {
-            path: path.clone(),
-            how: how.to_owned(),
-        };
-        let (found, content) = self
-            .walker
-            .borrow_mut()
-            .read(path)
-            .map_err(|error| changed(&format!("could not be read ({error})")))?;
-        let is_link = Mode::of(&found) == Some(Mode::Link);
-        if is_link != (leaf.mode == Mode::Link) || name_of(Kind::Blob, &content) != leaf.oid {
-            return Err(changed("changed"));
-        }
-        Ok(content)
+    fn read(&self, (path, leaf): ContentSide<'_>) -> Result<Vec<u8>, Error> {
+        leaf.content(&self.reader, &mut self.walker.borrow_mut(), path)
     }
 }

@@ -101,7 +101,7 @@ pub enum Error {
     GitWait(#[source] io::Error),
     /// git reported an error.
     #[error(
-        "git {command} failed ({status}): {output}; check that the remote is a URL or path that exists, and needs no prompt"
+        "cannot {command} checkpoints: {output} ({status}); the remote must be a URL or path that exists and needs no prompt"
     )]
     GitFailed {
         /// The git command.

@@ -58,11 +58,11 @@ mod turns;
 mod verify;
 mod worktree;
 
-pub use adopt::MovedStore;
+pub use adopt::FolderStore;
 pub use checkpoints::Checkpoints;
 pub use job::{Job, Progress};
 pub use list::Filter;
-pub use metadata::head::Head;
+pub use metadata::head::{Head, head_of};
 pub use metadata::{
     Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Request, Skipped,
 };

@@ -5,8 +5,9 @@ pub(crate) mod excluded;
 pub(crate) mod head;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sightline_access::AccessView;
-use sightline_base::{escape::one_line, storage::TaskId};
+use sightline_base::escape::one_line;
 use sightline_protocol::checkpoint::AgentTurn;
 use uuid::Uuid;
 
@@ -99,6 +100,7 @@ pub struct Counts {
 }
 
 /// Metadata of a checkpoint, stored as JSON in the commit message.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CheckpointMetadata {
@@ -107,15 +109,12 @@ pub struct CheckpointMetadata {
     /// Orders checkpoints created in the same millisecond.
     pub sequence: u64,
     /// Task it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// Label chosen by the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Why it was created.
     pub purpose: Purpose,
     /// Turn of an agent at whose first edit or end it was created automatically.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<AgentTurn>,
     /// Whether it was created at the end of the turn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -124,22 +123,17 @@ pub struct CheckpointMetadata {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub automatic: bool,
     /// Branch and commit of the user's repository.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<Head>,
     /// Commit of another tool that it was imported from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
     /// Position in the task's conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<ConversationMark>,
     /// Identifier shared by checkpoints created together, one of each root.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// URIs of the roots in the group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub group_roots: Vec<String>,
     /// Conversation rewind that restoring this checkpoint also undoes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rewind: Option<String>,
     /// Differences to the previous checkpoint.
     pub counts: Counts,
@@ -151,7 +145,6 @@ pub struct CheckpointMetadata {
     pub skipped: Vec<Skipped>,
     /// Ignored and denied paths. `None` if they are unknown: there were too many, or an older
     /// version or another tool created the checkpoint.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exclusions: Option<SavedExclusions>,
     /// Files with restricted read permissions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -161,6 +154,13 @@ pub struct CheckpointMetadata {
     /// Whether it was fetched from a remote. Known locally, not part of the commit.
     #[serde(skip)]
     pub fetched: bool,
+}
+
+impl CheckpointMetadata {
+    /// Returns whether it is that of an undo point.
+    pub fn is_undo(&self) -> bool {
+        matches!(self.purpose, Purpose::Undo { .. })
+    }
 }
 
 /// A stored checkpoint.
@@ -177,28 +177,10 @@ pub struct Checkpoint {
 /// Parameters of a new checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Task it belongs to.
-    pub task: Option<TaskId>,
-    /// Label chosen by the user.
-    pub label: Option<String>,
-    /// Why it is created.
-    pub purpose: Purpose,
-    /// Turn of an agent at whose first edit or end it is created automatically.
-    pub turn: Option<AgentTurn>,
-    /// Whether the turn ends.
-    pub turn_end: bool,
-    /// Whether it is created automatically outside a turn.
-    pub automatic: bool,
+    /// What is known of it before the work tree is scanned: its purpose, task, turn and group.
+    pub metadata: CheckpointMetadata,
     /// Returns the newest checkpoint instead if nothing changed since.
     pub only_changed: bool,
-    /// Position in the task's conversation.
-    pub messages: Option<ConversationMark>,
-    /// Identifier shared by checkpoints created together, one of each root.
-    pub group: Option<String>,
-    /// URIs of the roots in the group.
-    pub group_roots: Vec<String>,
-    /// Conversation rewind that restoring this checkpoint also undoes.
-    pub rewind: Option<String>,
     /// Skips the confirmation for large work trees.
     pub confirm_large: bool,
 }
@@ -208,14 +190,16 @@ impl Request {
     #[must_use]
     pub fn of_undo_point(&self, restoring: Option<Oid>, paths: Vec<NamedPath>) -> Self {
         Self {
-            label: None,
-            turn: None,
-            turn_end: false,
-            automatic: false,
             only_changed: false,
-            purpose: Purpose::Undo { restoring, paths },
             confirm_large: true,
-            ..self.clone()
+            metadata: CheckpointMetadata {
+                label: None,
+                turn: None,
+                turn_end: false,
+                automatic: false,
+                purpose: Purpose::Undo { restoring, paths },
+                ..self.metadata.clone()
+            },
         }
     }
 }
@@ -233,29 +217,9 @@ pub(crate) fn message(metadata: &CheckpointMetadata) -> String {
         "" => "checkpoint",
         label => label,
     };
-    let message = Message {
-        metadata,
-        rules: UnknownRules { too_many: true },
-    };
     // Plain data with string keys always serializes.
-    let json = serde_json::to_string(&message).unwrap_or_default();
+    let json = serde_json::to_string(metadata).unwrap_or_default();
     format!("{subject}\n\n{json}\n")
-}
-
-/// The metadata, and a field for version 0.1.0.
-#[derive(Serialize)]
-struct Message<'a> {
-    #[serde(flatten)]
-    metadata: &'a CheckpointMetadata,
-    rules: UnknownRules,
-}
-
-/// Version 0.1.0 saved rules instead of exclusions. This makes it keep every path that the
-/// checkpoint does not hold, instead of none.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct UnknownRules {
-    too_many: bool,
 }
 
 /// Returns the commit of a checkpoint.
@@ -277,20 +241,4 @@ pub(crate) fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
 /// Returns whether a commit has the metadata of a checkpoint.
 pub(crate) fn is_checkpoint(commit: &Commit) -> bool {
     metadata_of(commit).is_some()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Without the field `rules`, version 0.1.0 would delete every path that the checkpoint does not
-    /// hold, including ignored ones.
-    #[test]
-    fn a_message_tells_older_versions_to_keep_paths() {
-        let text = message(&CheckpointMetadata::default());
-        assert!(text.contains(r#""rules":{"tooMany":true}"#), "{text}");
-        let (_, json) = text.split_once("\n\n").unwrap();
-        let read: CheckpointMetadata = serde_json::from_str(json).unwrap();
-        assert_eq!(read, CheckpointMetadata::default());
-    }
 }

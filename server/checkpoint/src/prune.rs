@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::SystemTime};
 
 use sightline_base::{cancel::Cancel, storage::TaskId};
 
@@ -73,6 +73,8 @@ pub struct Stats {
     pub oldest: Option<u64>,
     /// Creation time of the newest checkpoint, in milliseconds since the epoch.
     pub newest: Option<u64>,
+    /// Time of the last verification, if it found no problem.
+    pub verified: Option<SystemTime>,
 }
 
 impl Checkpoints {
@@ -235,7 +237,12 @@ impl Checkpoints {
                 remove(&repository, &[], HashSet::new(), (None, false), cancel)?;
             }
             *self.combination.lock() = None;
-            gc::tidy(&repository, cancel)?;
+            gc::tidy(
+                &repository,
+                (&mut None, &self.state_dir()),
+                u64::MAX,
+                cancel,
+            )?;
         }
         self.record_folder();
         self.remove_adopted();
@@ -265,7 +272,7 @@ impl Checkpoints {
         let repository = self.open_or_create()?;
         let mut combination = self.combination.lock();
         let unfinished = (&mut *combination, &*self.state_dir());
-        gc::tidy_in_steps(&repository, unfinished, COMBINED_BYTES, cancel)
+        gc::tidy(&repository, unfinished, COMBINED_BYTES, cancel)
     }
 
     /// Returns the size of the store.
@@ -286,12 +293,9 @@ impl Checkpoints {
             newest: checkpoints
                 .first()
                 .map(|checkpoint| checkpoint.metadata.created),
+            verified: self.verified_at(),
         })
     }
-}
-
-fn is_undo(checkpoint: &Checkpoint) -> bool {
-    matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
 }
 
 fn is_labelled(checkpoint: &Checkpoint) -> bool {
@@ -320,7 +324,7 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
     let last_of = |fetched: bool| {
         let newest = keep.newest?;
         let counted = checkpoints.iter().enumerate().filter(|(_, checkpoint)| {
-            checkpoint.metadata.fetched == fetched && (fetched || !is_undo(checkpoint))
+            checkpoint.metadata.fetched == fetched && (fetched || !checkpoint.metadata.is_undo())
         });
         let places: Vec<usize> = counted.map(|(at, _)| at).collect();
         (places.len() > newest).then(|| newest.checked_sub(1).map(|newest| places[newest]))
@@ -399,7 +403,7 @@ fn fit_to_budget<'r>(
     // First the checkpoints that always stay.
     let newest = |undo: bool| {
         let is_ours = |checkpoint: &&Arc<Checkpoint>| {
-            !checkpoint.metadata.fetched && is_undo(checkpoint) == undo
+            !checkpoint.metadata.fetched && checkpoint.metadata.is_undo() == undo
         };
         staying.iter().position(is_ours)
     };

@@ -33,12 +33,12 @@ use crate::error::Error;
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
 
 impl Checkpoints {
-    /// Pushes every checkpoint to a git remote (URL or path). Returns the output of git.
+    /// Pushes every checkpoint to a git remote (URL or path). Returns the number of those that it did not have.
     ///
     /// # Errors
     /// `invalidParams` for an invalid remote; `notFound` without checkpoints; `unsupported` without
     /// git; `storage` with the output of git; `cancelled`.
-    pub fn push(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
+    pub fn push(&self, remote: &str, cancel: &Cancel) -> Result<usize, Error> {
         check_remote(remote)?;
         let repository = match self.repository()? {
             Some(repository) if !repository.ids()?.is_empty() => repository,
@@ -51,16 +51,17 @@ impl Checkpoints {
         };
         let names = "refs/checkpoints/*:refs/checkpoints/*";
         let arguments = ["push", "--no-verify", "--porcelain", "--", remote, names];
-        git(repository.dir(), &arguments, cancel)
+        let output = git(repository.dir(), &arguments, cancel)?;
+        Ok(output.lines().filter(|line| line.starts_with('*')).count())
     }
 
-    /// Fetches checkpoints from a git remote, and adds the intact ones. Returns the output of git,
-    /// and the reasons for the others, without denied names.
+    /// Fetches checkpoints from a git remote, and adds the intact ones. Returns their number, and the reasons
+    /// for the others, without denied names.
     ///
     /// # Errors
     /// `invalidParams` for an invalid remote; `unsupported` without git; `busy`; `storage` with the
     /// output of git; `cancelled`. No checkpoint is added then.
-    pub fn fetch(&self, remote: &str, job: &Job<'_>) -> Result<String, Error> {
+    pub fn fetch(&self, remote: &str, job: &Job<'_>) -> Result<(usize, Vec<String>), Error> {
         let cancel = job.cancel;
         check_remote(remote)?;
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
@@ -77,17 +78,13 @@ impl Checkpoints {
             &names,
         ];
         let taken = git(repository.dir(), &arguments, cancel)
-            .and_then(|output| Ok((output, publish_fetched(&repository, job)?)));
+            .and_then(|_| publish_fetched(&repository, job));
         make_private(repository.dir());
         // Even after an error, so that they are not checked again.
         let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
-        let (mut output, left_out) = taken?;
+        let fetched = taken?;
         removed?;
-        for line in left_out {
-            output.push_str(&line);
-            output.push('\n');
-        }
-        Ok(output)
+        Ok(fetched)
     }
 }
 
@@ -114,8 +111,8 @@ fn make_private(folder: &Path) {
     let _ = folder;
 }
 
-/// Adds the intact fetched checkpoints. Returns the reasons for the others.
-fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Error> {
+/// Adds the intact fetched checkpoints. Returns their number, and the reasons for the others.
+fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<(usize, Vec<String>), Error> {
     let known = repository.ids()?;
     let mut left_out = Vec::new();
     let mut new: Vec<Oid> = Vec::new();
@@ -148,10 +145,11 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
         fetched.extend(new.iter().map(|id| (*id, now)));
         FETCHED.write_all(repository.dir(), &fetched)?;
     }
+    let count = new.len();
     for id in new {
         repository.publish(id)?;
     }
-    Ok(left_out)
+    Ok((count, left_out))
 }
 
 fn check_remote(remote: &str) -> Result<(), Error> {
@@ -206,21 +204,23 @@ fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
     }
 }
 
-/// Runs git and returns its output.
+/// Runs git and returns its standard output.
 fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
     cancel.check()?;
     require_regular_files(dir)?;
     let mut git = store_command(dir);
     disable_ssh_prompts(&mut git, dir);
     let output = run(git.args(arguments), Vec::new(), cancel)?;
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if output.status.success() {
-        return Ok(text);
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    let text = String::from_utf8_lossy(&output.stderr);
+    // The lines below say less.
+    let why = text.trim().lines().next().unwrap_or_default();
     Err(Error::GitFailed {
         command: arguments.first().copied().unwrap_or_default().to_owned(),
         status: output.status,
-        output: text.trim().to_owned(),
+        output: why.trim_start_matches("fatal: ").to_owned(),
     })
 }
 

@@ -64,6 +64,9 @@ pub(super) fn fsck(dir: &Path) {
 
 /// Asserts that only the user can access anything below `folder`.
 pub(super) fn assert_private(folder: &Path) {
+    // On Windows, the profile folder protects its files.
+    #[cfg(not(unix))]
+    let _ = folder;
     #[cfg(unix)]
     for entry in fs::read_dir(folder).unwrap().flatten() {
         use std::os::unix::fs::PermissionsExt;
@@ -208,7 +211,11 @@ impl Scratch {
             .unwrap()
     }
 
-    pub(super) fn fetch(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
+    pub(super) fn fetch(
+        &self,
+        remote: &str,
+        cancel: &Cancel,
+    ) -> Result<(usize, Vec<String>), Error> {
         self.job(cancel, |job| self.checkpoints.fetch(remote, job))
     }
 

@@ -59,14 +59,17 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    fn oid(&self) -> Oid {
+    pub(super) fn oid(&self) -> Oid {
         match self {
             Self::Stored(oid) => *oid,
             Self::Seen(folder) => folder.oid,
         }
     }
 
-    fn entries_of<'a>(tree: Option<&'a Self>, reader: &Odb) -> Result<Vec<NamedNode<'a>>, Error> {
+    pub(super) fn entries_of<'a>(
+        tree: Option<&'a Self>,
+        reader: &Odb,
+    ) -> Result<Vec<NamedNode<'a>>, Error> {
         tree.map_or_else(|| Ok(Vec::new()), |tree| tree.entries(reader))
     }
 
@@ -79,11 +82,7 @@ impl Tree {
                 let entries = reader.tree(*oid)?.into_iter();
                 let node = |mode, oid| match mode {
                     Mode::Folder => Node::Folder(Tree::Stored(oid)),
-                    _ => Node::Leaf(Leaf {
-                        mode,
-                        oid,
-                        seen: None,
-                    }),
+                    _ => Node::Leaf(Leaf::stored(mode, oid)),
                 };
                 entries
                     .map(|entry| (entry.name.into_vec().into(), node(entry.mode, entry.oid)))
@@ -136,10 +135,10 @@ fn component(name: &[u8]) -> Option<&OsStr> {
     }
 }
 
-type NamedNode<'a> = (Cow<'a, [u8]>, Node);
+pub(super) type NamedNode<'a> = (Cow<'a, [u8]>, Node);
 
 #[derive(Debug)]
-enum Node {
+pub(super) enum Node {
     Leaf(Leaf),
     Folder(Tree),
 }
@@ -167,11 +166,13 @@ pub(super) struct Leaf {
 
 impl Leaf {
     /// An empty folder.
-    pub(super) const FOLDER: Self = Self {
-        mode: Mode::Folder,
-        oid: Oid::EMPTY_TREE,
-        seen: None,
-    };
+    pub(super) const FOLDER: Self = Self::stored(Mode::Folder, Oid::EMPTY_TREE);
+
+    /// An entry of a tree object.
+    pub(super) const fn stored(mode: Mode, oid: Oid) -> Self {
+        let seen = None;
+        Self { mode, oid, seen }
+    }
 
     /// Returns whether both have the same mode and content.
     pub(super) fn is_same(&self, other: &Self) -> bool {
@@ -283,7 +284,8 @@ pub(super) fn compare(
     Ok(found)
 }
 
-fn split(node: Option<Node>) -> (Option<Leaf>, Option<Tree>) {
+/// Separates leaves and folders.
+pub(super) fn split(node: Option<Node>) -> (Option<Leaf>, Option<Tree>) {
     match node {
         Some(Node::Leaf(leaf)) => (Some(leaf), None),
         Some(Node::Folder(tree)) => (None, Some(tree)),
@@ -300,53 +302,35 @@ pub(super) fn is_within(path: &RelPath, folder: &RelPath) -> bool {
     path.as_path().starts_with(folder.as_path())
 }
 
-/// Finds the file or link at `path` in a tree object.
-pub(super) fn find(reader: &Odb, tree: Oid, path: &RelPath) -> Result<Option<Leaf>, Error> {
-    let mut tree = tree;
-    let mut names = path.components().peekable();
-    while let Some(name) = names.next() {
-        if tree == Oid::EMPTY_TREE {
+/// Finds the entry at `path` in a tree object. The root is a folder.
+fn entry_at(reader: &Odb, tree: Oid, path: &RelPath) -> Result<Option<Leaf>, Error> {
+    let mut found = Leaf::stored(Mode::Folder, tree);
+    for name in path.components() {
+        if found.mode != Mode::Folder {
             return Ok(None);
         }
-        let entries = reader.tree(tree)?;
-        let entry = entries
-            .into_iter()
-            .find(|entry| component(&entry.name) == Some(name));
-        match (entry, names.peek()) {
-            (Some(entry), Some(_)) if entry.mode == Mode::Folder => tree = entry.oid,
-            (Some(entry), None) if entry.mode != Mode::Folder => {
-                return Ok(Some(Leaf {
-                    mode: entry.mode,
-                    oid: entry.oid,
-                    seen: None,
-                }));
-            }
-            _ => return Ok(None),
+        let mut entries = reader.tree(found.oid)?.into_iter();
+        match entries.find(|entry| component(&entry.name) == Some(name)) {
+            Some(entry) => found = Leaf::stored(entry.mode, entry.oid),
+            None => return Ok(None),
         }
     }
-    Ok(None)
+    Ok(Some(found))
+}
+
+/// Finds the file or link at `path` in a tree object.
+pub(super) fn find(reader: &Odb, tree: Oid, path: &RelPath) -> Result<Option<Leaf>, Error> {
+    Ok(entry_at(reader, tree, path)?.filter(|found| found.mode != Mode::Folder))
 }
 
 /// Returns whether a tree object has a file, link or folder at `path`.
 pub(super) fn is_held(reader: &Odb, tree: Oid, path: &RelPath) -> Result<bool, Error> {
-    Ok(find(reader, tree, path)?.is_some() || has_folder(reader, tree, path)?)
+    Ok(entry_at(reader, tree, path)?.is_some())
 }
 
 /// Returns whether a tree object has a folder at `path`.
 pub(super) fn has_folder(reader: &Odb, tree: Oid, path: &RelPath) -> Result<bool, Error> {
-    let mut tree = tree;
-    for name in path.components() {
-        if tree == Oid::EMPTY_TREE {
-            return Ok(false);
-        }
-        let mut entries = reader.tree(tree)?.into_iter();
-        let entry = entries.find(|entry| component(&entry.name) == Some(name));
-        match entry.filter(|entry| entry.mode == Mode::Folder) {
-            Some(entry) => tree = entry.oid,
-            None => return Ok(false),
-        }
-    }
-    Ok(true)
+    Ok(entry_at(reader, tree, path)?.is_some_and(|found| found.mode == Mode::Folder))
 }
 
 /// Caches which folders the current access rules deny.
@@ -370,13 +354,7 @@ impl<'a> DeniedPaths<'a> {
 
     /// Returns the denial of the path, or `Some(None)` if a folder above it is denied.
     fn denial(&mut self, path: &RelPath, is_dir: bool) -> Option<Option<Denial>> {
-        let mut above = Vec::new();
-        let mut parent = path.parent();
-        while let Some(folder) = parent.filter(|folder| !folder.is_root()) {
-            parent = folder.parent();
-            above.push(folder);
-        }
-        // From the top, so that nothing in a denied folder is checked.
+        let above: Vec<RelPath> = path.above().collect();
         let is_inside = above.into_iter().rev().any(|folder| {
             let (view, root) = (self.job.view, self.job.root);
             match self.folders.entry(folder) {
@@ -392,6 +370,17 @@ impl<'a> DeniedPaths<'a> {
         }
         let view = self.job.view;
         view.check_entry(self.job.root, path, is_dir).map(Some)
+    }
+
+    /// [`Self::denies`] for the file that is there now, whose content may decide.
+    pub(super) fn denies_file(&mut self, path: &RelPath) -> bool {
+        match self.denial(path, false) {
+            Some(Some(denial)) if denial.by_content => {
+                let (view, root) = (self.job.view, self.job.root);
+                view.judge_entry(root, path, false).is_some()
+            }
+            denial => denial.is_some(),
+        }
     }
 
     /// [`Self::denies`] for two versions of a path. If its content decides, it is denied if one of them is secret, or the

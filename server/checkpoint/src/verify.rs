@@ -1,5 +1,9 @@
 //! Verifies checkpoints for the user.
 
+use std::{fs, path::PathBuf, time::SystemTime};
+
+use sightline_base::storage::atomic_file;
+
 use super::{
     checkpoints::Checkpoints,
     job::Job,
@@ -49,6 +53,25 @@ impl Checkpoints {
         }
         let found = found.into_iter();
         problems.extend(found.map(|(id, what)| format!("checkpoint {id}: {what}")));
+        self.record_verification(problems.is_empty());
         Ok(problems)
+    }
+
+    /// Records the time in the time of a file, which is absent after problems. It is only shown.
+    fn record_verification(&self, is_ok: bool) {
+        if is_ok {
+            let _ = atomic_file::write(&self.verified_file(), b"");
+        } else {
+            let _ = fs::remove_file(self.verified_file());
+        }
+    }
+
+    /// Returns the time of the last verification, if it found no problem.
+    pub(crate) fn verified_at(&self) -> Option<SystemTime> {
+        fs::metadata(self.verified_file()).ok()?.modified().ok()
+    }
+
+    fn verified_file(&self) -> PathBuf {
+        self.state_dir().join("verified")
     }
 }

@@ -2,21 +2,20 @@
 
 use sightline_agents::judge::{in_folder, without_folder};
 use sightline_base::escape::one_line;
-use sightline_engine::error::Error;
+use sightline_engine::{
+    error::Error,
+    render::{ADDED, REMOVED},
+};
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessParams},
     method::CheckAccess,
 };
 
-use super::{DONE, NEGATIVE, Workspace, offline, print, print_sorted_json, requests::Attached};
+use super::{DONE, NEGATIVE, offline, print_sorted_json, print_styled, requests::Place};
 
 /// Checks paths and a command.
-pub(super) fn run(
-    workspace: &Workspace,
-    attached: Attached,
-    paths: &[String],
-    command: Option<String>,
-) -> Result<i32, Error> {
+pub(super) fn run(place: &Place, paths: &[String], command: Option<String>) -> Result<i32, Error> {
+    let workspace = &place.workspace;
     let absolute_paths = paths
         .iter()
         .map(|path| offline::absolute(path))
@@ -33,17 +32,18 @@ pub(super) fn run(
         command,
         ..CheckAccessParams::default()
     };
-    let (mut result, _) = attached.call::<CheckAccess>(workspace, params)?;
+    let mut result = place.requests().call::<CheckAccess>(params)?;
     // Output uses the paths as given, in the same order.
     let mut refused = false;
     let mut lines = String::new();
+    let denied_word = format!("{REMOVED}denied{REMOVED:#}");
     for (asked, verdict) in paths.iter().zip(&mut result.paths) {
         verdict.path.clone_from(asked);
         refused |= verdict.access != AccessKind::Allowed;
         let access = match verdict.access {
-            AccessKind::Allowed => "allowed",
-            AccessKind::Denied => "denied",
-            AccessKind::Outside => "outside",
+            AccessKind::Allowed => format!("{ADDED}allowed{ADDED:#}"),
+            AccessKind::Denied => denied_word.clone(),
+            AccessKind::Outside => "outside".to_owned(),
         };
         let reason = format_reason(verdict.reason.as_deref(), verdict.rule.as_ref());
         let lifted = verdict
@@ -60,11 +60,14 @@ pub(super) fn run(
         }
         refused |= !verdict.allowed;
         if verdict.allowed {
-            lines.push_str("allowed\n");
+            lines.push_str(&format!("{ADDED}allowed{ADDED:#}\n"));
         }
         for denied in &verdict.denied {
             let reason = format_reason(Some(&denied.reason), denied.rule.as_ref());
-            lines.push_str(&format!("denied\t{}{reason}\n", one_line(&denied.path)));
+            lines.push_str(&format!(
+                "{denied_word}\t{}{reason}\n",
+                one_line(&denied.path)
+            ));
         }
         if let Some(instead) = &verdict.instead {
             lines.push_str(&format!("instead\t{}\n", one_line(instead)));
@@ -73,7 +76,7 @@ pub(super) fn run(
     if workspace.json {
         print_sorted_json(&result)?;
     } else {
-        print(&lines)?;
+        print_styled(&lines)?;
     }
     Ok(if refused { NEGATIVE } else { DONE })
 }

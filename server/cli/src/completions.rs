@@ -1,4 +1,5 @@
-//! `sightline completions`: clap's scripts, extended by the ids of checkpoints.
+//! `sightline completions`: clap's scripts, extended by the names of turns and the ids of checkpoints. What clap offers
+//! for that needs a feature that is called unstable.
 
 use clap_complete::Shell;
 use sightline_engine::error::Error;
@@ -6,8 +7,8 @@ use sightline_engine::error::Error;
 use super::{DONE, print};
 
 /// Commands of `sightline checkpoint` with the id of a checkpoint as argument.
-const COMMANDS_WITH_ID: [&str; 7] = [
-    "diff", "show", "label", "preview", "restore", "undo", "delete",
+const COMMANDS_WITH_ID: [&str; 8] = [
+    "diff", "show", "label", "preview", "restore", "undo", "delete", "commit",
 ];
 
 /// Prints the script of a shell.

@@ -130,8 +130,8 @@ fn file_reports(files: &ConfigFiles) -> Vec<FileReport> {
 fn settings(sources: &SettingsSources, storage_dir: Option<&Path>) -> Vec<Setting> {
     let defaults = all_leaves(&DEFAULTS).into_iter();
     let mut settings: BTreeMap<String, Setting> = defaults
-        // Options of sections are listed if they are set.
-        .filter(|(key, _)| !key.starts_with("environment.sections."))
+        // Limits of sections are listed if they are set.
+        .filter(|(key, _)| !key.starts_with("environment.sections.") || key.ends_with(".enabled"))
         .map(|(key, value)| {
             let setting = Setting {
                 file: None,

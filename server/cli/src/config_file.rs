@@ -33,11 +33,12 @@ impl File {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let failed = |error: &io::Error| {
             Error::storage(format!(
-                "cannot read {}: {error}; nothing was changed",
+                "cannot read {}: {error}; it was not changed",
                 path.display()
             ))
         };
-        let real = match fs::canonicalize(path) {
+        let path = &std::path::absolute(path).map_err(|error| failed(&error))?;
+        let real = match sightline_base::path::canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A dangling symlink is not replaced.
@@ -54,7 +55,7 @@ impl File {
             Err(error) => return Err(failed(&error)),
         };
         let refuse = |kind, why: &str| {
-            let message = format!("cannot read {}: {why}; nothing was changed", path.display());
+            let message = format!("cannot read {}: {why}; it was not changed", path.display());
             Error::new(kind, message)
         };
         let metadata = fs::metadata(&real).map_err(|error| failed(&error))?;

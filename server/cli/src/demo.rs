@@ -15,7 +15,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use sightline_base::path::{AbsPath, RelPath};
-use sightline_engine::{error::Error, plural::plural};
+use sightline_engine::{error::Error, plural::plural, render};
 use sightline_local::lsp_client::LspClient;
 use sightline_protocol::{
     access::CheckAccessParams,
@@ -31,7 +31,7 @@ use sightline_protocol::{
     },
 };
 
-use super::{DONE, FAILURE, checkpoints::colored_difference, print_to};
+use super::{DONE, FAILURE, print_to};
 
 /// The sample project of `tests/fixtures/sample`.
 const SAMPLE: &[(&str, &str)] = &[
@@ -123,7 +123,7 @@ fn sample(folder: &Path) -> io::Result<PathBuf> {
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
         fs::write(path, text)?;
     }
-    fs::canonicalize(folder)
+    sightline_base::path::canonicalize(folder)
 }
 
 struct Session {
@@ -266,7 +266,7 @@ impl Session {
             ..DiffCheckpointsParams::default()
         })?;
         let mut files = compared.files.iter();
-        files.try_for_each(|file| say(colored_difference(file).trim_end()))
+        files.try_for_each(|file| say(render::difference(file).trim_end()))
     }
 
     fn preview(&mut self, checkpoint: &str) -> io::Result<()> {

@@ -13,6 +13,7 @@ use sightline_base::{
 };
 use sightline_engine::{
     error::Error,
+    render::{ADDED, REMOVED},
     settings::{
         config_file::{self, ConfigFiles},
         sources::SettingsSources,
@@ -26,8 +27,10 @@ use super::{
     DONE, NEGATIVE, Workspace,
     agents::{AgentState, states},
     checkpoints::{moved_hint, size},
-    exec, log, offline, print, print_json,
-    requests::{Attached, Requests},
+    exec,
+    gateway::usage,
+    log, offline, print, print_json, print_styled,
+    requests::Requests,
     uninstall,
 };
 
@@ -67,8 +70,15 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         print_json(&report)?;
     } else {
         for finding in &report.findings {
-            let mark = if finding.ok { "ok  " } else { "FIX " };
-            print(&format!("{mark}{}: {}\n", finding.what, finding.found))?;
+            let (style, mark) = if finding.ok {
+                (ADDED, "ok")
+            } else {
+                (REMOVED, "FIX")
+            };
+            print_styled(&format!(
+                "{style}{mark:<4}{style:#}{}: {}\n",
+                finding.what, finding.found
+            ))?;
             if !finding.ok {
                 print(&format!("    -> {}\n", finding.remedy))?;
             }
@@ -87,7 +97,7 @@ pub(super) fn report(workspace: &Workspace) -> Result<Report, Error> {
         program(),
         storage(workspace.storage.as_deref()),
         servers(workspace.storage.as_deref(), &root),
-        agents(root.path.as_path()),
+        agents(root.path.as_path(), workspace.storage.as_deref()),
         rules(&root, settings.access.secrets),
         configuration(&files),
         hiding(),
@@ -98,6 +108,7 @@ pub(super) fn report(workspace: &Workspace) -> Result<Report, Error> {
     ];
     findings.extend(moved_checkpoints(workspace));
     findings.extend(refused(workspace));
+    findings.extend(requests_to_models(workspace.storage.as_deref()));
     Ok(Report {
         ok: findings.iter().all(|finding| finding.ok),
         findings,
@@ -110,14 +121,16 @@ fn storage(named: Option<&Path>) -> Finding {
         Ok(path) => path,
         Err(error) => return Finding::failed(what, error.message, "set HOME"),
     };
-    let probe = Storage::open(&path).and_then(|storage| storage.results());
-    match probe {
+    match Storage::open(&path).and_then(|storage| storage.results()) {
         Ok(_) => Finding::passed(what, format!("{}{}", path.display(), sizes(&path))),
-        Err(error) => Finding::failed(
-            what,
-            error.to_string(),
-            "change its owner or mode (chown, chmod 700), or set `storage.path` to another directory",
-        ),
+        Err(error) => {
+            let text = error.to_string();
+            let (found, remedy) = text.split_once("; ").unwrap_or((
+                &text,
+                "change its owner or mode (chown, chmod 700), or set `storage.path` to another directory",
+            ));
+            Finding::failed(what, found.to_owned(), remedy)
+        }
     }
 }
 
@@ -137,9 +150,19 @@ fn refused(workspace: &Workspace) -> Option<Finding> {
     }
 }
 
+/// Counts what agents asked their models through the gateway today.
+fn requests_to_models(storage: Option<&Path>) -> Option<Finding> {
+    let what = "gateway";
+    let used = offline::storage_dir(storage).and_then(|folder| usage::today(&folder));
+    match used {
+        Ok(found) => Some(Finding::passed(what, found?)),
+        Err(error) => Some(Finding::failed(what, error.message, "move the file away")),
+    }
+}
+
 /// Finds the checkpoints of this folder at another place.
 fn moved_checkpoints(workspace: &Workspace) -> Option<Finding> {
-    let found = moved_hint(&Requests::new(workspace, Attached { offline: true }))?;
+    let found = moved_hint(&Requests::offline(workspace))?;
     let remedy = "run `sightline checkpoint adopt`";
     Some(Finding::failed(
         "checkpoints of a moved folder",
@@ -206,14 +229,14 @@ fn servers(named: Option<&Path>, root: &Root) -> Finding {
     )
 }
 
-fn agents(root: &Path) -> Finding {
+fn agents(root: &Path, storage: Option<&Path>) -> Finding {
     let what = "agents";
-    let states = match states(root) {
+    let states = match states(root, storage) {
         Ok(states) => states,
         Err(error) => return Finding::failed(what, error.message, "set HOME"),
     };
     let connected = states.iter().filter(|state| state.is_connected());
-    let names: Vec<&str> = connected.map(AgentState::title).collect();
+    let names: Vec<String> = connected.map(AgentState::title).collect();
     let found = if names.is_empty() {
         "none connected; see `sightline agents`".to_owned()
     } else {
@@ -361,7 +384,11 @@ fn watches() -> Finding {
             what,
             format!("{watches} watches, {instances} instances per user"),
         ),
-        _ => Finding::passed(what, "no limits on this system".to_owned()),
+        _ if cfg!(target_os = "linux") => Finding::passed(what, "limits not known".to_owned()),
+        _ => Finding::passed(
+            what,
+            "not used for checkpoints on this system; each one examines every file".to_owned(),
+        ),
     }
 }
 

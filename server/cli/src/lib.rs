@@ -24,6 +24,11 @@
 //! - `config`, `doctor`, `uninstall`: settings and their origins; the requirements; deletes all data
 //! - `completions`, `man`, `schema`, `demo`: scripts of shells, manual pages, schemas, a sample session
 
+#![cfg_attr(
+    not(all(feature = "hub", feature = "page")),
+    allow(dead_code, unused_imports, reason = "parts that are left out use it")
+)]
+
 mod access;
 mod agents;
 mod checkpoints;
@@ -43,6 +48,7 @@ mod log;
 mod man;
 mod mcp;
 mod output;
+#[cfg(feature = "page")]
 mod page;
 mod progress_bar;
 mod requests;
@@ -58,10 +64,12 @@ use std::{
 use checkpoints::confirm_below_agent;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use output::{
-    Color, internal, print, print_error, print_json, print_message, print_sorted_json, print_to,
+    Color, internal, print, print_as, print_error, print_json, print_message, print_sorted_json,
+    print_styled, print_to,
 };
-use requests::{AnsweredBy, Attached, offline};
+use requests::{AnsweredBy, Place, offline};
 use sightline_access::deny_moved_secrets;
+use sightline_agents::wiring::serves_editor;
 use sightline_base::path::AbsPath;
 use sightline_engine::error::Error;
 use sightline_local::process::{logging, signals, version};
@@ -129,9 +137,7 @@ enum Command {
     /// Print the <environment_details> block.
     Environment {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Include the file list, workspace configuration and detected tools.
         #[arg(long)]
         files: bool,
@@ -151,9 +157,7 @@ enum Command {
     #[command(arg_required_else_help = true)]
     Access {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Paths to check.
         #[arg(value_name = "PATH", required_unless_present = "command")]
         paths: Vec<String>,
@@ -189,9 +193,7 @@ enum Command {
     /// Print a file that agents may see.
     Read {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// File to print.
         #[arg(value_name = "FILE")]
         file: String,
@@ -257,6 +259,7 @@ enum Command {
     ///
     /// Prints the address of a page on this machine, which other users cannot open, and serves it until
     /// Ctrl-C, or until no page has been open for 30 minutes.
+    #[cfg(feature = "page")]
     Ui(page::Ui),
     /// Run a request of the protocol, and print its result as JSON.
     Request(requests::named::Request),
@@ -321,14 +324,10 @@ pub fn main(serve: fn() -> i32) -> i32 {
         logging::start();
         return exec::run_agent_line(&line);
     }
-    // Editors append this to any other configured arguments.
-    if std::env::args_os()
-        .skip(1)
-        .any(|argument| argument == "--stdio")
-    {
+    let written: Vec<OsString> = std::env::args_os().collect();
+    if serves_editor(written.iter().skip(1).map(|argument| argument.to_str())) {
         return serve();
     }
-    let written: Vec<OsString> = std::env::args_os().collect();
     let is_json = output::wants_json(&written);
     let color = output::color_of(&written);
     color.apply();
@@ -408,8 +407,7 @@ fn is_dry_run(matches: &ArgMatches) -> bool {
 fn run(command: Command) -> Result<i32, Error> {
     match command {
         Command::Environment {
-            workspace,
-            attached,
+            place,
             files,
             mode,
             max_files,
@@ -426,11 +424,11 @@ fn run(command: Command) -> Result<i32, Error> {
                 consume: false,
                 ..EnvironmentDetailsParams::default()
             };
-            let (details, from) = attached.environment_details(&workspace, params)?;
-            if from == AnsweredBy::Disk && !attached.offline {
+            let (details, from) = place.requests().environment_details(params)?;
+            if from == AnsweredBy::Disk && !place.offline {
                 print_message("no server is running for this workspace; reading from disk");
             }
-            if workspace.json {
+            if place.workspace.json {
                 print_sorted_json(&details)?;
             } else {
                 print(&format!("{}\n", details.text))?;
@@ -438,11 +436,10 @@ fn run(command: Command) -> Result<i32, Error> {
             Ok(DONE)
         }
         Command::Access {
-            workspace,
-            attached,
+            place,
             paths,
             command,
-        } => access::run(&workspace, attached, &paths, command),
+        } => access::run(&place, &paths, command),
         Command::Exec(exec) => Ok(exec::run(exec)),
         Command::Gateway(arguments) => gateway::run(&arguments),
         Command::Run(arguments) => gateway::run::run(&arguments),
@@ -468,8 +465,7 @@ fn run(command: Command) -> Result<i32, Error> {
             Ok(DONE)
         }
         Command::Read {
-            workspace,
-            attached,
+            place,
             file,
             start,
             end,
@@ -482,8 +478,8 @@ fn run(command: Command) -> Result<i32, Error> {
                 max_bytes,
                 task_id: None,
             };
-            let read = attached.read_file(&workspace, params)?;
-            if workspace.json {
+            let (read, _) = place.requests().read_file(params)?;
+            if place.workspace.json {
                 print_sorted_json(&read)?;
             } else {
                 print(&read.text)?;
@@ -511,6 +507,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Config { workspace } => config::run(&workspace),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
+        #[cfg(feature = "page")]
         Command::Ui(arguments) => page::run(arguments),
         Command::Request(request) => requests::named::run(request),
         Command::Demo => demo::run(),

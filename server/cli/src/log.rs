@@ -2,14 +2,17 @@
 
 use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
 use sightline_base::{clock::now_millis, escape::one_line};
-use sightline_engine::error::Error;
+use sightline_engine::{
+    error::Error,
+    render::{ADDED, CHANGED, REMOVED},
+};
 use sightline_protocol::{
     access::AccessRule,
     decision::{Decision, DecisionVerdict, ListDecisionsParams},
     method::ListDecisions,
 };
 
-use super::{DONE, Workspace, checkpoints::age, offline, print, print_json};
+use super::{DONE, Workspace, checkpoints::age, offline, print_as, print_message};
 
 #[derive(clap::Args)]
 pub(super) struct Log {
@@ -35,12 +38,12 @@ pub(super) fn run(log: Log) -> Result<i32, Error> {
         limit: None,
     };
     let listed = offline::call::<ListDecisions>(&log.workspace, params)?;
-    if log.workspace.json {
-        print_json(&listed)?;
-    } else {
-        let lines: String = listed.decisions.iter().map(line).collect();
-        print(&lines)?;
+    if listed.decisions.is_empty() && !log.workspace.json {
+        print_message("nothing was refused or hidden");
     }
+    print_as(&log.workspace, &listed, |listed| {
+        listed.decisions.iter().map(line).collect()
+    })?;
     Ok(DONE)
 }
 
@@ -68,19 +71,19 @@ fn line(decision: &Decision) -> String {
         .unwrap_or_default()
         .to_zoned(TimeZone::system())
         .strftime("%Y-%m-%d %H:%M:%S");
-    let verdict = match decision.verdict {
-        DecisionVerdict::Denied => "denied",
-        DecisionVerdict::Redacted => "redacted",
-        DecisionVerdict::Allowed => "allowed",
+    let (style, verdict) = match decision.verdict {
+        DecisionVerdict::Denied => (REMOVED, "denied"),
+        DecisionVerdict::Redacted => (CHANGED, "redacted"),
+        DecisionVerdict::Allowed => (ADDED, "allowed"),
     };
     let agent = decision.agent.as_deref().unwrap_or("-");
     let tool = decision.tool.as_deref().unwrap_or("-");
     let rule = decision.rule.as_ref().map(rule).unwrap_or_default();
     let line = format!(
-        "{at}  {verdict:<8}  {agent:<8}  {:<4}  {tool}  {}{rule}",
+        "{agent:<8}  {:<4}  {tool}  {}{rule}",
         decision.door, decision.subject
     );
-    format!("{}\n", one_line(&line))
+    format!("{at}  {style}{verdict:<8}{style:#}  {}\n", one_line(&line))
 }
 
 fn rule(rule: &AccessRule) -> String {

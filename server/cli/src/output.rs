@@ -9,13 +9,16 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
+use sightline_agents::wiring::own_arguments;
 use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
+
+use super::Workspace;
 
 /// When to use colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
-    /// At a terminal, unless `NO_COLOR` is set.
+    /// At a terminal, unless `NO_COLOR` is set; in pipes with `FORCE_COLOR` or `CLICOLOR_FORCE`.
     Auto,
     /// Also in pipes and files.
     Always,
@@ -27,6 +30,7 @@ impl Color {
     /// Applies the choice to all output.
     pub(super) fn apply(self) {
         let choice = match self {
+            Self::Auto if is_forced() => ColorChoice::Always,
             Self::Auto => ColorChoice::Auto,
             Self::Always => ColorChoice::Always,
             Self::Never => ColorChoice::Never,
@@ -35,9 +39,19 @@ impl Color {
     }
 }
 
+/// Returns whether `FORCE_COLOR` asks for colors in pipes. `NO_COLOR` precedes it; `CLICOLOR` and
+/// `CLICOLOR_FORCE` are known to the library.
+fn is_forced() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_set("FORCE_COLOR")
+        && std::env::var_os("FORCE_COLOR").is_none_or(|value| value != "0")
+        && !is_set("NO_COLOR")
+}
+
 impl From<Color> for clap::ColorChoice {
     fn from(color: Color) -> Self {
         match color {
+            Color::Auto if is_forced() => Self::Always,
             Color::Auto => Self::Auto,
             Color::Always => Self::Always,
             Color::Never => Self::Never,
@@ -45,13 +59,8 @@ impl From<Color> for clap::ColorChoice {
     }
 }
 
-/// Returns the options before `--`.
 fn options(written: &[OsString]) -> impl Iterator<Item = &str> {
-    written
-        .iter()
-        .skip(1)
-        .map(|argument| argument.to_str().unwrap_or_default())
-        .take_while(|argument| *argument != "--")
+    own_arguments(written.iter().skip(1).map(|argument| argument.to_str()))
 }
 
 /// Returns whether `--json` is given, also if the arguments cannot be parsed.
@@ -87,6 +96,24 @@ pub(super) fn print_sorted_json(result: &impl Serialize) -> Result<(), Error> {
 
 pub(super) fn print(text: &str) -> Result<(), Error> {
     print_to(io::stdout().lock(), text.as_bytes())
+}
+
+/// Prints text with colors, which are stripped if stdout is not a terminal.
+pub(super) fn print_styled(text: &str) -> Result<(), Error> {
+    print_to(anstream::stdout().lock(), text.as_bytes())
+}
+
+/// Prints a result as JSON, or as text with colors.
+pub(super) fn print_as<R: Serialize>(
+    workspace: &Workspace,
+    result: &R,
+    text: impl FnOnce(&R) -> String,
+) -> Result<(), Error> {
+    if workspace.json {
+        print_json(result)
+    } else {
+        print_styled(&text(result))
+    }
 }
 
 /// Writes to an output stream. A closed pipe is not an error.
@@ -146,7 +173,11 @@ pub(super) fn in_words_of_the_command_line(message: &str) -> String {
         .replace("malformed params", "malformed JSON")
         .replace(
             "; list the checkpoints to see their ids",
-            " (use at least 4 digits of an id, or `last`); `sightline checkpoint list` shows all",
+            " (use the name of a turn, at least 4 digits of an id, or `last`); `sightline checkpoint list` shows all",
+        )
+        .replace(
+            "; list the tasks to see their ids",
+            "; `sightline task list` shows all",
         )
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_base::storage::Storage;
+use sightline_base::{fs::bytes_below, storage::Storage};
 use sightline_engine::error::Error;
 use sightline_ipc as ipc;
 
@@ -53,7 +53,11 @@ pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
         )));
     }
     let mut lines = format!("{}:\n", dir.display());
-    for (name, bytes) in &parts {
+    let total = (
+        "total".to_owned(),
+        parts.iter().map(|(_, bytes)| bytes).sum(),
+    );
+    for (name, bytes) in parts.iter().chain([&total]) {
         lines.push_str(&format!("  {name:<14} {}\n", size(*bytes)));
     }
     print(&lines)?;
@@ -88,20 +92,8 @@ pub(super) fn entries(dir: &Path) -> io::Result<Vec<(String, u64)>> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        parts.push((name, size_of(&entry)));
+        parts.push((name, bytes_below(&entry.path())));
     }
     parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(parts)
-}
-
-/// Returns the size of a file, or of the files below a folder. Unreadable ones count as empty.
-fn size_of(entry: &fs::DirEntry) -> u64 {
-    let Ok(metadata) = entry.metadata() else {
-        return 0;
-    };
-    if !metadata.is_dir() {
-        return metadata.len();
-    }
-    let children = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-    children.map(|child| size_of(&child)).sum()
 }

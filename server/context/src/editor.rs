@@ -182,6 +182,8 @@ pub struct EditorState {
     /// The last opened or changed document.
     touched: Option<String>,
     opened: u64,
+    /// Time of the last change, in milliseconds since the epoch.
+    pub changed_at: Option<i64>,
 }
 
 impl EditorState {

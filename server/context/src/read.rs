@@ -6,10 +6,9 @@
 //! decode it.
 
 use std::{
-    fs::Metadata,
     io::{self, Read, Seek},
     path::Path,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -79,8 +78,7 @@ pub fn differs_from_disk(
             return is_missing && text.len_bytes() > 1 && !may_have_existed_at(path, opened);
         }
     };
-    let modified = file.metadata().modified();
-    if modified.is_ok_and(|modified| modified > opened) {
+    if file.info().stamp.modified() > opened {
         return false;
     }
     let Some(disk) = text_of(file) else {
@@ -96,21 +94,8 @@ pub fn changed_since(view: &AccessView, saved: &Rope, path: &AbsPath, opened: Sy
     let Ok(file) = view.open_anywhere(path) else {
         return false;
     };
-    let is_newer = last_change(file.metadata()).is_none_or(|changed| changed > opened);
+    let is_newer = file.info().stamp.changed() > opened;
     is_newer && text_of(file).is_some_and(|disk| !is_same_text(&disk, saved))
-}
-
-/// Returns when the content or the times of a file last changed.
-fn last_change(metadata: &Metadata) -> Option<SystemTime> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let seconds = Duration::from_secs(u64::try_from(metadata.ctime()).ok()?);
-        let nanos = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).ok()?);
-        SystemTime::UNIX_EPOCH.checked_add(seconds + nanos)
-    }
-    #[cfg(not(unix))]
-    metadata.modified().ok()
 }
 
 /// Returns whether a missing file may have existed at `then`: its nearest existing ancestor was
@@ -141,7 +126,7 @@ fn is_same_text(disk: &str, text: &Rope) -> bool {
 
 /// Returns the text of a UTF-8 file within the size limit.
 fn text_of(opened: OpenedFile) -> Option<String> {
-    if opened.metadata().len() > limits::MAX_READ_BYTES {
+    if opened.info().stamp.size > limits::MAX_READ_BYTES {
         return None;
     }
     let mut bytes = Vec::new();
@@ -177,7 +162,7 @@ pub fn read_file(
         return read_buffer(buffer, window, cancel);
     }
     let opened = view.open_for_read(location, options.allow_outside)?;
-    let size = opened.metadata().len();
+    let size = opened.info().stamp.size;
     let name = view.roots().result_path(location).0;
     let source = DiskReader {
         file: opened,

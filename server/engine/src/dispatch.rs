@@ -22,14 +22,14 @@ use crate::{
         compaction::{apply_compaction, plan_compaction},
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
         decisions,
-        editor::{diagnostics, open_file, selection, unsaved_files},
+        editor::{connected_agents, diagnostics, open_file, selection, unsaved_files},
         environment_details, list_files, list_rules, mcp_servers, read_file,
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
     },
     jobs::{Access, Key, Keys, all_task_keys, keys_of_roots, root_keys, task_keys},
     params_compat,
-    request_context::{AnyResult, Outcome, RequestContext, Response},
+    request_context::{AnyResult, Outcome, ReadContext, RequestContext, Response, TaskContext},
     services::checkpoint_registry::CheckpointRegistry,
     session::{Snapshot, named_root},
 };
@@ -69,15 +69,16 @@ pub trait Handler: Request {
     ) -> Result<Response<Self::Result>, Error>;
 }
 
-/// The requests of the protocol: the method, its handler, where it runs, and whether its
+/// The requests of the protocol: the method, its handler and what that gets, where it runs, and whether its
 /// params have a `workDoneToken`.
 macro_rules! requests {
-    ($($method:ident, $run:path, $place:expr $(, $token:ident)?;)*) => {
+    ($($method:ident, $run:path as $context:ident, $place:expr $(, $token:ident)?;)*) => {
         $(impl Handler for method::$method {
             fn run(
                 context: &RequestContext<'_>,
                 params: Self::Params,
             ) -> Result<Response<Self::Result>, Error> {
+                let context: &$context<'_> = context;
                 Ok($run(context, params)?.into())
             }
         })*
@@ -110,50 +111,51 @@ macro_rules! requests {
 
 #[rustfmt::skip]
 requests! {
-    EnvironmentDetails, environment_details::run, |p, _| any_task(&p.task_id);
-    CheckAccess, check_access::run, |_, _| Pool;
-    ListRules, list_rules::run, |_, _| Pool;
-    Redact, decisions::redact, |_, _| Pool;
-    ListDecisions, decisions::list, |_, _| Pool;
-    ListFiles, list_files::run, |_, _| Pool, with_token;
-    ReadFile, read_file::run, |p, _| any_task(&p.task_id);
-    Diagnostics, diagnostics::run, |_, _| Pool;
-    Selection, selection::run, |_, _| Pool;
-    UnsavedFiles, unsaved_files::run, |_, _| Pool;
-    OpenFile, open_file::run, |_, _| Pool;
-    TrackFile, track_file::run, |p, _| task(&p.task_id);
-    RecordModel, record_model::run, |p, _| task(&p.task_id);
-    RecordEnvironment, record_environment::run, |p, _| task(&p.task_id);
-    TaskContext, task_context::run, |p, _| task(&p.task_id);
-    CountTokens, count_tokens::run, |p, _| any_task(&p.task_id);
-    TruncateHistory, truncate_history::run, |p, _| any_task(&p.task_id);
-    RollbackHistory, rollback_history::run, |p, _| any_task(&p.task_id);
-    ClassifyError, classify_error::run, |_, _| Pool;
-    AppendMessages, append_messages::run, |p, _| task(&p.task_id);
-    LoadTask, load_task::run, |p, _| task(&p.task_id);
-    ListTasks, list_tasks::run, |_, _| Queue(all_task_keys());
-    ResumeTask, resume_task::run, |p, _| one_or_all_tasks(&p.task_id);
-    DeleteTask, delete_task::run, |p, scope| task_and_roots(&p.task_id, scope);
-    PlanCompaction, plan_compaction::run, |p, _| any_task(&p.task_id);
-    ApplyCompaction, apply_compaction::run, |p, _| any_task(&p.task_id);
-    CreateCheckpoint, create_checkpoint::run, |p, scope| roots(&p.root, &p.task_id, scope), with_token;
-    ListCheckpoints, list_checkpoints::run, |_, _| Pool;
-    ListTurns, list_checkpoints::list_turns, |_, _| Pool;
-    DiffCheckpoints, diff_checkpoints::run, |_, _| Pool, with_token;
-    PreviewRestore, preview_restore::run, |_, _| Pool, with_token;
-    RestoreCheckpoint, restore_checkpoint::run, restored_roots, with_token;
-    UndoRestore, undo_restore::run, |_, scope| all_roots_and_tasks(scope), with_token;
-    CheckpointStats, checkpoint_stats::run, |_, _| Pool;
-    LabelCheckpoint, label_checkpoint::run, |p, scope| Queue(keys_of_checkpoint(&p.id, scope));
-    Blame, list_checkpoints::blame::run, |_, _| Pool;
-    CommitCheckpoint, transfer::commit_checkpoint::run, |_, _| Pool;
-    PruneCheckpoints, prune_checkpoints::run, |p, scope| roots(&p.root, &None, scope), with_token;
-    VerifyCheckpoints, verify_checkpoints::run, |_, _| Pool, with_token;
-    ListMcpServers, mcp_servers::list, |_, _| Pool;
-    SetMcpServerEnabled, mcp_servers::set_enabled, |_, _| Pool;
-    RestartMcpServer, mcp_servers::restart, |_, _| Pool;
-    TrustMcpServer, mcp_servers::trust, |_, _| Pool;
-    McpServerLog, mcp_servers::log, |_, _| Pool;
+    EnvironmentDetails, environment_details::run as TaskContext, |p, _| any_task(&p.task_id);
+    CheckAccess, check_access::run as ReadContext, |_, _| Pool;
+    ListRules, list_rules::run as ReadContext, |_, _| Pool;
+    Redact, decisions::redact as ReadContext, |_, _| Pool;
+    ListDecisions, decisions::list as ReadContext, |_, _| Pool;
+    ListFiles, list_files::run as ReadContext, |_, _| Pool, with_token;
+    ReadFile, read_file::run as TaskContext, |p, _| any_task(&p.task_id);
+    Diagnostics, diagnostics::run as ReadContext, |_, _| Pool;
+    Selection, selection::run as ReadContext, |_, _| Pool;
+    UnsavedFiles, unsaved_files::run as ReadContext, |_, _| Pool;
+    ConnectedAgents, connected_agents::run as RequestContext, |_, _| Pool;
+    OpenFile, open_file::run as RequestContext, |_, _| Pool;
+    TrackFile, track_file::run as TaskContext, |p, _| task(&p.task_id);
+    RecordModel, record_model::run as TaskContext, |p, _| task(&p.task_id);
+    RecordEnvironment, record_environment::run as TaskContext, |p, _| task(&p.task_id);
+    TaskContext, task_context::run as TaskContext, |p, _| task(&p.task_id);
+    CountTokens, count_tokens::run as TaskContext, |p, _| any_task(&p.task_id);
+    TruncateHistory, truncate_history::run as TaskContext, |p, _| any_task(&p.task_id);
+    RollbackHistory, rollback_history::run as TaskContext, |p, _| any_task(&p.task_id);
+    ClassifyError, classify_error::run as ReadContext, |_, _| Pool;
+    AppendMessages, append_messages::run as RequestContext, |p, _| task(&p.task_id);
+    LoadTask, load_task::run as TaskContext, |p, _| task(&p.task_id);
+    ListTasks, list_tasks::run as TaskContext, |_, _| Queue(all_task_keys());
+    ResumeTask, resume_task::run as TaskContext, |p, _| one_or_all_tasks(&p.task_id);
+    DeleteTask, delete_task::run as RequestContext, |p, scope| task_and_roots(&p.task_id, scope);
+    PlanCompaction, plan_compaction::run as TaskContext, |p, _| any_task(&p.task_id);
+    ApplyCompaction, apply_compaction::run as TaskContext, |p, _| any_task(&p.task_id);
+    CreateCheckpoint, create_checkpoint::run as RequestContext, |p, scope| roots(&p.root, &p.task_id, scope), with_token;
+    ListCheckpoints, list_checkpoints::run as RequestContext, |_, _| Pool;
+    ListTurns, list_checkpoints::list_turns as RequestContext, |_, _| Pool;
+    DiffCheckpoints, diff_checkpoints::run as RequestContext, |_, _| Pool, with_token;
+    PreviewRestore, preview_restore::run as RequestContext, |_, _| Pool, with_token;
+    RestoreCheckpoint, restore_checkpoint::run as RequestContext, restored_roots, with_token;
+    UndoRestore, undo_restore::run as RequestContext, |_, scope| all_roots_and_tasks(scope), with_token;
+    CheckpointStats, checkpoint_stats::run as RequestContext, |_, _| Pool;
+    LabelCheckpoint, label_checkpoint::run as RequestContext, |p, scope| Queue(keys_of_checkpoint(&p.id, scope));
+    Blame, list_checkpoints::blame::run as RequestContext, |_, _| Pool;
+    CommitCheckpoint, transfer::commit_checkpoint::run as RequestContext, |_, _| Pool;
+    PruneCheckpoints, prune_checkpoints::run as RequestContext, |p, scope| roots(&p.root, &None, scope), with_token;
+    VerifyCheckpoints, verify_checkpoints::run as RequestContext, |_, _| Pool, with_token;
+    ListMcpServers, mcp_servers::list as RequestContext, |_, _| Pool;
+    SetMcpServerEnabled, mcp_servers::set_enabled as RequestContext, |_, _| Pool;
+    RestartMcpServer, mcp_servers::restart as RequestContext, |_, _| Pool;
+    TrustMcpServer, mcp_servers::trust as RequestContext, |_, _| Pool;
+    McpServerLog, mcp_servers::log as RequestContext, |_, _| Pool;
 }
 
 /// Returns the request of the protocol with this name.
@@ -300,7 +302,8 @@ impl Call {
     /// The errors of the method.
     pub fn run(self, context: &RequestContext<'_>) -> Outcome {
         context.services.inject_fault(self.method);
-        self.typed?.run(context)
+        let span = tracing::debug_span!("request", method = self.method);
+        span.in_scope(|| self.typed?.run(context))
     }
 }
 

@@ -59,13 +59,6 @@ impl Error {
         self.path = Some(path.into());
         self
     }
-
-    /// Sets the rule that denied access.
-    #[must_use]
-    pub fn with_rule(mut self, rule: Option<AccessRule>) -> Self {
-        self.rule = rule;
-        self
-    }
 }
 
 impl fmt::Display for Error {

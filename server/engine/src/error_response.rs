@@ -283,7 +283,7 @@ mod tests {
                 response["error"],
                 serde_json::json!({
                     "code": -32803,
-                    "message": "access to a.key is denied: matches *.key",
+                    "message": "a.key is hidden from agents: matches *.key",
                     "data": {
                         "kind": "accessDenied",
                         "path": "a.key",
@@ -301,7 +301,7 @@ mod tests {
         let root = || PathBuf::from("/w");
         let status = std::process::ExitStatus::default();
         let git_failed = format!(
-            "git push failed ({status}): why; check that the remote is a URL or path that exists, and needs no prompt"
+            "cannot push checkpoints: why ({status}); the remote must be a URL or path that exists and needs no prompt"
         );
         for (error, kind, message) in [
             (E::InvalidParams(why()), Kind::InvalidParams, "why"),

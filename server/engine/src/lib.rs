@@ -30,6 +30,7 @@
 //! - `error`: the error of a request or command, made from the errors of other crates in one place
 //! - `error_response`: error responses; panics turned into errors
 //! - `restore_log`: the last restores of a folder, for agents
+//! - `render`: results as text: checkpoints, previews, outcomes, differences, lists of turns
 //! - `plural`: counts with their noun in messages
 
 pub mod client;
@@ -42,6 +43,7 @@ pub mod jobs;
 pub mod params_compat;
 pub mod plural;
 pub mod progress;
+pub mod render;
 pub mod request_context;
 pub mod restore_log;
 pub mod services;

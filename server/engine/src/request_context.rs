@@ -1,10 +1,11 @@
-//! What a handler gets besides its params, and what it returns.
+//! What a handler gets besides its params, and what it returns. The row of a request in `dispatch` names which of
+//! the contexts it gets.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
-use sightline_access::AccessView;
+use sightline_access::{AccessView, redact::HiddenContents};
 use sightline_base::{
     cancel::Cancel,
     decision_log,
@@ -12,39 +13,32 @@ use sightline_base::{
     storage::{Storage, TaskId},
 };
 use sightline_context::tracker::Tracker;
+use sightline_conversation::tokens::Counter;
 use sightline_protocol::{decision::Decision, files::ProgressToken};
 use sightline_tasks::TaskStore;
 
 use crate::{
     error::Error,
     progress::Progress,
-    services::{Services, checkpoint_registry::RootCheckpoints},
+    services::{
+        Services, active_tasks::ActiveTasks, checkpoint_registry::RootCheckpoints,
+        tracked_files::TrackedFiles,
+    },
     session::{Session, Snapshot},
 };
 
-/// The context of one request.
-pub struct RequestContext<'a> {
-    /// The shared services, for effects that outlive the request.
-    pub services: &'a Arc<Services>,
+/// The context of a request that reads the session and the workspace.
+pub struct ReadContext<'a> {
+    services: &'a Arc<Services>,
     /// The session when the request arrived.
     pub snapshot: Snapshot,
     /// Raised when the client cancels.
     pub cancel: Cancel,
     /// Token for progress reports.
-    pub token: Option<ProgressToken>,
+    token: Option<ProgressToken>,
 }
 
-impl<'a> RequestContext<'a> {
-    /// Creates the context of a request that cannot be cancelled and reports no progress.
-    pub fn new(services: &'a Arc<Services>, snapshot: Snapshot) -> Self {
-        Self {
-            services,
-            snapshot,
-            cancel: Cancel::default(),
-            token: None,
-        }
-    }
-
+impl ReadContext<'_> {
     /// Begins progress, under the token of the params or of the request. `title` is shown
     /// to the user.
     pub fn progress(&self, token: Option<ProgressToken>, title: &str) -> Progress {
@@ -56,6 +50,11 @@ impl<'a> RequestContext<'a> {
     /// Returns the current access rules.
     pub fn view(&self) -> AccessView {
         self.services.view(&self.snapshot)
+    }
+
+    /// Returns the contents of denied files.
+    pub fn hidden_contents(&self, view: &AccessView) -> Arc<HiddenContents> {
+        self.services.hidden_contents.get(view)
     }
 
     /// Opens the data directory.
@@ -74,7 +73,20 @@ impl<'a> RequestContext<'a> {
             decision_log::record(&storage, &self.snapshot.settings.log, decisions);
         }
     }
+}
 
+/// The context of a request that uses tasks.
+pub struct TaskContext<'a>(ReadContext<'a>);
+
+impl<'a> Deref for TaskContext<'a> {
+    type Target = ReadContext<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl TaskContext<'_> {
     /// Returns the store of conversations.
     ///
     /// # Errors
@@ -90,8 +102,68 @@ impl<'a> RequestContext<'a> {
     pub fn tracker(&self, task_id: &str) -> Result<Tracker, Error> {
         let task = TaskId::new(task_id)?;
         let tracker = Tracker::open(&self.storage()?, &task, self.view());
-        self.services.active_tasks.touch(&task);
+        self.active_tasks().touch(&task);
         Ok(tracker)
+    }
+
+    /// Returns the tasks used in this session.
+    pub fn active_tasks(&self) -> &ActiveTasks {
+        &self.services.active_tasks
+    }
+
+    /// Returns the files that tasks track.
+    pub fn tracked_files(&self) -> &TrackedFiles {
+        &self.services.tracked_files
+    }
+
+    /// Returns what counts tokens.
+    pub fn counter(&self) -> &Counter {
+        &self.services.counter
+    }
+
+    /// Returns what identifies this session in stored data.
+    pub fn session_id(&self) -> &str {
+        &self.services.session_id
+    }
+}
+
+/// The context of any request.
+pub struct RequestContext<'a> {
+    tasks: TaskContext<'a>,
+    /// The shared services, for effects that outlive the request.
+    pub services: &'a Arc<Services>,
+}
+
+impl<'a> Deref for RequestContext<'a> {
+    type Target = TaskContext<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.tasks
+    }
+}
+
+impl<'a> RequestContext<'a> {
+    /// Creates the context of a request that cannot be cancelled and reports no progress.
+    pub fn new(services: &'a Arc<Services>, snapshot: Snapshot) -> Self {
+        Self::with(services, snapshot, Cancel::default(), None)
+    }
+
+    /// Creates the context of a request that `cancel` cancels.
+    pub fn with(
+        services: &'a Arc<Services>,
+        snapshot: Snapshot,
+        cancel: Cancel,
+        token: Option<ProgressToken>,
+    ) -> Self {
+        Self {
+            tasks: TaskContext(ReadContext {
+                services,
+                snapshot,
+                cancel,
+                token,
+            }),
+            services,
+        }
     }
 
     /// Returns the checkpoint store of a root, opening it if necessary.

@@ -14,7 +14,10 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use sightline_access::{Access, AccessView};
-use sightline_base::path::{AbsPath, Location, Root, Roots, uri_to_path};
+use sightline_base::{
+    clock::now_millis,
+    path::{AbsPath, Location, Root, Roots, uri_to_path},
+};
 use sightline_context::{
     editor::EditorState,
     environment::{CliTools, Revisions},
@@ -241,7 +244,9 @@ impl Session {
 
     /// Changes the editor state. Existing snapshots keep theirs.
     pub fn edit<T>(&mut self, change: impl FnOnce(&mut EditorState) -> T) -> T {
-        let outcome = change(Arc::make_mut(&mut self.editor));
+        let editor = Arc::make_mut(&mut self.editor);
+        editor.changed_at = Some(now_millis());
+        let outcome = change(editor);
         self.touch();
         outcome
     }

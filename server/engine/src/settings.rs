@@ -59,6 +59,16 @@ impl Problem {
     fn of_value(path: &str, why: &str, value: &Value) -> Self {
         Self::new(path, format!("{why} (is {})", format_value(value)))
     }
+
+    /// Returns the problem without the value.
+    fn without_value(&self) -> &str {
+        if self.message.starts_with("is unknown") {
+            return &self.message;
+        }
+        let why = self.message.split_once(" (is ").map(|(why, _)| why);
+        why.filter(|why| why.starts_with("must be "))
+            .unwrap_or("has a value that is not allowed")
+    }
 }
 
 impl Display for Problem {
@@ -187,8 +197,10 @@ impl Reader {
             _ => name,
         });
         // If there is no such value, the defaults remain, which are valid.
-        let value = take(values, path).unwrap_or_else(|| values.take());
-        self.problems.push(Problem::of_value(&name, why, &value));
+        let value = take(values, path)
+            .unwrap_or_else(|| std::mem::replace(values, Value::Object(Map::new())));
+        let why = in_plain_words(why);
+        self.problems.push(Problem::of_value(&name, &why, &value));
     }
 }
 
@@ -204,6 +216,25 @@ fn take(values: &mut Value, path: &[Segment]) -> Option<Value> {
             Some(items.remove(*index))
         }
         _ => None,
+    }
+}
+
+/// Rephrases a message of serde for users.
+fn in_plain_words(why: &str) -> String {
+    // The value before it can be any text.
+    let Some((problem, expected)) = why.rsplit_once(", expected ") else {
+        return why.to_owned();
+    };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",
+        "a boolean" => "true or false",
+        // An enum.
+        "string or map" => "a string",
+        other => other,
+    };
+    match problem.split_once(' ') {
+        Some(("unknown" | "invalid", _)) => format!("must be {expected}"),
+        _ => why.to_owned(),
     }
 }
 

@@ -133,7 +133,7 @@ impl Walk<'_> {
         if !is_denied {
             return;
         }
-        let Ok(target) = link.canonicalize() else {
+        let Ok(target) = sightline_base::path::canonicalize(link) else {
             return;
         };
         let roots = self.view.roots().as_slice();

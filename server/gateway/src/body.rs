@@ -1,6 +1,9 @@
 //! Reads the body of a request. What cannot be read cannot be checked, and is not forwarded.
 
-use std::io::{self, Read, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Read, Write},
+};
 
 use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -14,6 +17,7 @@ use ruzstd::{
     encoding::{CompressionLevel, compress_to_vec},
 };
 use serde::de::IgnoredAny;
+use sightline_conversation::wire::{TooDeep, Values, json};
 
 use crate::failure::Failure;
 
@@ -35,6 +39,8 @@ pub(crate) struct RequestBody {
     pub(crate) bytes: Bytes,
     /// The JSON; empty if there is no body.
     pub(crate) text: String,
+    /// What is in it.
+    pub(crate) values: Values,
     encoding: Encoding,
 }
 
@@ -65,11 +71,32 @@ impl RequestBody {
             text = decode(&bytes, encoding)?;
             check_json(&text)?;
         }
+        let values = Values::find(&text).map_err(|TooDeep| {
+            let message = "cannot check the body: it is nested too deeply";
+            Failure::new(StatusCode::BAD_REQUEST, message)
+        })?;
         Ok(Self {
             bytes,
             text,
+            values,
             encoding,
         })
+    }
+
+    /// Returns a member of an object; the last one if there are several.
+    pub(crate) fn member(&self, object: usize, name: &str) -> Option<usize> {
+        self.values.member(&self.text, object, name)
+    }
+
+    /// Returns a member that is a string, decoded.
+    pub(crate) fn string(&self, object: usize, name: &str) -> Option<Cow<'_, str>> {
+        let text = self.json(self.member(object, name)?);
+        text.starts_with('"').then(|| json::decode(text))
+    }
+
+    /// Returns a value as it is written.
+    pub(crate) fn json(&self, value: usize) -> &str {
+        self.values.text(&self.text, value)
     }
 
     /// Returns the bytes of another text, compressed in the same way.
@@ -184,6 +211,7 @@ mod tests {
             let body = RequestBody {
                 bytes: Bytes::new(),
                 text: String::new(),
+                values: Values::default(),
                 encoding,
             };
             let text = format!("{{\"a\": \"{}\"}}", "some text ".repeat(100_000));

@@ -12,6 +12,7 @@
 //! - `options`: arguments
 //! - `secret`: the secret of the address
 //! - `server`: connections and requests
+//! - `socket`: the socket on which systemd listens
 //! - `address`: checks the headers and the path of a request
 //! - `usage`: tokens that providers report, and the file with them
 //! - `upstream`: addresses of providers
@@ -31,6 +32,7 @@ mod redact;
 mod repair;
 mod secret;
 mod server;
+mod socket;
 mod task;
 mod upstream;
 mod usage;
@@ -49,7 +51,7 @@ use tokio::net::TcpListener;
 
 use self::{
     options::Options,
-    redact::{Redaction, TASKS},
+    redact::{Redaction, TASKS, Workspaces},
     secret::Secret,
     server::Gateway,
     upstream::Upstreams,
@@ -93,28 +95,36 @@ async fn serve(options: Options) -> Result<(), String> {
     let usage = options.usage;
     let log = Log::open(&usage.unwrap_or_else(|| storage.gateway().join("usage.jsonl")))?;
     let redaction = Redaction::new(
-        &options.roots,
-        options.secrets,
+        Workspaces::new(&options.roots, options.secrets, options.follows_agents)?,
         storage,
         secret.seed(),
         options.dry_run,
-    )?;
-    let port = options.port;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .await
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => format!(
-                "cannot listen on port {port}: it is in use; stop that program or choose another port with --port"
-            ),
-            _ => format!("cannot listen on port {port}: {error}"),
-        })?;
+    );
+    let listener = match socket::given()? {
+        Some(listener) => TcpListener::from_std(listener)
+            .map_err(|error| format!("cannot use the socket of systemd: {error}"))?,
+        None => listen(options.port).await?,
+    };
     let address = listener
         .local_addr()
         .map_err(|error| format!("cannot get the port: {error}"))?;
     print(&json!({ "url": format!("http://{address}/k/{}", secret.as_str()) }).to_string())?;
+    if options.only_checks {
+        return Ok(());
+    }
     let gateway = Gateway::new(secret, address, upstreams, redaction, log, options.limit);
     server::serve(listener, Arc::new(gateway)).await;
     Ok(())
+}
+
+async fn listen(port: u16) -> Result<TcpListener, String> {
+    let listening = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    listening.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "cannot listen on port {port}: it is in use; stop that program or choose another port with --port"
+        ),
+        _ => format!("cannot listen on port {port}: {error}"),
+    })
 }
 
 /// Opens the data directory, and creates the folders of the gateway in it.

@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// Workspace folders.
     #[serde(default)]
     pub(crate) roots: Vec<PathBuf>,
+    /// Whether the rules of the workspace in which an agent runs apply, instead of those of `roots`.
+    #[serde(default)]
+    pub(crate) follows_agents: bool,
     /// Whether the built-in rules for secrets apply.
     #[serde(default)]
     pub(crate) secrets: Secrets,
@@ -35,4 +38,7 @@ pub(crate) struct Options {
     /// Whether the program ends with the process that started it.
     #[serde(default)]
     pub(crate) ends_with_parent: bool,
+    /// Whether the program ends after it has checked these, and printed an address with a free port.
+    #[serde(default)]
+    pub(crate) only_checks: bool,
 }

@@ -2,12 +2,9 @@
 
 use hyper::{HeaderMap, StatusCode};
 use serde_json::Value;
-use sightline_conversation::{
-    classify_error,
-    wire::json::{decode, member},
-};
+use sightline_conversation::{classify_error, wire::Values};
 
-use crate::{failure::Api, task::Task};
+use crate::{body::RequestBody, failure::Api, task::Task};
 
 /// Returns whether a response says that the request does not fit into the context window.
 pub(crate) fn says_too_long(status: StatusCode, upstream: &str, body: &[u8]) -> bool {
@@ -24,19 +21,26 @@ pub(crate) fn says_too_long(status: StatusCode, upstream: &str, body: &[u8]) -> 
 
 /// Returns whether old results of a conversation may be replaced. Its parts must belong together by an
 /// id, and the model must not bind its thinking to them.
-pub(crate) fn may_mask(api: Option<Api>, task: &Task, headers: &HeaderMap, body: &str) -> bool {
+pub(crate) fn may_mask(
+    api: Option<Api>,
+    task: &Task,
+    headers: &HeaderMap,
+    body: &RequestBody,
+) -> bool {
     let has_id = matches!(task, Task::Id(_));
     // Titles and summaries offer no tools.
-    let has_tools = member(body, "tools").is_some() || body.contains("\"additional_tools\"");
+    let text = &body.text;
+    let has_tools =
+        body.member(Values::ALL, "tools").is_some() || text.contains("\"additional_tools\"");
     let kind = headers
         .get("x-codex-turn-metadata")
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     let is_compaction =
-        kind.contains("\"request_kind\":\"compaction\"") || body.contains("\"compaction_trigger\"");
+        kind.contains("\"request_kind\":\"compaction\"") || text.contains("\"compaction_trigger\"");
     // The agent and its provider do it themselves.
-    let is_managed = body.contains("clear_tool_uses");
-    let model = member(body, "model").map(decode).unwrap_or_default();
+    let is_managed = text.contains("clear_tool_uses");
+    let model = body.string(Values::ALL, "model").unwrap_or_default();
     let binds_thinking = match api {
         Some(Api::Messages) => !is_unbound_claude(&model),
         Some(Api::Responses | Api::Completions | Api::Gemini) => model.contains("claude"),

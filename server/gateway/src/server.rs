@@ -1,6 +1,6 @@
 //! Connections and requests of agents.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{borrow::Cow, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use http_body_util::{BodyExt, Full, Limited, combinators::BoxBody};
 use hyper::{
@@ -13,10 +13,7 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use sightline_base::peer;
-use sightline_conversation::{
-    model_info,
-    wire::json::{decode, member},
-};
+use sightline_conversation::{model_info, wire::Values};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -29,7 +26,7 @@ use crate::{
     body::RequestBody,
     failure::{Api, Body, Failure},
     forward::{Client, Stream, end_to_end},
-    redact::Redaction,
+    redact::{Redaction, Workspace},
     repair,
     secret::Secret,
     task::{self, Task},
@@ -105,9 +102,9 @@ impl Gateway {
         if body.text.is_empty() {
             return None;
         }
-        let model = member(&body.text, "model")
-            .filter(|model| model.starts_with('"'))
-            .map(|model| decode(model).into_owned())
+        let model = body
+            .string(Values::ALL, "model")
+            .map(Cow::into_owned)
             .or_else(|| address.model().map(str::to_owned));
         let window = model
             .as_deref()
@@ -163,15 +160,25 @@ pub(crate) async fn serve(listener: TcpListener, gateway: Arc<Gateway>) {
 
 /// Answers the requests of a connection of the same user.
 async fn talk(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>) {
-    let own = gateway.address;
-    let is_same_user = spawn_blocking(move || peer::is_same_user(own, peer)).await;
-    if !is_same_user.unwrap_or_default() || stream.set_nodelay(true).is_err() {
+    let (own, redaction) = (gateway.address, gateway.redaction.clone());
+    let of_agent = spawn_blocking(move || {
+        let workspaces = &redaction.workspaces;
+        peer::is_same_user(own, peer).then(|| {
+            // All processes are searched for it.
+            let is_needed = workspaces.follow_agents();
+            let folder = is_needed.then(|| peer::folder(own, peer)).flatten();
+            workspaces.of(folder.as_deref())
+        })
+    });
+    let Ok(Some(workspace)) = of_agent.await else {
+        return;
+    };
+    if stream.set_nodelay(true).is_err() {
         return;
     }
-    let service = service_fn(|request| {
-        let gateway = gateway.clone();
-        async move { Ok::<_, Infallible>(answer(&gateway, request).await) }
-    });
+    let connection = Connection { gateway, workspace };
+    let service =
+        service_fn(|request| async { Ok::<_, Infallible>(answer(&connection, request).await) });
     // An agent that leaves is no error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -180,15 +187,23 @@ async fn talk(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>) {
         .await;
 }
 
-async fn answer(gateway: &Gateway, request: Request<Incoming>) -> Response<Body> {
+/// A connection of an agent.
+struct Connection {
+    gateway: Arc<Gateway>,
+    /// Or why it is not known.
+    workspace: Result<Arc<Workspace>, String>,
+}
+
+async fn answer(connection: &Connection, request: Request<Incoming>) -> Response<Body> {
     let (head, content) = request.into_parts();
+    let gateway = &*connection.gateway;
     let port = gateway.address.port();
     let address = match address::check(&head.uri, &head.headers, &gateway.secret, port) {
         Ok(address) => address,
         Err(failure) => return failure.response(Api::Completions),
     };
     let api = address.api().unwrap_or(Api::Completions);
-    match forward(gateway, &head, address, content).await {
+    match forward(connection, &head, address, content).await {
         Ok(response) => response,
         Err(failure) => failure.response(api),
     }
@@ -196,11 +211,13 @@ async fn answer(gateway: &Gateway, request: Request<Incoming>) -> Response<Body>
 
 /// Reads, checks and forwards a request.
 async fn forward(
-    gateway: &Gateway,
+    connection: &Connection,
     head: &Parts,
     address: Address<'_>,
     content: Incoming,
 ) -> Result<Response<Body>, Failure> {
+    let gateway = &*connection.gateway;
+    let workspace = connection.workspace.clone().map_err(cannot_check)?;
     let is_of_chatgpt = head.headers.contains_key(CHATGPT_ACCOUNT);
     let name = address.upstream;
     let route = gateway.upstreams.route(name, address.path, is_of_chatgpt);
@@ -228,10 +245,11 @@ async fn forward(
         )
     })?;
     let content = Arc::new(RequestBody::read(content, &head.headers).await?);
-    let task = task::of(&head.headers, &content.text);
+    let task = task::of(&head.headers, &content);
     let record = gateway.record(head, address, &task, &content);
     let exchange = Exchange {
         gateway,
+        workspace,
         head,
         address,
         upstream,
@@ -291,6 +309,7 @@ struct CheckedRequest {
 /// A request and its answer.
 struct Exchange<'a> {
     gateway: &'a Gateway,
+    workspace: Arc<Workspace>,
     head: &'a Parts,
     address: Address<'a>,
     upstream: &'a Upstream,
@@ -309,7 +328,7 @@ impl Exchange<'_> {
         let may_be_too_long =
             status == StatusCode::BAD_REQUEST || status == StatusCode::PAYLOAD_TOO_LARGE;
         let (api, headers) = (self.address.api(), &self.head.headers);
-        if !may_be_too_long || !repair::may_mask(api, &self.task, headers, &self.content.text) {
+        if !may_be_too_long || !repair::may_mask(api, &self.task, headers, &self.content) {
             return Ok((checked, response.map(BodyExt::boxed)));
         }
         let (head, body) = response.into_parts();
@@ -347,8 +366,9 @@ impl Exchange<'_> {
                 is_complete: true,
             });
         }
-        self.decide(|redaction, task, body| {
-            let checked = redaction.check(task, &body.text)?;
+        let workspace = self.workspace.clone();
+        self.decide(move |redaction, task, body| {
+            let checked = redaction.check(&workspace, task, body)?;
             let bytes = match &checked.text {
                 Some(text) => body.encode(text).map_err(|error| error.to_string())?,
                 None => body.bytes.clone(),
@@ -364,7 +384,7 @@ impl Exchange<'_> {
 
     /// Decides to replace old results of the conversation. Returns whether that is worth it.
     async fn mask(&self) -> Result<bool, Failure> {
-        self.decide(|redaction, task, body| redaction.mask(task, &body.text))
+        self.decide(|redaction, task, body| redaction.mask(task, body))
             .await
     }
 
@@ -381,9 +401,13 @@ impl Exchange<'_> {
             Ok(Err(why)) => why,
             Err(_) => "internal error".to_owned(),
         };
-        Err(Failure::new(
-            StatusCode::BAD_REQUEST,
-            format!("cannot check the request: {why}"),
-        ))
+        Err(cannot_check(why))
     }
+}
+
+fn cannot_check(why: String) -> Failure {
+    Failure::new(
+        StatusCode::BAD_REQUEST,
+        format!("cannot check the request: {why}"),
+    )
 }

@@ -1,7 +1,9 @@
 //! Which conversation a request belongs to, and which agent sends it.
 
 use hyper::{HeaderMap, header::USER_AGENT};
-use sightline_conversation::wire::json::{Cursor, decode, member};
+use sightline_conversation::wire::Values;
+
+use crate::body::RequestBody;
 
 /// Headers of agents that identify a conversation; a subagent has its own.
 const IDS: [(&str, Option<&str>); 4] = [
@@ -40,7 +42,7 @@ impl Task {
 }
 
 /// Returns the conversation of a request.
-pub(crate) fn of(headers: &HeaderMap, body: &str) -> Task {
+pub(crate) fn of(headers: &HeaderMap, body: &RequestBody) -> Task {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     for (name, part) in IDS {
         if let Some(id) = header(name) {
@@ -48,35 +50,37 @@ pub(crate) fn of(headers: &HeaderMap, body: &str) -> Task {
             return Task::Id(format!("{id} {part}").trim_end().to_owned());
         }
     }
-    let code_assist = member(body, "request").and_then(|request| member(request, "session_id"));
-    let id = code_assist.or_else(|| member(body, "prompt_cache_key"));
-    if let Some(id) = id.filter(|id| id.starts_with('"')) {
-        return Task::Id(decode(id).into_owned());
+    let code_assist = body.member(Values::ALL, "request");
+    let id = code_assist
+        .and_then(|request| body.string(request, "session_id"))
+        .or_else(|| body.string(Values::ALL, "prompt_cache_key"));
+    match id {
+        Some(id) => Task::Id(id.into_owned()),
+        None => Task::Start(start(body, code_assist.unwrap_or(Values::ALL))),
     }
-    Task::Start(start(member(body, "request").unwrap_or(body)))
 }
 
 /// Returns the system text and the first message.
-fn start(body: &str) -> String {
-    let system = ["system", "systemInstruction", "instructions"]
-        .iter()
-        .find_map(|name| member(body, name));
-    let messages = ["messages", "contents", "input"]
-        .iter()
-        .find_map(|name| member(body, name));
-    let mut start = system.unwrap_or_default().to_owned();
-    let Some(messages) = messages else {
+fn start(body: &RequestBody, request: usize) -> String {
+    let find = |names: [&str; 3]| names.iter().find_map(|name| body.member(request, name));
+    let system = find(["system", "systemInstruction", "instructions"]);
+    let mut start = system
+        .map(|system| body.json(system))
+        .unwrap_or_default()
+        .to_owned();
+    let Some(messages) = find(["messages", "contents", "input"]) else {
         return start;
     };
-    let mut cursor = Cursor::new(messages);
-    if !cursor.enter(b'[') {
-        return start + messages;
+    if !body.json(messages).starts_with('[') {
+        return start + body.json(messages);
     }
     // Up to the first message of the user.
-    while cursor.next_item(b']') {
-        let message = messages.get(cursor.skip_value()).unwrap_or_default();
-        start.push_str(message);
-        if member(message, "role").is_some_and(|role| role == "\"user\"") {
+    for message in body.values.inside(messages) {
+        start.push_str(body.json(message));
+        if body
+            .string(message, "role")
+            .is_some_and(|role| role == "user")
+        {
             break;
         }
     }

@@ -2,7 +2,7 @@
 //! each request.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -253,10 +253,8 @@ impl Log {
                 older.push(".1");
                 fs::rename(path, older)?;
             }
-            let mut options = OpenOptions::new();
+            let mut options = atomic_file::private_options();
             options.append(true).create(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             atomic_file::open(path, &mut options)
         };
         let file = open().map_err(|error| format!("cannot open {}: {error}", path.display()))?;

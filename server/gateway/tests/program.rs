@@ -20,6 +20,18 @@ fn the_version_is_printed() {
 }
 
 #[test]
+fn data_of_a_later_version_is_refused_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("version");
+    std::fs::write(&path, "2\n").unwrap();
+    let output = run(&serde_json::json!({ "storage": folder.path(), "upstreams": {} }).to_string());
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("has version 2"), "{text}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn options_that_cannot_be_used_are_errors() {
     for (argument, words) in [
         ("", "start the gateway with `sightline gateway`"),

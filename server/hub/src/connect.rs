@@ -24,7 +24,7 @@ use sightline_agents::servers::address::loopback;
 
 use crate::{
     message::{Kind, MAX_MESSAGE, Message, error_response},
-    process::{Line, read_line},
+    process::{Line, print, read_line},
 };
 
 /// Variable with the headers of requests, as JSON: arguments are visible to other users.
@@ -192,7 +192,7 @@ impl Connection {
                     is_answered |= self.receive(&event.data, id)?;
                 }
                 match id {
-                    Some(id) if !is_answered => print(&error_response(
+                    Some(id) if !is_answered => print(error_response(
                         id,
                         -32000,
                         "the server has closed the stream without an answer",
@@ -219,7 +219,7 @@ impl Connection {
                 };
                 let why = format!("HTTP status {status}. {why}");
                 match id {
-                    Some(id) => print(&error_response(id, -32000, why.trim())),
+                    Some(id) => print(error_response(id, -32000, why.trim())),
                     None => Ok(()),
                 }
             }
@@ -244,7 +244,7 @@ impl Connection {
             session.retain(|(name, _)| *name != "MCP-Protocol-Version");
             session.push(("MCP-Protocol-Version", version));
         }
-        print(line.as_bytes())?;
+        print(line.into_bytes())?;
         Ok(is_answer)
     }
 
@@ -470,12 +470,4 @@ impl Read for Body {
 fn end(error: &io::Error) -> ! {
     eprintln!("sightline: {error}");
     std::process::exit(1)
-}
-
-/// Writes a line to standard output.
-fn print(line: &[u8]) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    output.write_all(line)?;
-    output.write_all(b"\n")?;
-    output.flush()
 }

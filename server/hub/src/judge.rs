@@ -1,7 +1,10 @@
 //! Judges what passes between an agent and a server: requests before they are sent, and what the
 //! server sends, before the agent sees it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value, json, value::RawValue};
 use sightline_access::{AccessView, redact::KeptContents};
@@ -10,7 +13,7 @@ use sightline_base::{decision_log, json_repair};
 use sightline_protocol::decision::{Decision, HiddenFile};
 
 use crate::{
-    message::{Message, Object, error_response, response, tool_error},
+    message::{Message, Object, error_response, response, tool_error, unambiguous},
     names::Names,
     result::{Left, Scope, clean},
 };
@@ -24,6 +27,9 @@ const DESCRIPTIONS: &[&str] = &[
     "server/discover",
     "tools/list",
 ];
+
+/// Other requests whose params name no files.
+const PLAIN: &[&str] = &["resources/list", "resources/templates/list"];
 
 /// Name of servers in the log of decisions.
 const DOOR: &str = "mcp";
@@ -45,6 +51,9 @@ pub trait Rules: Send + Sync {
     /// Saves the workspace before the first call of a turn that may write.
     fn save_before_change(&self);
 
+    /// Returns whether that is done for this turn.
+    fn is_saved(&self) -> bool;
+
     /// Returns the rules for results.
     ///
     /// # Errors
@@ -62,52 +71,108 @@ pub struct Request {
     scope: Scope,
 }
 
+/// A request that was read, and not judged yet.
+pub struct Asked {
+    request: Request,
+    /// What it names. `None` if it cannot name files.
+    call: Option<ToolCall>,
+    /// Whether the workspace is saved before it.
+    may_write: bool,
+}
+
+impl Asked {
+    /// Returns whether it is judged without any work: it names nothing, and no checkpoint is needed.
+    pub fn is_quick(&self, rules: &dyn Rules) -> bool {
+        let names_nothing = |call: &ToolCall| {
+            let lists = [
+                &call.paths,
+                &call.possible_paths,
+                &call.commands,
+                &call.codes,
+            ];
+            lists.iter().all(|list| list.is_empty())
+                && call.searches.is_empty()
+                && call.changed.is_empty()
+        };
+        self.call.as_ref().is_none_or(names_nothing) && (!self.may_write || rules.is_saved())
+    }
+
+    /// Returns its method.
+    pub fn method(&self) -> &str {
+        &self.request.method
+    }
+}
+
 /// Judges for one server.
 #[derive(Clone)]
-pub struct Judge<'a> {
+pub struct Judge {
     /// The access rules.
-    pub rules: &'a dyn Rules,
+    pub rules: Arc<dyn Rules>,
     /// The contents of denied files.
-    pub contents: &'a KeptContents,
+    pub contents: Arc<KeptContents>,
     /// Folder of the server.
-    pub folder: &'a Path,
+    pub folder: Arc<Path>,
     /// Whether texts of results are not judged.
     pub passes_text: bool,
     /// Name of the server in the log.
-    pub server: &'a str,
+    pub server: Arc<str>,
     /// The agent, if it is known.
-    pub agent: Option<&'a str>,
+    pub agent: Option<Arc<str>>,
 }
 
-impl Judge<'_> {
-    /// Judges a request of the agent. `method` and `params` may be those that the server gets.
+impl Judge {
+    /// Reads a request of the agent. `method` and `params` may be those that the server gets, `reads_only`:
+    /// the tool says that it changes nothing.
     ///
     /// # Errors
     /// Why it is refused.
-    pub fn request(&self, method: &str, params: &Object<'_>) -> Result<Request, String> {
-        let cannot = |why: String| sightline_agents::judge::unchecked(&why);
-        let mut request = Request {
-            method: method.to_owned(),
-            tool: None,
-            scope: Scope {
-                folders: vec![self.folder.to_owned()],
-                passes_text: self.passes_text,
-                only_names: None,
-            },
+    pub fn read(
+        &self,
+        method: &str,
+        params: &Object<'_>,
+        reads_only: bool,
+    ) -> Result<Asked, String> {
+        let mut request = self.request(method);
+        let named =
+            arguments(method, params).map_err(|why| sightline_agents::judge::unchecked(&why))?;
+        let call = match named {
+            Some((tool, arguments)) => {
+                let call = ToolCall::of_mcp_tool(&tool, &arguments);
+                request.tool = Some(tool);
+                Some(call.map_err(|error| self.unchecked(&request, &error.to_string()))?)
+            }
+            None => None,
         };
-        let Some((tool, arguments)) = arguments(method, params).map_err(cannot)? else {
-            return Ok(request);
-        };
-        request.tool = Some(tool.clone());
+        Ok(Asked {
+            may_write: method == "tools/call" && !reads_only,
+            request,
+            call,
+        })
+    }
+
+    /// Judges a request, and saves the workspace before it if that is needed.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn decide(&self, asked: Asked) -> Result<Request, String> {
+        let mut request = asked.request;
+        if let Some(call) = asked.call {
+            self.check(&mut request, call)?;
+        }
+        if asked.may_write {
+            self.rules.save_before_change();
+        }
+        Ok(request)
+    }
+
+    fn check(&self, request: &mut Request, mut call: ToolCall) -> Result<(), String> {
         let refusal = |call: &ToolCall| {
-            let checked = self.rules.refusal(self.folder, call);
-            checked.map_err(|why| self.unchecked(&request, &why))
+            let checked = self.rules.refusal(&self.folder, call);
+            checked.map_err(|why| self.unchecked(request, &why))
         };
-        let mut call = ToolCall::of_mcp_tool(&tool, &arguments)
-            .map_err(|error| self.unchecked(&request, &error.to_string()))?;
         let searches = std::mem::take(&mut call.searches);
         if let Some(refusal) = refusal(&call)? {
-            self.record(&request, vec![self.rules.denied(DOOR, &refusal)]);
+            self.record(request, vec![self.rules.denied(DOOR, &refusal)]);
             return Err(refusal.reason);
         }
         // Whether a search prints contents is seen in its result.
@@ -130,7 +195,20 @@ impl Judge<'_> {
             .scope
             .folders
             .extend(paths.filter_map(|path| folder_of(&self.folder.join(path))));
-        Ok(request)
+        Ok(())
+    }
+
+    /// Returns what is known of a request that names nothing.
+    fn request(&self, method: &str) -> Request {
+        Request {
+            method: method.to_owned(),
+            tool: None,
+            scope: Scope {
+                folders: vec![self.folder.to_path_buf()],
+                passes_text: self.passes_text,
+                only_names: None,
+            },
+        }
     }
 
     /// Records that a call could not be checked. Returns why it is refused.
@@ -144,7 +222,7 @@ impl Judge<'_> {
         for decision in &mut decisions {
             let tool = request.tool.as_ref().unwrap_or(&request.method);
             decision.tool = Some(format!("{}__{tool}", self.server));
-            decision.agent = self.agent.map(str::to_owned);
+            decision.agent = self.agent.as_deref().map(str::to_owned);
         }
         if !decisions.is_empty() {
             self.rules.record(&decisions);
@@ -155,35 +233,8 @@ impl Judge<'_> {
         self.record(request, decision_log::redactions(DOOR, hidden).collect());
     }
 
-    /// Judges a result of the server. Returns it if it must be changed.
-    ///
-    /// # Errors
-    /// Why it is refused.
-    pub fn result(&self, request: &Request, result: &RawValue) -> Result<Option<Value>, String> {
-        if DESCRIPTIONS.contains(&request.method.as_str()) {
-            return Ok(None);
-        }
-        self.clean(request, result)
-    }
-
-    /// Judges params of a request or notification of the server. Returns them if they must be changed.
-    ///
-    /// # Errors
-    /// Why it is refused.
-    fn params(&self, method: &str, params: &RawValue) -> Result<Option<Value>, String> {
-        let request = Request {
-            method: method.to_owned(),
-            tool: None,
-            scope: Scope {
-                folders: vec![self.folder.to_owned()],
-                passes_text: self.passes_text,
-                only_names: None,
-            },
-        };
-        self.clean(&request, params)
-    }
-
-    fn clean(&self, request: &Request, raw: &RawValue) -> Result<Option<Value>, String> {
+    /// Takes denied files out of a value. Returns it with whether it changed.
+    fn clean(&self, request: &Request, raw: &RawValue) -> Result<(bool, Value), String> {
         let scope = &request.scope;
         let parsed = serde_json::from_str(raw.get()).or_else(|error| {
             let repaired = json_repair::replace_lone_surrogates(raw.get()).ok_or(error)?;
@@ -195,7 +246,7 @@ impl Judge<'_> {
         match clean(&view, &contents, scope, &mut value) {
             Ok(cleaned) => {
                 self.record_hidden(request, &cleaned.hidden);
-                Ok(cleaned.changed.then_some(value))
+                Ok((cleaned.changed, value))
             }
             Err(Left::Denied(refusal)) => {
                 self.record(request, vec![self.rules.denied(DOOR, &refusal)]);
@@ -211,7 +262,7 @@ impl Judge<'_> {
     /// Returns whether a URI is that of a denied file.
     pub fn hides(&self, uri: &str) -> bool {
         self.rules.view().map_or(true, |view| {
-            let names = Names::new(&view, [self.folder.to_owned()]);
+            let names = Names::new(&view, [self.folder.to_path_buf()]);
             names.denial(uri).is_some()
         })
     }
@@ -224,41 +275,59 @@ impl Judge<'_> {
         let Some(params) = message.members.raw("params") else {
             return Ok(None);
         };
-        let Some(changed) = self.params(&message.method, params)? else {
+        let (changed, value) = self.clean(&self.request(&message.method), params)?;
+        if !changed {
             return Ok(None);
-        };
+        }
         message
             .members
-            .set("params", &changed)
+            .set("params", &value)
             .map_err(|error| error.to_string())?;
         Ok(Some(message.members.line()))
     }
 
-    /// Judges the response to a request. Returns it as one line if it must be changed.
-    pub fn response(&self, request: &Request, message: &mut Message<'_>) -> Option<Vec<u8>> {
-        let mut is_changed = false;
+    /// Judges the response to a request.
+    pub fn response(&self, request: &Request, message: &mut Message<'_>) -> Judged {
+        let mut judged = Judged::default();
         for name in ["result", "error"] {
             let Some(raw) = message.members.raw(name) else {
                 continue;
             };
-            let judged = match name {
-                "result" => self.result(request, raw),
-                _ => self.clean(request, raw),
-            };
-            let written = judged.and_then(|changed| {
-                let Some(changed) = changed else {
-                    return Ok(());
-                };
-                is_changed = true;
-                let written = message.members.set(name, &changed);
-                written.map_err(|error| unjudged(&error.to_string()))
+            judged.is_error |= name == "error";
+            if name == "result" && DESCRIPTIONS.contains(&request.method.as_str()) {
+                continue;
+            }
+            let written = self.clean(request, raw).and_then(|(changed, value)| {
+                judged.is_error |= value["isError"] == true;
+                if !changed {
+                    return Ok(false);
+                }
+                let written = message.members.set(name, &value);
+                written.map_err(|error| unjudged(&error.to_string()))?;
+                Ok(true)
             });
-            if let Err(why) = written {
-                return Some(refused(message.id(), &request.method, &why));
+            match written {
+                Ok(true) => judged.changed = Some(message.members.line()),
+                Ok(false) => {}
+                Err(why) => {
+                    return Judged {
+                        changed: Some(refused(message.id(), &request.method, &why)),
+                        is_error: true,
+                    };
+                }
             }
         }
-        is_changed.then(|| message.members.line())
+        judged
     }
+}
+
+/// A response that was judged.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// The response as one line, if it must be changed.
+    pub changed: Option<Vec<u8>>,
+    /// Whether it says that the request failed.
+    pub is_error: bool,
 }
 
 /// Returns the response to a request that is refused, as one line.
@@ -276,8 +345,12 @@ fn unjudged(why: &str) -> String {
 /// Returns the name and the arguments of a request that names files. `None` if it names none.
 fn arguments(method: &str, params: &Object<'_>) -> Result<Option<(String, Value)>, String> {
     let value = |name: &str| {
-        let raw = params.raw(name).map_or("{}", RawValue::get);
-        serde_json::from_str::<Value>(raw).map_err(|error| format!("invalid {name}: {error}"))
+        let Some(raw) = params.raw(name) else {
+            return Ok(json!({}));
+        };
+        serde_json::from_str::<Value>(raw.get())
+            .and_then(|value| unambiguous(raw).map(|()| value))
+            .map_err(|error| format!("invalid {name}: {error}"))
     };
     Ok(Some(match method {
         "tools/call" => {
@@ -302,7 +375,15 @@ fn arguments(method: &str, params: &Object<'_>) -> Result<Option<(String, Value)
             }
             ("complete".to_owned(), Value::Object(names))
         }
-        _ => return Ok(None),
+        _ if DESCRIPTIONS.contains(&method) || PLAIN.contains(&method) => return Ok(None),
+        // Whatever it does: its params are judged as the arguments of a tool.
+        _ => {
+            let mut all = Map::new();
+            for name in params.names().filter(|name| *name != "_meta") {
+                all.insert(name.to_owned(), value(name)?);
+            }
+            (method.to_owned(), Value::Object(all))
+        }
     }))
 }
 

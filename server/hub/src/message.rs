@@ -25,6 +25,11 @@ impl<'a> Object<'a> {
         serde_json::from_str(text)
     }
 
+    /// Returns the names of its members.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
     /// Returns the value of a member, as written.
     pub fn raw(&self, name: &str) -> Option<&RawValue> {
         self.0
@@ -43,6 +48,12 @@ impl<'a> Object<'a> {
         serde_json::from_str(self.raw(name)?.get()).ok()
     }
 
+    /// Returns the token for progress in the params of a request, as written.
+    pub fn progress_token(&self) -> Option<String> {
+        let meta = self.object("_meta")?;
+        Some(meta.raw("progressToken")?.get().to_owned())
+    }
+
     /// Replaces the value of a member, or adds it.
     ///
     /// # Errors
@@ -54,6 +65,15 @@ impl<'a> Object<'a> {
             None => self.0.push((Cow::Borrowed(name), raw)),
         }
         Ok(())
+    }
+
+    /// Returns the object without borrows.
+    pub fn into_owned(self) -> Object<'static> {
+        let owned = self.0.into_iter().map(|(name, value)| {
+            let name: String = name.into_owned();
+            (Cow::Owned(name), Cow::Owned(value.into_owned()))
+        });
+        Object(owned.collect())
     }
 
     /// Returns the object as one line.
@@ -96,6 +116,32 @@ impl<'de> Deserialize<'de> for Object<'de> {
         }
         deserializer.deserialize_map(Members)
     }
+}
+
+/// Fails if an object within a value has two members with one name: programs differ in which they use. The
+/// value must not be nested deeply.
+///
+/// # Errors
+/// If there is one.
+pub fn unambiguous(value: &RawValue) -> serde_json::Result<()> {
+    let is_container = |raw: &&RawValue| raw.get().starts_with(['{', '[']);
+    let inner: Vec<Cow<'_, RawValue>> = if value.get().starts_with('{') {
+        Object::parse(value.get())?
+            .0
+            .into_iter()
+            .map(|(_, value)| value)
+            .collect()
+    } else if value.get().starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(value.get())?;
+        items.into_iter().map(Cow::Borrowed).collect()
+    } else {
+        Vec::new()
+    };
+    inner
+        .iter()
+        .map(|value| &**value)
+        .filter(is_container)
+        .try_for_each(unambiguous)
 }
 
 /// Returns whether the definition of a tool says that it changes nothing.
@@ -145,6 +191,9 @@ impl<'a> Message<'a> {
             Object::parse(text).map(|message| vec![message])
         };
         let messages: Vec<Object<'a>> = parsed.map_err(|error| error.to_string())?;
+        if messages.is_empty() {
+            return Err("it has no messages".to_owned());
+        }
         messages.into_iter().map(Self::new).collect()
     }
 
@@ -178,6 +227,50 @@ impl<'a> Message<'a> {
     }
 }
 
+/// Returns the id of a message, as written, from the start and the end of its text: SDKs write it before or after
+/// the other members.
+pub fn id_of_ends(start: &[u8], end: &[u8]) -> Option<String> {
+    let plain = |bytes: &[u8]| -> String {
+        let text = String::from_utf8_lossy(bytes);
+        text.chars().filter(|c| !c.is_ascii_whitespace()).collect()
+    };
+    let (start, end) = (plain(start), plain(end));
+    let version = r#""jsonrpc":"2.0""#;
+    let members = start.strip_prefix('{')?;
+    let first = members
+        .strip_prefix(version)
+        .unwrap_or(members)
+        .trim_start_matches(',')
+        .strip_prefix(r#""id":"#)
+        .and_then(|rest| rest.split(',').next());
+    let last = || {
+        let members = end.strip_suffix('}')?;
+        let others = members.strip_suffix(version).unwrap_or(members);
+        Some(others.trim_end_matches(',').rsplit_once(r#","id":"#)?.1)
+    };
+    let id = first.or_else(last)?;
+    let is_whole = |id: &&str| serde_json::from_str::<Value>(id).is_ok_and(|id| !id.is_object());
+    Some(id).filter(is_whole).map(str::to_owned)
+}
+
+/// Returns why a result that is too long is left out.
+pub fn too_long() -> String {
+    format!("the result is left out, because it is longer than {MAX_MESSAGE} bytes. Ask for less.")
+}
+
+/// Returns a request that is sent, or a notification without an id.
+pub fn outgoing(id: Option<u64>, method: &str, params: &impl Serialize) -> Vec<u8> {
+    let mut members = Object::default();
+    let outcomes = [
+        members.set("jsonrpc", &"2.0"),
+        id.map_or(Ok(()), |id| members.set("id", &id)),
+        members.set("method", &method),
+        members.set("params", params),
+    ];
+    debug_assert!(outcomes.iter().all(Result::is_ok));
+    members.line()
+}
+
 /// Returns the response to a request, by its id as written.
 pub fn response(id: &str, result: &impl Serialize) -> Vec<u8> {
     answer(id, "result", result)
@@ -188,22 +281,45 @@ pub fn error_response(id: &str, code: i64, message: &str) -> Vec<u8> {
     answer(id, "error", &json!({ "code": code, "message": message }))
 }
 
+/// Returns the error response to a line that is not a message. `None` if it is a notification or a response, as
+/// far as it can be read.
+pub fn invalid(line: &[u8], why: &str) -> Option<Vec<u8>> {
+    let text = String::from_utf8_lossy(line);
+    let Ok(members) = Object::parse(&text) else {
+        let is_json = serde_json::from_slice::<&RawValue>(line).is_ok();
+        let code = if is_json { -32600 } else { -32700 };
+        return Some(error_response("null", code, why));
+    };
+    let has = |name| members.raw(name).is_some();
+    if has("method") != has("id") && (has("method") || has("result") || has("error")) {
+        return None;
+    }
+    let id = members.raw("id").map_or("null", RawValue::get);
+    let is_text = std::str::from_utf8(line).is_ok();
+    let code = if is_text { -32600 } else { -32700 };
+    Some(error_response(id, code, why))
+}
+
 fn answer(id: &str, name: &'static str, value: &impl Serialize) -> Vec<u8> {
     let id: &RawValue = serde_json::from_str(id).unwrap_or(RawValue::NULL);
     let mut members = Object::default();
-    for outcome in [
+    let outcomes = [
         members.set("jsonrpc", &"2.0"),
         members.set("id", &id),
         members.set(name, value),
-    ] {
-        debug_assert!(outcome.is_ok());
-    }
+    ];
+    debug_assert!(outcomes.iter().all(Result::is_ok));
     members.line()
 }
 
-/// Returns the result of a tool that failed, as models see it.
+/// Returns the result of a tool, as models see it.
+pub fn tool_result(text: &str, is_error: bool) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
+}
+
+/// Returns the result of a tool that failed.
 pub fn tool_error(text: &str) -> Value {
-    json!({ "content": [{ "type": "text", "text": format!("sightline: {text}") }], "isError": true })
+    tool_result(&format!("sightline: {text}"), true)
 }
 
 #[cfg(test)]
@@ -222,8 +338,43 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
+        let is_clear = |text: &str| unambiguous(serde_json::from_str(text).unwrap()).is_ok();
         for text in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#] {
             assert!(Object::parse(text).is_err(), "{text}");
+            assert!(!is_clear(&format!(r#"{{"x":[{{"y":{text}}}]}}"#)), "{text}");
+        }
+        assert!(is_clear(r#"{"x":[{"a":"{"},{"a":1}],"a":null}"#));
+    }
+
+    #[test]
+    fn the_id_of_a_long_message_is_found() {
+        for (start, end, id) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a":"#,
+                r#""}}"#,
+                Some("7"),
+            ),
+            (
+                r#"{"jsonrpc": "2.0", "id": "x", "result""#,
+                r#""}}"#,
+                Some("\"x\""),
+            ),
+            (
+                r#"{"result":{"a":"#,
+                r#""}]},"jsonrpc":"2.0","id":7}"#,
+                Some("7"),
+            ),
+            (
+                r#"{"result":{"a":"#,
+                r#""}]},"id":7,"jsonrpc":"2.0"}"#,
+                Some("7"),
+            ),
+            (r#"{"result":{"a":"#, r#"},"id":{"b":1}}"#, None),
+            (r#"{"method":"x","params":{"#, r#"}}"#, None),
+            ("text", "text", None),
+        ] {
+            let found = id_of_ends(start.as_bytes(), end.as_bytes());
+            assert_eq!(found.as_deref(), id, "{start} {end}");
         }
     }
 
@@ -239,7 +390,7 @@ mod tests {
             kinds(r#"[{"method":"a"},{"id":1,"result":{}}]"#),
             ok(&[Kind::Notification, Kind::Response])
         );
-        for line in ["", "x", "{}", "[{}]", r#"{"id":1,"method":2}"#, "1"] {
+        for line in ["", "x", "{}", "[]", "[{}]", r#"{"id":1,"method":2}"#, "1"] {
             assert!(kinds(line).is_err(), "{line}");
         }
     }

@@ -7,7 +7,7 @@ use std::{
     collections::{HashMap, HashSet},
     ffi::OsString,
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use percent_encoding::percent_decode_str;
@@ -33,6 +33,8 @@ pub(crate) struct Names<'a> {
     view: &'a AccessView,
     /// Folders from which paths may start, and the names in them.
     bases: Vec<(PathBuf, HashSet<OsString>)>,
+    /// The names in the topmost folder.
+    top: HashSet<OsString>,
     /// The denied paths of lines.
     known: HashMap<String, Option<Hidden>>,
 }
@@ -47,13 +49,16 @@ impl<'a> Names<'a> {
         let mut bases: Vec<(PathBuf, HashSet<OsString>)> = Vec::new();
         for folder in roots.chain(folders) {
             if bases.iter().all(|(known, _)| *known != folder) {
-                let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-                let names = entries.map(|entry| entry.file_name()).collect();
+                let names = names_in(&folder);
                 bases.push((folder, names));
             }
         }
+        let mut top = names_in(Path::new("/"));
+        let paths = bases.iter().flat_map(|(path, _)| path.components().nth(1));
+        top.extend(paths.map(|part| part.as_os_str().to_owned()));
         Self {
             view,
+            top,
             bases,
             known: HashMap::new(),
         }
@@ -65,7 +70,8 @@ impl<'a> Names<'a> {
             return None;
         }
         let decoded = percent_decode_str(text).decode_utf8_lossy();
-        [text, &*decoded].into_iter().find_map(|text| {
+        let decoded = (decoded != text).then_some(&*decoded);
+        [text].into_iter().chain(decoded).find_map(|text| {
             // `file:///a`, `repository://a`
             let parts = text.split_once("://").or_else(|| text.split_once("file:"));
             let Some((scheme, rest)) = parts else {
@@ -86,6 +92,33 @@ impl<'a> Names<'a> {
                 .into_iter()
                 .find_map(|text| self.denial_of_path(text))
         })
+    }
+
+    /// Returns whether a text may be a path. One with spaces is, if it exists: most lines are no paths, and
+    /// looking for the file of each takes time.
+    fn may_be_path(&self, text: &str) -> bool {
+        if !text.contains([' ', '\t']) {
+            return true;
+        }
+        let exists = |text: &str| {
+            let path = Path::new(text);
+            let mut parts = path.components();
+            let first = parts.find(|part| !matches!(part, Component::RootDir | Component::CurDir));
+            let is_in = |names: &HashSet<OsString>| {
+                first.is_some_and(|first| names.contains(first.as_os_str()))
+            };
+            is_in(&self.top)
+                || self.bases.iter().any(|(_, names)| is_in(names))
+                || text.contains("..") && path.components().any(|part| part == Component::ParentDir)
+        };
+        let is_uri = |(scheme, _): (&str, &str)| !scheme.contains(' ');
+        exists(text)
+            || text.contains('%') && exists(&percent_decode_str(text).decode_utf8_lossy())
+            || text.contains(':')
+                && text
+                    .split_once("://")
+                    .or_else(|| text.split_once("file:"))
+                    .is_some_and(is_uri)
     }
 
     fn denial_of_path(&self, text: &str) -> Option<PathAccess> {
@@ -123,55 +156,49 @@ impl<'a> Names<'a> {
 
     /// Returns the denied file that a line of a list names.
     pub(crate) fn in_line(&mut self, line: &str) -> Option<Hidden> {
+        // Most lines are no paths.
+        find_in_line(line, |text| self.may_be_path(text).then_some(()))?;
         if let Some(known) = self.known.get(line) {
             return known.clone();
         }
-        let texts = candidates(line);
-        let denied = texts.iter().find_map(|text| self.denial(text));
-        let hidden = denied.map(|denied| (denied.path, denied.rule));
+        let hidden = find_in_line(line, |text| {
+            let denied = self.may_be_path(text).then(|| self.denial(text))??;
+            Some((denied.path, denied.rule))
+        });
         self.known.insert(line.to_owned(), hidden.clone());
         hidden
     }
 
     /// Returns whether a line of a list names an existing file.
     pub(crate) fn is_listed(&self, line: &str) -> bool {
-        candidates(line).iter().any(|text| self.exists(text))
+        find_in_line(line, |text| self.exists(text).then_some(())).is_some()
     }
 }
 
-/// Returns the texts of a line that are its path, if it is the line of a list.
-fn candidates(line: &str) -> Vec<&str> {
+fn names_in(folder: &Path) -> HashSet<OsString> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
+}
+
+/// Returns what is found for one of the texts of a line that are its path, if it is the line of a list.
+fn find_in_line<T>(line: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {
     let line = line.trim_end_matches(['\r', ' ', '\t']);
-    let mut starts = vec![line.trim_start()];
+    let plain = line.trim_start();
     let drawn = line.trim_start_matches(DRAWN);
-    starts.push(drawn);
-    for start in [line.trim_start(), drawn] {
-        if let Some((mark, rest)) = start.split_once(char::is_whitespace)
-            && is_mark(mark)
-        {
-            starts.push(rest.trim_start());
-        }
-        starts.extend(long_format(start));
-    }
-    // Most lines have neither a mark nor a drawing.
-    starts.sort_unstable();
-    starts.dedup();
-    let mut found = Vec::new();
-    for start in starts {
-        let ends = [
-            start.find("  "),
-            start.find('\t'),
-            start.find(" | "),
-            start.find(" ("),
-            start.find(" -> "),
-            start.find(" => "),
-            before_number(start),
-        ];
+    let drawn = (drawn.len() != plain.len()).then_some(drawn);
+    let starts = [
+        Some(plain),
+        after_mark(plain),
+        long_format(plain),
+        drawn,
+        drawn.and_then(after_mark),
+        drawn.and_then(long_format),
+    ];
+    starts.into_iter().flatten().find_map(|start| {
+        let ends = ends(start);
         let parts = ends.into_iter().flatten().map(|end| &start[..end]);
-        let renamed = [" -> ", " => "]
-            .into_iter()
-            .filter_map(|arrow| Some(start.split_once(arrow)?.1));
-        for text in parts.chain(renamed).chain([start]) {
+        let renamed = ends[..2].iter().flatten().map(|end| &start[end + ARROW..]);
+        parts.chain(renamed).chain([start]).find_map(|text| {
             let text = text.trim();
             let bare = text.trim_matches(QUOTES);
             // A heading of `ls -R`, and no label of a language.
@@ -180,13 +207,47 @@ fn candidates(line: &str) -> Vec<&str> {
                 .filter(|name| name.contains(['/', '.']));
             let bare = heading.unwrap_or(bare);
             let plain = bare.trim_end_matches(['*', '@', '=']);
-            found.extend([text, bare, plain]);
-        }
+            let is_new = [true, bare.len() < text.len(), plain.len() < bare.len()];
+            let texts = [text, bare, plain].into_iter().zip(is_new);
+            texts
+                .filter(|(text, is_new)| *is_new && !matches!(*text, "" | "." | "/"))
+                .find_map(|(text, _)| find(text))
+        })
+    })
+}
+
+/// Length of ` -> `.
+const ARROW: usize = 4;
+
+/// Returns where the name at the start of a text may end: before an arrow, a column, a size, a comment, and the
+/// number of a line, as in `name:12:text`.
+fn ends(text: &str) -> [Option<usize>; 7] {
+    let is_number = |rest: &[u8]| {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        digits > 0 && matches!(rest.get(digits), None | Some(b':' | b' '))
+    };
+    let mut ends = [None; 7];
+    for (at, byte) in text.bytes().enumerate() {
+        let rest = &text.as_bytes()[at + 1..];
+        let kind = match byte {
+            b' ' if rest.starts_with(b"-> ") => 0,
+            b' ' if rest.starts_with(b"=> ") => 1,
+            b' ' if rest.starts_with(b" ") => 2,
+            b' ' if rest.starts_with(b"| ") => 3,
+            b' ' if rest.starts_with(b"(") => 4,
+            b'\t' => 5,
+            b':' if is_number(rest) => 6,
+            _ => continue,
+        };
+        ends[kind].get_or_insert(at);
     }
-    found.sort_unstable();
-    found.dedup();
-    found.retain(|text| !text.is_empty() && *text != "." && *text != "/");
-    found
+    ends
+}
+
+/// Returns what follows the first word of a line, if that is a mark.
+fn after_mark(line: &str) -> Option<&str> {
+    let (mark, rest) = line.split_once(char::is_whitespace)?;
+    is_mark(mark).then(|| rest.trim_start())
 }
 
 /// Returns whether the first word of a line says what the rest is: `[FILE]`, `??`, `modified:`.
@@ -198,16 +259,6 @@ fn is_mark(word: &str) -> bool {
             .trim_end_matches(['.', ')'])
             .bytes()
             .all(|byte| byte.is_ascii_digit())
-}
-
-/// Returns where a name ends that a line number follows, as in `name:12:text`.
-fn before_number(line: &str) -> Option<usize> {
-    let mut colons = line.match_indices(':').map(|(at, _)| at);
-    colons.find(|at| {
-        let rest = &line[at + 1..];
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        digits > 0 && matches!(rest.as_bytes().get(digits), None | Some(b':' | b' '))
-    })
 }
 
 /// Returns the name in a line of `ls -l`, or after the object of `git ls-tree`.
@@ -229,10 +280,55 @@ fn long_format(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::candidates;
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn names_with_spaces_are_found_if_they_exist() {
+        use std::{fs, sync::Arc};
+
+        use sightline_access::Access;
+        use sightline_base::path::{AbsPath, Root, Roots};
+        use sightline_protocol::settings::Secrets;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        fs::create_dir(path.join("my notes")).unwrap();
+        fs::write(path.join("my notes/a.txt"), "").unwrap();
+        fs::write(path.join(".clineignore"), "my notes/\n").unwrap();
+        let root = Root::new(AbsPath::new(&path).unwrap(), None);
+        let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Deny);
+        let view = access.view().0;
+        let mut names = Names::new(&view, [path.clone()]);
+        let path = path.display();
+        for line in [
+            "my notes",
+            "my notes/a.txt",
+            "./my notes/a.txt",
+            "[FILE] my notes/a.txt",
+            "x/../my notes/a.txt",
+            "my%20notes/a.txt",
+            "my%20notes/a .txt",
+            &format!("{path}/my notes/a.txt"),
+            &format!("file://{path}/my notes/a.txt"),
+            &format!("{path}/my notes/a.txt: text"),
+        ] {
+            assert!(names.in_line(line).is_some(), "{line}");
+        }
+        for line in [
+            "see my notes/a.txt",
+            "// my notes/a.txt is a file",
+            "my other notes/a.txt",
+            "https://example.com/my notes",
+        ] {
+            assert_eq!(names.in_line(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn lines_of_lists_name_files() {
+        let is_path =
+            |line: &str| find_in_line(line, |text| (text == "a b").then_some(())).is_some();
         for line in [
             "a b",
             "  a b  ",
@@ -255,14 +351,10 @@ mod tests {
             "a b (12 bytes)",
             "a b*",
         ] {
-            assert!(
-                candidates(line).contains(&"a b"),
-                "{line}: {:?}",
-                candidates(line)
-            );
+            assert!(is_path(line), "{line}");
         }
         for line in ["see a b for the keys", "copy a b to c"] {
-            assert!(!candidates(line).contains(&"a b"), "{line}");
+            assert!(!is_path(line), "{line}");
         }
     }
 }

@@ -6,15 +6,19 @@ use std::{
     io::{self, BufRead, BufReader, Read, Write},
     path::PathBuf,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{Arc, OnceLock, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 #[cfg(unix)]
-use rustix::process::{Pid, Signal};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal},
+};
 
-use crate::message::MAX_MESSAGE;
+use crate::message::{MAX_MESSAGE, id_of_ends};
 
 /// Time to end after the end of its input, before SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,6 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const END: Duration = Duration::from_secs(5);
 /// How often the end of a process is checked.
 const STEP: Duration = Duration::from_millis(10);
+/// Bytes that an empty place of a pipe takes: `PIPE_BUF`, which is 512 at least.
+#[cfg(unix)]
+const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+/// Bytes of the start and the end of a line that is too long in which its id is looked for.
+const ENDS: usize = 256;
+/// Size of the buffer for output: that of a pipe of Linux.
+const BUFFER: usize = 64 << 10;
 
 /// How to start a server.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +51,19 @@ pub struct Start {
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// Lines for its input. The thread that writes them ends with the sender.
-    input: Option<mpsc::Sender<Vec<u8>>>,
+    /// Ends what the server started.
+    #[cfg(windows)]
+    _job: crate::job::Job,
+    input: Option<Input>,
+}
+
+/// The input of a server. A line that fits is written at once, others by a thread, which ends with the sender.
+#[derive(Debug)]
+struct Input {
+    pipe: Arc<ChildStdin>,
+    lines: mpsc::Sender<Vec<u8>>,
+    /// Number of lines that the thread has not written yet.
+    waiting: Arc<Mutex<usize>>,
 }
 
 /// Output streams of a server.
@@ -54,7 +76,7 @@ pub struct Output {
 }
 
 impl Process {
-    /// Starts a server. It ends with the calling thread at the latest.
+    /// Starts a server. It ends with this process at the latest.
     ///
     /// # Errors
     /// If it cannot be started. That its program does not exist is reported by its end.
@@ -93,22 +115,22 @@ impl Process {
             } else {
                 Stdio::inherit()
             });
-        let mut child = command.spawn()?;
+        #[cfg(windows)]
+        crate::job::enter()?;
+        let mut child = spawn(command)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("its streams are not open"));
         };
         let errors = child.stderr.take();
-        let (sender, lines) = mpsc::channel();
-        thread::Builder::new()
-            .name("server-input".to_owned())
-            .spawn(move || write_lines(input, &lines))?;
-        let output = Output {
-            messages: BufReader::new(output),
-            errors,
-        };
         let process = Self {
+            #[cfg(windows)]
+            _job: crate::job::Job::of(&child)?,
+            input: Some(Input::new(input)?),
             child,
-            input: Some(sender),
+        };
+        let output = Output {
+            messages: BufReader::with_capacity(BUFFER, output),
+            errors,
         };
         Ok((process, output))
     }
@@ -120,9 +142,13 @@ impl Process {
 
     /// Sends a line. Returns whether its input is open.
     pub fn send(&self, line: Vec<u8>) -> bool {
-        self.input
-            .as_ref()
-            .is_some_and(|input| input.send(line).is_ok())
+        self.input.as_ref().is_some_and(|input| input.send(line))
+    }
+
+    /// Returns whether the process of `supervise` was killed. What it started may be left.
+    pub fn was_killed(&mut self) -> bool {
+        let status = self.child.try_wait().ok().flatten();
+        status.is_some_and(|status| status.code().is_none())
     }
 
     /// Closes its input.
@@ -179,13 +205,84 @@ impl Process {
     }
 }
 
-fn write_lines(mut input: ChildStdin, lines: &mpsc::Receiver<Vec<u8>>) {
-    for mut line in lines {
-        line.push(b'\n');
-        if input.write_all(&line).and_then(|()| input.flush()).is_err() {
-            return;
-        }
+impl Input {
+    fn new(pipe: ChildStdin) -> io::Result<Self> {
+        let (sender, lines) = mpsc::channel::<Vec<u8>>();
+        let pipe = Arc::new(pipe);
+        let waiting = Arc::new(Mutex::new(0));
+        let (own, written) = (pipe.clone(), waiting.clone());
+        thread::Builder::new()
+            .name("server-input".to_owned())
+            .spawn(move || {
+                for line in lines {
+                    if (&*own).write_all(&line).is_err() {
+                        return;
+                    }
+                    *written.lock() -= 1;
+                }
+            })?;
+        Ok(Self {
+            pipe,
+            lines: sender,
+            waiting,
+        })
     }
+
+    fn send(&self, mut line: Vec<u8>) -> bool {
+        line.push(b'\n');
+        let mut waiting = self.waiting.lock();
+        if *waiting == 0 && fits(&self.pipe, line.len()) {
+            return (&*self.pipe).write_all(&line).is_ok();
+        }
+        *waiting += 1;
+        self.lines.send(line).is_ok()
+    }
+}
+
+/// Returns whether a pipe takes this many bytes at once.
+#[cfg(unix)]
+fn fits(pipe: &ChildStdin, bytes: usize) -> bool {
+    let mut polled = [PollFd::new(pipe, PollFlags::OUT)];
+    bytes <= PIPE_BUF
+        && poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready == 1)
+        && polled[0].revents() == PollFlags::OUT
+}
+
+#[cfg(not(unix))]
+fn fits(_: &ChildStdin, _: usize) -> bool {
+    false
+}
+
+/// Starts a process. On Linux, it ends with the thread that started it, so one thread starts all.
+fn spawn(command: Command) -> io::Result<Child> {
+    type Wish = (Command, mpsc::Sender<io::Result<Child>>);
+    static STARTER: OnceLock<Option<mpsc::Sender<Wish>>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (sender, wishes) = mpsc::channel::<Wish>();
+        let run = move || {
+            for (mut command, answer) in wishes {
+                let _ = answer.send(command.spawn());
+            }
+        };
+        let started = thread::Builder::new().name("starter".to_owned()).spawn(run);
+        started.ok().map(|_| sender)
+    });
+    let (sender, answer) = mpsc::channel();
+    let gone = || io::Error::other("the thread that starts processes has ended");
+    let starter = starter.as_ref().ok_or_else(gone)?;
+    starter.send((command, sender)).map_err(|_| gone())?;
+    answer.recv().map_err(|_| gone())?
+}
+
+/// Writes a line to standard output.
+///
+/// # Errors
+/// If it is closed.
+pub(crate) fn print(mut line: Vec<u8>) -> io::Result<()> {
+    line.push(b'\n');
+    let mut output = io::stdout().lock();
+    output.write_all(&line)?;
+    output.flush()
 }
 
 /// A line that was read.
@@ -193,8 +290,9 @@ fn write_lines(mut input: ChildStdin, lines: &mpsc::Receiver<Vec<u8>>) {
 pub enum Line {
     /// A line, without its end.
     Text(Vec<u8>),
-    /// A line that was longer than a message may be; it was skipped.
-    TooLong,
+    /// A line that was longer than a message may be; it was skipped. With the id of the message, as written, if it
+    /// is at its start or end.
+    TooLong(Option<String>),
 }
 
 /// Reads the next line. Returns `None` at the end of the input.
@@ -211,8 +309,25 @@ pub fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
         line.pop();
         line.pop_if(|last| *last == b'\r');
     } else if line.len() > MAX_MESSAGE {
-        input.skip_until(b'\n')?;
-        return Ok(Some(Line::TooLong));
+        let end = last_of_line(input)?;
+        return Ok(Some(Line::TooLong(id_of_ends(&line[..ENDS], &end))));
     }
     Ok(Some(Line::Text(line)))
+}
+
+/// Skips the rest of a line. Returns its last bytes.
+fn last_of_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut last = Vec::new();
+    loop {
+        let read = input.fill_buf()?;
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let part = &read[..end.unwrap_or(read.len())];
+        last.extend_from_slice(part);
+        last.drain(..last.len().saturating_sub(ENDS));
+        let used = end.map_or(read.len(), |end| end + 1);
+        input.consume(used);
+        if used == 0 || end.is_some() {
+            return Ok(last);
+        }
+    }
 }

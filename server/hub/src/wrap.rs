@@ -3,31 +3,28 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io::{self, Write},
+    io,
     path::PathBuf,
-    sync::{Arc, OnceLock, mpsc},
-    thread,
+    sync::{Arc, OnceLock},
+    thread::{self, Scope},
 };
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use sightline_access::redact::KeptContents;
 
 use crate::{
-    judge::{Judge, Request, Rules, refused},
-    message::{Kind, MAX_MESSAGE, Message, Object, error_response, reads_only},
-    process::{Line, Output, Process, Start, read_line},
+    judge::{Asked, Judge, Request, Rules, refused},
+    message::{Kind, MAX_MESSAGE, Message, Object, error_response, invalid, reads_only, too_long},
+    process::{Line, Output, Process, Start, print, read_line},
 };
 
 /// A server with its agent.
 struct Wrapped {
-    rules: Arc<dyn Rules>,
-    contents: KeptContents,
-    folder: PathBuf,
-    /// Name of the server in the log.
-    name: String,
+    judge: Judge,
     /// The agent, as it names itself.
-    agent: OnceLock<String>,
+    agent: OnceLock<Arc<str>>,
+    /// The server, until its end.
+    process: Mutex<Option<Process>>,
     /// Tools that say that they change nothing.
     read_only: Mutex<HashSet<String>>,
     /// Requests of the agent without a response, by their ids as written.
@@ -40,80 +37,61 @@ struct Wrapped {
 ///
 /// # Errors
 /// If it cannot be started, or the standard streams fail.
-pub fn wrap(
-    rules: Arc<dyn Rules>,
-    folder: PathBuf,
-    name: String,
-    start: &Start,
-) -> io::Result<i32> {
+pub fn wrap(rules: Arc<dyn Rules>, folder: PathBuf, name: &str, start: &Start) -> io::Result<i32> {
     let (process, output) = Process::start(start)?;
-    let process = Arc::new(Mutex::new(Some(process)));
     let wrapped = Arc::new(Wrapped {
-        rules,
-        contents: KeptContents::default(),
-        folder,
-        name,
+        judge: Judge {
+            rules,
+            contents: Arc::default(),
+            folder: folder.into(),
+            passes_text: false,
+            server: name.into(),
+            agent: None,
+        },
         agent: OnceLock::new(),
+        process: Mutex::new(Some(process)),
         read_only: Mutex::default(),
         requests: Mutex::default(),
         waiting: Mutex::default(),
     });
-    let (agent, server) = (wrapped.clone(), process.clone());
-    let end = move || {
-        // `main` reads what the server still sends, until it ends.
-        server.lock().take().map(|process| process.end(true))
-    };
-    let server = process.clone();
+    let agent = wrapped.clone();
     let reader = thread::Builder::new()
         .name("stdin".to_owned())
         .spawn(move || {
-            let outcome = agent.read_agent(&server);
-            (outcome, end())
+            let outcome = agent.read_agent();
+            // `main` reads what the server still sends, until it ends.
+            (outcome, agent.end())
         })?;
     wrapped.read_server(output)?;
-    if let Some(process) = process.lock().take() {
+    if let Some(code) = wrapped.end() {
         // It has closed its output.
-        return Ok(process.end(true).unwrap_or(1));
+        return Ok(code);
     }
     match reader.join() {
-        Ok((outcome, code)) => outcome.map(|()| code.flatten().unwrap_or(1)),
+        Ok((outcome, code)) => outcome.map(|()| code.unwrap_or(1)),
         Err(_) => Err(io::Error::other(
             "the thread that reads standard input panicked",
         )),
     }
 }
 
-type Shared = Arc<Mutex<Option<Process>>>;
-
 impl Wrapped {
-    fn judge(&self) -> Judge<'_> {
+    fn judge(&self) -> Judge {
         Judge {
-            rules: &*self.rules,
-            contents: &self.contents,
-            folder: &self.folder,
-            passes_text: false,
-            server: &self.name,
-            agent: self.agent.get().map(String::as_str),
+            agent: self.agent.get().cloned(),
+            ..self.judge.clone()
         }
     }
 
-    /// Saves the workspace before a call that may write, and notes the name of the agent.
-    fn before(&self, message: &Message<'_>) {
-        let params = message.params();
-        match message.method.as_str() {
-            "tools/call" => {
-                let name = params.text("name").unwrap_or_default();
-                if !self.read_only.lock().contains(&name) {
-                    self.rules.save_before_change();
-                }
-            }
-            "initialize" => {
-                let info = params.object("clientInfo");
-                if let Some(name) = info.and_then(|info| info.text("name")) {
-                    let _ = self.agent.set(name);
-                }
-            }
-            _ => {}
+    /// Ends the server. Returns its exit code, or `None` if it is being ended already.
+    fn end(&self) -> Option<i32> {
+        let process = self.process.lock().take()?;
+        Some(process.end(true).unwrap_or(1))
+    }
+
+    fn send(&self, line: Vec<u8>) {
+        if let Some(process) = &*self.process.lock() {
+            process.send(line);
         }
     }
 
@@ -131,99 +109,130 @@ impl Wrapped {
         );
     }
 
-    /// Reads the messages of the agent until its end. Requests are judged on another thread, in their
-    /// order, so that a cancellation does not wait.
-    fn read_agent(self: &Arc<Self>, process: &Shared) -> io::Result<()> {
-        let (sender, judged) = mpsc::channel::<Vec<u8>>();
-        let (wrapped, server) = (self.clone(), process.clone());
-        let judges =
-            thread::Builder::new()
-                .name("judge".to_owned())
-                .spawn(move || -> io::Result<()> {
-                    for line in judged {
-                        wrapped.judge_request(&server, line)?;
-                    }
-                    Ok(())
-                })?;
+    /// Reads the messages of the agent until its end.
+    fn read_agent(&self) -> io::Result<()> {
         let mut input = io::stdin().lock();
-        while let Some(line) = read_line(&mut input)? {
-            let line = match line {
-                Line::Text(line) if line.trim_ascii().is_empty() => continue,
-                Line::Text(line) => line,
-                Line::TooLong => {
-                    let message = format!("the message is longer than {MAX_MESSAGE} bytes");
-                    print(&error_response("null", -32600, &message))?;
-                    continue;
-                }
-            };
-            match Message::parse_line(&line) {
-                Ok(messages) => {
-                    let is_one = messages.len() == 1;
-                    for message in messages {
-                        let raw = if is_one {
-                            line.clone()
-                        } else {
-                            message.members.line()
-                        };
-                        if message.kind == Kind::Request {
-                            self.waiting.lock().insert(message.id().to_owned());
-                            if sender.send(raw).is_err() {
-                                return Ok(());
-                            }
-                        } else {
-                            self.pass_on(process, &message, raw);
-                        }
+        thread::scope(|scope| {
+            while let Some(line) = read_line(&mut input)? {
+                let line = match line {
+                    Line::Text(line) if line.trim_ascii().is_empty() => continue,
+                    Line::Text(line) => line,
+                    Line::TooLong(id) => {
+                        let message = format!("the message is longer than {MAX_MESSAGE} bytes");
+                        let id = id.as_deref().unwrap_or("null");
+                        print(error_response(id, -32600, &message))?;
+                        continue;
+                    }
+                };
+                let messages = match Message::parse_line(&line) {
+                    Ok(messages) => messages,
+                    Err(why) => {
+                        invalid(&line, &why).map_or(Ok(()), print)?;
+                        continue;
+                    }
+                };
+                let is_one = messages.len() == 1;
+                for message in messages {
+                    let raw = if is_one {
+                        line.clone()
+                    } else {
+                        message.members.line()
+                    };
+                    if message.kind == Kind::Request {
+                        self.ask(scope, &message, raw)?;
+                    } else {
+                        self.pass_on(&message, raw);
                     }
                 }
-                Err(why) => print(&error_response("null", -32700, &why))?,
             }
-        }
-        drop(sender);
-        judges
-            .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that judges panicked")))
+            Ok(())
+        })
     }
 
     /// Sends a notification or response of the agent. A request that is cancelled before it was judged is
     /// never sent.
-    fn pass_on(&self, process: &Shared, message: &Message<'_>, raw: Vec<u8>) {
+    fn pass_on(&self, message: &Message<'_>, raw: Vec<u8>) {
         if message.method == "notifications/cancelled"
             && let Some(id) = message.params().raw("requestId")
             && self.waiting.lock().remove(id.get())
         {
             return;
         }
-        send(process, raw);
+        self.send(raw);
     }
 
-    fn judge_request(&self, process: &Shared, line: Vec<u8>) -> io::Result<()> {
-        let Ok(messages) = Message::parse_line(&line) else {
-            return Ok(());
-        };
-        for message in messages {
-            let judged = self.judge().request(&message.method, &message.params());
-            let id = message.id().to_owned();
-            if !self.waiting.lock().remove(&id) {
-                continue;
+    /// Judges a request, and sends it. If that may take time, another thread does it, so that others and a
+    /// cancellation do not wait.
+    fn ask<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        message: &Message<'_>,
+        raw: Vec<u8>,
+    ) -> io::Result<()> {
+        let params = message.params();
+        let name = params.text("name").unwrap_or_default();
+        if let Some(info) = params.object("clientInfo")
+            && let Some(name) = info.text("name")
+        {
+            // The first one counts.
+            let _ = self.agent.set(name.into());
+        }
+        let id = message.id().to_owned();
+        let reads_only = self.read_only.lock().contains(&name);
+        match self.judge().read(&message.method, &params, reads_only) {
+            Err(why) => print(refused(&id, &message.method, &why)),
+            Ok(asked) if asked.is_quick(&*self.judge.rules) => {
+                self.decide(id, asked, raw, |_| true)
             }
-            match judged {
-                Ok(request) => {
-                    self.before(&message);
-                    self.requests.lock().insert(id, request);
-                    send(process, line.clone());
-                }
-                Err(why) => print(&refused(&id, &message.method, &why))?,
+            Ok(asked) => {
+                self.waiting.lock().insert(id.clone());
+                let work = move || {
+                    // A closed output ends the session elsewhere.
+                    let _ = self.decide(id, asked, raw, |id| self.waiting.lock().remove(id));
+                };
+                thread::Builder::new()
+                    .name("judge".to_owned())
+                    .spawn_scoped(scope, work)?;
+                Ok(())
             }
         }
-        Ok(())
+    }
+
+    fn decide(
+        &self,
+        id: String,
+        asked: Asked,
+        raw: Vec<u8>,
+        is_wanted: impl FnOnce(&str) -> bool,
+    ) -> io::Result<()> {
+        let method = asked.method().to_owned();
+        let decided = self.judge().decide(asked);
+        if !is_wanted(&id) {
+            return Ok(());
+        }
+        match decided {
+            Ok(request) => {
+                self.requests.lock().insert(id, request);
+                self.send(raw);
+                Ok(())
+            }
+            Err(why) => print(refused(&id, &method, &why)),
+        }
     }
 
     /// Reads the messages of the server until its end.
     fn read_server(&self, mut output: Output) -> io::Result<()> {
         while let Some(line) = read_line(&mut output.messages)? {
-            let Line::Text(line) = line else {
-                tracing::warn!("a message of the server is too long");
-                continue;
+            let line = match line {
+                Line::Text(line) => line,
+                Line::TooLong(id) => {
+                    tracing::warn!("a message of the server is too long");
+                    let id = id.unwrap_or_default();
+                    if let Some(request) = self.requests.lock().remove(&id) {
+                        print(refused(&id, &request.method, &too_long()))?;
+                    }
+                    continue;
+                }
             };
             let messages = match Message::parse_line(&line) {
                 Ok(messages) => messages,
@@ -234,11 +243,6 @@ impl Wrapped {
             };
             let is_one = messages.len() == 1;
             for mut message in messages {
-                let unchanged = if is_one {
-                    line.clone()
-                } else {
-                    message.members.line()
-                };
                 let judge = self.judge();
                 let changed = if message.kind == Kind::Response {
                     let Some(request) = self.requests.lock().remove(message.id()) else {
@@ -248,7 +252,7 @@ impl Wrapped {
                     if request.method == "tools/list" {
                         self.note_tools(&message);
                     }
-                    judge.response(&request, &mut message)
+                    judge.response(&request, &mut message).changed
                 } else {
                     match judge.unasked(&mut message) {
                         Ok(changed) => changed,
@@ -258,23 +262,15 @@ impl Wrapped {
                         }
                     }
                 };
-                print(&changed.unwrap_or(unchanged))?;
+                print(changed.unwrap_or_else(|| {
+                    if is_one {
+                        line.clone()
+                    } else {
+                        message.members.line()
+                    }
+                }))?;
             }
         }
         Ok(())
     }
-}
-
-fn send(process: &Shared, line: Vec<u8>) {
-    if let Some(process) = &*process.lock() {
-        process.send(line);
-    }
-}
-
-/// Writes a line to standard output.
-fn print(line: &[u8]) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    output.write_all(line)?;
-    output.write_all(b"\n")?;
-    output.flush()
 }

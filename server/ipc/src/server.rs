@@ -44,6 +44,7 @@ pub const METHODS: &[&str] = &[
     "sightline/diagnostics",
     "sightline/selection",
     "sightline/unsavedFiles",
+    "sightline/connectedAgents",
     "sightline/openFile",
     "sightline/listCheckpoints",
     "sightline/listTurns",

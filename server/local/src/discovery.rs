@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 use sightline_agents::{Agent, install::Locations};
-use sightline_base::storage::atomic_file;
+use sightline_base::{fs::dir::lstat, storage::atomic_file};
 use sightline_engine::error::Error;
 
 /// Begins the name by which agents and we recognize our files.
@@ -46,7 +46,6 @@ impl DiscoveryFile {
 
 impl Drop for DiscoveryFile {
     fn drop(&mut self) {
-        #[cfg(unix)]
         if self.socket.is_some() && inode(&self.path).ok() != self.socket {
             return;
         }
@@ -55,11 +54,8 @@ impl Drop for DiscoveryFile {
 }
 
 /// Returns what identifies a file.
-#[cfg(unix)]
 fn inode(path: &Path) -> io::Result<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    let found = fs::symlink_metadata(path)?;
-    Ok((found.dev(), found.ino()))
+    Ok(lstat(path)?.identity())
 }
 
 /// Writes the files by which several agents find a bridge, each a folder and a name. `pid` is the
@@ -123,10 +119,11 @@ pub fn make_private(folder: &Path) -> Result<PathBuf, Error> {
 /// of the user leads. Returns it without links, or what is wrong.
 fn check_private(folder: &Path) -> Result<PathBuf, String> {
     let failed = |error: io::Error| error.to_string();
-    let target = fs::canonicalize(folder).map_err(|error| match folder.read_link() {
-        Ok(target) => format!("it is a link to {}: {error}", target.display()),
-        Err(_) => error.to_string(),
-    })?;
+    let target =
+        sightline_base::path::canonicalize(folder).map_err(|error| match folder.read_link() {
+            Ok(target) => format!("it is a link to {}: {error}", target.display()),
+            Err(_) => error.to_string(),
+        })?;
     let found = fs::metadata(&target).map_err(failed)?;
     if !found.is_dir() {
         return Err("it is not a folder".to_owned());

@@ -11,7 +11,6 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use sightline_access::{Origin, RULE_FILE};
 use sightline_base::path::{Root, uri_to_path};
-use sightline_bridges::Bridges;
 use sightline_context::document::{Change, PositionEncoding};
 use sightline_engine::{
     error_response::{INVALID_REQUEST, METHOD_NOT_FOUND, catch_panic, error_body, protocol_error},
@@ -40,6 +39,7 @@ use tower_lsp::{
 use tower_service::Service;
 
 use crate::{
+    bridges::Bridges,
     capabilities::{initialize_result, registrations},
     file_watcher,
 };

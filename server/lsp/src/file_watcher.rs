@@ -19,7 +19,10 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::Acces
 use parking_lot::Mutex;
 
 use sightline_access::{REMOVAL_DELAY, RULE_FILE};
-use sightline_base::path::{AbsPath, Location, uri_to_path};
+use sightline_base::{
+    fs::dir::stat,
+    path::{AbsPath, Location, uri_to_path},
+};
 use sightline_engine::{jobs::Keys, services::Services, session::Snapshot};
 use sightline_protocol::{
     editor::DidChangeFilesParams,
@@ -273,9 +276,5 @@ impl Directories {
 
 /// Returns an identity for a directory, or `None` if it does not exist.
 fn identity(directory: &Path) -> Option<u64> {
-    let metadata = std::fs::metadata(directory).ok()?;
-    #[cfg(unix)]
-    return Some(std::os::unix::fs::MetadataExt::ino(&metadata));
-    #[cfg(not(unix))]
-    return metadata.is_dir().then_some(0);
+    Some(stat(directory).ok()?.stamp.inode)
 }

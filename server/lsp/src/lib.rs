@@ -21,9 +21,11 @@
 //!   `message` (typed params), `in_flight` (requests that are not answered), `writer` (whole frames in
 //!   order)
 //! - `capabilities`: what the server announces
+//! - `bridges`: the IDE protocols of agents, which a build may leave out
 //! - `file_watcher`: early detection of changed files, never authoritative; tells clients which files
 //!   of their documents changed
 
+mod bridges;
 pub mod capabilities;
 pub mod connection;
 pub mod document_sync;

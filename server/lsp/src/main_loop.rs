@@ -28,7 +28,6 @@ use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use sightline_base::{cancel::Cancel, limits};
-use sightline_bridges::Bridges;
 use sightline_engine::{
     client::Client,
     dispatch::{Call, Place, Scope},
@@ -50,6 +49,7 @@ use sightline_protocol::{
 };
 
 use crate::{
+    bridges::Bridges,
     connection::in_flight::InFlightRequests,
     connection::message::{InvalidMessage, Message},
     connection::reader::{self, Input},

@@ -34,6 +34,8 @@ pub struct Watched {
 pub(crate) struct Events {
     source: Arc<dyn Source>,
     sender: Mutex<Option<broadcast::Sender<&'static str>>>,
+    /// The states of the last look.
+    last: Mutex<Vec<Watched>>,
 }
 
 impl Events {
@@ -41,6 +43,7 @@ impl Events {
         Self {
             source,
             sender: Mutex::default(),
+            last: Mutex::default(),
         }
     }
 
@@ -86,6 +89,7 @@ impl Events {
         }
         let (new, receiver) = broadcast::channel(MAX_UNREAD);
         *sender = Some(new.clone());
+        self.last.lock().clear();
         tokio::spawn(watch(self.clone(), new));
         receiver
     }
@@ -99,21 +103,29 @@ impl Events {
         }
         is_unread
     }
+
+    /// Sends an event for each state that changed since the last look, while a page is open. A request that changes
+    /// something is answered after a look: otherwise what it did and another program undid would be no change.
+    pub(crate) fn look(&self) {
+        let Some(sender) = self.sender.lock().clone() else {
+            return;
+        };
+        let mut last = self.last.lock();
+        let now = self.source.watched();
+        if !last.is_empty() {
+            for watched in now.iter().filter(|watched| !last.contains(watched)) {
+                let _ = sender.send(watched.event);
+            }
+        }
+        *last = now;
+    }
 }
 
-/// Sends an event for each state that changed, while a page is open.
+/// Looks at the states while a page is open.
 async fn watch(events: Arc<Events>, sender: broadcast::Sender<&'static str>) {
-    let mut last: Option<Vec<Watched>> = None;
     while !events.is_unread(&sender) {
-        let source = events.source.clone();
-        if let Ok(now) = spawn_blocking(move || source.watched()).await {
-            if let Some(last) = &last {
-                for watched in now.iter().filter(|watched| !last.contains(watched)) {
-                    let _ = sender.send(watched.event);
-                }
-            }
-            last = Some(now);
-        }
+        let events = events.clone();
+        let _ = spawn_blocking(move || events.look()).await;
         sleep(INTERVAL).await;
     }
 }

@@ -19,6 +19,7 @@ const READING: &[&str] = &[
     "sightline/blame",
     "sightline/checkAccess",
     "sightline/checkpointStats",
+    "sightline/connectedAgents",
     "sightline/diffCheckpoints",
     "sightline/environmentDetails",
     "sightline/listCheckpoints",
@@ -31,6 +32,7 @@ const READING: &[&str] = &[
     "sightline/mcpServerLog",
     "sightline/previewRestore",
     "sightline/readFile",
+    "sightline/selection",
     "sightline/taskContext",
     "sightline/unsavedFiles",
     "sightline/verifyCheckpoints",
@@ -70,17 +72,25 @@ pub(crate) fn answer(source: &dyn Source, read_only: bool, method: &str, params:
     }
 }
 
+/// Returns whether a request changes something.
+pub(crate) fn changes(method: &str, params: &Value) -> bool {
+    // It is also asked for the state.
+    let pauses = method == "sightline/connectedAgents" && params.get("isPaused").is_some();
+    pauses || CHANGING.contains(&method)
+}
+
 /// Returns the params as they are sent on.
 fn accepted(read_only: bool, method: &str, mut params: Value) -> Result<Value, Error> {
     if params.is_null() {
         params = json!({});
     }
+    let is_changing = changes(method, &params);
     let Some(fields) = params.as_object_mut() else {
         return Err(Error::invalid(format!(
             "{method}: params must be an object"
         )));
     };
-    if read_only && CHANGING.contains(&method) {
+    if read_only && is_changing {
         return Err(Error::new(
             ErrorKind::AccessDenied,
             format!("{method}: this page only reads; start `sightline ui` without --read-only"),

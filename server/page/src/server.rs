@@ -34,14 +34,15 @@ use crate::{Source, assets, events::Events, methods};
 
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST: usize = 1024 * 1024;
-/// Maximum time for the headers of a request. A connection that is idle for longer is closed.
+/// Maximum time for the headers of a request.
 const HEADERS: Duration = Duration::from_secs(30);
 /// Maximum time for the body of a request.
 const BODY: Duration = Duration::from_secs(30);
-/// Maximum numbers of connections.
+/// Maximum numbers of connections. A browser opens up to six for a page, one of which streams events: enough for two
+/// pages at once, and further ones try again.
 const LIMITS: Limits = Limits {
-    admitted: 8,
-    strangers: 8,
+    admitted: 16,
+    strangers: 16,
 };
 /// The host name of the page.
 const HOST: &str = "127.0.0.1";
@@ -251,6 +252,8 @@ async fn talk(stream: TcpStream, door: Arc<Door>, admission: Admission) {
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS)
+        // Idle connections would keep other pages out.
+        .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
@@ -341,7 +344,12 @@ impl Door {
             serde_json::from_slice(&body.to_bytes()).map_err(|_| StatusCode::BAD_REQUEST)?;
         let door = self.clone();
         let answered = spawn_blocking(move || {
-            methods::answer(&*door.source, door.read_only, &rpc.method, rpc.params)
+            let is_changing = methods::changes(&rpc.method, &rpc.params);
+            let answer = methods::answer(&*door.source, door.read_only, &rpc.method, rpc.params);
+            if is_changing {
+                door.events.look();
+            }
+            answer
         });
         let answer = answered
             .await

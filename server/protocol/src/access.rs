@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Params of `sightline/checkAccess`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -52,6 +53,7 @@ pub enum AccessKind {
 }
 
 /// Access to one path.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PathAccess {
@@ -60,14 +62,13 @@ pub struct PathAccess {
     /// Access to the path.
     pub access: AccessKind,
     /// The matching rule, if a rule decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<AccessRule>,
     /// Reason when no rule decided, such as an invalid path or rules that cannot be
     /// read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The path that it leads to, if symlinks decided that it is not the written one.
+    pub resolved: Option<String>,
     /// For an allowed path: the line of the user that lifts a built-in rule for secrets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<AccessRule>,
 }
 

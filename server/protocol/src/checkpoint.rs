@@ -8,6 +8,7 @@ mod turns;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::files::{ProgressToken, is_false};
 
@@ -23,6 +24,7 @@ pub use turns::{
 };
 
 /// A checkpoint: the saved state of a workspace folder.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
@@ -31,10 +33,8 @@ pub struct Checkpoint {
     /// URI of the workspace folder.
     pub root: String,
     /// Task the checkpoint belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Label chosen by the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Creation time, in milliseconds since the Unix epoch.
     pub created_at: i64,
@@ -53,33 +53,25 @@ pub struct Checkpoint {
     /// Total size of the files, in bytes.
     pub bytes: u64,
     /// Purpose of a checkpoint that was not requested by a client.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<CheckpointPurpose>,
     /// Number of messages in the conversation of the task when the checkpoint was created.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Checkpoints created together, one per workspace folder. Absent if there is one folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Vec<GroupMember>>,
     /// Id in the store the checkpoint was imported from. Accepted wherever a checkpoint
     /// id is expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
     /// Why the checkpoint was created.
     #[serde(default)]
     pub kind: CheckpointKind,
     /// Turn of an agent at whose first edit or end the checkpoint was created automatically.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<CheckpointTurn>,
     /// Branch and commit of the user's repository. Absent without a commit, and for a checkpoint of an
     /// older version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<CheckpointHead>,
     /// Id of the checkpoint that was about to be restored, for an undo point of files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_id: Option<String>,
     /// Id of the undo point of the undo, for an undo point whose restore was undone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<String>,
 }
 
@@ -117,24 +109,21 @@ pub struct SkippedPath {
 }
 
 /// Params of `sightline/createCheckpoint`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CreateCheckpointParams {
     /// Task the checkpoint belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Label chosen by the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Path, URI or name of a workspace folder. If absent, creates a group with one
     /// checkpoint per folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Create the first checkpoint even if the workspace exceeds the size limits.
     pub confirm_large: bool,
     /// Turn of an agent that is about to edit. If it is not known yet, it begins and gets a name. The
     /// checkpoint is automatic: it counts for the setting `checkpoints.keepAutomatic`, unless it has a label.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<AgentTurn>,
     /// The turn ends. If nothing changed since the newest checkpoint, that one is returned, and none is
     /// created.
@@ -142,28 +131,23 @@ pub struct CreateCheckpointParams {
     /// Created without a request of the user, outside a turn.
     pub automatic: bool,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 
 /// Params of `sightline/listCheckpoints`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListCheckpointsParams {
     /// Return only checkpoints of this task.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Return only checkpoints of this workspace folder, given by path, URI or name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Return only this checkpoint, named as in `sightline/diffCheckpoints`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Return only checkpoints in which this file differs from the checkpoint before.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Maximum number of checkpoints to return, newest first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
@@ -176,6 +160,7 @@ pub struct ListCheckpointsResult {
 }
 
 /// Params of `sightline/diffCheckpoints`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffCheckpointsParams {
@@ -185,13 +170,10 @@ pub struct DiffCheckpointsParams {
     pub from: String,
     /// Checkpoint on the new side, as in `from`; `NAME+` of a running turn is the current workspace. By
     /// default the current workspace or, if `from` is the name of a turn, the state after that turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Limits the operation to these paths and everything below them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Include the file contents.
     #[serde(default)]
@@ -200,7 +182,6 @@ pub struct DiffCheckpointsParams {
     #[serde(default)]
     pub patch: bool,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 
@@ -233,13 +214,13 @@ pub enum DifferenceStatus {
 }
 
 /// A changed file.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDifference {
     /// Path relative to a workspace folder. For a deleted file, its old path.
     pub path: String,
     /// Old path of a renamed file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_path: Option<String>,
     /// Kind of difference.
     pub status: DifferenceStatus,
@@ -250,23 +231,18 @@ pub struct FileDifference {
     /// Number of deleted lines; 0 for a binary file.
     pub deletions: u64,
     /// Old text, if requested with `contents`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     /// New text, if requested with `contents`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Changed parts of a text file, as the unified diff shows them, with `contents`. Absent if there are
     /// none, and without contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<Hunk>,
     /// Reason why requested contents are missing, or why the file was not compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<String>,
     /// Old git file mode, such as `100644`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_mode: Option<String>,
     /// New git file mode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_mode: Option<String>,
     /// URI of the file.
     pub uri: String,
@@ -298,6 +274,7 @@ pub struct CheckpointStatsParams {
 }
 
 /// Result of `sightline/checkpointStats`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointStatsResult {
@@ -306,25 +283,23 @@ pub struct CheckpointStatsResult {
     /// Disk usage, in bytes.
     pub bytes: u64,
     /// Creation time of the oldest checkpoint, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<i64>,
     /// Creation time of the newest checkpoint, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<i64>,
+    /// Time of the last verification, if it found no problem, in milliseconds since the Unix epoch.
+    pub verified_at: Option<i64>,
 }
 
 /// Params of `sightline/pruneCheckpoints`. Without a limit, nothing is removed.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PruneCheckpointsParams {
     /// Number of newest checkpoints to keep per workspace folder. Undo points are not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<u32>,
     /// Remove checkpoints created before this time, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub older_than: Option<i64>,
     /// Remove the oldest checkpoints until each workspace folder uses at most this many bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
     /// Remove these checkpoints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -334,10 +309,8 @@ pub struct PruneCheckpointsParams {
     /// Report what would be removed without removing it.
     pub dry_run: bool,
     /// Limits the operation to this workspace folder, given by path, URI or name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 
@@ -358,28 +331,26 @@ pub struct PruneCheckpointsResult {
 }
 
 /// Params of `sightline/labelCheckpoint`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelCheckpointParams {
     /// Checkpoint, named as in `sightline/diffCheckpoints`.
     pub id: String,
     /// The new label. If absent or empty, the label is removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
 }
 
 /// Params of `sightline/verifyCheckpoints`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct VerifyCheckpointsParams {
     /// Limits the operation to this workspace folder, given by path, URI or name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 

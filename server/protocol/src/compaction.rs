@@ -5,18 +5,18 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{conversation::Message, environment::ModelRef};
 
 /// Params of `sightline/planCompaction`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanCompactionParams {
     /// The whole conversation. Defaults to the stored conversation of `taskId`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
     /// Id of the task with the stored conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Model that receives the conversation and the prompt.
     pub model: ModelRef,
@@ -30,11 +30,9 @@ pub struct PlanCompactionParams {
     #[serde(default = "max_lines_per_file")]
     pub max_lines_per_file: u32,
     /// Instructions from the user for the summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Filter for the messages shown in the prompt, in addition to the limit of the
     /// model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<MessageFilter>,
 }
 
@@ -74,17 +72,15 @@ fn max_lines_per_file() -> u32 {
 }
 
 /// Message filter: selects the newest messages that satisfy every limit.
+#[skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MessageFilter {
     /// Maximum total number of tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// Maximum number of messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_messages: Option<u64>,
     /// Maximum age, in milliseconds. Messages without `ts` always match.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<i64>,
 }
 
@@ -132,34 +128,27 @@ pub enum KeyFileReason {
 }
 
 /// Params of `sightline/applyCompaction`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplyCompactionParams {
     /// The whole conversation. Defaults to the stored conversation of `taskId`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
     /// Id of the task whose stored conversation is compacted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// The answer of the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Reason why there is no summary.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Index of the first message to keep unchanged, from the plan. Computed if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retain_from: Option<u64>,
     /// What triggered the compaction.
     pub trigger: CompactionTrigger,
     /// Model used to count the tokens of the conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// Maximum number of files whose text is included. Defaults to 5.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_files: Option<u32>,
     /// Maximum number of lines per included file. Defaults to 1000.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_lines_per_file: Option<u32>,
 }
 

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, value::RawValue};
+use serde_with::skip_serializing_none;
 
 use crate::environment::{ModelRef, Usage};
 
@@ -44,28 +45,24 @@ impl JsonSchema for Message {
 }
 
 /// Params of `sightline/truncateHistory`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TruncateHistoryParams {
     /// The whole conversation. Defaults to the stored conversation of `taskId`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
     /// Id of the task with the stored conversation. The result is stored as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Model that receives the next request.
     pub model: ModelRef,
     /// Token usage and time of the last request. If absent, the conversation fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_request: Option<PreviousRequest>,
     /// Messages left out so far: first and last index, inclusive. `[2, 1]` is the empty
     /// range.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<i64>>")]
     pub deleted_range: Option<[i64; 2]>,
     /// Edits made so far: `contextHistory` of the last result, or the content of
     /// Cline's `context_history.json`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Value>>")]
     pub context_history: Option<Value>,
     /// Which changes are allowed.
@@ -73,10 +70,8 @@ pub struct TruncateHistoryParams {
     pub strategy: Strategy,
     /// Fraction of the context window at which to act, capped by the usable size of the
     /// window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_percentage: Option<f64>,
     /// Truncate by this amount immediately, regardless of usage and `strategy`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
     /// Form of the result.
     #[serde(default)]
@@ -138,11 +133,11 @@ pub enum TruncateReply {
 }
 
 /// Result of `sightline/truncateHistory`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TruncateHistoryResult {
     /// Messages to leave out: first and last index, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<i64>>")]
     pub deleted_range: Option<[i64; 2]>,
     /// True if this call changed the range.
@@ -153,14 +148,11 @@ pub struct TruncateHistoryResult {
     /// True if this call made edits.
     pub context_history_changed: bool,
     /// The messages to send.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
     /// With `reply: "edits"`, the texts to replace in messages that are kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<MessageEdit>>,
     /// With `reply: "edits"`, messages to replace entirely, because tool results had to
     /// be matched to tool calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<Vec<MessageRepair>>,
     /// The decision.
     pub decision: Decision,
@@ -168,10 +160,8 @@ pub struct TruncateHistoryResult {
     /// Negative if the notices are longer than the files.
     pub characters_saved: f64,
     /// With `strategy: "deduplicate"`, true if too little was saved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub need_to_truncate: Option<bool>,
     /// With `countTokens`, the tokens before and after.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenChange>,
 }
 
@@ -221,15 +211,14 @@ pub struct TokenChange {
 }
 
 /// Params of `sightline/rollbackHistory`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollbackHistoryParams {
     /// The edits. Defaults to the stored edits of `taskId`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Value>>")]
     pub context_history: Option<Value>,
     /// Id of the task with the stored edits. The result is stored as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Discard edits newer than this time, in milliseconds since the Unix epoch.
     pub timestamp: Number,

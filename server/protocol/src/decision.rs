@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::access::AccessRule;
 
@@ -40,21 +41,19 @@ pub struct HiddenFile {
 }
 
 /// Params of `sightline/listDecisions`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListDecisionsParams {
     /// Only those about this agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Only those since this time, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<i64>,
     /// Also those that allowed something, if the setting `log.allowed` kept them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub all: bool,
     /// Maximum number of decisions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
@@ -67,29 +66,26 @@ pub struct ListDecisionsResult {
 }
 
 /// Something that an agent was refused, that was hidden from it, or that it was allowed.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// Time, in milliseconds since the Unix epoch.
     pub at: i64,
     /// The agent, such as `claude`, or the client of the MCP server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The session, as the agent names it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Where it was decided: `hook`, `block`, `mcp` (our tools), `hub` (tools of other
     /// servers), `bridge`, `lsp`, `cli` or `gateway`.
     pub door: String,
     /// The tool, event or method.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The file, or the first word of a command and a hash of it.
     pub subject: String,
     /// The decision.
     pub verdict: DecisionVerdict,
     /// The rule that decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<AccessRule>,
 }
 

@@ -2,8 +2,11 @@
 //!
 //! Each client notification replaces the whole state it describes.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Params of `sightline/didChangeTabs`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -14,25 +17,21 @@ pub struct DidChangeTabsParams {
 }
 
 /// One tab.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tab {
     /// URI of the document in the tab.
     pub uri: String,
     /// True for the active tab of its group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
     /// True if the document has unsaved changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_dirty: Option<bool>,
     /// True if the tab is pinned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_pinned: Option<bool>,
     /// True for a preview tab that is replaced by the next opened file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_preview: Option<bool>,
     /// Number of the tab group or window column.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<i64>,
 }
 
@@ -90,6 +89,7 @@ pub struct DidChangeTerminalsParams {
 }
 
 /// One terminal.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Terminal {
@@ -99,28 +99,21 @@ pub struct Terminal {
     #[schemars(with = "String")]
     pub id: String,
     /// Title of the terminal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The running command, or the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// True while a command is running.
     pub is_busy: bool,
     /// Output since the last notification. Appended to the unread output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_output: Option<String>,
     /// Exit code of the last command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     /// Process id of the first process, usually the shell. An agent does not get the output of the
     /// terminal in which it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// True while a program uses the alternate screen. What it shows is not output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alternate_screen: Option<bool>,
 }
 
@@ -152,19 +145,17 @@ pub struct DidChangeDiagnosticsParams {
 }
 
 /// A diagnostic of a language server, as in LSP. Other fields are ignored.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
     /// Where it is.
     pub range: Range,
     /// 1 is an error, 2 a warning, 3 an information and 4 a hint. Defaults to an error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<u32>,
     /// Code of the rule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<DiagnosticCode>,
     /// Name of the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The message.
     pub message: String,
@@ -223,14 +214,13 @@ pub struct SelectionParams {
 
 /// Result of `sightline/selection`. Without a `path` if no file has the focus, or agents may not
 /// see it.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SelectionResult {
     /// The active file: relative to the workspace root, with `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// LSP language id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language_id: Option<String>,
     /// Selections and cursors, in the order of the editor. Empty if the client does not send them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -269,6 +259,18 @@ pub struct UnsavedFilesResult {
     /// Name of the editor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub editor: Option<String>,
+    /// Time of the last change that the editor reported, in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<i64>,
+}
+
+/// Params of `sightline/connectedAgents`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ConnectedAgentsParams {
+    /// Pauses or resumes the IDE protocols of agents first, until the setting `bridges.pause` changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_paused: Option<bool>,
 }
 
 /// Params of `sightline/openFile`.
@@ -372,7 +374,7 @@ pub struct CloseDiffParams {
     pub diff_id: String,
 }
 
-/// Params of `sightline/didChangeBridges`, server to client.
+/// Params of `sightline/didChangeBridges`, server to client, and result of `sightline/connectedAgents`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DidChangeBridgesParams {
@@ -380,4 +382,7 @@ pub struct DidChangeBridgesParams {
     pub agents: Vec<String>,
     /// True if they get no editor state.
     pub is_paused: bool,
+    /// Environment variables for terminals of the editor, by which agents find this server without an option.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
 }

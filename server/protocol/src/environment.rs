@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Text of the visible files section if there are none.
 pub const NO_VISIBLE_FILES: &str = "(No visible files)";
@@ -10,30 +11,26 @@ pub const NO_VISIBLE_FILES: &str = "(No visible files)";
 pub const NO_OPEN_TABS: &str = "(No open tabs)";
 
 /// Params of `sightline/environmentDetails`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EnvironmentDetailsParams {
     /// Id of the task, for its recently modified files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Include the file list, the workspace configuration and the command line tools.
     pub include_files: bool,
     /// Mode of the agent.
     pub mode: Mode,
     /// Model, for the size of its context window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// Token usage of the last request to the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Maximum number of entries in the file list.
     pub max_files: u32,
     /// Return only these sections, in protocol order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<SectionId>>,
     /// Return only the current time and the sections that changed since this revision
     /// of an earlier result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub since_revision: Option<u64>,
     /// URIs of further files with unsaved changes, such as those of another editor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -51,11 +48,9 @@ pub struct EnvironmentDetailsParams {
     pub consume: bool,
     /// Time to print, in milliseconds since the Unix epoch, for reproducible output.
     /// Defaults to the clock of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
     /// IANA name of the time zone to print, for reproducible output. Defaults to the
     /// time zone of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 }
 
@@ -123,34 +118,30 @@ impl ModelRef {
 }
 
 /// A model with its properties.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
     /// Id of the model.
     pub id: String,
     /// Size of the context window, in tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<f64>,
     /// Id of the provider. `openai` is any OpenAI-compatible endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
 }
 
 /// Token usage of a request to a model, as reported by the provider.
+#[skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// Input tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<f64>,
     /// Output tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<f64>,
     /// Tokens written to the prompt cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_writes: Option<f64>,
     /// Tokens read from the prompt cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_reads: Option<f64>,
 }
 
@@ -252,6 +243,9 @@ pub struct Section {
     pub text: String,
     /// Estimated tokens of the heading and the body.
     pub tokens: u64,
+    /// Maximum size of the body, in estimated tokens, if it is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
     /// Number of entries left out because they are denied, outside the workspace or
     /// over the budget of the section.
     pub omitted: u32,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Stable error kind, for programs. The error message is for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -52,15 +53,14 @@ impl ErrorKind {
 }
 
 /// The `data` of an error response.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
     /// Stable kind of the error.
     pub kind: ErrorKind,
     /// Path that caused the error, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Rule that denied access, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<crate::access::AccessRule>,
 }

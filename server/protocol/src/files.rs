@@ -2,23 +2,23 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use crate::access::AccessKind;
+use crate::access::{AccessKind, AccessRule};
 
 /// Params of `sightline/listFiles`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListFilesParams {
     /// Directory to list: a `file:` URI, an absolute path, or a path relative to a
     /// workspace root. Defaults to the first workspace root.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// List subdirectories recursively.
     pub recursive: bool,
     /// Maximum number of entries to return.
     pub limit: u32,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 
@@ -91,6 +91,7 @@ pub struct FileEntry {
 }
 
 /// Params of `sightline/readFile`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileParams {
@@ -98,16 +99,12 @@ pub struct ReadFileParams {
     /// root.
     pub path: String,
     /// Id of a task for which the read is recorded, as with `sightline/trackFile`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// First line to return, starting at 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u64>,
     /// Last line to return, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u64>,
     /// Maximum number of UTF-8 bytes to return, cut at a character boundary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }
 
@@ -153,4 +150,84 @@ pub(crate) fn is_false(value: &bool) -> bool {
 
 fn is_zero(value: &u32) -> bool {
     *value == 0
+}
+
+/// Params of `sightline/listRules`.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ListRulesParams {
+    /// Return only the rules of this workspace folder, given by path, URI or name.
+    pub root: Option<String>,
+    /// Maximum number of entries to return; 1000 by default.
+    pub limit: Option<u32>,
+}
+
+/// Result of `sightline/listRules`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListRulesResult {
+    /// Rule files, sorted by path. The built-in rules for secrets are not in a file.
+    pub files: Vec<RuleFile>,
+    /// Denied entries of the workspace, without what is below a denied folder.
+    pub entries: Vec<DeniedEntry>,
+    /// True if there may be more entries.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub truncated: bool,
+    /// Why the entries of a folder could not be listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// State of a rule file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RuleFileState {
+    /// Its lines apply.
+    #[default]
+    InForce,
+    /// It is being saved: lines that were removed still apply, for half a second after the last change.
+    Held,
+    /// It cannot be used, so everything in its folder is denied.
+    Unusable,
+}
+
+/// A rule file in force.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleFile {
+    /// Name of the file in the `rule` of a denial.
+    pub source: String,
+    /// URI of the file.
+    pub uri: String,
+    /// State of the file.
+    pub state: RuleFileState,
+    /// Number of its rules.
+    pub rules: u32,
+    /// Time of the last change, in milliseconds since the Unix epoch.
+    pub modified_at: Option<i64>,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
+}
+
+/// A denied file or folder.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeniedEntry {
+    /// Path relative to its workspace folder.
+    pub path: String,
+    /// URI of the entry.
+    pub uri: String,
+    /// Kind of the entry.
+    pub kind: FileKind,
+    /// The rule that denies it, or what a link leads to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<AccessRule>,
+    /// Why it is denied, if no rule decides, such as a link that leads outside the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// True if the name is not UTF-8 and `path` is percent-encoded.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub path_encoded: bool,
 }

@@ -14,7 +14,7 @@
 //!
 //! - `method`: the table of methods: names, params, results, errors
 //! - `environment`, `access`, `decision`, `files`, `tracker`, `conversation`, `tokens`, `task`, `compaction`,
-//!   `checkpoint`, `editor`, `mcp`, `rules`, `settings`, `error`: wire types by subject
+//!   `checkpoint`, `editor`, `mcp`, `settings`, `error`: wire types by subject
 
 pub mod access;
 pub mod checkpoint;
@@ -27,7 +27,6 @@ pub mod error;
 pub mod files;
 pub mod mcp;
 pub mod method;
-pub mod rules;
 pub mod settings;
 pub mod task;
 pub mod tokens;

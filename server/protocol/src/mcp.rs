@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Params of `sightline/listMcpServers`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -63,6 +64,7 @@ pub struct DidChangeMcpServersParams {
 }
 
 /// A configured MCP server.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct McpServer {
@@ -71,21 +73,16 @@ pub struct McpServer {
     /// The file with its entry.
     pub source: String,
     /// The workspace folder, if it is a server of a project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// The agent in whose configuration it is, if that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// What it does: in the session of an agent that uses it, or without one.
     pub state: McpServerState,
     /// Why it failed, or is not offered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Process id, if it is running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// When it was started, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<i64>,
     /// Number of calls in this session.
     #[serde(default)]

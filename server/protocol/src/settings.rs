@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::Error as _;
+use serde::de::{Error as _, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::environment::SectionId;
@@ -79,8 +79,9 @@ pub struct EnvironmentSettings {
     pub ignored_files: IgnoredFiles,
     /// Whether the block shows open files outside every workspace folder.
     pub outside_files: OutsideFiles,
-    /// Options per section, by section name: `openTabs`, `files`, ...
+    /// Options per section, by section name, as `sightline config` lists them: `openTabs`, `files`, ...
     #[schemars(schema_with = "sections_schema")]
+    #[serde(deserialize_with = "sections_by_name")]
     pub sections: BTreeMap<SectionId, SectionSettings>,
 }
 
@@ -115,6 +116,17 @@ impl EnvironmentSettings {
             .and_then(|section| section.max_tokens);
         set.or(SectionSettings::default_of(id).max_tokens)
     }
+}
+
+/// Reads the names of sections as text, so that an error names the section.
+fn sections_by_name<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<SectionId, SectionSettings>, D::Error> {
+    let named = BTreeMap::<String, SectionSettings>::deserialize(deserializer)?;
+    named
+        .into_iter()
+        .map(|(name, set)| Ok((SectionId::deserialize(name.into_deserializer())?, set)))
+        .collect()
 }
 
 /// Schema of `sections`. The derived schema accepts any key, but deserialization does
@@ -210,10 +222,10 @@ pub enum AgentCommands {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mentions {
-    /// Deny.
+    /// The prompt is refused.
     #[default]
     Deny,
-    /// Allow.
+    /// The agent adds the content of the file.
     Allow,
 }
 
@@ -221,10 +233,10 @@ pub enum Mentions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Secrets {
-    /// Deny.
+    /// Hidden, except those that a line allows.
     #[default]
     Deny,
-    /// Allow.
+    /// Visible, except those that a line denies.
     Allow,
 }
 
@@ -232,10 +244,10 @@ pub enum Secrets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RecursiveReaders {
-    /// Deny.
+    /// The command is refused, with one to run instead where there is one.
     #[default]
     Deny,
-    /// Allow.
+    /// The command runs, and reads denied files too.
     Allow,
 }
 
@@ -243,10 +255,10 @@ pub enum RecursiveReaders {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutsideWorkspace {
-    /// Deny.
+    /// Such files are refused.
     #[default]
     Deny,
-    /// Allow.
+    /// Such files are read, except those that a rule denies.
     Allow,
 }
 
@@ -329,7 +341,7 @@ pub struct CheckpointSettings {
     /// What is stored of the prompt of each turn of an agent, to find the turn again. It stays on this
     /// machine. Hooks read this setting from the configuration files, not from an editor.
     pub turn_names: TurnNames,
-    /// Show which turn, which agent or the user wrote a line when the mouse rests on it. Read when the
+    /// Show the author of a line, a turn, an agent or the user, when the mouse rests on it. Read when the
     /// editor starts.
     pub blame_hover: bool,
 }
@@ -459,7 +471,7 @@ pub struct BridgeSettings {
     pub codex_ide: bool,
     /// Send selected text, not only the file and the position.
     pub selection: bool,
-    /// Send nothing until it is false again. Agents stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes.
+    /// Show agents nothing of the editor. They stay connected. The command `sightline.pauseBridges` has the same effect until this setting changes.
     pub pause: bool,
 }
 

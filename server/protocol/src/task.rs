@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::{
     conversation::Message,
@@ -25,25 +26,21 @@ pub struct AppendMessagesParams {
 }
 
 /// Metadata of a message.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MessageMeta {
     /// Id of the client session. Defaults to the session of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Working directory of the agent. Defaults to the first workspace folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Branch checked out in the working directory. Read from the repository if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
     /// Version of the client. Defaults to the version in `clientInfo`, else the version
     /// of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Time of the messages, in milliseconds since the Unix epoch. Defaults to the
     /// clock of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
 
@@ -84,6 +81,7 @@ pub struct LoadTaskResult {
 }
 
 /// Metadata of a task.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskMetadata {
@@ -94,10 +92,8 @@ pub struct TaskMetadata {
     /// Title: the start of the first text by the user.
     pub title: String,
     /// Last recorded working directory of the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Last recorded branch of the working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
     /// Number of compactions of the conversation.
     pub compactions: u64,
@@ -156,15 +152,14 @@ pub struct TaskSummary {
 }
 
 /// Params of `sightline/resumeTask`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResumeTaskParams {
     /// Id of the task. Defaults to the most recently updated task of this workspace.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Time of resumption, in milliseconds since the Unix epoch. Defaults to the clock
     /// of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
 

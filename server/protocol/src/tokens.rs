@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{
     conversation::Message,
@@ -9,6 +10,7 @@ use crate::{
 };
 
 /// Params of `sightline/countTokens`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CountTokensParams {
@@ -18,24 +20,21 @@ pub struct CountTokensParams {
     /// list of blocks.
     pub messages: Vec<Message>,
     /// Model to count for. Without `model` and `encoding`, `o200k_base` is used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// Encoding to use regardless of the model: `o200k_base`, `o200k_harmony`,
     /// `cl100k_base`, `p50k_base`, `p50k_edit`, `r50k_base` or `gpt2`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
     /// Id of the task of these messages. Usage reported for the task calibrates the
     /// count. Without texts and messages, counts the part of the stored conversation
     /// that would be sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Usage reported by the provider for a request with exactly these texts and
     /// messages. Later counts of the task start from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
 /// Result of `sightline/countTokens`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CountTokensResult {
@@ -51,13 +50,10 @@ pub struct CountTokensResult {
     /// Method used for the count, as text.
     pub method: String,
     /// Likely lower bound. Absent if the count is exact.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<u64>,
     /// Likely upper bound. Absent if the count is exact.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<u64>,
     /// Ratio of tokens reported by the provider to tokens counted here, if usage was
     /// reported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<f64>,
 }

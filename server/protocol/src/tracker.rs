@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::environment::Mode;
 
@@ -23,6 +24,7 @@ pub enum FileOperation {
 }
 
 /// Params of `sightline/trackFile`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrackFileParams {
@@ -35,11 +37,9 @@ pub struct TrackFileParams {
     /// Operation on the file.
     pub operation: FileOperation,
     /// With `cline_edited`, the SHA-256 (hex) of the content written by the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_hash: Option<String>,
     /// Time to record, in milliseconds since the Unix epoch. Defaults to the clock of
     /// the server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
 
@@ -65,6 +65,7 @@ pub enum RecordState {
 ///
 /// Dates are in milliseconds since the Unix epoch. Unknown dates are absent on the wire
 /// and `null` in the stored file, as in Cline.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct FileMetadataEntry {
     /// Path relative to the workspace root.
@@ -74,13 +75,10 @@ pub struct FileMetadataEntry {
     /// Operation that created the record.
     pub record_source: FileOperation,
     /// Time the agent last read the file, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cline_read_date: Option<i64>,
     /// Time the agent last edited the file, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cline_edit_date: Option<i64>,
     /// Time the user last edited the file, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_edit_date: Option<i64>,
 }
 
@@ -163,6 +161,9 @@ pub struct TaskContextParams {
     /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
     /// `.`.
     pub task_id: String,
+    /// Also return how full the context window is, which counts the tokens of the stored conversation.
+    #[serde(default, skip_serializing_if = "crate::files::is_false")]
+    pub usage: bool,
 }
 
 /// Result of `sightline/taskContext`: the records of a task, and the files that changed
@@ -180,4 +181,19 @@ pub struct TaskContextResult {
     pub changed: Vec<String>,
     /// Files the agent saw that no longer exist.
     pub deleted: Vec<String>,
+    /// How full the context window of the last recorded model is. Absent without a stored conversation or a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<WindowUsage>,
+}
+
+/// Usage of a context window.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowUsage {
+    /// Id of the model.
+    pub model_id: String,
+    /// Estimated tokens of the conversation since its last compaction.
+    pub tokens: u64,
+    /// Size of the context window, in tokens.
+    pub context_window: u64,
 }

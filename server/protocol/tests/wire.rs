@@ -56,6 +56,7 @@ fn wires() -> Vec<Wire> {
         request::<method::Diagnostics>(),
         request::<method::Selection>(),
         request::<method::UnsavedFiles>(),
+        request::<method::ConnectedAgents>(),
         request::<method::OpenFile>(),
         request::<method::TrackFile>(),
         request::<method::RecordModel>(),

@@ -4,6 +4,7 @@ use std::io::BufReader;
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
+use serde_with::skip_serializing_none;
 use sightline_base::{cancel::Cancel, storage::TaskId};
 
 use crate::error::Error;
@@ -22,6 +23,7 @@ use super::{
 pub(super) const FORMAT: &str = "sightline-task";
 pub(super) const VERSION: u32 = 1;
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ExportDocument<'a> {
@@ -31,15 +33,11 @@ struct ExportDocument<'a> {
     title: &'a str,
     created_at: i64,
     updated_at: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     git_branch: Option<&'a str>,
     messages: Vec<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     deleted_range: Option<[i64; 2]>,
     context_history: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
     task_metadata: Option<Box<RawValue>>,
     /// All entries, including those that are not current.
     log: Vec<Box<RawValue>>,

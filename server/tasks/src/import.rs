@@ -303,7 +303,7 @@ impl ImportParts {
 
 fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportParts, Error> {
     let mut parts = ImportParts::default();
-    let real_dir = dir.canonicalize().ok();
+    let real_dir = sightline_base::path::canonicalize(dir).ok();
     let name = real_dir.as_deref().unwrap_or(dir).file_name();
     parts.id = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let metadata = parts.read(dir, METADATA_FILE);

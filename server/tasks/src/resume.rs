@@ -4,7 +4,7 @@
 //! that tells the model how much time has passed and what may have changed. The client decides
 //! whether to send the text.
 
-use std::{collections::HashSet, fmt::Write};
+use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use serde_json::{json, value::RawValue};
 use sightline_base::{cancel::Cancel, escape::one_line, storage::TaskId};
@@ -108,51 +108,81 @@ fn messages_to_send(
             &calls,
             &options.notices.missing_tool_result,
         )?);
-    } else if let Some(last) = sent.pop() {
-        sent.extend(without_open_server_calls(last)?);
+    } else {
+        remove_open_server_calls(&mut sent)?;
     }
     Ok(sent)
 }
 
-/// Removes calls of server tools without a result from the last message, because a message of
-/// the user follows. Returns `None` if nothing else is left.
-fn without_open_server_calls(last: Box<RawValue>) -> Result<Option<Box<RawValue>>, Error> {
-    let open = open_server_calls(&last);
-    let Some(message) = Message::scan(last.get()).filter(|_| !open.is_empty()) else {
-        return Ok(Some(last));
-    };
-    let is_open = |block: usize| open.iter().any(|(position, _)| *position == block);
-    if (0..message.blocks().len()).all(is_open) {
-        return Ok(None);
+/// Removes calls of server tools without a result from the messages at the end, because a message of the user follows.
+fn remove_open_server_calls(messages: &mut Vec<Box<RawValue>>) -> Result<(), Error> {
+    let raw: Vec<&RawValue> = messages.iter().map(|message| &**message).collect();
+    let open = open_server_calls(&raw);
+    for index in (0..messages.len()).rev() {
+        let is_open = |block: usize| open.iter().any(|call| call.is_at(index, block));
+        let Some(message) = Message::scan(messages[index].get()) else {
+            break;
+        };
+        let count = message.blocks().len();
+        if !(0..count).any(is_open) {
+            continue;
+        }
+        if (0..count).all(is_open) {
+            messages.remove(index);
+        } else {
+            messages[index] = without_blocks(&message, is_open)?;
+        }
     }
-    Ok(Some(without_blocks(&message, is_open)?))
+    Ok(())
 }
 
-/// Returns the calls of server tools without a result in an assistant message that calls no
-/// other tools, with the positions of their blocks.
-fn open_server_calls(raw: &RawValue) -> Vec<(usize, ToolCall)> {
-    let Some(message) = Message::scan(raw.get()).filter(|message| message.role == Role::Assistant)
-    else {
-        return Vec::new();
-    };
-    let ids = |kind: BlockKind| {
-        message
-            .blocks()
-            .iter()
-            .filter(move |block| block.kind == kind)
-            .map(|block| message.id(block))
-    };
-    // These calls may wait for the result of a call of the client.
-    if ids(BlockKind::ToolUse).next().is_some() {
-        return Vec::new();
+/// A call of a server tool without a result.
+struct OpenServerCall {
+    /// Index of the message.
+    message: usize,
+    /// Index of its block.
+    block: usize,
+    call: ToolCall,
+}
+
+impl OpenServerCall {
+    fn is_at(&self, message: usize, block: usize) -> bool {
+        (self.message, self.block) == (message, block)
     }
-    let answered: HashSet<_> = ids(BlockKind::ServerToolResult).collect();
-    let blocks = message.blocks().iter().enumerate();
-    blocks
-        .filter(|(_, block)| block.kind == BlockKind::ServerToolUse)
-        .filter(|(_, block)| !answered.contains(&message.id(block)))
-        .filter_map(|(position, block)| Some((position, tool_call(&message, block)?)))
-        .collect()
+}
+
+/// Returns the calls of server tools without a result in the assistant messages at the end, up to one that calls other tools:
+/// these calls may wait for the result of a call of the client.
+fn open_server_calls(messages: &[&RawValue]) -> Vec<OpenServerCall> {
+    let mut open = Vec::new();
+    let mut answered: HashSet<String> = HashSet::new();
+    for (index, raw) in messages.iter().enumerate().rev() {
+        let message = Message::scan(raw.get()).filter(|message| message.role == Role::Assistant);
+        let Some(message) = message else { break };
+        let blocks = message.blocks();
+        if blocks.iter().any(|block| block.kind == BlockKind::ToolUse) {
+            break;
+        }
+        // The result comes after its call, also in a later message.
+        for (position, block) in blocks.iter().enumerate().rev() {
+            let id = message.id(block);
+            match block.kind {
+                BlockKind::ServerToolResult => {
+                    answered.extend(id.map(Cow::into_owned));
+                }
+                BlockKind::ServerToolUse if id.is_none_or(|id| !answered.contains(&*id)) => {
+                    open.extend(tool_call(&message, block).map(|call| OpenServerCall {
+                        message: index,
+                        block: position,
+                        call,
+                    }));
+                }
+                _ => {}
+            }
+        }
+    }
+    open.reverse();
+    open
 }
 
 /// Builds a message with results for the calls.
@@ -205,10 +235,9 @@ fn unanswered_calls(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<
         open.extend(calls.filter(|call| seen.insert(call.id.clone())));
     }
     open.retain(|call| !answered.contains(&call.id));
-    if let Some(last) = conversation.messages.last() {
-        let calls = open_server_calls(&last.message).into_iter();
-        open.extend(calls.map(|(_, call)| call));
-    }
+    let raw: Vec<&RawValue> = conversation.raw_messages();
+    let calls = open_server_calls(&raw).into_iter();
+    open.extend(calls.map(|open| open.call));
     Ok(open)
 }
 

@@ -3,8 +3,9 @@
 //! `generate` rewrites the generated files of the repository: JSON Schemas, client types, reference
 //! documents, and the code included in documents. A test fails while one differs.
 //!
-//! `dist` builds the release packages in `target/dist`. `release-notes` prints the section of a release
-//! in `CHANGELOG.md`. `tidy` checks the structure and the words of the source text.
+//! `dist` builds the release packages in `target/dist`. `release` does everything of a release up to its
+//! uploads. `release-notes` prints the section of a release in `CHANGELOG.md`. `tidy` checks the structure
+//! and the words of the source text.
 //!
 //! Modules:
 //!
@@ -12,7 +13,7 @@
 //!   platforms
 //! - `generate`: generators of JSON Schema, TypeScript, Lua and Markdown; the code included in
 //!   documents
-//! - `release_notes`: the section of a release in `CHANGELOG.md`
+//! - `release`: checks and packages of a release; its section in `CHANGELOG.md`
 //! - `tidy`: `cargo xtask tidy`: structure, sizes, words and dependencies; `tidy.toml` has the
 //!   recorded figures and the floors of the crates
 //! - `tests`: tests of the repository: generated files, documents, licenses
@@ -26,7 +27,7 @@
 
 mod dist;
 mod generate;
-mod release_notes;
+mod release;
 #[cfg(test)]
 mod tests;
 mod tidy;
@@ -48,6 +49,8 @@ enum Task {
     Generate,
     /// Build the release packages in `target/dist`.
     Dist(dist::Options),
+    /// Check, build and try a release, and print the commands that upload it.
+    Release(release::Options),
     /// Print the notes of a release.
     ReleaseNotes {
         /// Tag of the release.
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Generate => generate_files(),
         Task::Dist(options) => dist::run(&options),
+        Task::Release(options) => release::run(&options),
         Task::ReleaseNotes { tag } => print_release_notes(&tag),
         Task::Tidy(options) => tidy::run(&repository(), &options),
     };
@@ -75,7 +79,7 @@ fn main() -> ExitCode {
 
 fn print_release_notes(tag: &str) -> Result<(), Box<dyn Error>> {
     let changelog = fs::read_to_string(repository().join("CHANGELOG.md"))?;
-    print!("{}", release_notes::of_tag(&changelog, tag)?);
+    print!("{}", release::notes::of_tag(&changelog, tag)?);
     Ok(())
 }
 

@@ -250,14 +250,13 @@ fn a_file_or_a_busy_socket_is_not_replaced() {
             let end = std::time::Instant::now() + 2 * NOTHING;
             let mut streams = Vec::new();
             while std::time::Instant::now() < end {
-                let kind = rustix::net::SocketFlags::NONBLOCK;
-                let stream = rustix::net::socket_with(
+                let stream = rustix::net::socket(
                     rustix::net::AddressFamily::UNIX,
                     rustix::net::SocketType::STREAM,
-                    kind,
                     None,
                 )
                 .unwrap();
+                rustix::io::ioctl_fionbio(&stream, true).unwrap();
                 let address = rustix::net::SocketAddrUnix::new(&socket).unwrap();
                 if rustix::net::connect(&stream, &address).is_ok() {
                     streams.push(stream);

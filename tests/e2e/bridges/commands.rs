@@ -102,8 +102,11 @@ fn the_editor_learns_of_connected_agents() {
         .client
         .request("sightline/environmentDetails", json!({}));
     block.unwrap().unwrap();
+    let port = editor.lock().0.to_string();
     let wait_for = |editor: &mut Editor, agents: &[&str], is_paused: bool| {
-        let expected = json!({ "agents": agents, "isPaused": is_paused });
+        let environment = json!({ "CLAUDE_CODE_SSE_PORT": port });
+        let expected =
+            json!({ "agents": agents, "isPaused": is_paused, "environment": environment });
         while editor
             .client
             .notified("sightline/didChangeBridges")

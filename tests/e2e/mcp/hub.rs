@@ -79,6 +79,16 @@ pub(super) fn text(result: &Value) -> &str {
         .unwrap_or_else(|| panic!("{result}"))
 }
 
+/// Returns a definition of a server as agents get it.
+pub(super) fn as_hosted(server: &str, definition: &Value) -> Value {
+    let mut hosted = definition.clone();
+    hosted["name"] = format!("{server}__{}", definition["name"].as_str().unwrap()).into();
+    if let Some(title) = definition["title"].as_str() {
+        hosted["title"] = format!("{server}: {title}").into();
+    }
+    hosted
+}
+
 /// Returns the state that `sightline mcp list` prints, when it is this one.
 pub(super) fn wait_for_state(workspace: &Workspace, name: &str, state: &str) -> Value {
     let started = Instant::now();
@@ -142,8 +152,7 @@ fn lists_and_results_of_servers_are_complete() {
     assert!(!names.contains(&"fs__write_file".to_owned()), "{names:?}");
     let listed = hub.request("tools/list", &json!({}))["result"]["tools"].clone();
     for tool in wanted["result"]["tools"].as_array().unwrap() {
-        let mut tool = tool.clone();
-        tool["name"] = format!("all__{}", tool["name"].as_str().unwrap()).into();
+        let tool = as_hosted("all", tool);
         assert!(listed.as_array().unwrap().contains(&tool), "{tool}");
     }
     for list in &lists[1..] {
@@ -155,7 +164,7 @@ fn lists_and_results_of_servers_are_complete() {
             .get_mut("prompts")
             .and_then(Value::as_array_mut);
         for prompt in prompts.into_iter().flatten() {
-            prompt["name"] = format!("all__{}", prompt["name"].as_str().unwrap()).into();
+            *prompt = as_hosted("all", prompt);
         }
         own["result"].as_object_mut().unwrap().remove("nextCursor");
         assert_eq!(own["result"], hosted["result"], "{list}");
@@ -184,6 +193,12 @@ fn lists_and_results_of_servers_are_complete() {
         let result = hub.call("fs__read_text_file", &read(name));
         assert!(text(&result).contains(".clineignore:"), "{result}");
     }
+    // Its arguments do not count after the roots, which are those of the workspace.
+    let folders = hub.call("fs__list_allowed_directories", &json!({}));
+    assert_eq!(
+        text(&folders),
+        format!("Allowed directories:\n{}", root.display())
+    );
     let denied = hub.request(
         "tools/call",
         &json!({ "name": "fs__write_file", "arguments": read("x") }),
@@ -245,6 +260,15 @@ fn progress_cancellation_and_questions_reach_the_other_side() {
         answer["result"]["isError"] != true && progress.len() >= 16 && progress.is_sorted(),
         "{answer} {progress:?}"
     );
+    // The same for an agent that wants no progress.
+    let quiet = json!({ "name": "all__trigger-long-running-operation", "arguments": { "duration": 7, "steps": 14 } });
+    let answer = hub.request("tools/call", &quiet);
+    assert!(answer["result"]["isError"] != true, "{answer}");
+    let count = hub
+        .seen
+        .iter()
+        .filter(|line| line.contains("notifications/progress"));
+    assert_eq!(count.count(), progress.len());
     // A call that is cancelled is not answered, and others are.
     let slow = json!({ "name": "all__trigger-long-running-operation", "arguments": { "duration": 60, "steps": 600 } });
     let cancelled = hub.begin("tools/call", &slow);
@@ -277,6 +301,25 @@ fn progress_cancellation_and_questions_reach_the_other_side() {
     hub.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } }));
     let answer = hub.response(id);
     assert!(answer.to_string().contains("decline"), "{answer}");
+    // A sampling.
+    let id = hub.begin(
+        "tools/call",
+        &json!({ "name": "all__trigger-sampling-request", "arguments": { "prompt": "say it" } }),
+    );
+    let asked = loop {
+        let message = hub.next();
+        if message["method"] == "sampling/createMessage" {
+            break message;
+        }
+    };
+    assert!(
+        asked["params"]["messages"].to_string().contains("say it"),
+        "{asked}"
+    );
+    let said = json!({ "role": "assistant", "content": { "type": "text", "text": "it is said" }, "model": "m" });
+    hub.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": said }));
+    let answer = hub.response(id);
+    assert!(answer.to_string().contains("it is said"), "{answer}");
     // Roots are those of the workspace, and variables those of the configuration.
     let roots = hub.call("all__get-roots-list", &json!({}));
     assert!(
@@ -295,7 +338,9 @@ fn progress_cancellation_and_questions_reach_the_other_side() {
     assert_eq!(hub.end(), Some(0));
     // An agent that cannot answer questions is not offered the tools for them.
     let mut plain = open(&workspace, json!({}));
-    assert!(!self::names(&mut plain).contains(&"all__trigger-elicitation-request".to_owned()));
+    for tool in ["trigger-elicitation-request", "trigger-sampling-request"] {
+        assert!(!self::names(&mut plain).contains(&format!("all__{tool}")));
+    }
 }
 
 #[test]
@@ -304,16 +349,16 @@ fn a_server_that_fails_concerns_only_itself() {
         return;
     };
     let workspace = Workspace::new(FILES);
-    configure(
-        &workspace,
-        &json!({
+    let servers = |start_timeout: u64| {
+        json!({
             "good": { "command": time },
             "gone": { "command": "no-such-program" },
-            "slow": { "command": "sleep", "args": ["600"], "startTimeout": 2 },
+            "slow": { "command": "sleep", "args": ["600"], "startTimeout": start_timeout },
             "noise": { "command": "sh", "args": ["-c", "echo noise; echo error >&2; exit 3"] },
             "bad__name": { "command": "true" },
-        }),
-    );
+        })
+    };
+    configure(&workspace, &servers(2));
     let mut hub = open(&workspace, json!({}));
     let names = names(&mut hub);
     assert!(
@@ -331,6 +376,12 @@ fn a_server_that_fails_concerns_only_itself() {
     }
     let (log, _) = run(&workspace, &["log", "noise"]);
     assert!(log.contains("noise\n") && log.contains("error\n"), "{log}");
+    assert_eq!(hub.end(), Some(0));
+    // The next session does not wait for a server that failed.
+    configure(&workspace, &servers(600));
+    let mut hub = open(&workspace, json!({}));
+    assert_eq!(self::names(&mut hub), names);
+    wait_for_state(&workspace, "slow", "starting");
     // A crash during a call is an error, nothing is repeated, and a later call starts the server again.
     let call = json!({ "timezone": "UTC" });
     assert!(text(&hub.call("good__get_current_time", &call)).contains("UTC"));
@@ -432,7 +483,15 @@ fn servers_are_added_removed_and_moved_byte_for_byte() {
     let claude = "{\n  // mine\n  \"mcpServers\": {\n    \"x\": {\"command\": \"a\"},\n    \"notes\":   {\"command\": \"notes\", \"args\": [\"-v\"]}\n  }, \"z\": 1\n}\n";
     fs::write(home.join(".claude.json"), claude).unwrap();
     let (text, done) = run(&workspace, &["adopt", "notes"]);
-    assert!(done, "{text}");
+    let next = "sightline agents install --agent claude --only mcp";
+    assert!(done && text.contains(next), "{text}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // It may contain tokens.
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
     let left = fs::read_to_string(home.join(".claude.json")).unwrap();
     assert!(
         !left.contains("notes") && left.contains("// mine"),
@@ -492,109 +551,4 @@ for line in sys.stdin:
     let refused = text(&hidden).contains("exit code 125");
     assert!(refused || text(&hidden) == "error 13", "{hidden}");
     assert_eq!(hub.end(), Some(0));
-}
-
-/// Returns the command lines of processes that contain a text.
-#[cfg(target_os = "linux")]
-fn running_with(text: &str) -> Vec<String> {
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
-    lines.filter(|line| line.contains(text)).collect()
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_browser_is_used_and_gone_when_it_is_idle() {
-    let browser = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/vscode/browser/chromium");
-    let Some(playwright) = real("playwright-mcp") else {
-        return;
-    };
-    if !browser.exists() {
-        println!("skipped: tests/vscode/provision did not install a browser");
-        return;
-    }
-    let workspace = Workspace::new(FILES);
-    let temporary = workspace.data().with_file_name("temporary");
-    fs::create_dir_all(&temporary).unwrap();
-    configure(
-        &workspace,
-        &json!({ "web": {
-            "command": playwright, "idle": 8, "env": { "TMPDIR": temporary },
-            "args": ["--headless", "--isolated", "--no-sandbox", "--executable-path", browser, "--output-dir", temporary],
-        } }),
-    );
-    let mut hub = open(&workspace, json!({}));
-    let page = "data:text/html,<title>first</title><button onclick=\"document.title='second'\">Press</button>";
-    let result = hub.call("web__browser_navigate", &json!({ "url": page }));
-    assert!(text(&result).contains("Page Title: first"), "{result}");
-    assert!(
-        text(&hub.call("web__browser_snapshot", &json!({}))).contains("button \"Press\" [ref=e2]")
-    );
-    let result = hub.call(
-        "web__browser_click",
-        &json!({ "element": "Press", "ref": "e2", "target": "e2" }),
-    );
-    assert!(text(&result).contains("Page Title: second"), "{result}");
-    let result = hub.call("web__browser_take_screenshot", &json!({}));
-    assert_eq!(result["content"][1]["type"], "image", "{result}");
-    let marker = temporary.to_str().unwrap();
-    assert!(
-        running_with(marker)
-            .iter()
-            .any(|line| line.contains("user-data-dir")),
-        "no browser"
-    );
-    wait_for_state(&workspace, "web", "idle");
-    let started = Instant::now();
-    while !running_with(marker).is_empty() {
-        assert!(started.elapsed() < TIMEOUT, "{:?}", running_with(marker));
-        thread::sleep(Duration::from_millis(50));
-    }
-    // The next call starts it again.
-    let result = hub.call("web__browser_navigate", &json!({ "url": page }));
-    assert!(text(&result).contains("Page Title: first"), "{result}");
-    assert_eq!(hub.end(), Some(0));
-    assert_eq!(running_with(marker), Vec::<String>::new());
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn servers_end_with_the_hub() {
-    let workspace = Workspace::new(FILES);
-    for (round, signal) in ["-KILL", "-TERM", "-KILL", ""].into_iter().enumerate() {
-        let marker = format!("7000.{}{round}", std::process::id());
-        // It never answers.
-        let script = format!("sleep {marker} & setsid sleep {marker} & sleep {marker}; true");
-        configure(
-            &workspace,
-            &json!({ "slow": { "command": "sh", "args": ["-c", script] } }),
-        );
-        let mut hub = open(&workspace, json!({}));
-        hub.begin("tools/list", &json!({}));
-        let started = Instant::now();
-        while running_with(&marker).len() < 5 {
-            assert!(started.elapsed() < TIMEOUT, "{:?}", running_with(&marker));
-            thread::sleep(Duration::from_millis(5));
-        }
-        if signal.is_empty() {
-            assert_eq!(hub.end(), Some(0));
-        } else {
-            let pid = hub.process.id().to_string();
-            assert!(
-                Command::new("kill")
-                    .args([signal, &pid])
-                    .status()
-                    .unwrap()
-                    .success()
-            );
-            hub.process.wait().unwrap();
-        }
-        let ended = Instant::now();
-        while !running_with(&marker).is_empty() {
-            assert!(ended.elapsed() < TIMEOUT, "{:?}", running_with(&marker));
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
 }

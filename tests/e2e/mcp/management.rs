@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::hub::{mcp, names, open, run, wait_for_state};
+use super::hub::{configure, mcp, names, open, run, wait_for_state};
 use crate::harness::{Server, Workspace};
 
 /// A server in Python, which prints its variable.
@@ -20,6 +20,16 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 "#;
 const TOKEN: &str = "value-of-the-token";
+
+#[test]
+fn the_first_server_reaches_sessions_that_run() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
+    let mut agent = open(&workspace, json!({}));
+    assert!(names(&mut agent).contains(&"read_file".to_owned()));
+    let server = json!({ "command": "python3", "args": ["-c", SCRIPT] });
+    configure(&workspace, &json!({ "p": server }));
+    assert!(names(&mut agent).contains(&"p__size".to_owned()));
+}
 
 #[test]
 fn an_editor_lists_trusts_switches_and_restarts_servers() {
@@ -130,4 +140,39 @@ fn servers_of_agents_are_found() {
             .stdout
             .is_empty()
     );
+}
+
+#[test]
+fn a_server_is_tried_without_an_agent() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
+    let entry =
+        json!({ "command": "python3", "args": ["-c", SCRIPT], "env": { "API_TOKEN": TOKEN } });
+    configure(
+        &workspace,
+        &json!({
+            "good": entry, "off": { "command": "true", "disabled": true }, "bad__name": entry,
+            "noise": { "command": "sh", "args": ["-c", "echo noise; echo $API_TOKEN >&2; exit 3"], "env": { "API_TOKEN": TOKEN } },
+        }),
+    );
+    let project = json!({ "mcpServers": { "p": entry } });
+    workspace.write(".mcp.json", &project.to_string());
+    for (name, works, parts) in [
+        ("good", true, &["good works", "1 tool,", "good__size"][..]),
+        (
+            "noise",
+            false,
+            &["it ended with exit code 3", "noise\n", "${API_TOKEN}"],
+        ),
+        ("off", false, &["the server off is disabled"]),
+        ("bad__name", false, &["mcp.json:1: invalid name"]),
+        ("p", false, &["sightline mcp trust p"]),
+        ("none", false, &["there is no server none"]),
+    ] {
+        let (text, done) = run(&workspace, &["test", name]);
+        assert_eq!(done, works, "{name}: {text}");
+        for part in parts {
+            assert!(text.contains(part), "{name}: {text}");
+        }
+        assert!(!text.contains(TOKEN), "{name}: {text}");
+    }
 }

@@ -88,7 +88,7 @@ fn all_long_results_come_in_pages() {
         client.text("checkpoint_create", json!({ "label": label }));
     }
     let (text, pages) = all_pages(&mut client, "checkpoint_list", json!({ "limit": 100 }));
-    assert!(text.matches(" at ").count() == 60 && pages > 1);
+    assert!(text.matches(" UTC  ").count() == 60 && pages > 1);
 
     for name in &names {
         workspace.write(name, "2\n");

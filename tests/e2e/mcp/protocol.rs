@@ -46,16 +46,16 @@ fn messages_before_initialize_do_not_end_the_server() {
     let answer = client.request("unknown/method", &json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
     let answer = client.request("tools/list", &json!({}));
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(answer["result"]["tools"].is_array(), "{answer}");
     let answer = client.request("initialize", &json!({ "protocolVersion": 5 }));
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(answer["result"]["protocolVersion"].is_string(), "{answer}");
     client.initialize("2025-11-25");
     assert!(!client.tools().is_empty());
     assert_eq!(client.end(), Some(0));
 }
 
-/// Lines that are no valid message, with the id and the code of the answer.
-fn invalid_lines() -> Vec<(Vec<u8>, Value, i64)> {
+/// Unusual lines, with the id and the code of the answer. 0: no error.
+fn unusual_lines() -> Vec<(Vec<u8>, Value, i64)> {
     let call = |id: u32, path: &[u8]| {
         let head = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"read_file","arguments":{{"path":"#
@@ -65,14 +65,14 @@ fn invalid_lines() -> Vec<(Vec<u8>, Value, i64)> {
     let nested = ["[".repeat(100_000), "]".repeat(100_000)].concat();
     let line = |line: &str| line.as_bytes().to_vec();
     vec![
-        (call(901, br#""\ud800""#), json!(901), -32700),
+        (call(901, br#""\ud800""#), json!(901), -32602),
         (call(902, b"\"\xff\""), json!(902), -32700),
-        (call(903, nested.as_bytes()), json!(903), -32700),
-        (line(&nested), Value::Null, -32700),
+        (call(903, nested.as_bytes()), json!(903), -32602),
+        (line(&nested), Value::Null, -32600),
         (
             line(r#"[{"jsonrpc":"2.0","id":904,"method":"ping"}]"#),
-            Value::Null,
-            -32600,
+            json!(904),
+            0,
         ),
         (line("[]"), Value::Null, -32600),
         (line("{ not JSON"), Value::Null, -32700),
@@ -88,12 +88,12 @@ fn invalid_lines() -> Vec<(Vec<u8>, Value, i64)> {
         (
             line(r#"{"jsonrpc":"2.0","id":9.5,"method":"ping"}"#),
             json!(9.5),
-            -32600,
+            0,
         ),
         (
             line(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#),
             Value::Null,
-            -32600,
+            0,
         ),
         (
             line(r#"{"jsonrpc":"2.0","id":906,"method":"tools/call"}"#),
@@ -105,18 +105,19 @@ fn invalid_lines() -> Vec<(Vec<u8>, Value, i64)> {
 }
 
 #[test]
-fn invalid_lines_are_answered_once() {
+fn unusual_lines_are_answered_once() {
     let workspace = Workspace::new(FILES);
     let mut client = Client::start(&workspace, &[]);
     for initialized in [false, true] {
-        for (line, id, code) in invalid_lines() {
+        for (line, id, code) in unusual_lines() {
             let shown = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
             client.input.write_all(&line).unwrap();
             client.send("");
             let answer = client.receive();
             assert_eq!(answer["jsonrpc"], "2.0", "{shown}: {answer}");
             assert_eq!(answer.get("id"), Some(&id), "{shown}: {answer}");
-            assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
+            let found = answer["error"]["code"].as_i64().unwrap_or_default();
+            assert_eq!(found, code, "{shown}: {answer}");
             // The next answer is not a second one to the line.
             assert_eq!(client.request("ping", &json!({}))["result"], json!({}));
         }

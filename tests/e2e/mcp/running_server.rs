@@ -121,7 +121,10 @@ fn the_editor_tells_selection_and_diagnostics_and_shows_files() {
         ("diagnostics", json!({ "paths": ["part/key.txt"] })),
     ] {
         let (text, is_error) = offline.call(tool, argument);
-        assert!(is_error && text.contains("denied"), "{tool}: {text}");
+        assert!(
+            is_error && text.contains("hidden from agents"),
+            "{tool}: {text}"
+        );
     }
     drop(offline);
 

@@ -31,6 +31,8 @@ pub(super) struct Session {
     pub(super) seen: Vec<String>,
     pub(super) capabilities: Value,
     pub(super) name: String,
+    /// The root that servers get when they ask for it.
+    pub(super) root: Option<String>,
     id: u64,
 }
 
@@ -56,6 +58,7 @@ impl Session {
             seen: Vec::new(),
             capabilities: json!({}),
             name: "test".to_owned(),
+            root: None,
             id: 0,
         }
     }
@@ -71,7 +74,16 @@ impl Session {
     }
 
     pub(super) fn send(&mut self, message: &Value) {
-        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+        self.send_text(&message.to_string());
+    }
+
+    pub(super) fn send_text(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Ends the input.
+    pub(super) fn close(&mut self) {
+        self.input = None;
     }
 
     pub(super) fn begin(&mut self, method: &str, params: &Value) -> u64 {
@@ -91,6 +103,12 @@ impl Session {
     pub(super) fn response(&mut self, id: u64) -> Value {
         loop {
             let message = self.next();
+            if message["method"] == "roots/list"
+                && let Some(root) = &self.root
+            {
+                let result = json!({ "roots": [{ "uri": root }] });
+                self.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+            }
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
@@ -108,7 +126,7 @@ impl Session {
     }
 
     pub(super) fn end(mut self) -> Option<i32> {
-        self.input = None;
+        self.close();
         self.process.wait().unwrap().code()
     }
 }
@@ -129,10 +147,48 @@ pub(super) fn real(name: &str) -> Option<PathBuf> {
     found.map(|path| path.canonicalize().unwrap_or(path))
 }
 
-/// A server, its arguments, and calls of its tools.
-type Script<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, Value)]);
+/// Returns the browser for servers that use one. They list their tools without it.
+pub(super) fn browser() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/vscode/browser/chromium")
+}
 
-fn wrap(workspace: &Workspace) -> Command {
+/// Returns all servers: a name, the program, and its arguments in a folder.
+pub(super) fn all(root: &str) -> [(&'static str, &'static str, Vec<String>); 8] {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let browser = browser().to_str().unwrap().to_owned();
+    [
+        ("fs", "mcp-server-filesystem", words(&[root])),
+        ("all", "mcp-server-everything", words(&["stdio"])),
+        ("memory", "mcp-server-memory", Vec::new()),
+        ("time", "mcp-server-time", Vec::new()),
+        ("git", "mcp-server-git", words(&["--repository", root])),
+        ("fetch", "mcp-server-fetch", Vec::new()),
+        (
+            "web",
+            "playwright-mcp",
+            words(&[
+                "--headless",
+                "--isolated",
+                "--no-sandbox",
+                "--executable-path",
+                &browser,
+            ]),
+        ),
+        (
+            "devtools",
+            "chrome-devtools-mcp",
+            words(&[
+                "--headless",
+                "--isolated",
+                "--executablePath",
+                &browser,
+                "--chromeArg=--no-sandbox",
+            ]),
+        ),
+    ]
+}
+
+pub(super) fn wrap(workspace: &Workspace) -> Command {
     let mut command = program();
     command
         .args(["mcp", "wrap", "--storage"])
@@ -159,69 +215,69 @@ fn server(workspace: &Workspace, path: &Path, arguments: &[&str], wrapped: bool)
     command
 }
 
+/// Returns calls of such a server: a tool and its arguments.
+pub(super) fn calls(name: &str, workspace: &Workspace) -> Vec<(&'static str, Value)> {
+    let root = workspace.root();
+    match name {
+        "fs" => vec![
+            ("read_text_file", json!({ "path": workspace.path("a.txt") })),
+            ("list_directory", json!({ "path": root })),
+            (
+                "directory_tree",
+                json!({ "path": root, "excludePatterns": [".git"] }),
+            ),
+            ("read_text_file", json!({ "path": workspace.path("none") })),
+        ],
+        "all" => vec![
+            ("echo", json!({ "message": "hi" })),
+            ("get-sum", json!({ "a": 1, "b": 2 })),
+            ("get-structured-content", json!({ "location": "Chicago" })),
+            ("get-tiny-image", json!({})),
+            (
+                "get-annotated-message",
+                json!({ "messageType": "success", "includeImage": true }),
+            ),
+            ("echo", json!({})),
+            (
+                "trigger-long-running-operation",
+                json!({ "duration": 1, "steps": 4 }),
+            ),
+        ],
+        "memory" => vec![("read_graph", json!({}))],
+        "time" => vec![("get_current_time", json!({ "timezone": "none" }))],
+        "git" => vec![
+            ("git_status", json!({ "repo_path": root })),
+            ("git_log", json!({ "repo_path": "/none" })),
+        ],
+        "fetch" => vec![("fetch", json!({ "url": "http://127.0.0.1:9/" }))],
+        "web" => vec![("browser_navigate", json!({ "url": "file:///etc/hosts" }))],
+        _ => vec![("wait_for", json!({}))],
+    }
+}
+
 #[test]
 fn a_wrapped_server_is_transparent() {
     let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
     let root = workspace.root().to_str().unwrap().to_owned();
-    let scripts: &[Script] = &[
-        (
-            "mcp-server-filesystem",
-            &[&root],
-            &[
-                ("read_text_file", json!({ "path": workspace.path("a.txt") })),
-                ("list_directory", json!({ "path": root })),
-                ("directory_tree", json!({ "path": root })),
-                ("read_text_file", json!({ "path": workspace.path("none") })),
-            ],
-        ),
-        (
-            "mcp-server-everything",
-            &["stdio"],
-            &[
-                ("echo", json!({ "message": "hi" })),
-                ("get-sum", json!({ "a": 1, "b": 2 })),
-                ("get-structured-content", json!({ "location": "Chicago" })),
-                ("get-tiny-image", json!({})),
-                (
-                    "get-annotated-message",
-                    json!({ "messageType": "success", "includeImage": true }),
-                ),
-                ("echo", json!({})),
-            ],
-        ),
-        ("mcp-server-memory", &[], &[("read_graph", json!({}))]),
-        (
-            "mcp-server-time",
-            &[],
-            &[("get_current_time", json!({ "timezone": "none" }))],
-        ),
-        (
-            "mcp-server-git",
-            &[],
-            &[("git_status", json!({ "repo_path": root }))],
-        ),
-        (
-            "mcp-server-fetch",
-            &[],
-            &[("fetch", json!({ "url": "http://127.0.0.1:9/" }))],
-        ),
-    ];
-    for (name, arguments, calls) in scripts {
-        let Some(path) = real(name) else { continue };
+    git::init(&workspace.root());
+    for (name, program, arguments) in all(&root) {
+        let Some(path) = real(program) else { continue };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let seen = [false, true].map(|wrapped| {
-            let mut session = Session::start(&mut server(&workspace, &path, arguments, wrapped));
+            let mut session = Session::start(&mut server(&workspace, &path, &arguments, wrapped));
             session.request("server/discover", &json!({}));
             session.initialize();
             session.request("tools/list", &json!({}));
-            for (tool, arguments) in *calls {
-                session.call(tool, arguments);
+            for (tool, arguments) in calls(name, &workspace) {
+                let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": "mine" } });
+                session.request("tools/call", &params);
             }
             session.request("resources/list", &json!({}));
             session.request("no/such/method", &json!({ "a": 1 }));
             let mut seen = std::mem::take(&mut session.seen);
             assert_eq!(session.end(), Some(0), "{name}");
-            // Notifications come at any time.
-            seen.retain(|line| line.contains("\"id\""));
+            // Other notifications come at any time.
+            seen.retain(|line| line.contains("\"id\"") || line.contains("notifications/progress"));
             seen
         });
         assert_eq!(seen[0].len(), seen[1].len(), "{name}");
@@ -229,6 +285,25 @@ fn a_wrapped_server_is_transparent() {
             assert_eq!(direct, wrapped, "{name}");
         }
     }
+}
+
+/// Returns the entries of a list of files, without its totals.
+fn entries(list: &Value) -> Vec<String> {
+    let lines = list
+        .as_str()
+        .unwrap()
+        .lines()
+        .map(|line| line.trim_end_matches(',').to_owned());
+    let is_entry = |line: &String| {
+        line.contains("[FILE]")
+            || line.contains("[DIR]")
+            || line.contains('/')
+            || line.contains("\"name\"")
+    };
+    // Members of objects may be in another order.
+    let mut entries: Vec<String> = lines.filter(is_entry).collect();
+    entries.sort();
+    entries
 }
 
 #[cfg(unix)]
@@ -265,6 +340,8 @@ fn a_wrapped_server_does_not_show_denied_files() {
         );
         assert_eq!(result["isError"], true, "{arguments}");
     }
+    let mut direct = Session::start(&mut server(&workspace, &path, &[&root], false));
+    direct.initialize();
     for (tool, path, shown) in [
         ("directory_tree", &*root, "b.txt"),
         ("list_directory", &root, "a.txt"),
@@ -281,6 +358,16 @@ fn a_wrapped_server_does_not_show_denied_files() {
             all.contains(shown) && all.contains("hidden.]"),
             "{tool} {path}: {all}"
         );
+        // Other entries are there.
+        let own = direct.call(tool, &json!({ "path": path, "pattern": "**" }));
+        let [own, shown] = [&own, &result].map(|result| entries(&result["content"][0]["text"]));
+        let hidden = |entry: &String| {
+            [".clineignore", ".env", "private", "key.txt", "link.txt"]
+                .iter()
+                .any(|name| entry.contains(name))
+        };
+        let others: Vec<String> = own.into_iter().filter(|entry| !hidden(entry)).collect();
+        assert_eq!(others, shown, "{tool} {path}");
     }
     let listed = session.call("list_directory", &json!({ "path": in_root("sub") }));
     assert_eq!(
@@ -396,16 +483,17 @@ fn lines_that_are_no_messages_are_answered_or_left_out() {
     let script =
         "echo starting; echo '{\"x\":1}'; while read -r line; do echo \"$line\" >> got; done";
     let mut session = Session::start(wrap(&workspace).args(["sh", "-c", script]));
-    for line in ["{", "[1]", "{\"id\":1}"] {
+    for (line, code) in [("{", -32700), ("[1]", -32600), ("{\"id\":1}", -32600)] {
         writeln!(session.input.as_mut().unwrap(), "{line}").unwrap();
-        assert_eq!(session.next()["error"]["code"], -32700, "{line}");
+        assert_eq!(session.next()["error"]["code"], code, "{line}");
     }
     // A batch is checked message by message, and two members with one name are no message.
     let read = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": ".env" } });
     let input = session.input.as_mut().unwrap();
     writeln!(input, "{}", json!([read(1), read(2)])).unwrap();
-    assert_eq!(session.next()["id"], 1);
-    assert_eq!(session.next()["id"], 2);
+    let mut answered = [session.next()["id"].clone(), session.next()["id"].clone()];
+    answered.sort_by_key(Value::as_u64);
+    assert_eq!(answered, [1, 2]);
     let twice = r#"{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"a.txt","uri":".env"}}"#;
     writeln!(session.input.as_mut().unwrap(), "{twice}").unwrap();
     assert_eq!(session.next()["id"], 3);
@@ -415,7 +503,7 @@ fn lines_that_are_no_messages_are_answered_or_left_out() {
 
 /// Returns the processes with an argument.
 #[cfg(target_os = "linux")]
-fn with_argument(argument: &str) -> Vec<u32> {
+pub(super) fn with_argument(argument: &str) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter(|pid: &u32| {
@@ -427,7 +515,7 @@ fn with_argument(argument: &str) -> Vec<u32> {
 }
 
 #[cfg(target_os = "linux")]
-fn kill(pid: u32, signal: &str) {
+pub(super) fn kill(pid: u32, signal: &str) {
     let status = Command::new("kill")
         .args([signal, &pid.to_string()])
         .status();
@@ -437,13 +525,9 @@ fn kill(pid: u32, signal: &str) {
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_runs_after_the_end_of_either_side() {
-    use std::{
-        env,
-        time::{Duration, Instant},
-    };
+    use std::time::{Duration, Instant};
     let workspace = Workspace::new(FILES);
-    let rounds: u32 = env::var("SIGHTLINE_MCP_ROUNDS").map_or(24, |text| text.parse().unwrap());
-    for round in 0..rounds {
+    for round in 0..super::ends::rounds(24) {
         let time = format!("6000.{}{round}", std::process::id());
         // In the group, in another session, and a program that ignores the end of its input and SIGTERM.
         let script = format!(
@@ -459,7 +543,7 @@ fn nothing_runs_after_the_end_of_either_side() {
         match round % 4 {
             0 => kill(session.process.id(), "-KILL"),
             1 => kill(session.process.id(), "-TERM"),
-            2 => session.input = None,
+            2 => session.close(),
             // The server itself.
             _ => with_argument(&script)
                 .iter()

@@ -257,6 +257,12 @@ fn changes_are_events() {
     assert_eq!(ui.rpc("page/state", json!({}))["result"]["server"], true);
     server.open(&workspace.uri("a.txt"), "unsaved\n");
     events.wait("didChangeContext");
+    // What the page does and another program undoes at once is announced twice.
+    let set_paused = |is_paused: bool| json!({ "isPaused": is_paused });
+    ui.rpc("sightline/connectedAgents", set_paused(true));
+    server.call("sightline/connectedAgents", set_paused(false));
+    events.wait("didChangeBridges");
+    events.wait("didChangeBridges");
     assert_eq!(server.end(), 0);
     events.wait("didChangeServer");
 }
@@ -362,12 +368,28 @@ fn rules_in_force_and_denied_entries_are_listed() {
         (".clineignore", "# keys\n*.key\nprivate/\n"),
         ("a.key", "planted-1\n"),
         ("private/b.txt", "planted-2\n"),
+        (".gitignore", ".env\nbuilt/\n"),
+        ("built/b.key", "planted-5\n"),
         ("sub/.clineignore", "*.txt\n"),
         ("sub/c.txt", "planted-3\n"),
         (".env", "KEY=planted-4\n"),
     ]);
+    let outside = tempfile::tempdir().unwrap();
+    for (name, target) in [
+        ("to-env", ".env".as_ref()),
+        ("away", outside.path()),
+        ("loop", "loop".as_ref()),
+    ] {
+        std::os::unix::fs::symlink(target, workspace.path(name)).unwrap();
+    }
     let ui = Ui::start(&workspace, &[]);
     let listed = ui.rpc("sightline/listRules", json!({}))["result"].clone();
+    for entry in listed["entries"].as_array().unwrap() {
+        assert!(
+            entry["rule"].is_object() || entry["reason"].is_string(),
+            "{entry}"
+        );
+    }
     let entry = |path: &str| {
         let mut entries = listed["entries"].as_array().unwrap().iter();
         let found = entries.find(|entry| entry["path"] == path);
@@ -376,7 +398,9 @@ fn rules_in_force_and_denied_entries_are_listed() {
     assert_eq!(entry("a.key")["rule"]["line"], 2);
     assert_eq!(entry("private")["kind"], "directory");
     assert_eq!(entry("sub/c.txt")["rule"]["pattern"], "*.txt");
+    // Git ignores it, too.
     assert_eq!(entry(".env")["rule"]["source"], "built-in secrets");
+    assert_eq!(entry("to-env")["rule"]["source"], "built-in secrets");
     let sources: Vec<(&Value, &Value)> = listed["files"]
         .as_array()
         .unwrap()

@@ -191,7 +191,7 @@ fn requests_have_a_maximum_size() {
 }
 
 #[test]
-fn eight_connections_have_the_token_and_strangers_keep_none_out() {
+fn sixteen_connections_have_the_token_and_strangers_keep_none_out() {
     let workspace = Workspace::new(&[]);
     let ui = Ui::start(&workspace, &[]);
     let state = || ui.request("POST /rpc", &ui.headers(), r#"{"method":"page/state"}"#);
@@ -200,7 +200,7 @@ fn eight_connections_have_the_token_and_strangers_keep_none_out() {
         .collect();
     assert_eq!(state().status, 200);
     drop(strangers);
-    let mut open: Vec<Events> = (0..8).map(|_| Events::open(&ui)).collect();
+    let mut open: Vec<Events> = (0..16).map(|_| Events::open(&ui)).collect();
     assert_eq!(state().status, 503);
     open.pop();
     let end = std::time::Instant::now() + PATIENCE;

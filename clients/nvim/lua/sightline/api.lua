@@ -56,6 +56,10 @@ M.selection = request_function('selection')
 ---@type fun(params?: sightline.UnsavedFilesParams, callback: fun(err?: sightline.Error, result?: sightline.UnsavedFilesResult), target?: sightline.Target): fun()
 M.unsaved_files = request_function('unsavedFiles')
 
+--- Returns the agents that are connected to the editor by their IDE protocol.
+---@type fun(params?: sightline.ConnectedAgentsParams, callback: fun(err?: sightline.Error, result?: sightline.DidChangeBridgesParams), target?: sightline.Target): fun()
+M.connected_agents = request_function('connectedAgents')
+
 --- Shows a file in the editor, as agents ask for it.
 ---@type fun(params?: sightline.OpenFileParams, callback: fun(err?: sightline.Error, result?: sightline.OpenFileResult), target?: sightline.Target): fun()
 M.open_file = request_function('openFile')

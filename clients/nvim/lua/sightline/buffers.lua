@@ -94,6 +94,41 @@ function M.of_path(path)
   end
 end
 
+--- Milliseconds until a changed file is reported: a restore replaces unsaved text after the file.
+local REPORT_DELAY = 200
+
+--- Reads a buffer with unsaved text again if its file has the same text.
+---@param bufnr integer
+---@return boolean reloaded
+function M.reload_same(bufnr)
+  local file = io.open(vim.api.nvim_buf_get_name(bufnr), 'rb')
+  local text = file and file:read('*a')
+  if file then
+    file:close()
+  end
+  local ends = ({ dos = '\r\n', mac = '\r', unix = '\n' })[vim.bo[bufnr].fileformat]
+  local lines = table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, true), ends)
+  if text ~= lines and text ~= lines .. ends then
+    return false
+  end
+  vim.api.nvim_buf_call(bufnr, function()
+    vim.cmd('silent keepalt edit!')
+  end)
+  return true
+end
+
+--- Says that a file changed, unless its text is that of the buffer by now.
+---@param bufnr integer
+local function report_unsaved(bufnr)
+  local is_open = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified
+  if not is_open or M.reload_same(bufnr) then
+    return
+  end
+  show.mark(bufnr, 'changed on disk, unsaved text kept (:Sightline unsaved compares)')
+  local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+  show.say(('%s changed on disk; its unsaved text is kept'):format(name), vim.log.levels.WARN)
+end
+
 --- Keeps the unsaved text of a buffer whose file changed, and says so. Neovim would ask what to do,
 --- in the way of whatever the user types.
 ---@param bufnr integer
@@ -110,9 +145,9 @@ local function keep_unsaved(bufnr)
       end
       vim.v.fcs_choice = ''
       is_changed = true
-      show.mark(bufnr, 'changed on disk, unsaved text kept (:Sightline unsaved compares)')
-      local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
-      show.say(('%s changed on disk; its unsaved text is kept'):format(name), vim.log.levels.WARN)
+      vim.defer_fn(function()
+        report_unsaved(bufnr)
+      end, REPORT_DELAY)
     end,
   })
   vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost' }, {
@@ -149,7 +184,8 @@ end
 ---@param path string
 ---@return integer bufnr
 function M.unlisted(path)
-  local bufnr = vim.fn.bufadd(path)
+  -- A tab page is named by the text given here, so without the working directory.
+  local bufnr = vim.fn.bufadd(vim.fn.fnamemodify(path, ':.'))
   if vim.bo[bufnr].buflisted or vim.api.nvim_buf_is_loaded(bufnr) then
     return bufnr
   end

@@ -9,6 +9,7 @@ local config = require('sightline.config')
 local diff = require('sightline.checkpoints.diff')
 local mcp = require('sightline.agents.mcp')
 local proposals = require('sightline.agents.proposals')
+local rules = require('sightline.rules')
 local server = require('sightline.server')
 local show = require('sightline.show')
 local tasks = require('sightline.tasks')
@@ -236,6 +237,24 @@ M.subcommands = {
       return vim.fn.getcompletion(lead, 'file')
     end,
   },
+  hide = {
+    about = 'hide this file from agents by a line of .clineignore',
+    run = function(words)
+      rules.set((paths({ '', words[1] }) or {})[1], true)
+    end,
+    complete = function(lead)
+      return vim.fn.getcompletion(lead, 'file')
+    end,
+  },
+  allow = {
+    about = 'allow agents to see this file again',
+    run = function(words)
+      rules.set((paths({ '', words[1] }) or {})[1], false)
+    end,
+    complete = function(lead)
+      return vim.fn.getcompletion(lead, 'file')
+    end,
+  },
   mcp = { about = 'list the MCP servers that agents get, to control them', run = mcp.open },
   tasks = { about = 'list stored conversations', run = tasks.pick },
   list = { about = 'list the checkpoints', run = checkpoints.list },
@@ -254,7 +273,7 @@ M.subcommands = {
       return vim.fn.getcompletion(lead, 'file')
     end,
   },
-  blame = { about = 'show or hide who wrote the lines of this file', run = blame.toggle },
+  blame = { about = 'show or hide the author of each line of this file', run = blame.toggle },
   signs = {
     about = 'mark the changes since a turn or checkpoint, or none',
     run = function(words)

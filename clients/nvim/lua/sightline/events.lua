@@ -41,6 +41,23 @@ local function files_changed(_, params)
   end
 end
 
+--- Applies an edit of the server. A restore replaces unsaved text with that of the file, so there is nothing to save.
+---@param params lsp.ApplyWorkspaceEditParams
+local function apply_edit(err, params, context)
+  local result = vim.lsp.handlers['workspace/applyEdit'](err, params, context)
+  local uris = vim.tbl_keys(params.edit.changes or {})
+  for _, change in ipairs(params.edit.documentChanges or {}) do
+    uris[#uris + 1] = change.textDocument and change.textDocument.uri
+  end
+  for _, uri in ipairs(uris) do
+    local bufnr = buffers.of_path(buffers.normalize(vim.uri_to_fname(uri)))
+    if bufnr and vim.bo[bufnr].modified then
+      buffers.reload_same(bufnr)
+    end
+  end
+  return result
+end
+
 --- Handlers for the client configuration.
 ---@type table<string, lsp.Handler>
 M.handlers = {
@@ -53,6 +70,7 @@ M.handlers = {
   ['sightline/openDiff'] = proposals.handle_open,
   ['sightline/closeDiff'] = proposals.handle_close,
   ['window/showMessage'] = message,
+  ['workspace/applyEdit'] = apply_edit,
 }
 
 return M

@@ -6,19 +6,6 @@ local server = require('sightline.server')
 
 local M = {}
 
---- Requests used by the plugin. A server without one lacks that feature.
-local USED = {
-  'environmentDetails',
-  'checkAccess',
-  'listTasks',
-  'createCheckpoint',
-  'listCheckpoints',
-  'diffCheckpoints',
-  'previewRestore',
-  'restoreCheckpoint',
-  'undoRestore',
-}
-
 --- Runs the server program with arguments.
 ---@return integer code
 ---@return string output
@@ -72,12 +59,6 @@ local function check_client(client)
   roots = roots ~= '' and roots or 'no folder'
   vim.health.ok(text:format(roots, tostring(announced.protocolVersion), attached, client.offset_encoding))
   vim.health.info(agents.describe(client.id))
-  local missing = vim.tbl_filter(function(method)
-    return not vim.tbl_contains(announced.methods or {}, 'sightline/' .. method)
-  end, USED)
-  if #missing > 0 then
-    vim.health.warn('unsupported by this server: ' .. table.concat(missing, ', '), { 'Install a newer server.' })
-  end
 end
 
 function M.check()

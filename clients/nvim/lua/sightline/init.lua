@@ -73,6 +73,7 @@ local function listen()
       if vim.api.nvim_buf_is_valid(event.buf) then
         server.attach(event.buf)
         statusline.refresh(event.buf)
+        agents.set_environment()
       end
     end)
   end)
@@ -95,7 +96,7 @@ local function listen()
   on('User', function(event)
     local bridges = event.data
     if type(bridges) == 'table' and bridges.client_id then
-      agents.changed(bridges.client_id, { agents = bridges.agents, isPaused = bridges.isPaused })
+      agents.changed(bridges.client_id, bridges)
       statusline.publish()
     end
   end, 'SightlineBridges')

@@ -26,7 +26,6 @@ local M = {}
 ---@field ready boolean Whether `initialize` is complete.
 ---@field waiting fun(err?: sightline.Error, client?: vim.lsp.Client)[] Callbacks to call when the server is ready or has failed.
 ---@field pending table<table, fun(err: sightline.Error)> Pending requests.
----@field by_command table<string, boolean> Methods that are only available as commands.
 ---@field stopping? boolean Whether the plugin stopped the server.
 
 ---@type table<string, sightline.Server> by root, `''` without one
@@ -41,7 +40,8 @@ local crashes = {}
 --- Number of crashes within a minute after which a server is not restarted.
 local MAX_CRASHES = 3
 
-local METHOD_NOT_FOUND = -32601
+--- Version of the protocol that the plugin speaks.
+local PROTOCOL = 1
 
 --- Called with each client that becomes ready, and with the id of each that exits.
 M.on_ready = function(_) end
@@ -56,11 +56,12 @@ local function problem(message, kind)
   return { message = message, kind = kind }
 end
 
---- Returns the announced capability, or `nil` if the server is not Sightline.
+--- Returns the announced capability, or `nil` if the server is not Sightline, or of another protocol.
 ---@param client vim.lsp.Client
 ---@return { protocolVersion: integer, methods: string[] }?
 function M.announced(client)
-  return vim.tbl_get(client.server_capabilities or {}, 'experimental', 'sightline')
+  local announced = vim.tbl_get(client.server_capabilities or {}, 'experimental', 'sightline')
+  return announced and announced.protocolVersion == PROTOCOL and announced or nil
 end
 
 --- Returns the folders of a client.
@@ -140,8 +141,8 @@ function M.ready(client)
   end
   if not M.announced(client) then
     if server then
-      local text = '`%s` is not a Sightline server'
-      M.fail(server, problem(text:format(tostring(vim.tbl_get(config.current, 'cmd', 1))), 'unsupported'))
+      local text = '`%s` is not a Sightline server with protocol %d; update it or the plugin'
+      M.fail(server, problem(text:format(tostring(vim.tbl_get(config.current, 'cmd', 1)), PROTOCOL), 'unsupported'))
     end
     return
   end
@@ -274,7 +275,7 @@ function M.ensure(root)
     return known
   end
   ---@type sightline.Server
-  local server = { id = 0, root = root, ready = false, waiting = {}, pending = {}, by_command = {} }
+  local server = { id = 0, root = root, ready = false, waiting = {}, pending = {} }
   for _, client in ipairs(M.clients()) do
     local roots = M.roots(client)
     if vim.tbl_contains(roots, root) or (not root and #roots == 0) then
@@ -389,18 +390,13 @@ local function from_response(err)
   return { message = err.message, kind = data and data.kind or 'unsupported', code = err.code, data = data }
 end
 
---- Sends a request to the server of a target. An unknown method is retried as the
---- command of the same name, and later sent as a command.
----
---- The callback is called exactly once: with a result or an error. The error kind is
---- `"stopped"` if the server exits first, and `"cancelled"` if the returned function
---- is called first.
----@param method string without `sightline/`
----@param params? table
+--- Sends a message to the server of a target.
+---@param name string
+---@param params table
 ---@param callback fun(err?: sightline.Error, result?: any)
 ---@param target? sightline.Target
 ---@return fun() cancel
-function M.request(method, params, callback, target)
+local function call(name, params, callback, target)
   local done, cancel_sent = false, nil
   local function finish(err, result)
     if not done then
@@ -420,35 +416,20 @@ function M.request(method, params, callback, target)
 
     local key = {}
     server.pending[key] = finish
-    local function send(as_command)
-      local name, arguments = 'sightline/' .. method, params or vim.empty_dict()
-      if as_command then
-        name, arguments = 'workspace/executeCommand', { command = 'sightline.' .. method, arguments = { arguments } }
-      end
-      local sent, request = compat.request(client, name, arguments, function(failed, result)
-        if failed and failed.code == METHOD_NOT_FOUND and not as_command then
-          server.by_command[method] = true
-          return send(true)
-        end
-        server.pending[key] = nil
-        if failed and as_command and vim.tbl_get(failed, 'data', 'kind') == nil then
-          local text = 'the server does not support `%s` (%s); install a newer one'
-          return finish({ message = text:format(method, failed.message), kind = 'unsupported', code = failed.code })
-        end
-        finish(failed and from_response(failed), result)
-      end)
-      if not sent then
-        server.pending[key] = nil
-        return finish(problem('the Sightline server exited', 'stopped'))
-      end
-      cancel_sent = function()
-        server.pending[key] = nil
-        if request then
-          compat.cancel(client, request)
-        end
+    local sent, request = compat.request(client, name, params, function(failed, result)
+      server.pending[key] = nil
+      finish(failed and from_response(failed), result)
+    end)
+    if not sent then
+      server.pending[key] = nil
+      return finish(problem('the Sightline server exited', 'stopped'))
+    end
+    cancel_sent = function()
+      server.pending[key] = nil
+      if request then
+        compat.cancel(client, request)
       end
     end
-    send(server.by_command[method])
   end)
 
   return function()
@@ -460,6 +441,30 @@ function M.request(method, params, callback, target)
     end
     finish(problem('the request was cancelled', 'cancelled'))
   end
+end
+
+--- Sends a request to the server of a target.
+---
+--- The callback is called exactly once: with a result or an error. The error kind is
+--- `"stopped"` if the server exits first, and `"cancelled"` if the returned function
+--- is called first.
+---@param method string without `sightline/`
+---@param params? table
+---@param callback fun(err?: sightline.Error, result?: any)
+---@param target? sightline.Target
+---@return fun() cancel
+function M.request(method, params, callback, target)
+  return call('sightline/' .. method, params or vim.empty_dict(), callback, target)
+end
+
+--- Runs a command of the server of a target, which shows what it did.
+---@param name string without `sightline.`
+---@param argument? table
+---@param callback fun(err?: sightline.Error, result?: any)
+---@param target? sightline.Target
+function M.execute(name, argument, callback, target)
+  local params = { command = 'sightline.' .. name, arguments = { argument or vim.empty_dict() } }
+  call('workspace/executeCommand', params, callback, target)
 end
 
 --- Stops every server started by the plugin. No server starts until `restart`.

@@ -23,7 +23,8 @@ end
 ---@return integer bufnr
 function M.scratch(name, lines, filetype)
   local bufnr = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+  -- A line can have several lines, such as an argument of a command.
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(table.concat(lines, '\n'), '\n'))
   -- Fails if another window still shows a buffer of this name.
   pcall(vim.api.nvim_buf_set_name, bufnr, 'sightline://' .. name)
   vim.bo[bufnr].bufhidden = 'wipe'

@@ -2,26 +2,34 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { AccessRule, CheckAccessResult, Decision, DeniedEntry, RuleFile } from "../../../types/protocol";
+import type { AccessRule, CheckAccessResult, DeniedEntry, RuleFile } from "../../../types/protocol";
 import type { PageRoot } from "../page";
-import { Code, Dot, Empty, Path, Pending, Select } from "../parts";
-import { type Route, transport, useAction, useRequest } from "../state";
-import { ago, clock, day, plural, visible } from "../text";
+import { Alert, Card, Code, Dim, Dot, Empty, Note, Path, Pending, Right, Table } from "../parts";
+import { type Query, useAction, useRequest } from "../state";
+import { clock, day, facts, plural, when } from "../text";
+import { open } from "../transport";
 
 /** Time without typing before a check, in milliseconds. */
 const PAUSE = 200;
-/** Number of decisions and entries that are shown at first. */
-const SHOWN = 200;
+/** Number of decisions in the first request. */
+const DECISIONS = 200;
 
-const RULE_EVENTS = ["didChangeRules", "didChangeServer"] as const;
+const RULE_EVENTS = ["didChangeRules"] as const;
 
-export function Hidden({ route, go, root, folders }: { route: Route; folders: readonly PageRoot[]; go: (query: Record<string, string | undefined>) => void; root: string | undefined }) {
+interface HiddenProps {
+  query: Query;
+  go: (query: Query) => void;
+  folders: readonly PageRoot[];
+}
+
+export function Hidden(props: HiddenProps) {
+  const { query, go } = props;
   return (
     <div class="main page">
       <h1>What is hidden from agents, and why</h1>
-      <Check asked={route.query["check"] ?? ""} ask={(check) => go({ ...route.query, check })} />
-      <Rules root={root} />
-      <Log agent={route.query["agent"]} folders={folders} select={(agent) => go({ ...route.query, agent })} />
+      <Check asked={query["check"] ?? ""} ask={(check) => go({ ...query, check })} />
+      <Rules root={query["root"]} />
+      <Log {...props} />
     </div>
   );
 }
@@ -29,69 +37,74 @@ export function Hidden({ route, go, root, folders }: { route: Route; folders: re
 /** A text with blanks or signs of the shell is a command; in quotes it is a path. */
 function question(text: string): { paths: string[] } | { command: string } {
   const quoted = /^(["'])(.*)\1$/.exec(text);
-  if (quoted) {
-    return { paths: [quoted[2] ?? ""] };
-  }
-  return /[\s|;&<>$`*]/.test(text) ? { command: text } : { paths: [text] };
+  return !quoted && /[\s|;&<>$`*]/.test(text) ? { command: text } : { paths: [quoted?.[2] ?? text] };
 }
 
 function Check({ asked, ask }: { asked: string; ask: (text: string) => void }) {
-  const [text, setText] = useState(asked);
+  const [input, setInput] = useState(asked);
+  const text = input.trim();
   useEffect(() => {
-    const timer = setTimeout(() => ask(text.trim()), PAUSE);
+    const timer = setTimeout(ask, PAUSE, text);
     return () => clearTimeout(timer);
   }, [text]);
-  const answer = useRequest("sightline/checkAccess", asked === "" ? undefined : question(asked), RULE_EVENTS);
+  const answer = useRequest("checkAccess", asked ? question(asked) : undefined, RULE_EVENTS);
   return (
     <section class="card">
       <label for="check">
         <h2>Can an agent see …</h2>
       </label>
-      <input id="check" data-testid="access-input" spellcheck={false} autocomplete="off" placeholder="a path, such as .env, or a command, such as cat .env" value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} onKeyDown={({ key }) => key === "Enter" && ask(text.trim())} />
+      <input id="check" data-testid="access-input" spellcheck={false} placeholder="a path, such as .env, or a command, such as cat .env" value={input} onInput={({ currentTarget }) => setInput(currentTarget.value)} onKeyDown={({ key }) => key === "Enter" && ask(text)} />
       <div aria-live="polite" data-testid="access-verdict">
-        {asked !== "" && <Pending answer={answer} what="the answer" />}
-        {answer.data && asked === text.trim() && <Verdict answer={answer.data} />}
+        <Pending answer={answer} />
+        {answer.data && asked === text && <Verdict answer={answer.data} />}
       </div>
-      {asked === "" && <p class="note">A path in quotes may have blanks. A command is judged by its words; it is not run.</p>}
+      {!asked && <Note>A command is not run.</Note>}
     </section>
   );
 }
 
-function Verdict({ answer }: { answer: CheckAccessResult }) {
-  const [path] = answer.paths;
-  const { command } = answer;
-  if (command) {
-    return (
-      <>
-        <p>
-          <Dot ok={command.allowed} /> <strong>{command.allowed ? "Allowed" : "Denied"}</strong>
-          {command.allowed ? ": no word of this command names a hidden file." : ": an agent cannot run this command."}
-        </p>
-        <ul>
-          {command.denied.map(({ path: word, reason, rule }) => (
-            <li key={word}>
-              <Code text={visible(reason)} /> <Rule rule={rule} />
-            </li>
-          ))}
-        </ul>
-        {command.instead !== undefined && (
-          <p>
-            Allowed instead: <code>{visible(command.instead)}</code>
-          </p>
-        )}
-      </>
-    );
-  }
-  if (!path) {
-    return null;
-  }
-  const words = { allowed: "Allowed: agents can see it.", denied: "Denied: hidden from agents.", outside: "Outside the workspace: agents cannot read it through Sightline." };
-  const [first, rest] = words[path.access].split(":");
+const VERDICTS = {
+  allowed: ["Allowed", "agents can see it."],
+  denied: ["Denied", "hidden from agents."],
+  outside: ["Outside the workspace", "agents cannot see it."],
+};
+
+function Verdict({ answer: { command, paths } }: { answer: CheckAccessResult }) {
+  const [path] = paths;
+  const [verdict, says] = command ? (command.allowed ? ["Allowed", "no word names a hidden file."] : ["Denied", "agents cannot run it."]) : VERDICTS[path?.access ?? "denied"];
   return (
-    <p>
-      <Dot ok={path.access === "allowed"} /> <strong>{first}</strong>:{rest} {visible(path.reason ?? "")} <Rule rule={path.rule ?? path.allowedBy} />
-    </p>
+    <>
+      <p>
+        <Dot ok={verdict === "Allowed"} /> <strong>{verdict}</strong>: {says} {path?.reason} <Rule rule={path?.rule ?? path?.allowedBy} />
+      </p>
+      {path?.resolved && (
+        <p>
+          It leads to <code>{path.resolved}</code>
+        </p>
+      )}
+      <ul class="table">
+        {command?.denied.map(({ path: word, reason, rule }) => (
+          <li>
+            <strong>{word}</strong>
+            <span>
+              <Code text={reason} />
+            </span>
+            <Rule rule={rule} />
+          </li>
+        ))}
+      </ul>
+      {command?.instead && (
+        <p>
+          Allowed instead: <code>{command.instead}</code>
+        </p>
+      )}
+    </>
   );
+}
+
+/** A built-in rule is in no file. */
+function isBuiltIn(rule: AccessRule | undefined): boolean {
+  return !!rule?.source.startsWith("built-in");
 }
 
 /** A rule, with a link to its line. */
@@ -100,20 +113,19 @@ function Rule({ rule }: { rule: AccessRule | undefined }) {
   if (!rule) {
     return null;
   }
-  const name = `${rule.source}${rule.line > 0 ? `:${rule.line}` : ""}`;
-  // A built-in rule is in no file.
-  const isFile = !rule.source.startsWith("built-in");
+  const { source, line, pattern } = rule;
+  const name = line ? `${source}:${line}` : source;
   return (
     <span class="rule">
-      {isFile ? (
-        <button class="link" title="Open in the editor" onClick={() => run(() => transport.open(rule.source, rule.line))}>
-          {visible(name)}
-        </button>
+      {isBuiltIn(rule) ? (
+        <Dim>{name}</Dim>
       ) : (
-        <span class="dim">{visible(name)}</span>
+        <button class="link" title="Open in the editor" onClick={() => run(() => open(source, line))}>
+          {name}
+        </button>
       )}{" "}
-      <code>{visible(rule.pattern)}</code>
-      {problem !== undefined && <span role="alert"> {visible(problem)}</span>}
+      <code>{pattern}</code>
+      <Alert error={problem} />
     </span>
   );
 }
@@ -121,121 +133,108 @@ function Rule({ rule }: { rule: AccessRule | undefined }) {
 const STATES: Record<RuleFile["state"], string> = { inForce: "in force", held: "held: being saved", unusable: "cannot be read: everything is denied" };
 
 function Rules({ root }: { root: string | undefined }) {
-  const answer = useRequest("sightline/listRules", { root }, RULE_EVENTS);
-  const [limit, setLimit] = useState(SHOWN);
+  const answer = useRequest("listRules", { root }, RULE_EVENTS);
   const { data } = answer;
-  if (answer.error?.kind === "missing") {
-    return null;
-  }
-  const files = data?.files ?? [];
   const entries = data?.entries ?? [];
+  const builtIn = entries.filter(({ rule }) => isBuiltIn(rule)).length;
   return (
     <>
-      <section class="card">
-        <h2>Rules</h2>
-        <Pending answer={answer} what="the rules" />
-        {data && files.length === 0 && (
-          <p class="note">
+      <Card title="Rules" answer={answer}>
+        {data?.files.length === 0 && (
+          <Note>
             Only the built-in rules: files that usually contain secrets. <code>sightline init</code> writes a <code>.clineignore</code> for more.
-          </p>
+          </Note>
         )}
-        <ul class="table">
-          {files.map((file) => (
-            <li key={file.uri}>
-              <Dot ok={file.state === "inForce"} /> <Rule rule={{ source: file.source, line: 0, pattern: plural(file.rules, "rule") }} />
-              <span class="dim">
-                {STATES[file.state]}
-                {file.modifiedAt !== undefined && `, saved ${ago(file.modifiedAt)}`}
-              </span>
-              {file.problem !== undefined && <span class="minus">{visible(file.problem)}</span>}
+        <Table
+          items={data?.files}
+          row={({ uri, source, state, rules, modifiedAt, problem }) => (
+            <li key={uri}>
+              <Dot ok={state === "inForce"} /> <Rule rule={{ source, line: 0, pattern: plural(rules, "rule") }} />
+              <Dim>{facts(STATES[state], modifiedAt !== undefined && `saved ${when(modifiedAt)}`)}</Dim>
+              {problem && <span class="minus">{problem}</span>}
             </li>
-          ))}
-        </ul>
-      </section>
-      {data && (
-        <section class="card">
-          <h2>
-            Hidden now <span class="dim">{plural(entries.length, "entry", "entries")}</span>
-          </h2>
-          {entries.length === 0 && <p class="note">Nothing in this workspace is hidden.</p>}
-          <ul class="table">
-            {entries.slice(0, limit).map((entry) => (
-              <EntryRow key={entry.uri} entry={entry} />
-            ))}
-          </ul>
-          {entries.length > limit && (
-            <button onClick={() => setLimit(Infinity)}>
-              Show {plural(entries.length - limit, "more entry", "more entries")}
-            </button>
           )}
-          {data.problem !== undefined && <p class="failure">{visible(data.problem)}</p>}
-          {data.truncated && <p class="note">The list is not complete: it ends at a limit.</p>}
-        </section>
+        />
+      </Card>
+      {data && (
+        <Card title="Hidden now" right={<Dim>{entries.length > 0 && `${plural(entries.length, "entry", "entries")}: ${builtIn} by built-in rules, ${entries.length - builtIn} by yours`}</Dim>}>
+          {!entries.length && !data.problem && <Note>Nothing in this workspace is hidden.</Note>}
+          <Tree entries={entries} above="" />
+          <Alert error={data.problem ? { message: data.problem } : undefined} />
+          {data.truncated && <Note>The list is not complete.</Note>}
+        </Card>
       )}
     </>
   );
 }
 
-function EntryRow({ entry: { path, kind, rule } }: { entry: DeniedEntry }) {
+/** Entries below a folder: a folder with several of them is opened by a click. */
+function Tree({ entries, above }: { entries: readonly DeniedEntry[]; above: string }) {
+  const folders = Map.groupBy(entries, ({ path }) => path.slice(0, path.indexOf("/", above.length) + 1) || path);
   return (
-    <li>
-      <Path path={kind === "directory" ? path.replace(/\/?$/, "/") : path} />
-      <span class="right">
-        <Rule rule={rule} />
-      </span>
-    </li>
+    <Table
+      items={[...folders]}
+      row={([folder, [entry, ...others]]) => (
+        <li key={folder}>
+          {others.length && entry ? (
+            <details>
+              <summary>
+                {folder.slice(above.length)} <Dim>{plural(others.length + 1, "entry", "entries")}</Dim>
+              </summary>
+              <Tree entries={[entry, ...others]} above={folder} />
+            </details>
+          ) : (
+            entry && (
+              <>
+                <Path path={(entry.kind === "directory" ? entry.path.replace(/\/?$/, "/") : entry.path).slice(above.length)} />
+                <Right>
+                  {entry.reason ?? <Rule rule={entry.rule} />}
+                </Right>
+              </>
+            )
+          )}
+        </li>
+      )}
+    />
   );
 }
 
-const VERDICTS: Record<Decision["verdict"], string> = { denied: "refused", redacted: "redacted", allowed: "allowed" };
-
-function Log({ agent, folders, select }: { agent: string | undefined; folders: readonly PageRoot[]; select: (agent: string) => void }) {
-  const [limit, setLimit] = useState(SHOWN);
-  const answer = useRequest("sightline/listDecisions", { all: true, limit: limit + 1 }, ["decision", "didChangeServer"]);
-  const { data } = answer;
-  if (answer.error?.kind === "missing") {
-    return null;
-  }
-  const all = data?.decisions ?? [];
-  const agents = [...new Set(all.map((decision) => decision.agent ?? ""))].filter((name) => name !== "").sort();
-  const shown = all.filter((decision) => !agent || decision.agent === agent).slice(0, limit);
+function Log({ query, go, folders }: HiddenProps) {
+  const { log = "" } = query;
+  const [limit, setLimit] = useState(DECISIONS);
+  const answer = useRequest("listDecisions", { all: true, limit }, ["decision"], true);
+  const all = answer.data?.decisions ?? [];
+  const shown = all.flatMap((decision) => {
+    const subject = folders.reduce((subject, { path }) => subject.replace(`${path}/`, ""), decision.subject);
+    return [subject, decision.agent, decision.tool, decision.verdict].join(" ").toLowerCase().includes(log.toLowerCase()) ? { ...decision, subject } : [];
+  });
   return (
-    <section class="card">
-      <div class="files-head">
-        <h2>Decisions</h2>
-        {agents.length > 0 && (
-          <span class="right">
-            <Select label="Agent" value={agent} options={[["", "All agents"], ...agents]} choose={select} />
-          </span>
-        )}
-      </div>
-      <Pending answer={answer} what="the log" />
-      {data && shown.length === 0 && (
-        <Empty title="No decisions yet.">
-          <p>What agents are refused, and what is redacted for them, is listed here. Never a content, never a prompt.</p>
-        </Empty>
+    <Card
+      title="Decisions"
+      answer={answer}
+      right={
+        all.length > 0 && <input type="search" aria-label="Filter decisions" placeholder="Agent, path or tool" value={log} onInput={({ currentTarget }) => go({ ...query, log: currentTarget.value })} />
+      }
+    >
+      {answer.data && !shown.length && (
+        <Empty title={all.length ? "Nothing matches." : "No decisions yet."} text="What agents are refused is listed here, without contents and prompts." />
       )}
-      <ul class="table">
-        {shown.map((decision, index) => (
-          <li key={`${decision.at} ${index}`} data-testid="decision">
-            <time class="dim" dateTime={new Date(decision.at).toISOString()}>
-              {day(decision.at) === "Today" ? "" : `${day(decision.at)}, `}
-              {clock(decision.at, true)}
-            </time>
-            <span class={`verdict ${decision.verdict === "denied" ? "minus" : "dim"}`}>{VERDICTS[decision.verdict]}</span>
-            <span class="subject">{visible(folders.reduce((subject, { path }) => subject.replace(`${path}/`, ""), decision.subject))}</span>
-            <span class="dim">{visible([decision.agent ?? decision.door, decision.tool].filter(Boolean).join(" · "))}</span>
-            <span class="right">
-              <Rule rule={decision.rule} />
-            </span>
+      <Table
+        items={shown}
+        limit={Infinity}
+        row={({ at, verdict, subject, agent, door, tool, rule }) => (
+          <li data-testid="decision">
+            <Dim>{facts(day(at) !== "Today" && day(at), clock(at, true))}</Dim>
+            <span class={verdict === "denied" ? "minus" : "dim"}>{verdict}</span>
+            <code>{subject}</code>
+            <Dim>{facts(agent ?? door, tool)}</Dim>
+            <Right>
+              <Rule rule={rule} />
+            </Right>
           </li>
-        ))}
-      </ul>
-      {all.length > limit && (
-        <button onClick={() => setLimit(limit * 10)}>
-          Show more
-        </button>
-      )}
-    </section>
+        )}
+      />
+      {all.length === limit && <button onClick={() => setLimit(limit * 5)}>Show more</button>}
+    </Card>
   );
 }

@@ -12,7 +12,6 @@ export interface Block {
 export interface Hunk {
   header: string;
   blocks: Block[];
-  lines: number;
 }
 
 const HEADER = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
@@ -29,50 +28,34 @@ export function parse(patch: string): Hunk[] {
     if (header) {
       before = Number(header[1]);
       after = Number(header[2]);
-      hunks.push({ header: line, blocks: [], lines: 0 });
+      hunks.push({ header: line, blocks: [] });
       continue;
     }
-    const hunk = hunks.at(-1);
-    if (!hunk) {
-      continue;
-    }
+    const blocks = hunks.at(-1)?.blocks;
     const kind = KINDS[line[0] ?? ""] ?? "same";
-    let block = hunk.blocks.at(-1);
+    let block = blocks?.at(-1);
     if (block?.kind !== kind) {
       block = { kind, before, after, lines: [] };
-      hunk.blocks.push(block);
+      blocks?.push(block);
     }
     // A note such as "No newline at end of file" has no sign of its kind.
-    block.lines.push(kind === "note" ? line.slice(2) : line.slice(1));
-    hunk.lines++;
-    before += kind === "same" || kind === "removed" ? 1 : 0;
-    after += kind === "same" || kind === "added" ? 1 : 0;
+    block.lines.push(line.slice(kind === "note" ? 2 : 1));
+    before += Number(kind === "same" || kind === "removed");
+    after += Number(kind === "same" || kind === "added");
   }
   return hunks;
 }
 
-/** Returns the first lines of hunks, at most `limit`. */
-export function cut(hunks: readonly Hunk[], limit: number): Hunk[] {
-  const result: Hunk[] = [];
-  let left = limit;
-  for (const hunk of hunks) {
-    if (left <= 0) {
-      break;
-    }
-    if (hunk.lines <= left) {
-      result.push(hunk);
-      left -= hunk.lines;
-      continue;
-    }
-    const blocks: Block[] = [];
-    for (const block of hunk.blocks) {
-      if (left > 0) {
-        blocks.push({ ...block, lines: block.lines.slice(0, left) });
-        left -= block.lines.length;
-      }
-    }
-    result.push({ ...hunk, blocks });
-    left = 0;
-  }
-  return result;
+/** Returns the first lines of hunks, at most `limit`, and the number of all lines. */
+export function cut(hunks: readonly Hunk[], limit: number): [shown: Hunk[], lines: number] {
+  let count = 0;
+  const shown = hunks.map(({ header, blocks }) => ({
+    header,
+    blocks: blocks.flatMap((block) => {
+      const left = limit - count;
+      count += block.lines.length;
+      return left > 0 ? { ...block, lines: block.lines.slice(0, left) } : [];
+    }),
+  }));
+  return [shown.filter(({ blocks }) => blocks.length), count];
 }

@@ -1,153 +1,259 @@
-/** The rows of the timeline: turns of agents, what changed between them, checkpoints and restores. */
+/** The entries of the timeline: turns of agents, what changed between them, checkpoints and restores. */
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
-import type { Checkpoint, ListedTurn } from "../../../types/protocol";
-import { useEvents, transport } from "../state";
-import { day, when } from "../text";
-import { type RequestError, requestError } from "../transport";
+import type { Checkpoint, FileHunks, ListedTurn } from "../../../types/protocol";
+import { useAction, useRequest } from "../state";
+import { clock, day, duration, facts, plural, size, sum, when } from "../text";
+import { type RequestError, rpc } from "../transport";
 
-/** A row with something that happened. */
-export type Entry =
-  | { kind: "turn"; id: string; at: number; turn: ListedTurn }
-  /**
-   * What changed outside turns, before the first edit of `turn`. `from` is the state before it. `isRestored` if a
-   * restore is part of it.
-   */
-  | { kind: "outside"; id: string; at: number; turn: ListedTurn; from?: string; isRestored: boolean }
-  | { kind: "checkpoint"; id: string; at: number; checkpoint: Checkpoint }
-  /** An undo point. `restored` is what was restored, if it is loaded. */
-  | { kind: "restore"; id: string; at: number; checkpoint: Checkpoint; restored?: Checkpoint };
+/** Two states to compare. Without `to`, the workspace now or the end of a turn. */
+export interface Comparison {
+  from: string;
+  to?: string;
+}
+
+/** What to restore. */
+export interface Target {
+  /** Checkpoint or turn, or the undo point with `undo`. */
+  id: string;
+  root?: string;
+  /** What the state is called, such as `claude-1.3`. */
+  title: string;
+  isTurn?: boolean;
+  undo?: boolean;
+  /** Only these parts of files. */
+  hunks?: FileHunks[];
+}
+
+/** Something that happened, with all that the timeline says about it. */
+export interface Entry {
+  kind: "turn" | "outside" | "checkpoint" | "restore";
+  /** What it is in the address. */
+  id: string;
+  at: number;
+  root: string;
+  /** A sign for its kind, and its meaning. */
+  mark: string;
+  meaning: string;
+  /** What it is called in a sentence, and alone. */
+  title: string;
+  name: string;
+  /** The second line in the list. */
+  says: string;
+  /** How much changed, as text. */
+  changed?: string;
+  additions?: number;
+  deletions?: number;
+  /** The lines below the heading, and the prompt. */
+  facts: string;
+  text?: string;
+  prompt?: string;
+  /** The agent, the session and the conversation that it belongs to. */
+  groups: string[];
+  /** Where the filter looks, in lower case. */
+  search: string;
+  /** The states that it begins and ends with, and the first one as a checkpoint if it has another name. */
+  before?: string | undefined;
+  after?: string | undefined;
+  start?: string | undefined;
+  /** What it changed, or why that cannot be shown. */
+  own?: Comparison | undefined;
+  note?: string | undefined;
+  /** What its button restores, and what the button says. */
+  target?: Target | undefined;
+  action?: string;
+  /** Its checkpoints. The first one takes a name. */
+  checkpoints: string[];
+}
 
 export type Row = Entry | { kind: "day"; id: string; label: string };
 
-/** What the timeline shows. */
-export interface Filter {
-  /** Name of an agent, or of a session such as `claude-2`. */
-  agent?: string;
-  /** Part of a name, a prompt, a label or a path. */
-  text?: string;
-}
+/** Prefix of the group of a conversation. */
+export const TASK = "task:";
 
-/** Number of turns in the first request. */
-const FIRST_TURNS = 100;
-/** Number of turns in further requests. */
-const MORE_TURNS = 500;
-/** Number of checkpoints in the first request. It is doubled for further ones. */
-const FIRST_CHECKPOINTS = 300;
+/** Returns what is there of a list. */
+function present<T>(items: (T | undefined)[]): T[] {
+  return items.filter((item) => item !== undefined);
+}
 
 /** Returns the name of the session of a turn: `claude-2` of `claude-2.3`. */
-export function sessionName(turn: { name: string }): string {
-  return turn.name.slice(0, turn.name.lastIndexOf("."));
+function sessionName({ name }: { name: string }): string {
+  return name.slice(0, name.lastIndexOf("."));
 }
 
-/** Returns all entries, newest first. `until` is the time before which something may be missing. */
-export function entries(turns: readonly ListedTurn[], checkpoints: readonly Checkpoint[], until: number): Entry[] {
-  const listed = new Set(turns.map(({ name }) => name));
-  const all: Entry[] = [];
-  turns.forEach((turn, index) => {
-    all.push({ kind: "turn", id: turn.name, at: turn.startedAt, turn });
-    const outside = turn.outside;
-    if (outside && (outside.files.length > 0 || outside.from !== undefined || outside.to !== undefined)) {
-      const before = turns.slice(index + 1).find((older) => older.root === turn.root && older.after !== undefined);
-      const since = before?.endedAt ?? 0;
-      const isRestored = checkpoints.some(({ kind, createdAt }) => kind === "undoPoint" && createdAt >= since && createdAt < turn.startedAt);
-      all.push({ kind: "outside", id: `${turn.name}~`, at: turn.startedAt, turn, from: before?.after, isRestored });
-    }
-  });
-  for (const checkpoint of checkpoints) {
-    const { id, createdAt: at, turn } = checkpoint;
-    // Those at the start and the end of a turn are part of its row.
-    if (checkpoint.kind === "undoPoint") {
-      const restored = checkpoints.find((other) => other.id === checkpoint.restoredId);
-      all.push({ kind: "restore", id, at, checkpoint, restored });
-    } else if (turn?.name === undefined || !listed.has(turn.name)) {
-      all.push({ kind: "checkpoint", id, at, checkpoint });
-    }
-  }
-  // What changed outside is older than the turn with the same time.
-  const rank = { turn: 1, checkpoint: 1, restore: 1, outside: 0 };
-  return all.filter(({ at }) => at >= until).sort((a, b) => b.at - a.at || rank[b.kind] - rank[a.kind]);
+function searched(...texts: (string | undefined)[]): string {
+  return texts.join("\n").toLowerCase();
 }
 
-function texts(entry: Entry): (string | undefined)[] {
-  if (entry.kind === "turn") {
-    const { name, prompt, files } = entry.turn;
-    return [name, prompt, ...files.map(({ path }) => path)];
-  }
-  if (entry.kind === "outside") {
-    return ["changes outside turns", ...(entry.turn.outside?.files.map(({ path }) => path) ?? [])];
-  }
-  const { id, label, turn, restoredId } = entry.checkpoint;
-  return [id, label, turn?.name, turn?.prompt, restoredId, entry.kind];
+function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry {
+  const { name, agent, prompt, files, moreFiles = 0, running, startedAt, endedAt, head, root, before, after } = turn;
+  const count = files.length + moreFiles;
+  const time = running ? `since ${clock(startedAt)}, running` : when(startedAt) + (endedAt === undefined ? "" : `, ${duration(endedAt - startedAt)}`);
+  const first = checkpoints.find(({ id }) => id === before);
+  const label = first?.label;
+  return {
+    kind: "turn",
+    id: name,
+    // What was saved before its first edit is older.
+    at: Math.max(startedAt, first?.createdAt ?? 0),
+    root,
+    mark: "●",
+    meaning: "turn",
+    title: name,
+    name: label ? `${name}: ${label}` : name,
+    says: prompt ?? "no prompt stored",
+    changed: [count ? plural(count, "file") : !running && "no changes", running && "running"].filter(Boolean).join(", "),
+    ...(count && { additions: sum(files, (file) => file.additions), deletions: sum(files, (file) => file.deletions) }),
+    facts: facts(agent, time, head?.branch && `on ${head.branch}`),
+    prompt,
+    groups: [agent, sessionName(turn)],
+    search: searched(name, label, prompt, ...files.map(({ path }) => path)),
+    before: name,
+    after: `${name}+`,
+    start: before,
+    ...(count ? { own: { from: name } } : { note: "This turn changed no files." }),
+    target: { id: name, root, title: name, isTurn: true },
+    action: "Restore before this turn …",
+    checkpoints: present([before, after]),
+  };
 }
 
-function matches(entry: Entry, { agent, text }: Filter): boolean {
-  if (agent) {
-    const turn = "turn" in entry ? entry.turn : undefined;
-    if (!turn || (turn.agent !== agent && sessionName(turn) !== agent)) {
-      return false;
-    }
+/** What changed outside turns, before the first edit of `turn`. `older` is the turn before it. */
+function outsideEntry(turn: ListedTurn, older: ListedTurn | undefined, undoPoints: readonly Checkpoint[]): Entry | undefined {
+  const { name, root, startedAt: at, outside, before: after } = turn;
+  if (!outside || !(outside.files.length || outside.from || outside.to)) {
+    return undefined;
   }
-  const wanted = text?.toLowerCase();
-  return !wanted || texts(entry).some((part) => part?.toLowerCase().includes(wanted));
-}
-
-/** Returns the rows to show: the matching entries, by day. */
-export function rows(all: readonly Entry[], filter: Filter): Row[] {
-  const result: Row[] = [];
-  let last: string | undefined;
-  for (const entry of all) {
-    if (!matches(entry, filter)) {
-      continue;
-    }
-    const label = day(entry.at);
-    if (label !== last) {
-      result.push({ kind: "day", id: `day ${label}`, label });
-      last = label;
-    }
-    result.push(entry);
-  }
-  return result;
+  const { files, moreFiles = 0, from, to, turns = [] } = outside;
+  const before = older?.after;
+  const count = files.length + moreFiles;
+  const branch = from?.branch === to?.branch ? undefined : to?.branch;
+  const others = turns.join(", ");
+  const isRestored = undoPoints.some(({ createdAt }) => createdAt >= (older?.endedAt ?? 0) && createdAt < at);
+  const title = `changes before ${name}`;
+  return {
+    kind: "outside",
+    id: `${name}~`,
+    at,
+    root,
+    mark: "◌",
+    meaning: "changes between turns",
+    title,
+    name: isRestored ? "You, and the restore" : others ? `You, or ${others}` : "You",
+    says: [branch && `switched to ${branch}`, files.map(({ path }) => path.split("/").pop()).slice(0, 3).join(", ")].filter(Boolean).join(": ") || "another commit checked out",
+    changed: count ? plural(count, "file") : "",
+    facts: `before ${name}, ${when(at)}`,
+    text: [branch && `Switched to ${branch}.`, count && `Changed by you, or by ${others || "a program that is not an agent"}.`].filter(Boolean).join(" "),
+    groups: [],
+    search: searched(...files.map(({ path }) => path)),
+    before,
+    after,
+    ...(before && after ? { own: { from: before, to: after } } : { note: "The state before is not saved." }),
+    target: before ? { id: before, root, title: `the state before the ${title}` } : undefined,
+    action: "Restore before these changes …",
+    checkpoints: [],
+  };
 }
 
 /** Returns what a checkpoint is named for the user. */
 export function checkpointTitle({ id, kind, label, turn }: Checkpoint): string {
-  const state = turn?.name && `${kind === "turnEnd" ? "the end of" : "before"} ${turn.name}`;
-  return label ?? state ?? (kind === "undoPoint" ? "the state before a restore" : `checkpoint ${id.slice(0, 8)}`);
+  return label ?? (turn?.name ? `${kind === "turnEnd" ? "the end of" : "before"} ${turn.name}` : kind === "undoPoint" ? "the state before a restore" : `checkpoint ${id.slice(0, 8)}`);
 }
 
-/** Returns what a restore did. The undo of a restore is one, too. */
-export function restoreTitle({ checkpoint, restored }: Entry & { kind: "restore" }): string {
-  const done = restored?.kind === "undoPoint" ? "Restore undone" : "Restored";
-  return checkpoint.undoneBy === undefined ? done : `${done}, then undone`;
-}
-
-/** Returns what the entry is named for the user. */
-export function title(entry: Entry): string {
-  switch (entry.kind) {
-    case "turn":
-      return entry.turn.name;
-    case "outside":
-      return `changes before ${entry.turn.name}`;
-    case "checkpoint":
-      return checkpointTitle(entry.checkpoint);
-    case "restore":
-      return `restore at ${when(entry.at)}`;
+function checkpointEntry(checkpoint: Checkpoint, checkpoints: readonly Checkpoint[], previous: Checkpoint | undefined): Entry {
+  const { id, createdAt: at, root, kind, label, group, head, turn, taskId, restoredId, undoneBy, added, modified, deleted, durationMs } = checkpoint;
+  const common = {
+    id,
+    at,
+    root,
+    groups: present([turn?.agent, turn?.name && sessionName({ name: turn.name }), taskId && TASK + taskId]),
+    before: id,
+    after: id,
+    checkpoints: [id],
+  };
+  if (kind === "undoPoint") {
+    const restored = checkpoints.find((other) => other.id === restoredId);
+    const name = `${restored?.kind === "undoPoint" ? "Restore undone" : "Restored"}${undoneBy ? ", then undone" : ""}`;
+    const title = `restore at ${when(at)}`;
+    return {
+      ...common,
+      kind: "restore",
+      mark: "↺",
+      meaning: "restore",
+      title,
+      name,
+      says: restored ? checkpointTitle(restored) : (restoredId?.slice(0, 8) ?? "a conversation"),
+      facts: when(at),
+      text: restored && `To ${checkpointTitle(restored)}, saved ${when(restored.createdAt)}.`,
+      search: searched(id, label, turn?.name, restoredId),
+      ...(restoredId ? { own: { from: id, to: restoredId } } : { note: "This restore changed no files." }),
+      target: undoneBy ? undefined : { id, root, title, undo: true },
+      action: "Undo this restore …",
+    };
   }
+  const changed = added + modified + deleted;
+  const title = checkpointTitle(checkpoint);
+  return {
+    ...common,
+    kind: "checkpoint",
+    mark: group ? "▣" : "■",
+    meaning: "checkpoint",
+    title,
+    name: title,
+    says: kind === "imported" ? "imported" : kind === "manual" ? "saved by you" : "saved automatically",
+    changed: changed ? plural(changed, "file") : "no changes",
+    facts: facts(when(at), head?.branch && `on ${head.branch}`, plural(checkpoint.files, "file"), size(checkpoint.bytes), `saved in ${durationMs < 1000 ? `${durationMs} ms` : duration(durationMs)}`, id.slice(0, 8), group && plural(group.length, "folder")),
+    search: searched(id, label, turn?.name, turn?.prompt),
+    ...(previous ? { own: { from: previous.id, to: id } } : { own: { from: id }, note: "The oldest checkpoint, compared with now." }),
+    target: { id, root, title },
+    action: "Restore …",
+  };
 }
 
-/** Returns the state that the entry begins and ends with, as ids for a comparison. */
-export function states(entry: Entry): { before: string | undefined; after: string | undefined } {
-  switch (entry.kind) {
-    case "turn":
-      return { before: entry.turn.name, after: `${entry.turn.name}+` };
-    case "outside":
-      return { before: entry.from, after: entry.turn.before };
-    case "checkpoint":
-    case "restore":
-      return { before: entry.checkpoint.id, after: entry.checkpoint.id };
+/** Returns all entries, newest first. `until` is the time before which something may be missing. */
+function entries(turns: readonly ListedTurn[], checkpoints: readonly Checkpoint[], until: number): Entry[] {
+  const listed = new Set(turns.map(({ name }) => name));
+  const undoPoints = checkpoints.filter(({ kind }) => kind === "undoPoint");
+  // What was there before in the same root.
+  const turnBefore: Record<string, ListedTurn> = {};
+  const checkpointBefore: Record<string, Checkpoint> = {};
+  const all: (Entry | undefined)[] = [];
+  for (const turn of turns.toReversed()) {
+    all.push(outsideEntry(turn, turnBefore[turn.root], undoPoints), turnEntry(turn, checkpoints));
+    if (turn.after) {
+      turnBefore[turn.root] = turn;
+    }
   }
+  for (const checkpoint of checkpoints.toReversed()) {
+    // Those at the start and the end of a turn are part of its row.
+    if (checkpoint.kind === "undoPoint" || !listed.has(checkpoint.turn?.name ?? "")) {
+      all.push(checkpointEntry(checkpoint, checkpoints, checkpointBefore[checkpoint.root]));
+    }
+    checkpointBefore[checkpoint.root] = checkpoint;
+  }
+  // A turn is newer than what changed before it, which has the same time.
+  return present(all)
+    .reverse()
+    .filter(({ at }) => at >= until)
+    .sort((a, b) => b.at - a.at);
+}
+
+/** Returns the rows to show, by day: those of an agent, a session or a conversation that contain a text. */
+export function rows(all: readonly Entry[], group = "", text = ""): Row[] {
+  const result: Row[] = [];
+  let last: string | undefined;
+  for (const entry of all) {
+    if ((!group || entry.groups.includes(group)) && entry.search.includes(text.toLowerCase())) {
+      const label = day(entry.at);
+      if (label !== last) {
+        result.push({ kind: "day", id: `day ${label}`, label });
+        last = label;
+      }
+      result.push(entry);
+    }
+  }
+  return result;
 }
 
 /** The timeline as far as it is loaded. */
@@ -155,106 +261,66 @@ export interface History {
   all: Entry[];
   /** The loaded checkpoints, with those of turns. */
   checkpoints: Checkpoint[];
-  /** Agents and sessions of the loaded turns. */
-  agents: string[];
-  sessions: string[];
-  error?: RequestError;
+  /** Agents, sessions and conversations to choose from, with their names. */
+  groups: [id: string, name: string][];
+  error?: RequestError | undefined;
   loading: boolean;
   /** True if there is more; `more` loads it. */
   hasMore: boolean;
   more: () => void;
-  reload: () => void;
+  reload: () => Promise<void>;
 }
 
-interface Loaded {
-  turns: ListedTurn[];
-  checkpoints: Checkpoint[];
-  hasMoreTurns: boolean;
-  hasMoreCheckpoints: boolean;
-}
+const EVENTS = ["didCreateCheckpoint", "didChangeTurns"] as const;
 
-/** Loads the timeline, and the newest part of it again on events. */
+/** Maximum number of turns of a request. */
+const PAGE = 1000;
+
+/** Loads the timeline: a number of the newest turns and checkpoints, which grows when the end is reached. */
 export function useHistory(root: string | undefined): History {
-  const [loaded, setLoaded] = useState<Loaded>();
-  const [error, setError] = useState<RequestError>();
-  const state = useRef({ busy: false, stale: false, checkpoints: FIRST_CHECKPOINTS, loaded, root });
-  state.current.loaded = loaded;
-
-  const load = useCallback(
-    async (isMore: boolean): Promise<void> => {
-      const current = state.current;
-      if (current.busy) {
-        current.stale ||= !isMore;
-        return;
-      }
-      current.busy = true;
-      const folder = { root };
-      const known = isMore ? current.loaded : undefined;
-      const oldest = known?.turns.at(-1);
-      if (isMore && known?.hasMoreCheckpoints) {
-        current.checkpoints *= 2;
-      }
-      try {
-        const limit = isMore ? MORE_TURNS : FIRST_TURNS;
-        const [newTurns, listed] = await Promise.all([
-          isMore && !known?.hasMoreTurns
-            ? []
-            : transport.rpc("sightline/listTurns", { ...folder, limit, before: oldest?.name }).then(({ turns }) => turns),
-          transport.rpc("sightline/listCheckpoints", { ...folder, limit: current.checkpoints }).then(({ checkpoints }) => checkpoints),
-        ]);
-        const older = state.current.loaded?.turns ?? [];
-        const last = newTurns.at(-1);
-        // The newest turns replace what is known; older ones stay, with what was loaded of them.
-        const kept = known ? known.turns : last ? older.filter(({ startedAt }) => startedAt < last.startedAt) : [];
-        const turns = known ? [...kept, ...newTurns] : [...newTurns, ...kept];
-        const hasMoreTurns = known
-          ? known.hasMoreTurns && newTurns.length === limit
-          : newTurns.length === limit && (kept.length === 0 || (current.loaded?.hasMoreTurns ?? true));
-        setLoaded({ turns, checkpoints: listed, hasMoreTurns, hasMoreCheckpoints: listed.length === current.checkpoints });
-        setError(undefined);
-      } catch (failure) {
-        setError(requestError(failure));
-      } finally {
-        current.busy = false;
-        if (current.stale) {
-          current.stale = false;
-          void load(false);
+  const [count, setCount] = useState(40);
+  const turns = useRequest("listTurns", { root, limit: Math.min(count, PAGE) }, EVENTS, true);
+  // A turn has two.
+  const checkpoints = useRequest("listCheckpoints", { root, limit: count * 3 }, EVENTS, true);
+  const tasks = useRequest("listTasks", { limit: 20 }, EVENTS).data?.tasks ?? [];
+  const newest = turns.data?.turns ?? [];
+  const oldest = newest.at(-1)?.startedAt ?? 0;
+  // Turns before the newest page are loaded once.
+  const [older, setOlder] = useState<readonly ListedTurn[]>([]);
+  const [isWhole, setWhole] = useState(false);
+  const { busy, problem, run } = useAction();
+  const loaded = [...newest, ...older.filter(({ startedAt }) => startedAt < oldest)];
+  const saved = checkpoints.data?.checkpoints ?? [];
+  // The answer to half of it is shown while the number doubles.
+  const hasMoreTurns = newest.length >= Math.min(turns.loading ? count / 2 : count, PAGE) && !isWhole;
+  const hasMoreCheckpoints = saved.length >= (checkpoints.loading ? count / 2 : count) * 3;
+  const all = useMemo(
+    () => entries(loaded, saved, Math.max((hasMoreTurns && loaded.at(-1)?.startedAt) || 0, (hasMoreCheckpoints && saved.at(-1)?.createdAt) || 0)),
+    [turns.data, checkpoints.data, older],
+  );
+  const loading = turns.loading || checkpoints.loading || busy;
+  return {
+    all,
+    checkpoints: saved,
+    groups: [
+      ...[...new Set(loaded.flatMap((turn) => [turn.agent, sessionName(turn)]))].sort().map((name): [string, string] => [name, name]),
+      ...tasks.filter(({ taskId }) => saved.some((checkpoint) => checkpoint.taskId === taskId)).map(({ taskId, title }): [string, string] => [TASK + taskId, `conversation: ${title}`]),
+    ],
+    error: turns.error ?? checkpoints.error ?? problem,
+    loading: loading && !(turns.data && checkpoints.data),
+    hasMore: hasMoreTurns || hasMoreCheckpoints,
+    more: () => {
+      if (!loading) {
+        setCount(count * 2);
+        if (count >= PAGE && hasMoreTurns) {
+          run(async () => {
+            const page = (await rpc("listTurns", { root, limit: PAGE, before: loaded.at(-1)?.name })).turns;
+            setOlder([...loaded, ...page]);
+            setWhole(page.length < PAGE);
+          });
         }
       }
     },
-    [root],
-  );
-
-  const reload = useCallback(() => void load(false), [load]);
-  const more = useCallback(() => void load(true), [load]);
-  useEffect(() => {
-    if (state.current.root !== root) {
-      state.current.root = root;
-      state.current.checkpoints = FIRST_CHECKPOINTS;
-      setLoaded(undefined);
-    }
-    reload();
-  }, [reload, root]);
-  useEvents(["connected", "didCreateCheckpoint", "didChangeTurns", "didChangeServer"], reload);
-
-  const turns = loaded?.turns ?? [];
-  const checkpoints = loaded?.checkpoints ?? [];
-  const all = useMemo(() => {
-    const until = Math.max(
-      loaded?.hasMoreTurns ? (turns.at(-1)?.startedAt ?? 0) : 0,
-      loaded?.hasMoreCheckpoints ? (checkpoints.at(-1)?.createdAt ?? 0) : 0,
-    );
-    return entries(turns, checkpoints, until);
-  }, [loaded]);
-  return {
-    all,
-    checkpoints,
-    agents: [...new Set(turns.map(({ agent }) => agent))].sort(),
-    sessions: [...new Set(turns.map(sessionName))].sort(),
-    error,
-    loading: loaded === undefined && error === undefined,
-    hasMore: loaded !== undefined && (loaded.hasMoreTurns || loaded.hasMoreCheckpoints),
-    more,
-    reload,
+    reload: () => (turns.reload(), checkpoints.reload()),
   };
 }

@@ -1,4 +1,4 @@
-/** Shows who wrote a line, in a hover on demand. */
+/** Shows the author of a line, in a hover on demand. */
 
 import * as vscode from "vscode";
 
@@ -13,7 +13,7 @@ export class Blame implements vscode.HoverProvider, vscode.Disposable {
 
   constructor(private readonly client: Client) {}
 
-  /** Shows who wrote the line of the cursor. */
+  /** Shows the author of the line of the cursor. */
   async show(): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (!editor || editor.document.isDirty) {
@@ -50,6 +50,6 @@ function describe({ by, agent, turn, turns, at }: BlameLine): string {
     case "user":
       return `Written by you, or another program${when}`;
     case "unknown":
-      return "It is unknown who wrote this line: it is older than the checkpoints.";
+      return "The author of this line is unknown: it is older than the checkpoints.";
   }
 }

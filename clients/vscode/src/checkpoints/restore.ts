@@ -30,7 +30,7 @@ interface Selection {
 interface Limits {
   /** URIs. */
   paths?: string[];
-  /** Take back what the turn changed, and keep what came later. */
+  /** Revert what the turn changed, and keep what came later. */
   only?: "turn";
 }
 
@@ -44,7 +44,7 @@ export async function restore(client: Client, state: State, { paths, only }: Lim
     void vscode.window.showInformationMessage(`Already up to date with “${name}”.`);
     return;
   }
-  const title = only ? `Take Back Only ${name}` : `Restore ${preview.target ? describe(preview.target, name) : name}`;
+  const title = only ? `Revert ${name}` : `Restore ${preview.target ? describe(preview.target, name) : name}`;
   const selection = await selectChanges(client, title, "Select the files to restore", preview, params);
   if (!selection) {
     return;
@@ -204,7 +204,7 @@ function showResult({ outcomes, conflicts = [], undoId }: RestoreCheckpointResul
       : vscode.window.showWarningMessage(`${text}.`, undoLabel);
   void answer.then(async (choice) => {
     if (choice === undoLabel) {
-      await vscode.commands.executeCommand("sightline.checkpoint.undoRestore", undoId);
+      await vscode.commands.executeCommand("sightline.checkpoint.undoThis", undoId);
     }
   });
 }

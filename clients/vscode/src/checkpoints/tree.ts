@@ -48,8 +48,13 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
   private readonly view: vscode.TreeView<Node>;
   private readonly listening: vscode.Disposable;
   private readonly clock: NodeJS.Timeout;
-  /** Ids of the rows that show the changes up to now. */
-  private readonly expanded = new Set<string>();
+  /** The rows of files, by the id of the expanded row. */
+  private readonly expanded = new Map<string, Node[]>();
+  /** The rows below the root, unless they could not be loaded. */
+  private rows: Node[] | undefined;
+  private loads = 0;
+  /** What VS Code was last asked to show, as JSON. */
+  private shown: string | undefined;
   private limit = PAGE;
   private timer: NodeJS.Timeout | undefined;
   private filesTimer: NodeJS.Timeout | undefined;
@@ -102,7 +107,45 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
   /** Refreshes the view. Several calls in a row refresh it once. */
   refresh(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.changed.fire(), DEBOUNCE_MS);
+    this.timer = setTimeout(() => this.load(), DEBOUNCE_MS);
+  }
+
+  /**
+   * Loads all rows, then lets VS Code ask for them. It forgets its rows when it begins to ask, and calls commands of
+   * a row without the row until it has the answer.
+   */
+  private async load(): Promise<void> {
+    this.loads += 1;
+    const load = this.loads;
+    let rows: Node[] | undefined;
+    try {
+      rows = this.client.isRunning ? await this.days() : [];
+      const shown = leaves(rows).filter((node) => this.expanded.has(rowId(node) ?? ""));
+      await Promise.all(shown.map((node) => this.files(node)));
+    } catch {
+      // VS Code asks again and shows the error.
+      this.expanded.clear();
+      rows = undefined;
+    }
+    // A later load has newer rows.
+    if (load !== this.loads) {
+      return;
+    }
+    const shown = rows && JSON.stringify(this.items(rows));
+    const isChanged = shown === undefined || shown !== this.shown;
+    this.rows = rows;
+    this.shown = shown;
+    if (isChanged) {
+      this.changed.fire();
+    }
+  }
+
+  /** Returns the items of rows and of all rows below them that were loaded. */
+  private items(nodes: Node[]): unknown[] {
+    return nodes.flatMap((node) => {
+      const children = "children" in node ? node.children : (this.expanded.get(rowId(node) ?? "") ?? []);
+      return [this.getTreeItem(node), this.items(children)];
+    });
   }
 
   /** Compares expanded rows with the workspace again. */
@@ -110,7 +153,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
     if (this.view.visible && this.expanded.size > 0) {
       this.filesTimer ??= setTimeout(() => {
         this.filesTimer = undefined;
-        this.changed.fire();
+        void this.load();
       }, FILES_DELAY_MS);
     }
   }
@@ -131,7 +174,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
 
   /** Shows only rows that contain a text in their name, prompt, label or files. */
   async askForFilter(): Promise<void> {
-    const title = "Filter Turns and Checkpoints";
+    const title = "Filter Turns";
     const prompt = "Part of a prompt, label, name or file; empty to show all";
     const typed = await vscode.window.showInputBox({ title, prompt, value: this.filter });
     if (typed !== undefined) {
@@ -166,7 +209,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
       return [];
     }
     if (!node) {
-      return await this.days();
+      return this.rows ?? (await this.days());
     }
     switch (node.kind) {
       case "day":
@@ -175,7 +218,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
         return node.children;
       case "turn":
       case "checkpoint":
-        return await this.files(node);
+        return this.expanded.get(rowId(node) ?? "") ?? (await this.files(node));
       default:
         return [];
     }
@@ -243,16 +286,24 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
   }
 
   private async files(node: CheckpointNode | TurnNode): Promise<Node[]> {
-    const to = node.kind === "turn" ? stateAfter(node.turn) : undefined;
-    if (!to) {
-      this.expanded.add(rowId(node) ?? "");
-    }
-    const found = await changes(this.client, node.state, to);
+    const id = rowId(node) ?? "";
+    const found = await changes(this.client, node.state, node.kind === "turn" ? stateAfter(node.turn) : undefined);
+    const nodes = this.fileRows(node, id, found);
+    this.expanded.set(id, nodes);
+    return nodes;
+  }
+
+  private fileRows(node: CheckpointNode | TurnNode, id: string, found: Change[]): Node[] {
     if (found.length === 0) {
       return [{ kind: "note", text: "No changes" }];
     }
     const files = found.map((change): FileNode => ({ kind: "file", change, parent: node }));
-    return this.isTree ? folders(files, rowId(node) ?? "") : files;
+    const rows = (some: FileNode[], id: string): Node[] => (this.isTree ? folders(some, id) : some);
+    return node.state.members?.flatMap(({ root }): Node[] => {
+      const inside = files.filter(({ change }) => change.from.root === root);
+      const folder = { kind: "folder" as const, name: folderName(root) ?? root, id: `${id} ${root}` };
+      return inside.length === 0 ? [] : [{ ...folder, children: rows(inside, folder.id) }];
+    }) ?? rows(files, id);
   }
 
   getTreeItem(node: Node): vscode.TreeItem {
@@ -305,6 +356,22 @@ interface Row {
   node: Node;
 }
 
+/** Returns the rows of turns and checkpoints. */
+function leaves(nodes: Node[]): (CheckpointNode | TurnNode)[] {
+  return nodes.flatMap((node) => {
+    switch (node.kind) {
+      case "day":
+      case "session":
+        return leaves(node.children);
+      case "turn":
+      case "checkpoint":
+        return [node];
+      default:
+        return [];
+    }
+  });
+}
+
 /** Groups rows by day and, within a day, those of a session. */
 function byDay(rows: Row[]): Node[] {
   const days = new Map<string, Row[]>();
@@ -337,7 +404,7 @@ function folders(files: FileNode[], parent: string, depth = 0): Node[] {
   const below = new Map<string, FileNode[]>();
   const here: Node[] = [];
   for (const file of files) {
-    const parts = file.change.file.path.split("/");
+    const parts = pathBelow(file.change).split("/");
     const name = parts[depth];
     if (name === undefined || depth === parts.length - 1) {
       here.push(file);
@@ -388,6 +455,13 @@ function withId(item: vscode.TreeItem, node: Node): vscode.TreeItem {
 function folderName(root: string): string | undefined {
   const isOne = (vscode.workspace.workspaceFolders?.length ?? 0) < 2;
   return isOne ? undefined : vscode.workspace.getWorkspaceFolder(vscode.Uri.parse(root))?.name;
+}
+
+/** Returns the path of a file below its workspace folder. */
+function pathBelow({ file, from }: Change): string {
+  const folder = `${vscode.Uri.parse(from.root).path}/`;
+  const { path } = vscode.Uri.parse(file.uri);
+  return path.startsWith(folder) ? path.slice(folder.length) : file.path;
 }
 
 function joined(parts: (string | undefined)[]): string {
@@ -469,13 +543,15 @@ function tooltip(checkpoint: Checkpoint, name: string): string {
 function fileItem(node: FileNode, isTree: boolean): vscode.TreeItem {
   const { file } = node.change;
   const uri = vscode.Uri.parse(file.uri);
-  const slash = file.path.lastIndexOf("/");
-  const item = withId(new vscode.TreeItem(file.path.slice(slash + 1)), node);
+  const path = pathBelow(node.change);
+  const slash = path.lastIndexOf("/");
+  const item = withId(new vscode.TreeItem(path.slice(slash + 1)), node);
   // The path determines the icon, the query the letter and color.
   item.resourceUri = vscode.Uri.from({ scheme: CHANGED_FILE_SCHEME, path: uri.path, query: file.status });
   item.iconPath = vscode.ThemeIcon.File;
   item.contextValue = "file";
-  const folder = isTree ? undefined : joined([folderName(node.change.from.root), file.path.slice(0, Math.max(slash, 0))]);
+  const root = node.parent.state.members ? undefined : folderName(node.change.from.root);
+  const folder = isTree ? undefined : joined([root, path.slice(0, Math.max(slash, 0))]);
   item.description = joined([folder, file.binary ? "binary" : `+${file.additions} −${file.deletions}`]);
   item.tooltip = file.oldPath === undefined ? file.path : `${file.oldPath} → ${file.path}`;
   item.command = { title: "Compare", command: "sightline.checkpoint.compareFile", arguments: [node] };

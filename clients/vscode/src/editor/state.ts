@@ -7,7 +7,7 @@
 
 import * as vscode from "vscode";
 
-import type { Diagnostic, Notifications, Range, Tab, VisibleEditor } from "../../../types/protocol";
+import type { Diagnostic, Notifications, Tab, VisibleEditor } from "../../../types/protocol";
 import type { Client } from "../client";
 
 /** Debounce time, in milliseconds. */
@@ -35,7 +35,7 @@ export function trackEditorState(client: Client): vscode.Disposable {
       return;
     }
     send("sightline/didChangeTabs", { tabs: tabs() });
-    send("sightline/didChangeVisibleEditors", { editors: visibleEditors() });
+    send("sightline/didChangeVisibleEditors", { editors: visibleEditors(client) });
     send("textDocument/didFocus", focus());
     sendDiagnostics();
     sendCleanDocuments();
@@ -51,7 +51,7 @@ export function trackEditorState(client: Client): vscode.Disposable {
   const diagnosed = new Map<string, vscode.Uri>();
   const sendDiagnostics = (): void => {
     for (const [text, uri] of diagnosed) {
-      client.notify("sightline/didChangeDiagnostics", { uri: text, diagnostics: diagnostics(uri) });
+      client.notify("sightline/didChangeDiagnostics", { uri: text, diagnostics: diagnostics(client, uri) });
     }
     diagnosed.clear();
   };
@@ -108,21 +108,11 @@ export function trackEditorState(client: Client): vscode.Disposable {
 }
 
 /** Returns the most severe diagnostics of a file, as in LSP. */
-function diagnostics(uri: vscode.Uri): Diagnostic[] {
+function diagnostics(client: Client, uri: vscode.Uri): Diagnostic[] {
   return [...vscode.languages.getDiagnostics(uri)]
     .sort((a, b) => a.severity - b.severity)
     .slice(0, MAX_DIAGNOSTICS)
-    .map(({ range: where, severity, code, source, message }) => {
-      const value = typeof code === "object" ? code.value : code;
-      return {
-        range: range(where),
-        // VS Code counts from 0, LSP from 1.
-        severity: severity + 1,
-        message,
-        ...(source === undefined ? {} : { source }),
-        ...(value === undefined ? {} : { code: value }),
-      };
-    });
+    .map((diagnostic) => client.toProtocol.asDiagnostic(diagnostic) as Diagnostic);
 }
 
 function tabs(): Tab[] {
@@ -159,15 +149,15 @@ function tabUri(input: unknown): vscode.Uri | undefined {
   return undefined;
 }
 
-function visibleEditors(): VisibleEditor[] {
+function visibleEditors(client: Client): VisibleEditor[] {
   const active = vscode.window.activeTextEditor;
   return vscode.window.visibleTextEditors
     .filter((editor) => userDocument(editor.document.uri))
     .map((editor) => ({
       uri: editor.document.uri.toString(),
       isActive: editor === active,
-      visibleRanges: editor.visibleRanges.map(range),
-      selections: editor.selections.map(range),
+      visibleRanges: editor.visibleRanges.map((range) => client.toProtocol.asRange(range)),
+      selections: editor.selections.map((range) => client.toProtocol.asRange(range)),
     }));
 }
 
@@ -179,11 +169,4 @@ function focus(): Notifications["textDocument/didFocus"] {
 /** Returns `uri` if it is a user document, not output or the old side of a diff. */
 function userDocument(uri: vscode.Uri): vscode.Uri | undefined {
   return uri.scheme === "file" || uri.scheme === "untitled" ? uri : undefined;
-}
-
-function range({ start, end }: vscode.Range): Range {
-  return {
-    start: { line: start.line, character: start.character },
-    end: { line: end.line, character: end.character },
-  };
 }

@@ -1,22 +1,32 @@
-//! Judges the words of a command, and finds a command to run instead of a denied one: the same with
-//! options that leave out denied files.
+//! Judges the words of a command, and finds a command to run instead of a denied one: the same with options that
+//! leave out the denied files, and nothing else.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
     Checker, State,
     expand::Field,
-    programs::{self, Use},
-    syntax::{DeniedName, Fix},
+    find::Find,
+    programs::{self, Arguments, Program, Use, row},
+    syntax::{DeniedName, Exclusion, Fix},
+    tree::Operand,
 };
+use crate::AccessView;
 use sightline_base::path::AbsPath;
+
+/// Maximum options that a suggested command adds.
+const MAX_OPTIONS: usize = 24;
+/// Characters that mean something in a pattern of some program.
+const SPECIAL: &str = "*?[]{}\\\n";
 
 /// Maximum paths in one word: `a=b:c,d`.
 const MAX_PIECES: usize = 64;
-/// Maximum options that a suggested command adds.
-const MAX_FIXES: usize = 12;
 
 impl Checker<'_> {
     /// Checks a command in a word: `--pager='cat .env'`.
@@ -88,11 +98,27 @@ impl Checker<'_> {
             self.code(&text, program, dirs, state);
             return;
         }
-        self.deny_names(&field.names, &how);
+        // Git may print other versions than that on the disk.
+        let is_git = program.starts_with("git ");
+        let mut names = field.names.to_vec();
+        names.retain(|name| {
+            is_git || !name.denial.by_content || self.judge.denial(&name.place).is_some()
+        });
+        self.deny_names(&names, &how);
         if field.has_glob() {
             // Most programs do not read folders; searches of folders are checked elsewhere.
             let reads_folders = self.reads_folders;
-            for (path, place) in self.judge.matches(field, dirs, state.dotglob) {
+            let mut matches = self.judge.matches(field, dirs, state.dotglob);
+            if matches.is_empty() && !self.judge.copied.is_empty() {
+                // In a folder that the line makes of others.
+                let names = field.names_of_path();
+                let first = names.first().map_or(0, |name| name.units.len() + 1);
+                let copied = self.judge.copied.clone();
+                matches = self
+                    .judge
+                    .matches(&field.skip(first), &copied, state.dotglob);
+            }
+            for (path, place) in matches {
                 if let Some(denial) = self.judge.denial(&place)
                     && (reads_folders || !place.is_dir())
                 {
@@ -129,75 +155,6 @@ impl Checker<'_> {
             self.judge.deny(&name.path, how, name.denial.clone());
         }
     }
-
-    /// Adds the option that leaves out a file to the command to run instead.
-    pub(super) fn add_fix(&mut self, name: &DeniedName) {
-        let Some(fix) = name.fix.filter(|_| self.depth == 1) else {
-            self.is_fixable = false;
-            return;
-        };
-        let Some((path, is_dir)) = self.excluded_path(name, fix) else {
-            self.is_fixable = false;
-            return;
-        };
-        let template = if is_dir { fix.folder } else { fix.file };
-        let is_plain = |text: &str| {
-            text.chars()
-                .all(|c| c.is_alphanumeric() || "._-/+@:,".contains(c))
-        };
-        let path = if is_plain(&path) || template.contains('\'') {
-            path
-        } else {
-            format!("'{path}'")
-        };
-        let option = format!(" {}", template.replace("{}", &path));
-        let is_known = |known: &(Fix, String)| known.0.at == fix.at && known.1 == option;
-        if !self.fixes.iter().any(is_known) {
-            self.fixes.push((fix, option));
-        }
-    }
-
-    /// Returns the name or path to leave out: the file, or the folder whose contents are denied.
-    pub(super) fn excluded_path(&self, name: &DeniedName, fix: Fix) -> Option<(String, bool)> {
-        let path = Path::new(&name.path);
-        let above = name.place.ancestors().skip(1);
-        let depth = path.components().count();
-        let folder = above
-            .take(depth.saturating_sub(1))
-            .filter(|dir| {
-                AbsPath::new(dir)
-                    .is_some_and(|dir| self.judge.view.denial_of(&dir, || true).is_some())
-            })
-            .last();
-        let excluded = folder.unwrap_or(&name.place);
-        let text = if fix.by_name {
-            excluded.file_name()?.to_str()?.to_owned()
-        } else {
-            let up = name.place.strip_prefix(excluded).ok()?.components().count();
-            path.ancestors().nth(up)?.to_str()?.to_owned()
-        };
-        let is_usable = !text.contains(['\'', '\n', '*', '?', '[', '\\']);
-        is_usable.then_some((text, folder.is_some()))
-    }
-
-    /// Returns the command that leaves out the denied files, if there is one.
-    pub(super) fn with_fixes(&self, text: &str) -> Option<String> {
-        if !self.is_fixable || self.fixes.is_empty() || self.fixes.len() > MAX_FIXES {
-            return None;
-        }
-        let mut fixed = text.to_owned();
-        let mut fixes: Vec<&(Fix, String)> = self.fixes.iter().collect();
-        fixes.sort_by_key(|(fix, _)| fix.at);
-        for (at, (fix, option)) in fixes.iter().enumerate().rev() {
-            if !fixed.is_char_boundary(fix.at) {
-                return None;
-            }
-            let is_first = at == 0 || fixes[at - 1].0.at != fix.at;
-            let opening = if is_first { fix.opening } else { "" };
-            fixed.insert_str(fix.at, &format!("{opening}{option}"));
-        }
-        Some(fixed)
-    }
 }
 
 /// Returns everything in a text that could be a path: the whole text, the value of an option or
@@ -232,4 +189,218 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
         pieces.push(value.trim_start_matches('@').to_owned());
     }
     pieces
+}
+
+/// What a command to run instead leaves out: a file, or a folder of which all files are denied.
+pub(super) struct LeftOut {
+    fix: Rc<Fix>,
+    /// Its path below the operand.
+    below: String,
+    is_dir: bool,
+}
+
+impl Checker<'_> {
+    /// Records what a command to run instead leaves out.
+    fn add_fix(&mut self, name: &DeniedName) {
+        let left_out = name.fix.as_ref().and_then(|fix| self.left_out(name, fix));
+        match left_out {
+            Some(left_out) => self.fixes.push(left_out),
+            None => self.is_fixable = false,
+        }
+    }
+
+    /// Returns the file, or the folder whose contents are denied.
+    fn left_out(&self, name: &DeniedName, fix: &Rc<Fix>) -> Option<LeftOut> {
+        let below = name.path.get(fix.skipped..)?;
+        let depth = below.split('/').count();
+        let denial = |dir: AbsPath| self.judge.view.denial_of(&dir, || true);
+        let is_denied = |up: &usize| {
+            let dir = name.place.ancestors().nth(*up);
+            dir.and_then(AbsPath::new).and_then(denial).is_some()
+        };
+        let up = (1..=depth).rev().find(is_denied).unwrap_or(0);
+        // Nothing of the operand is left.
+        if up == depth {
+            return None;
+        }
+        let parts: Vec<&str> = below.split('/').take(depth - up).collect();
+        Some(LeftOut {
+            fix: Rc::clone(fix),
+            below: parts.join("/"),
+            is_dir: up > 0,
+        })
+    }
+
+    /// Returns a command that does the same without the denied files, if there is one.
+    pub(super) fn instead(&self, view: &AccessView, text: &str) -> Option<String> {
+        if !self.is_fixable || self.fixes.is_empty() {
+            return None;
+        }
+        let command = self.with_options(text)?;
+        let mut checker = Checker::new(view, self.judge.readers);
+        checker.check(&command);
+        // It reads the same allowed files.
+        let is_right =
+            checker.judge.denied.is_empty() && checker.judge.seen.files == self.judge.seen.files;
+        is_right.then_some(command)
+    }
+
+    /// Returns the command line with options that leave out files.
+    fn with_options(&self, text: &str) -> Option<String> {
+        let mut edits: BTreeMap<usize, (&Fix, Vec<String>)> = BTreeMap::new();
+        for LeftOut { fix, below, is_dir } in &self.fixes {
+            let name = below.rsplit('/').next().unwrap_or(below);
+            let Exclusion {
+                name: by_name,
+                path: by_path,
+                literal,
+            } = fix.exclusion;
+            let form =
+                |forms: (&'static str, &'static str)| if *is_dir { forms.1 } else { forms.0 };
+            let (form, named) = match fix.base.as_deref() {
+                _ if !by_name.0.is_empty() && !self.judge.seen.has(name) => {
+                    (form(by_name), name.to_owned())
+                }
+                Some("") => (form(by_path), below.clone()),
+                Some(base) => (form(by_path), format!("{base}/{below}")),
+                None => return None,
+            };
+            let form = match named.contains(|c| SPECIAL.contains(c))
+                || named.starts_with([':', '!', '^'])
+            {
+                true => literal,
+                false => form,
+            };
+            if form.is_empty() || named.contains('\n') {
+                return None;
+            }
+            let words = form.split_ascii_whitespace();
+            let option: Vec<String> = words
+                .map(|word| quoted(&word.replace("{}", &named)))
+                .collect();
+            let option = option.join(" ");
+            let (_, options) = edits.entry(fix.at).or_insert((fix, Vec::new()));
+            if !options.contains(&option) {
+                options.push(option);
+            }
+        }
+        let count: usize = edits.values().map(|(_, options)| options.len()).sum();
+        if count > MAX_OPTIONS {
+            return None;
+        }
+        let mut fixed = text.to_owned();
+        for (at, (fix, options)) in edits.into_iter().rev() {
+            let mut inserted = format!("{} {}", fix.opening, options.join(" "));
+            for quote in fix.quotes.chars() {
+                inserted = escaped(&inserted, quote);
+            }
+            fixed = format!("{}{inserted}{}", fixed.get(..at)?, fixed.get(at..)?);
+        }
+        Some(fixed)
+    }
+
+    /// Returns how a program that reads folders can leave out files below one of its operands.
+    pub(super) fn fix(
+        &self,
+        program: &Program,
+        arguments: &Arguments,
+        words: &[Field],
+        operand: &Operand,
+    ) -> Option<Rc<Fix>> {
+        let place = self.place.as_ref()?;
+        let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
+        let at = if program.has_field("hints_last") {
+            last
+        } else {
+            // The last matching option decides.
+            let last_filter = option_end(words, &[program.get("include"), program.get("globs")]);
+            last_filter
+                .or(arguments.options_at)
+                .unwrap_or(words[0].span.end)
+        };
+        if at == 0 || arguments.is_set(program.get("unfiltered")) {
+            return None;
+        }
+        let first = arguments.operands.first().map(Field::text);
+        let is_first = first.is_none_or(|first| first == operand.written);
+        Some(Rc::new(Fix {
+            at,
+            quotes: place.quotes.clone(),
+            exclusion: program.exclusion(),
+            skipped: operand.len(),
+            base: match program.get("paths") {
+                "first" => is_first.then(String::new),
+                paths => base(paths, &operand.written),
+            },
+            ..Fix::default()
+        }))
+    }
+
+    /// Returns how `find` can leave out files below one of its operands.
+    pub(super) fn fix_of_find(&self, find: &Find, written: &str) -> Option<Rc<Fix>> {
+        let place = self.place.as_ref()?;
+        let program = row("find", None)?;
+        (find.tests_at > 0).then(|| {
+            Rc::new(Fix {
+                at: find.tests_at,
+                quotes: place.quotes.clone(),
+                exclusion: program.exclusion(),
+                skipped: Operand::new(Path::new(""), written).len(),
+                base: base(program.get("paths"), written),
+                ..Fix::default()
+            })
+        })
+    }
+}
+
+/// Returns what patterns of paths have in place of an operand; empty for the folder itself.
+fn base(paths: &str, written: &str) -> Option<String> {
+    let trimmed = written.trim_end_matches('/');
+    let plain = trimmed.trim_start_matches("./");
+    match paths {
+        "written" => (!trimmed.is_empty()).then(|| trimmed.to_owned()),
+        "plain" if plain.starts_with("..") || plain.starts_with('/') => None,
+        "plain" if plain == "." => Some(String::new()),
+        "plain" => Some(plain.to_owned()),
+        _ => None,
+    }
+}
+
+/// Quotes a word for a shell, if necessary.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "._-/+@:,=".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", escaped(word, '\''))
+    }
+}
+
+/// Escapes text between quotes.
+fn escaped(text: &str, quote: char) -> String {
+    if quote == '\'' {
+        return text.replace('\'', "'\\''");
+    }
+    let mut escaped = String::new();
+    for c in text.chars() {
+        escaped.extend("\\\"$`".contains(c).then_some('\\'));
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// Returns where the last of these options ends in the command line, with its value.
+fn option_end(words: &[Field], lists: &[&str]) -> Option<usize> {
+    let names = || lists.iter().flat_map(|list| list.split_ascii_whitespace());
+    let at = words.iter().rposition(|word| {
+        let text = word.text();
+        names().any(|name| {
+            text.strip_prefix(name).is_some_and(|value| {
+                value.is_empty() || value.starts_with('=') || !name.starts_with("--")
+            })
+        })
+    })?;
+    let is_alone = names().any(|name| name == words[at].text());
+    let end = words.get(at + usize::from(is_alone))?;
+    Some(end.span.end).filter(|end| *end > 0)
 }

@@ -5,7 +5,10 @@
 
 use std::{ops::Range, rc::Rc};
 
-use super::syntax::{Command, DeniedName, Part, Word};
+use super::{
+    Scope,
+    syntax::{Command, DeniedName, Part, Word},
+};
 
 /// Maximum values of one word.
 const MAX_FIELDS: usize = 256;
@@ -37,6 +40,8 @@ pub(super) struct Output {
     pub(super) names: Rc<[DeniedName]>,
     /// The file whose content it is, as written.
     pub(super) path: Option<String>,
+    /// Whether there is a word in it, of a text that is not known.
+    pub(super) has_words: bool,
 }
 
 impl Output {
@@ -57,6 +62,7 @@ impl Output {
 
     /// Adds the output of the next command.
     pub(super) fn append(&mut self, other: Self) {
+        self.has_words |= other.has_words;
         match (&mut self.text, other.text) {
             (Some(text), Some(more)) if text.len() < MAX_CHARS * 16 => text.push_str(&more),
             (text @ None, Some(more)) => *text = Some(more),
@@ -228,25 +234,8 @@ impl Field {
     }
 }
 
-/// What expansions need to know.
-pub(super) trait Environment {
-    /// The possible values of a variable. `None` if it is not set in the text.
-    fn variable(&self, name: &str) -> Option<Vec<Field>>;
-    /// The characters at which words are split, in addition to blanks.
-    fn separators(&self) -> String;
-    /// The working directories.
-    fn dirs(&self) -> Vec<String>;
-    fn home(&self) -> Option<String>;
-    /// Runs the commands of a substitution.
-    fn output(&mut self, body: &[Command]) -> Output;
-    /// Refuses the command: a word is too complex.
-    fn refuse_word(&mut self);
-    /// Returns whether a limit of the check is reached.
-    fn is_exhausted(&mut self) -> bool;
-}
-
 /// Expands a word. Returns all of its fields, and all possible values of each.
-pub(super) fn expand(word: &Word, environment: &mut dyn Environment) -> Vec<Field> {
+pub(super) fn expand(word: &Word, environment: &mut Scope<'_, '_>) -> Vec<Field> {
     let mut fields = Vec::new();
     let Some(words) = braces(&word.parts) else {
         environment.refuse_word();
@@ -282,12 +271,12 @@ pub(super) fn expand(word: &Word, environment: &mut dyn Environment) -> Vec<Fiel
 }
 
 /// Expands a word without splitting it: a variable's value, or a here-document.
-pub(super) fn expand_whole(word: &Word, environment: &mut dyn Environment) -> Vec<Field> {
+pub(super) fn expand_whole(word: &Word, environment: &mut Scope<'_, '_>) -> Vec<Field> {
     values(&word.parts, environment)
 }
 
 /// Returns the possible values of joined parts.
-fn values(parts: &[Part], environment: &mut dyn Environment) -> Vec<Field> {
+fn values(parts: &[Part], environment: &mut Scope<'_, '_>) -> Vec<Field> {
     let mut fields = vec![Field::default()];
     for part in parts {
         if environment.is_exhausted() {
@@ -322,7 +311,7 @@ fn values(parts: &[Part], environment: &mut dyn Environment) -> Vec<Field> {
     fields
 }
 
-fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
+fn options(part: &Part, environment: &mut Scope<'_, '_>) -> Vec<Field> {
     match part {
         Part::Text { text, is_quoted } => vec![literal(text, *is_quoted)],
         Part::Tilde(user) => match user.as_str() {
@@ -348,6 +337,8 @@ fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
         }
         Part::Command { body, is_quoted } => {
             let output = environment.output(body);
+            // Any command of a list may be the one that does not run.
+            let is_single = matches!(body.as_slice(), [Command::Simple(_) | Command::Pipeline(_)]);
             match output.text {
                 Some(text) => {
                     let mut field = literal(text.trim_end_matches('\n'), *is_quoted);
@@ -363,7 +354,7 @@ fn options(part: &Part, environment: &mut dyn Environment) -> Vec<Field> {
                 }
                 None => vec![Field {
                     units: vec![Unit::Unknown {
-                        can_vanish: !is_quoted,
+                        can_vanish: !(*is_quoted || output.has_words && is_single),
                     }],
                     names: output.names,
                     ..Field::default()
@@ -396,7 +387,7 @@ fn variable(
     is_indirect: bool,
     (operator, argument): (&str, Option<Vec<Field>>),
     is_quoted: bool,
-    environment: &dyn Environment,
+    environment: &Scope<'_, '_>,
 ) -> Vec<Field> {
     let requote = |field: &Field| {
         let mut field = field.clone();

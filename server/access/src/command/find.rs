@@ -2,16 +2,16 @@
 //!
 //! Only tests of names, paths and kinds are evaluated. Every other test may be true or false.
 
-use std::path::Path;
+use std::{cell::Cell, path::Path};
 
 use super::{
     expand::Field,
     judge::Judge,
     programs::{Use, has},
-    syntax::{DeniedName, Fix},
+    syntax::DeniedName,
     tree::{Entry, Search, Visit, joined, search},
 };
-use crate::git_glob::{Case, Matcher, Subject, Syntax};
+use crate::gitignore::glob::{Case, Matcher, Subject, Syntax};
 
 /// Maximum nesting of parentheses.
 const MAX_DEPTH: usize = 30;
@@ -33,42 +33,30 @@ pub(super) enum Action {
 }
 
 /// A `find` command.
-#[derive(Default)]
 pub(super) struct Find {
     pub(super) roots: Vec<Field>,
     /// Patterns of names that it looks for.
     pub(super) patterns: Vec<Field>,
     pub(super) uses: Vec<(Field, Use)>,
     pub(super) actions: Vec<Action>,
-    /// The operands of `-o`. An entry reaches the first one whose tests are true.
-    branches: Vec<Branch>,
+    expression: Expression,
     max_depth: Option<usize>,
-    /// Where to insert tests in the command line, or 0.
-    tests_at: usize,
-}
-
-/// Tests of which all must be true, and what follows them.
-#[derive(Default)]
-struct Branch {
-    tests: Vec<Test>,
     /// Whether there are tests that are not evaluated.
-    is_unknown: bool,
-    prunes: bool,
-    actions: Vec<usize>,
-    /// Followed by a comma: later branches are evaluated too.
-    passes_on: bool,
+    pub(super) has_unknown: bool,
+    /// Where to insert tests in the command line, or 0.
+    pub(super) tests_at: usize,
 }
 
-struct Test {
-    kind: TestKind,
-    is_negated: bool,
-}
-
-enum TestKind {
-    /// Any of these patterns matches the name or the path.
-    Names(Vec<Pattern>),
+enum Expression {
+    And(Vec<Expression>),
+    Or(Vec<Expression>),
+    Not(Box<Expression>),
+    Name(Pattern),
     /// `-type`
     Type(String),
+    Prune,
+    Action(usize),
+    Unknown,
 }
 
 struct Pattern {
@@ -78,11 +66,26 @@ struct Pattern {
     ignores_case: bool,
 }
 
+/// An entry that an expression is evaluated for.
+struct Candidate<'p> {
+    path: &'p str,
+    is_dir: bool,
+    action: usize,
+    reaches: Cell<bool>,
+    is_pruned: Cell<bool>,
+}
+
 impl Find {
     pub(super) fn new(words: &[Field]) -> Self {
         let mut find = Self {
+            roots: Vec::new(),
+            patterns: Vec::new(),
+            uses: Vec::new(),
+            actions: Vec::new(),
+            expression: Expression::Unknown,
+            max_depth: None,
+            has_unknown: false,
             tests_at: words[0].span.end,
-            ..Self::default()
         };
         let mut at = 1;
         while let Some(word) = words.get(at) {
@@ -97,60 +100,56 @@ impl Find {
             }
             at += 1;
         }
-        // Tests follow options that apply to the whole command.
-        let mut options = at;
-        while let Some(word) = words.get(options) {
-            options += match word.text().as_str() {
-                text if has(GLOBAL_VALUES, text) => 2,
-                text if has(GLOBAL_FLAGS, text) => 1,
-                _ => break,
-            };
-            find.tests_at = words.get(options - 1).unwrap_or(word).span.end;
-        }
         // A word that is not known may be empty.
         let empty = || words[1..at].iter().filter(|word| word.can_vanish());
         let may_be_empty = |word: &Field| empty().any(|empty| empty.span == word.span);
         if words[1..at].iter().all(may_be_empty) {
             find.roots.push(Field::quoted("."));
         }
-        find.branches = find.or(&mut words[at..].iter(), MAX_DEPTH);
-        if find.actions.is_empty() {
-            find.actions.push(Action::Print);
-            find.branches
-                .iter_mut()
-                .for_each(|branch| branch.actions.push(0));
+        // Tests follow options that apply to the whole command, and the last `-o`.
+        let mut depth = 0;
+        let mut before = "";
+        let texts: Vec<String> = words[at..].iter().map(Field::text).collect();
+        for (word, text) in words[at..].iter().zip(&texts) {
+            depth += i32::from(text == "(") - i32::from(text == ")");
+            let is_global =
+                has(GLOBAL_FLAGS, text) || has(GLOBAL_VALUES, text) || has(GLOBAL_VALUES, before);
+            if is_global || depth == 0 && has("-o -or", text) {
+                find.tests_at = word.span.end;
+            }
+            before = text;
         }
+        let expression = find.or(&mut words[at..].iter(), MAX_DEPTH);
+        find.expression = if find.actions.is_empty() {
+            find.actions.push(Action::Print);
+            Expression::And(vec![expression, Expression::Action(0)])
+        } else {
+            expression
+        };
         find
     }
 
-    /// Returns whether an action may be reached for a file or folder.
+    /// Returns whether any action may be reached for a file or folder.
     pub(super) fn reaches(&self, path: &str, is_dir: bool) -> bool {
-        (0..self.actions.len()).any(|action| self.reaches_action(action, path, is_dir))
+        (0..self.actions.len()).any(|action| self.visits(action, path, is_dir).0)
     }
 
-    /// Returns whether it does not descend into a folder.
-    fn prunes(&self, path: &str) -> bool {
-        self.branches
-            .iter()
-            .any(|branch| branch.prunes && branch.is_true(path, true) == Some(true))
-    }
-
-    fn reaches_action(&self, action: usize, path: &str, is_dir: bool) -> bool {
-        for branch in &self.branches {
-            let is_true = branch.is_true(path, is_dir);
-            if branch.actions.contains(&action) && is_true != Some(false) {
-                return true;
-            }
-            if is_true == Some(true) && !branch.passes_on {
-                return false;
-            }
-        }
-        false
+    /// Returns whether an action may be reached, and whether `find` does not descend into a folder.
+    fn visits(&self, action: usize, path: &str, is_dir: bool) -> (bool, bool) {
+        let candidate = Candidate {
+            path,
+            is_dir,
+            action,
+            reaches: Cell::new(false),
+            is_pruned: Cell::new(false),
+        };
+        self.expression.is_true(&candidate, true);
+        (candidate.reaches.get(), candidate.is_pruned.get())
     }
 
     /// Parses tests up to a closing parenthesis.
-    fn or(&mut self, words: &mut std::slice::Iter<'_, Field>, depth: usize) -> Vec<Branch> {
-        let mut branches = vec![Branch::default()];
+    fn or(&mut self, words: &mut std::slice::Iter<'_, Field>, depth: usize) -> Expression {
+        let mut branches = vec![Vec::new()];
         let mut is_negated = false;
         while let Some(word) = words.next() {
             let text = word.text();
@@ -164,50 +163,53 @@ impl Find {
                     is_negated = !is_negated;
                     continue;
                 }
-                "-o" | "-or" => branches.push(Branch::default()),
+                "-o" | "-or" => branches.push(Vec::new()),
                 "," => {
-                    branches
-                        .iter_mut()
-                        .for_each(|branch| branch.passes_on = true);
-                    branches.push(Branch::default());
+                    branch.push(Expression::Unknown);
+                    branches.push(Vec::new());
                 }
-                "(" if depth > 0 => {
-                    let group = self.or(words, depth - 1);
-                    branch.add_group(group, is_negated);
+                _ => {
+                    let test = if text == "(" && depth > 0 {
+                        Some(self.or(words, depth - 1))
+                    } else {
+                        self.test(&text, words)
+                    };
+                    branch.extend(test.map(|test| match is_negated {
+                        true => Expression::Not(Box::new(test)),
+                        false => test,
+                    }));
                 }
-                _ => self.test(&text, words, branch, is_negated),
             }
             is_negated = false;
         }
-        branches
+        Expression::Or(branches.into_iter().map(Expression::And).collect())
     }
 
-    fn test(
-        &mut self,
-        text: &str,
-        words: &mut std::slice::Iter<'_, Field>,
-        branch: &mut Branch,
-        is_negated: bool,
-    ) {
+    fn test(&mut self, text: &str, words: &mut std::slice::Iter<'_, Field>) -> Option<Expression> {
         let mut value = || words.next().cloned().unwrap_or_default();
-        let mut add = |kind| branch.tests.push(Test { kind, is_negated });
-        match text {
+        let action = match text {
             "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename" => {
                 let value = value();
-                add(TestKind::Names(vec![Pattern::new(text, &value)]));
+                self.has_unknown |= value.has_unknown();
+                let pattern = Pattern::new(text, &value);
                 self.patterns.push(value);
+                return Some(Expression::Name(pattern));
             }
-            "-type" => add(TestKind::Type(
-                value().known().unwrap_or_else(|| "dfl".to_owned()),
-            )),
-            "-maxdepth" => self.max_depth = value().text().parse().ok(),
-            "-prune" => branch.prunes = true,
-            "-print" | "-print0" | "-ls" => self.add_action(branch, Action::Print),
+            "-type" => {
+                let kinds = value().known();
+                return Some(Expression::Type(kinds.unwrap_or_else(|| "dfl".to_owned())));
+            }
+            "-maxdepth" => {
+                self.max_depth = value().text().parse().ok();
+                return None;
+            }
+            "-prune" => return Some(Expression::Prune),
+            "-print" | "-print0" | "-ls" => Action::Print,
             "-printf" => {
                 value();
-                self.add_action(branch, Action::Print);
+                Action::Print
             }
-            "-delete" => self.add_action(branch, Action::Delete),
+            "-delete" => Action::Delete,
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 let mut command: Vec<Field> = Vec::new();
                 while let Some(word) = words.next().filter(|word| word.text() != ";") {
@@ -216,33 +218,32 @@ impl Find {
                     }
                     command.push(word.clone());
                 }
-                self.add_action(branch, Action::Run(command));
+                Action::Run(command)
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 self.uses.push((value(), Use::Write));
                 if text == "-fprintf" {
                     value();
                 }
-                self.add_action(branch, Action::Print);
+                Action::Print
             }
-            "-files0-from" => self.uses.push((value(), Use::Read)),
-            _ if has(GLOBAL_FLAGS, text) => {}
-            _ if has(GLOBAL_VALUES, text) => {
-                value();
+            "-files0-from" => {
+                self.uses.push((value(), Use::Read));
+                return None;
             }
+            _ if has(GLOBAL_FLAGS, text) => return None,
             _ => {
-                branch.is_unknown = true;
+                self.has_unknown = true;
                 let is_value = |word: &Field| !word.text().starts_with(['-', '(', ')', '!']);
                 if !has(FLAGS, text) && words.as_slice().first().is_some_and(is_value) {
                     words.next();
                 }
+                let is_option = has(GLOBAL_VALUES, text);
+                return (!is_option).then_some(Expression::Unknown);
             }
-        }
-    }
-
-    fn add_action(&mut self, branch: &mut Branch, action: Action) {
-        branch.actions.push(self.actions.len());
+        };
         self.actions.push(action);
+        Some(Expression::Action(self.actions.len() - 1))
     }
 }
 
@@ -256,111 +257,74 @@ pub(super) fn find(
 ) -> Vec<DeniedName> {
     let visit = |entry: &Entry<'_>| {
         let is_in_depth = find.max_depth.is_none_or(|max| entry.depth <= max);
+        let (reaches, is_pruned) = find.visits(action, entry.path, entry.is_dir);
         Visit {
-            uses: is_in_depth && find.reaches_action(action, entry.path, entry.is_dir),
+            uses: is_in_depth && reaches,
             is_wanted: false,
-            enters: is_in_depth && !find.prunes(entry.path),
+            enters: is_in_depth && !is_pruned,
         }
     };
     let all = Search {
         skips_hidden: false,
         skips_ignored: false,
         with_folders: judge.guarded.is_some(),
+        for_names: matches!(find.actions[action], Action::Print),
         visit: &visit,
     };
-    let mut found = search(judge, &all, folder, written);
-    if find.tests_at > 0 {
-        for name in found.iter_mut().filter(|name| name.is_file()) {
-            name.fix = Some(Fix {
-                at: find.tests_at,
-                opening: "",
-                file: "-not -name '{}'",
-                folder: "-not -path '*/{}/*'",
-                by_name: true,
-            });
-        }
-    }
-    found
+    search(judge, &all, folder, written)
 }
 
-impl Branch {
-    /// Returns whether all tests are true, `None` if that is unknown.
-    fn is_true(&self, path: &str, is_dir: bool) -> Option<bool> {
-        let values = || self.tests.iter().map(|test| test.is_true(path, is_dir));
-        if values().any(|value| value == Some(false)) {
-            return Some(false);
-        }
-        (!self.is_unknown && values().all(|value| value.is_some())).then_some(true)
-    }
-
-    /// Adds tests in parentheses. A list of names is one test, other alternatives are unknown.
-    fn add_group(&mut self, mut group: Vec<Branch>, is_negated: bool) {
-        self.prunes |= group.iter().any(|branch| branch.prunes);
-        self.actions
-            .extend(group.iter().flat_map(|branch| &branch.actions));
-        if group.len() == 1 && !is_negated {
-            let branch = group.remove(0);
-            self.is_unknown |= branch.is_unknown;
-            self.tests.extend(branch.tests);
-            return;
-        }
-        let mut names = Vec::new();
-        for mut branch in group {
-            match (branch.tests.pop(), branch.tests.is_empty()) {
-                (
-                    Some(Test {
-                        kind: TestKind::Names(patterns),
-                        is_negated: false,
-                    }),
-                    true,
-                ) if !branch.is_unknown => names.extend(patterns),
-                _ => {
-                    self.is_unknown = true;
-                    return;
+impl Expression {
+    /// Returns whether it is true, `None` if that is unknown. `is_certain`: it is evaluated, not only perhaps.
+    fn is_true(&self, candidate: &Candidate<'_>, mut is_certain: bool) -> Option<bool> {
+        match self {
+            Self::And(all) | Self::Or(all) => {
+                let ends = matches!(self, Self::Or(_));
+                let mut value = Some(!ends);
+                for one in all {
+                    let result = one.is_true(candidate, is_certain);
+                    if result == Some(ends) {
+                        return result;
+                    }
+                    is_certain &= result.is_some();
+                    value = value.and(result);
                 }
+                value
             }
+            Self::Not(one) => one.is_true(candidate, is_certain).map(|value| !value),
+            Self::Name(pattern) => pattern.matches(candidate.path),
+            Self::Type(kinds) if candidate.is_dir => Some(kinds.contains('d')),
+            Self::Type(kinds) => Some(kinds.contains(['f', 'l'])),
+            Self::Prune => {
+                candidate
+                    .is_pruned
+                    .set(candidate.is_pruned.get() || is_certain);
+                Some(true)
+            }
+            Self::Action(action) => {
+                candidate
+                    .reaches
+                    .set(candidate.reaches.get() || *action == candidate.action);
+                Some(true)
+            }
+            Self::Unknown => None,
         }
-        self.tests.push(Test {
-            kind: TestKind::Names(names),
-            is_negated,
-        });
-    }
-}
-
-impl Test {
-    fn is_true(&self, path: &str, is_dir: bool) -> Option<bool> {
-        let value = match &self.kind {
-            TestKind::Names(patterns) => {
-                let mut values = patterns.iter().map(|pattern| pattern.matches(path));
-                if values.clone().any(|value| value == Some(true)) {
-                    Some(true)
-                } else {
-                    values.all(|value| value.is_some()).then_some(false)
-                }
-            }
-            TestKind::Type(kinds) if is_dir => Some(kinds.contains('d')),
-            TestKind::Type(kinds) => Some(kinds.contains(['f', 'l'])),
-        };
-        value.map(|value| value != self.is_negated)
     }
 }
 
 impl Pattern {
     fn new(test: &str, value: &Field) -> Self {
         let ignores_case = test.starts_with("-i");
-        let is_path = !test.ends_with("-name") && !test.ends_with("-iname");
-        let matcher = value.known().and_then(|text| {
-            let text = if is_path { joined(&text) } else { text };
-            let text = if ignores_case {
-                text.to_lowercase()
-            } else {
-                text
-            };
-            let syntax = Syntax::git(Case::Sensitive);
-            syntax.matcher(text.as_bytes(), Subject::Name).ok()
+        let is_path = !test.ends_with("name") || test.ends_with("wholename");
+        let text = value.known().map(|text| match (is_path, ignores_case) {
+            (true, true) => joined(&text).to_lowercase(),
+            (true, false) => joined(&text),
+            (false, true) => text.to_lowercase(),
+            (false, false) => text,
         });
+        let syntax = Syntax::git(Case::Sensitive);
         Self {
-            matcher,
+            matcher: text.and_then(|text| syntax.matcher(text.as_bytes(), Subject::Name).ok()),
             is_path,
             ignores_case,
         }

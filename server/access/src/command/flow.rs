@@ -11,7 +11,7 @@ use super::{
     git::{self, Git},
     judge::Writes,
     programs::{self, Arguments, Use, has},
-    syntax::DeniedName,
+    syntax::{DeniedName, Fix},
 };
 
 impl Checker<'_> {
@@ -42,6 +42,7 @@ impl Checker<'_> {
         let mut output = Output::default();
         for (index, action) in find.actions.iter().enumerate() {
             let is_print = matches!(action, find::Action::Print);
+            let seen = self.judge.seen.files;
             let mut names = Vec::new();
             for (root, place) in roots
                 .iter()
@@ -63,11 +64,18 @@ impl Checker<'_> {
                         fix: None,
                     });
                 }
-                names.extend(find::find(&mut self.judge, &find, index, place, root));
+                let mut found = find::find(&mut self.judge, &find, index, place, root);
+                let fix = self.fix_of_find(&find, root);
+                let files = found.iter_mut().filter(|name| name.is_file());
+                files.for_each(|name| name.fix.clone_from(&fix));
+                names.extend(found);
             }
             let names: Rc<[DeniedName]> = names.into();
             match action {
-                find::Action::Print => output.names = names,
+                find::Action::Print => {
+                    output.names = names;
+                    output.has_words = self.judge.seen.files != seen && !find.has_unknown;
+                }
                 find::Action::Delete => {
                     self.deny_names(&names, "`find` would delete");
                     self.guard_deleted(&names);
@@ -179,6 +187,7 @@ impl Checker<'_> {
         if fields.is_empty() {
             // `xargs` runs the command also without input.
             let runs_empty = placeholder.is_none()
+                && !input.has_words
                 && has("xargs", &programs::program_name(&words[0].text()))
                 && !words[1..at]
                     .iter()
@@ -286,15 +295,14 @@ impl Checker<'_> {
         if self.judge.readers == RecursiveReaders::Allow {
             return Output::default();
         }
-        if git.prints() && git.makes_repository(&self.changes, &dirs) {
-            let mut inner = state.clone();
-            inner.dirs.clone_from(&dirs);
-            let words = ["grep", "-r", "", "."].map(Field::quoted);
-            self.run(&words, &mut inner);
-        }
-        let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
         let lists = state.is_consumed;
-        let mut printed = git.printed(&mut self.judge, &state.dirs, lists, last, &self.changes);
+        let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
+        let fix = self.place.as_ref().map(|place| Fix {
+            at: last,
+            quotes: place.quotes.clone(),
+            ..Fix::default()
+        });
+        let mut printed = git.printed(&mut self.judge, &state.dirs, lists, fix, &self.changes);
         if let Some(places) = self.judge.guarded.as_ref().filter(|_| printed.is_unknown) {
             printed.names = places.iter().map(|it| DeniedName::of_guard(it)).collect();
         } else if printed.is_unknown {
@@ -305,6 +313,10 @@ impl Checker<'_> {
         self.deny_names(&printed.contents, &format!("{how} would print"));
         let mut output = Output {
             names: printed.names.into(),
+            // Earlier commands may change the index.
+            has_words: printed.lists_any
+                && self.changes.commands.is_empty()
+                && !self.judge.writes_any(),
             ..Output::default()
         };
         if git.subcommand == "rev-parse" && git.rest().any(|word| word.text() == "--show-toplevel")
@@ -312,7 +324,7 @@ impl Checker<'_> {
             let top = git.top(&dirs);
             output.text = top.map(|top| top.to_string_lossy().into_owned());
         }
-        git.add_copies(&mut self.judge, &dirs);
+        self.judge.copied.extend(git.copied(&dirs));
         if !git.only_reads() {
             self.changes.commands.push((git, state.dirs.clone()));
         }
@@ -466,11 +478,9 @@ impl Checker<'_> {
         if words.iter().any(Field::has_unknown) {
             state.enter(None);
         }
-        let targets = state.dirs.iter();
-        let targets = targets
-            .flat_map(|dir| self.judge.link_targets(dir))
-            .collect();
-        state.add_dirs(targets);
+        if !state.dirs.iter().all(|dir| dir.is_dir()) {
+            state.add_dirs(self.judge.copied.clone());
+        }
     }
 }
 
@@ -510,17 +520,18 @@ pub(super) fn filter_names(
         .replace("\\/", "/");
     let pattern = pattern.trim_start_matches('(').trim_end_matches(')');
     let is_literal = |text: &str| !text.contains(['*', '[', '(', ')', '+', '?', '\\', '{']);
+    // Some programs print `./` before a path. What may be printed is kept.
     let matches = |path: &str| {
-        let paths = [path.to_owned(), format!("./{path}")];
         pattern.split('|').any(|part| {
             let text = part.trim_start_matches('^').trim_end_matches('$');
-            let is_match = |path: &String| match (part.starts_with('^'), part.ends_with('$')) {
+            let is_match = |path: &str| match (part.starts_with('^'), part.ends_with('$')) {
                 (true, true) => path == text,
                 (true, false) => path.starts_with(text),
                 (false, true) => path.ends_with(text),
                 (false, false) => path.contains(text),
             };
-            paths.iter().any(is_match)
+            let is_below = !is_inverted || text.starts_with("./");
+            is_below && is_match(&format!("./{path}")) || is_match(path)
         })
     };
     let is_kept = |name: &&DeniedName| {

@@ -4,45 +4,37 @@
 //! and write no file. With another option, or if git takes too long, the command is judged by the files
 //! that git tracks.
 
+mod ask;
 mod changes;
-mod options;
 mod printed;
-mod repository;
-mod versions;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-pub(super) use changes::{Changes, alias_value};
+pub(super) use changes::Changes;
 
 use super::{
     expand::Field,
-    programs::{GLOBAL_VALUES, Use, has},
+    judge::Judge,
+    programs::{self, Arguments, GLOBAL_VALUES, Use, has},
 };
-use repository::{Repository, output};
-pub(crate) use repository::{git, output_of};
+use ask::{Repository, output};
+pub(crate) use ask::{git, output_of};
 
-use crate::gitignore_stack;
+use crate::{Denial, gitignore_stack};
 use sightline_base::path::AbsPath;
 
 /// Maximum folders in which git is asked about one command.
 const MAX_DIRS: usize = 4;
 
-/// Options of subcommands whose value is not a path.
-const TEXTS: &str = "--message -S -G --format --pretty --author --committer --grep --since --until --after --before \
-                     --date --diff-filter --trailer --cleanup --exclude --diff-algorithm --strategy --onto --reuse-message \
-                     --fixup --squash";
-/// Subcommands that print at most names of their operands, or whose contents are judged by git.
-const NAMES: &str = "ls-files ls-tree status check-ignore check-attr log reflog shortlog diff show stash rev-list reset \
-                     describe branch tag push pull fetch merge rebase sparse-checkout update-index diff-tree diff-index \
-                     diff-files difftool grep archive whatchanged switch for-each-ref name-rev merge-base format-patch \
-                     remote cherry cherry-pick revert bisect worktree init clone count-objects gc fsck var version help";
-/// Subcommands that write their operands.
-const WRITERS: &str = "checkout restore mv rm clean";
-/// Other subcommands, which are no aliases.
-const OTHERS: &str = "add commit blame annotate cat-file config apply am notes submodule rev-parse hash-object bundle \
-                      fast-export show-ref show-branch symbolic-ref commit-tree write-tree read-tree maintenance lfs \
-                      range-diff credential daemon send-email request-pull instaweb replace rerere pack-objects \
-                      checkout-index unpack-file merge-tree";
+/// Subcommands that change neither the work tree nor the index and the commits.
+const READERS: &str = "annotate archive blame branch bundle cat-file check-attr check-ignore config count-objects credential \
+                       daemon describe diff diff-files diff-index diff-tree difftool fast-export for-each-ref format-patch \
+                       fsck gc grep hash-object help log ls-files ls-tree maintenance merge-base name-rev notes push \
+                       range-diff reflog remote rev-list rev-parse shortlog show show-branch show-ref status tag var \
+                       version whatchanged";
+/// Other subcommands that do not change the work tree.
+const OF_REPOSITORY: &str = "add commit commit-tree fetch init pack-refs prune repack symbolic-ref update-index \
+                             update-ref write-tree";
 /// Global options that change the meaning of pathspecs.
 const PATHSPEC_MEANINGS: &str =
     "--literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs";
@@ -159,23 +151,14 @@ impl Git {
     /// Returns the folders in which git runs [`Self::command`].
     pub(super) fn command_dirs(&self, dirs: &[PathBuf]) -> Vec<PathBuf> {
         let mut found = dirs.to_vec();
-        let mut todo = dirs.to_vec();
-        while let Some(dir) = todo
-            .pop()
-            .filter(|_| self.subcommand == "submodule" && found.len() <= MAX_DIRS)
-        {
+        for dir in dirs.iter().filter(|_| self.subcommand == "submodule") {
             let options = ["-s", "-z"].map(str::to_owned);
-            let lines = top_of(&dir)
-                .and_then(|top| Repository::new(&dir, &top, &[]))
-                .and_then(|repository| repository.run("ls-files", &options, &[]))
-                .unwrap_or_default();
-            let submodules: Vec<PathBuf> = lines
-                .iter()
-                .filter(|line| line.starts_with("160000 "))
-                .filter_map(|line| Some(dir.join(line.split_once('\t')?.1)))
-                .collect();
-            found.extend(submodules.iter().cloned());
-            todo.extend(submodules);
+            let lines = top_of(dir)
+                .and_then(|top| Repository::new(dir, &top, &[]))
+                .and_then(|repository| repository.run("ls-files", &options, &[]));
+            let lines = lines.into_iter().flatten();
+            let modules = lines.filter(|line| line.starts_with("160000 "));
+            found.extend(modules.filter_map(|line| Some(dir.join(line.split_once('\t')?.1))));
         }
         found
     }
@@ -187,9 +170,7 @@ impl Git {
 
     /// Returns the command that an alias abbreviates.
     pub(super) fn alias(&self, dirs: &[PathBuf]) -> Option<String> {
-        let is_known = [NAMES, WRITERS, OTHERS]
-            .iter()
-            .any(|names| has(names, &self.subcommand));
+        let is_known = programs::row("git", Some(&self.subcommand)).is_some();
         if is_known || self.subcommand.is_empty() {
             return None;
         }
@@ -224,25 +205,16 @@ impl Git {
             before.chain(after.iter().skip(1))
         };
         let is_outside = |word: &Field| {
-            let text = word.text();
-            self.selection.is_empty()
-                && dirs.iter().any(|dir| {
-                    let path = AbsPath::new(&dir.join(&text));
-                    let top = top_of(dir);
-                    Path::new(&text).components().any(|part| {
-                        matches!(
-                            part,
-                            Component::RootDir | Component::ParentDir | Component::Prefix(_)
-                        )
-                    }) && path
-                        .is_some_and(|path| top.is_none_or(|top| !path.as_path().starts_with(top)))
-                })
+            dirs.iter().any(|dir| {
+                let path = AbsPath::new(&dir.join(word.text()));
+                let top = top_of(dir);
+                path.is_some_and(|path| top.is_none_or(|top| !path.as_path().starts_with(top)))
+            })
         };
-        let has_no_work_tree =
-            self.selection.is_empty() && dirs.iter().any(|dir| top_of(dir).is_none());
+        let is_here = self.selection.is_empty();
         let applies = before.iter().any(is_given)
-            || has_no_work_tree
-            || name == "diff" && operands().count() == 2 && operands().any(is_outside);
+            || is_here && dirs.iter().any(|dir| top_of(dir).is_none())
+            || is_here && name == "diff" && operands().count() == 2 && operands().any(is_outside);
         if !applies {
             return None;
         }
@@ -275,68 +247,112 @@ impl Git {
         }
     }
 
+    /// Returns whether the command does not change what later ones print.
+    pub(super) fn only_reads(&self) -> bool {
+        let first = self.words.first().map(Field::text).unwrap_or_default();
+        self.subcommand.is_empty()
+            || has(READERS, &self.subcommand)
+            || self.subcommand == "stash" && has("show list drop clear", &first)
+    }
+
+    /// Returns whether the command may change files of the work tree.
+    pub(super) fn changes_work_tree(&self) -> bool {
+        !self.only_reads() && !has(OF_REPOSITORY, &self.subcommand)
+    }
+
+    /// Returns the folders whose files the command puts into others.
+    pub(super) fn copied(&self, dirs: &[PathBuf]) -> Vec<PathBuf> {
+        let operands = || self.words.iter().map(Field::text);
+        let named = dirs
+            .iter()
+            .flat_map(|dir| operands().map(move |text| dir.join(text)));
+        match self.subcommand.as_str() {
+            "worktree" => self.top(dirs).into_iter().collect(),
+            "clone" => named.filter(|place| place.is_dir()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the operands that name a file whose content decides, and a denial if a version that the command prints
+    /// may be secret. The name of an object means one version.
+    pub(super) fn versions(
+        &self,
+        judge: &Judge<'_>,
+        dirs: &[PathBuf],
+    ) -> Vec<(String, Option<Denial>)> {
+        let mut found = Vec::new();
+        // `-L 1,5` has a value.
+        let is_operand =
+            |word: &&Field| !word.text().starts_with('-') && !word.text().contains(',');
+        let operands = self.words.iter().filter(is_operand).count();
+        let of_commit = has("blame annotate", &self.subcommand) && operands > 1;
+        for field in &self.words {
+            let word = field.text();
+            let object = object_path(&word);
+            if object.is_none() && !of_commit {
+                continue;
+            }
+            let path = object.unwrap_or(&word);
+            for dir in dirs {
+                let top = top_of(dir).unwrap_or_else(|| dir.clone());
+                let places = [dir.join(path), top.join(path)];
+                let mut places = places.iter().filter_map(|place| AbsPath::new(place));
+                let by_name = |place| judge.view.denial_of(&place, || false);
+                let Some(denial) = places.find_map(|it| by_name(it).filter(|it| it.by_content))
+                else {
+                    continue;
+                };
+                let Some(repository) = Repository::new(dir, &top, &self.selection) else {
+                    found.push((path.to_owned(), Some(denial)));
+                    continue;
+                };
+                let denial = if object.is_some() && !field.has_unknown() {
+                    repository.secret(denial, std::slice::from_ref(&word))
+                } else {
+                    let place = dir.join(path);
+                    let below = place.strip_prefix(&top).unwrap_or(&place);
+                    repository.secret_in_any_version(judge, &below.to_string_lossy(), denial)
+                };
+                found.push((path.to_owned(), denial));
+            }
+        }
+        found
+    }
+
     /// Returns what git does with its operands.
     pub(super) fn uses(&self) -> Vec<(Field, Use)> {
-        let is_set = |names: &str| self.is_set(names);
         let name = self.subcommand.as_str();
         let only_index = self.only_index();
-        let operand = if only_index || has(NAMES, name) && !is_set("--no-index") {
-            Use::Stat
-        } else if has(WRITERS, name) {
-            Use::Write
-        } else {
-            Use::Read
-        };
-        let mut uses = Vec::new();
-        let mut ended = false;
-        let mut words = self.words.iter();
-        let mut is_pattern = name == "grep" && !is_set("-e -f");
-        while let Some(word) = words.next() {
+        let program = [Field::quoted("git"), Field::quoted(name)];
+        let arguments = Arguments::new(&[program.as_slice(), &self.words].concat());
+        // A version is compared with the file on the disk.
+        let names_object = |word: &Field| {
             let text = word.text();
-            if !ended && text.starts_with('-') && text.len() > 1 {
-                ended = text == "--";
-                let option = text.split('=').next().unwrap_or(&text);
-                let is_text = has(TEXTS, option)
-                    || (text.len() > 2
-                        && has("-S -G -m", text.get(..2).unwrap_or_default())
-                        && !text.starts_with("--"));
-                let has_message = has("commit tag stash merge notes revert cherry-pick", name);
-                let takes_word = match text.as_str() {
-                    "-m" | "-am" | "-sm" => has_message,
-                    "-b" | "-B" => has("checkout switch", name),
-                    "-x" => has("rebase clean", name),
-                    "-s" | "-X" => has("merge rebase", name),
-                    "-e" => has("grep clean", name),
-                    text => has(TEXTS, text),
-                };
-                if takes_word {
-                    words.next();
-                } else if has("-F --file -t --template --pathspec-from-file", option) {
-                    uses.extend(
-                        words
-                            .next()
-                            .filter(|_| option.len() == text.len())
-                            .map(|value| (value.clone(), Use::Read)),
-                    );
-                } else if !is_text {
-                    let skipped = text
-                        .find('=')
-                        .map_or(2, |at| text[..at].chars().count() + 1);
-                    uses.push((word.skip(skipped), Use::Read));
-                }
-            } else if is_pattern && !ended {
-                is_pattern = false;
-            } else if excludes(&text) {
-                // A pathspec that leaves out.
-            } else if let Some(path) = object_path(&text).filter(|_| !ended) {
-                let kind = if only_index || name == "rev-list" {
-                    Use::Stat
-                } else {
-                    Use::Read
-                };
-                uses.push((Field::quoted(path), kind));
+            let is_id = text.len() > 3 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            is_id || object_path(&text).is_some()
+        };
+        let compares = has("diff difftool", name) && self.words.iter().any(names_object);
+        let mut uses = Vec::new();
+        for (word, kind) in arguments.uses {
+            let text = word.text();
+            if kind == Use::Text || excludes(&text) {
+                continue;
+            }
+            if let Some(path) = object_path(&text) {
+                let is_named = only_index || name == "rev-list";
+                // With the names that a loop gives it.
+                let before = text.chars().count() - path.chars().count();
+                uses.push((
+                    word.skip(before),
+                    if is_named { Use::Stat } else { Use::Read },
+                ));
             } else {
-                uses.push((word.clone(), operand));
+                let kind = match kind {
+                    _ if only_index => Use::Stat,
+                    Use::Stat if compares || self.is_set("--no-index") => Use::Read,
+                    kind => kind,
+                };
+                uses.push((word, kind));
             }
         }
         uses
@@ -382,4 +398,20 @@ fn object_path(text: &str) -> Option<&str> {
     let path = path.trim_start_matches('/');
     // `:0:path` names a stage.
     Some(path.split_once(':').map_or(path, |(_, path)| path))
+}
+
+/// Returns the command that a setting such as `alias.d` runs. `next`: the word after it.
+pub(super) fn alias_value(word: &str, next: &str) -> Option<String> {
+    let value = |rest: &str| match rest.strip_prefix('!') {
+        Some(script) => script.to_owned(),
+        None => format!("git {rest}"),
+    };
+    if let Some((_, given)) = next
+        .strip_prefix("alias.")
+        .and_then(|it| it.split_once('='))
+    {
+        return Some(value(given));
+    }
+    let is_name = word.starts_with("alias.") && !word.contains('=') && !next.starts_with('-');
+    is_name.then(|| value(next))
 }

@@ -1,8 +1,10 @@
 //! Checks the paths of one command against the rules, within limits of time and number.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
+    ffi::OsStr,
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Component, Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -13,7 +15,7 @@ use super::expand::{DECODED, Field, Unit};
 use crate::{
     AccessView, Denial, Verdict,
     casefold::fold,
-    git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
+    gitignore::glob::{Case, Matcher, NoGlob, Subject, Syntax},
     through_link,
 };
 use sightline_base::path::AbsPath;
@@ -26,8 +28,6 @@ const MAX_NAME: usize = 255;
 const MAX_PATH_BYTES: usize = 4096;
 /// Maximum denied operands reported.
 const MAX_DENIED: usize = 200;
-/// Maximum names that a command gives to other paths.
-const MAX_LINKS: usize = 1_000;
 /// Maximum written paths reported.
 const MAX_WRITTEN: usize = 1_000;
 /// Maximum directory entries that patterns are compared with.
@@ -66,14 +66,46 @@ pub(super) struct Judge<'a> {
     pub(super) writes: Writes,
     /// Paths whose contents they change.
     rewritten: BTreeSet<PathBuf>,
-    /// Names by which the command makes other paths known: `ln -s TARGET NAME`.
-    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// Folders that they copy, move or link to others.
+    pub(super) copied: Vec<PathBuf>,
     /// Files and folders that a guard protects, of which names are followed instead of denied files.
     pub(super) guarded: Option<Vec<PathBuf>>,
     known: HashMap<PathBuf, Option<Denial>>,
+    /// The allowed files that searches found.
+    pub(super) seen: Seen,
     entries_left: usize,
     started: Instant,
     is_exhausted: bool,
+}
+
+/// Allowed files, as hashes.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Names of the files, and of the folders above them.
+    names: HashSet<u64>,
+    /// Sum of their paths.
+    pub(super) files: u64,
+}
+
+impl Seen {
+    /// Adds a file of a folder. `below`: the path of the folder, if it is new.
+    pub(super) fn add(&mut self, file: &Path, below: Option<&str>) {
+        self.files = self.files.wrapping_add(hash(file));
+        let names = below.into_iter().flat_map(|path| path.split('/'));
+        self.names.extend(names.map(|name| hash(OsStr::new(name))));
+        self.names.extend(file.file_name().map(hash));
+    }
+
+    /// Returns whether one of the files, or a folder above one, has a name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains(&hash(OsStr::new(name)))
+    }
+}
+
+fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// One name of a pattern.
@@ -96,9 +128,10 @@ impl<'a> Judge<'a> {
             written: BTreeSet::new(),
             writes: Writes::Nothing,
             rewritten: BTreeSet::new(),
-            links: Vec::new(),
+            copied: Vec::new(),
             guarded: None,
             known: HashMap::new(),
+            seen: Seen::default(),
             entries_left: MAX_ENTRIES,
             started: Instant::now(),
             is_exhausted: false,
@@ -141,7 +174,15 @@ impl<'a> Judge<'a> {
         how: &str,
         reads: bool,
     ) -> bool {
-        for place in self.places(written, dirs) {
+        let mut places = self.places(written, dirs);
+        if reads && !self.copied.is_empty() && places.iter().all(|place| !place.exists()) {
+            // In a folder that the line makes of others.
+            let names: Vec<_> = Path::new(written).components().collect();
+            let below = (1..names.len()).map(|at| names[at..].iter().collect::<PathBuf>());
+            let copies = below.flat_map(|below| self.copied.iter().map(move |it| it.join(&below)));
+            places.extend(copies.filter(|place| place.exists()));
+        }
+        for place in places {
             let denial = if reads {
                 self.denial(&place)
             } else {
@@ -162,7 +203,7 @@ impl<'a> Judge<'a> {
         places.any(|place| place.symlink_metadata().is_ok() || self.rewritten.contains(place))
     }
 
-    /// Returns the paths that a written one means, also by links that the command makes.
+    /// Returns the paths that a written one means.
     fn places(&self, written: &str, dirs: &[PathBuf]) -> Vec<PathBuf> {
         let impossible = |name: &str| name.chars().nth(MAX_NAME).is_some();
         if written.is_empty()
@@ -174,43 +215,11 @@ impl<'a> Judge<'a> {
         }
         let written = &*written.replace(DECODED, "");
         let path = strip_proc_cwd(written).unwrap_or(Path::new(written));
-        let mut places: Vec<PathBuf> = if path.is_absolute() {
+        if path.is_absolute() {
             vec![path.to_path_buf()]
         } else {
             dirs.iter().map(|dir| dir.join(path)).collect()
-        };
-        let linked = places.iter().flat_map(|place| self.link_targets(place));
-        let linked: Vec<PathBuf> = linked.collect();
-        places.extend(linked);
-        places
-    }
-
-    /// Records that a name, or an entry below it with the same name, means a place.
-    pub(super) fn add_link(&mut self, name: &Path, place: &Path) {
-        if self.links.len() >= MAX_LINKS {
-            return self.exhaust();
         }
-        let inside = name.join(place.file_name().unwrap_or_default());
-        let names = [name.to_path_buf(), inside].into_iter();
-        let pairs = names.filter_map(|name| Some((AbsPath::new(&name)?, AbsPath::new(place)?)));
-        let paths = pairs.map(|(name, place)| {
-            let path = |path: AbsPath| path.as_path().to_path_buf();
-            (path(name), path(place))
-        });
-        self.links.extend(paths);
-    }
-
-    /// Returns the paths that a path means by links and moves that the command makes.
-    pub(super) fn link_targets(&self, place: &Path) -> Vec<PathBuf> {
-        let Some(place) = AbsPath::new(place).filter(|_| !self.links.is_empty()) else {
-            return Vec::new();
-        };
-        let links = self.links.iter();
-        let targets = links.filter_map(|(name, target)| {
-            let rest = place.as_path().strip_prefix(name).ok()?;
-            Some(target.join(rest))
-        });
-        targets.collect()
     }
 
     /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
@@ -243,7 +252,7 @@ impl<'a> Judge<'a> {
             return None;
         }
         let may_differ = |path: &Path| self.writes >= least || self.rewrites(path);
-        let real = fs::canonicalize(path).ok();
+        let real = sightline_base::path::canonicalize(path).ok();
         let mut paths = [Some(path.to_path_buf()), real].into_iter().flatten();
         paths
             .any(|path| {
@@ -437,8 +446,6 @@ impl<'a> Judge<'a> {
                 };
                 if let Step::Name(name) = step {
                     let next = at.join(name);
-                    let targets = self.link_targets(&next).into_iter();
-                    todo.extend(targets.map(|target| (target, index + 1)));
                     // A pattern matches only existing files.
                     if index + 1 < steps.len() || next.symlink_metadata().is_ok() {
                         todo.push((next, index + 1));

@@ -16,7 +16,6 @@ mod git;
 mod guard;
 mod judge;
 mod parse;
-mod patches;
 mod programs;
 mod run;
 mod scripts;
@@ -29,12 +28,13 @@ use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
 pub(crate) use self::git::{git, output_of};
 use self::{
-    expand::{DECODED, Environment, Field, Output, Unit, expand, expand_whole},
+    deny::LeftOut,
+    expand::{Field, Output, expand, expand_whole},
     git::{Changes, Git},
     guard::Guarded,
     judge::Judge,
     programs::{Arguments, Use, has},
-    syntax::{Assignment, Command, Fix, Redirect, RedirectKind, Simple, Word},
+    syntax::{Assignment, Command, Place, Redirect, RedirectKind, Simple, Word},
 };
 pub use self::{
     guard::{Change, CommandGuard, guard_changes, guard_command},
@@ -68,11 +68,7 @@ impl AccessView {
     pub fn check_command_with(&self, text: &str, readers: RecursiveReaders) -> CommandAccess {
         let mut checker = Checker::new(self, readers);
         checker.check(text);
-        let instead = checker.with_fixes(text).filter(|text| {
-            let mut checker = Checker::new(self, readers);
-            checker.check(text);
-            checker.judge.denied.is_empty()
-        });
+        let instead = checker.instead(self, text);
         CommandAccess {
             allowed: checker.judge.denied.is_empty(),
             denied: checker.judge.denied,
@@ -93,23 +89,6 @@ impl AccessView {
     }
 }
 
-/// Returns whether parts of a script may run again, or later: loops, functions, traps, background jobs.
-fn may_repeat(script: &str) -> bool {
-    let mut words = script.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words.any(|word| has("for while until select function trap coproc watch", word))
-        || script.match_indices("()").any(|(at, _)| {
-            // The body of a function. Calls of other languages have none.
-            let body = script[at + 2..].trim_start();
-            ["{", "(", "[[", "if", "case", "#"]
-                .iter()
-                .any(|start| body.starts_with(start))
-        })
-        || ["&&", ">&", "&>"]
-            .iter()
-            .fold(script.to_owned(), |rest, it| rest.replace(it, ""))
-            .contains('&')
-}
-
 /// State of the shell that runs a command.
 #[derive(Clone, Default)]
 struct State {
@@ -124,8 +103,6 @@ struct State {
     /// Whether the output goes to another command.
     is_consumed: bool,
     dotglob: bool,
-    /// Whether a pattern without files vanishes.
-    nullglob: bool,
     /// Whether a program is only perhaps the one that runs: a word of `docker` and the like.
     is_guess: bool,
 }
@@ -185,12 +162,14 @@ struct Checker<'a> {
     /// Contents of files that the command writes.
     files: HashMap<PathBuf, Output>,
     scripts_left: usize,
-    /// Nesting of scripts.
-    depth: usize,
+    /// The command line.
+    text: String,
+    /// Where the current script is in it. `None` if the command makes it.
+    place: Option<Place>,
     /// Nesting of commands.
     nesting: usize,
-    /// What a command to run instead inserts, and whether that is sufficient.
-    fixes: Vec<(Fix, String)>,
+    /// The files that a command to run instead leaves out, and whether that is sufficient.
+    fixes: Vec<LeftOut>,
     is_fixable: bool,
     /// What earlier commands change of what git prints.
     changes: Changes,
@@ -206,7 +185,8 @@ struct Scope<'c, 'a> {
     state: &'c State,
 }
 
-impl Environment for Scope<'_, '_> {
+impl Scope<'_, '_> {
+    /// Returns the possible values of a variable. `None` if it is not set in the text.
     fn variable(&self, name: &str) -> Option<Vec<Field>> {
         let known = self.state.variables.get(name).cloned();
         known.or_else(|| {
@@ -218,6 +198,7 @@ impl Environment for Scope<'_, '_> {
         })
     }
 
+    /// Returns the characters at which words are split, in addition to blanks.
     fn separators(&self) -> String {
         let values = self.state.variables.get("IFS").into_iter().flatten();
         values.map(Field::text).collect()
@@ -232,17 +213,20 @@ impl Environment for Scope<'_, '_> {
         Some(self.checker.home.as_ref()?.to_str()?.to_owned())
     }
 
+    /// Runs the commands of a substitution.
     fn output(&mut self, body: &[Command]) -> Output {
         let mut state = self.state.clone();
         state.is_consumed = true;
         self.checker.list(body, &mut state)
     }
 
+    /// Refuses the command: a word is too complex.
     fn refuse_word(&mut self) {
         self.checker
             .refuse("a word of the command is too complex to check; simplify it");
     }
 
+    /// Returns whether a limit of the check is reached.
     fn is_exhausted(&mut self) -> bool {
         self.checker.judge.is_exhausted()
     }
@@ -256,7 +240,8 @@ impl<'a> Checker<'a> {
             home: std::env::home_dir(),
             files: HashMap::new(),
             scripts_left: MAX_SCRIPTS,
-            depth: 0,
+            text: String::new(),
+            place: None,
             nesting: 0,
             fixes: Vec::new(),
             is_fixable: true,
@@ -292,43 +277,14 @@ impl<'a> Checker<'a> {
         // Scripts written on Windows.
         let plain = text.replace("\r\n", "\n").replace('\r', "\n");
         self.is_fixable = plain == text;
-        self.script(&plain, &mut state.clone());
-        // Its first commands may also run after the others have written files.
-        if self.judge.writes_any() && self.judge.denied.is_empty() && may_repeat(&plain) {
-            self.changes = Changes::default();
-            self.scripts_left = MAX_SCRIPTS;
-            self.script(&plain, &mut state);
-        }
+        self.text.clone_from(&plain);
+        let place = Some(Place::default());
+        self.script_at(&plain, place, &mut state);
     }
 
     fn refuse(&mut self, reason: &str) {
         self.is_fixable = false;
         self.judge.refuse("", reason);
-    }
-
-    /// Runs a script as part of the command.
-    fn script(&mut self, text: &str, state: &mut State) -> Output {
-        if text.trim().is_empty() || self.judge.is_exhausted() {
-            return Output::default();
-        }
-        if self.scripts_left == 0 {
-            return self.give_up();
-        }
-        if text.contains(DECODED) {
-            self.refuse_decoded();
-            return Output::default();
-        }
-        self.scripts_left -= 1;
-        self.depth += 1;
-        let output = match parse::parse(text) {
-            Ok(commands) => self.list(&commands, state),
-            Err(why) => {
-                self.refuse(&format!("the command cannot be checked, because {why}"));
-                Output::default()
-            }
-        };
-        self.depth -= 1;
-        output
     }
 
     fn list(&mut self, commands: &[Command], state: &mut State) -> Output {
@@ -402,6 +358,10 @@ impl<'a> Checker<'a> {
             }
             Command::Test(words) => {
                 let fields = self.expand_words(words, state);
+                let operands = fields
+                    .iter()
+                    .filter(|word| !word.text().starts_with(['-', '!']));
+                state.assign("_", operands.cloned());
                 if self.checks_all_words {
                     for field in fields {
                         self.use_field(&field, Use::Read, "test", state);
@@ -464,7 +424,7 @@ impl<'a> Checker<'a> {
                         .iter()
                         .flat_map(|field| field.names.to_vec())
                         .collect(),
-                    path: None,
+                    ..Output::default()
                 };
                 state.is_fed = true;
                 continue;
@@ -514,16 +474,7 @@ impl<'a> Checker<'a> {
 
     fn simple(&mut self, simple: &Simple, state: &mut State) -> Output {
         let outer = (state.stdin.clone(), state.is_fed);
-        let mut words = self.expand_words(&simple.words, state);
-        if state.nullglob {
-            let patterns = words.iter().filter(|word| word.has_glob());
-            let empty = patterns.map(|word| Field {
-                units: vec![Unit::Unknown { can_vanish: true }],
-                span: word.span.clone(),
-                ..Field::default()
-            });
-            words.extend(empty.collect::<Vec<_>>());
-        }
+        let words = self.expand_words(&simple.words, state);
         for assignment in &simple.assignments {
             let fields = self.assign(assignment, state);
             // A program may read files named in its environment.

@@ -19,10 +19,10 @@ const SEPARATORS: &[&str] = &["then", "elif", "else", "do", "!", "time", "coproc
 /// Why text cannot be parsed.
 pub(super) type ParseError = &'static str;
 
-/// Parses a script.
-pub(super) fn parse(text: &str) -> Result<Vec<Command>, ParseError> {
+/// Parses a script that begins at `place` in the command line.
+pub(super) fn parse(text: &str, place: usize) -> Result<Vec<Command>, ParseError> {
     let mut parser = Parser::new(text, 0);
-    parser.has_places = true;
+    parser.place = Some(place);
     let commands = parser.list(&[])?;
     if parser.at < parser.text.len() {
         return Err("it contains an unexpected character");
@@ -44,8 +44,8 @@ struct Parser<'a> {
     pending: Vec<HereDocument>,
     /// Nesting of parentheses, in which `)` ends a list.
     parens: usize,
-    /// Whether places in the text are places in the command line.
-    has_places: bool,
+    /// Where the text begins in the command line. `None` if its words have no places.
+    place: Option<usize>,
 }
 
 impl<'a> Parser<'a> {
@@ -56,7 +56,7 @@ impl<'a> Parser<'a> {
             depth,
             pending: Vec::new(),
             parens: 0,
-            has_places: false,
+            place: None,
         }
     }
 

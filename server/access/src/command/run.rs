@@ -10,7 +10,7 @@ use super::{
     flow,
     judge::Writes,
     programs::{self, Arguments, Program, Use, has, program_name},
-    syntax::{DeniedName, Fix},
+    syntax::DeniedName,
     tree,
 };
 use sightline_base::{fs::find_program, path::AbsPath};
@@ -20,15 +20,6 @@ const MAX_PROGRAMS: usize = 16;
 /// Options that set the working directory.
 const FOLDER_OPTIONS: &str =
     "-C --directory --cwd --chdir --work-tree --git-dir --prefix -WorkingDirectory";
-
-/// A program that reads folders.
-#[derive(Clone, Copy)]
-pub(super) struct FolderSearch<'s> {
-    program: &'static Program,
-    arguments: &'s Arguments,
-    words: &'s [Field],
-    dirs: &'s [PathBuf],
-}
 
 impl Checker<'_> {
     /// Runs a command. The first word is the program.
@@ -126,9 +117,6 @@ impl Checker<'_> {
                 let sets =
                     |word: &Field| has("dotglob globdots glob_dots", &word.text().to_lowercase());
                 state.dotglob |= rest.iter().any(sets);
-                state.nullglob |= rest
-                    .iter()
-                    .any(|word| has("nullglob null_glob", &word.text().to_lowercase()));
                 Output::default()
             }
             "pwd" => {
@@ -163,7 +151,10 @@ impl Checker<'_> {
                     |text: &String| text.starts_with('-') || text.parse::<f32>().is_ok();
                 let texts: Vec<String> =
                     rest.iter().map(Field::text).skip_while(is_option).collect();
-                self.script(&texts.join(" "), state)
+                match rest {
+                    [word] => self.script_word(word, state),
+                    _ => self.script(&texts.join(" "), state),
+                }
             }
             _ if has(programs::SHELLS, &name) => self.shell(&name, rest, state),
             _ => match programs::wrapped_command(words) {
@@ -201,7 +192,7 @@ impl Checker<'_> {
         let text = words[at].text();
         if text.contains(char::is_whitespace) {
             // `su -c 'cat .env'`, `hyperfine 'cat .env'`
-            return self.script(&text, &mut inner);
+            return self.script_word(&words[at], &mut inner);
         }
         for word in &words[at + 1..] {
             if has(
@@ -236,7 +227,7 @@ impl Checker<'_> {
             .program
             .is_some_and(|program| program.has_field("removes"))
         {
-            self.remove(name, &arguments, &dirs);
+            self.remove(&arguments, &dirs, state);
         }
         for (field, kind) in &arguments.uses {
             let text = field.text();
@@ -274,13 +265,8 @@ impl Checker<'_> {
         });
         let mut output = Output::default();
         if let Some(tree) = arguments.tree() {
-            let search = FolderSearch {
-                program: tree,
-                arguments: &arguments,
-                words,
-                dirs: &tree_dirs,
-            };
-            output.names = self.read_folders(name, &search, exec.is_some(), state);
+            output.names =
+                self.read_folders(tree, &arguments, words, &tree_dirs, exec.is_some(), state);
         } else if state.is_consumed
             && (arguments.prints_names_only() || arguments.has_field("prints_names"))
         {
@@ -311,6 +297,7 @@ impl Checker<'_> {
     /// Returns the output of a program that passes on its input.
     pub(super) fn passed(&mut self, name: &str, arguments: &Arguments, state: &State) -> Output {
         let mut output = state.stdin.clone();
+        output.has_words &= has("cat sort tac uniq", name);
         if has("grep egrep fgrep rg", name) && !output.names.is_empty() {
             let is_inverted = arguments.is_set("-v --invert-match");
             let first = arguments.uses.iter().find(|(_, kind)| *kind == Use::Text);
@@ -353,90 +340,66 @@ impl Checker<'_> {
         output
     }
 
-    /// Records links that the command makes, and checks their targets in the folder of the link.
-    pub(super) fn link(&mut self, arguments: &Arguments, dirs: &[PathBuf]) {
-        let words: Vec<&Field> = arguments
-            .uses
-            .iter()
-            .map(|(field, _)| field)
+    /// Checks the targets of links in the folder of the link.
+    fn link(&mut self, arguments: &Arguments, dirs: &[PathBuf]) {
+        let words = arguments.uses.iter().map(|(field, _)| field);
+        let words: Vec<&Field> = words
             .filter(|field| !field.text().starts_with('-'))
             .collect();
         let [targets @ .., name] = words.as_slice() else {
             return;
         };
-        for target in targets {
-            for dir in dirs {
-                let name = dir.join(name.text());
-                let above = name.parent().unwrap_or(dir).to_path_buf();
-                let folders = if name.is_dir() {
-                    vec![name.clone(), above]
-                } else {
-                    vec![above]
-                };
-                for target in target.paths() {
-                    self.is_fixable &=
-                        !self
-                            .judge
-                            .check_path(&target, &folders, "a link would make readable");
-                    for folder in &folders {
-                        self.judge.add_link(&name, &folder.join(&target));
-                    }
-                }
+        for dir in dirs {
+            let name = dir.join(name.text());
+            let above = name.parent().unwrap_or(dir).to_path_buf();
+            let folders = match name.is_dir() {
+                true => vec![name, above],
+                false => vec![above],
+            };
+            for target in targets.iter().flat_map(|target| target.paths()) {
+                let how = "a link would make readable";
+                self.is_fixable &= !self.judge.check_path(&target, &folders, how);
+                self.judge
+                    .copied
+                    .extend(folders.iter().map(|folder| folder.join(&target)));
             }
         }
     }
 
-    /// Records what a program removes, and the new names of what it moves.
-    fn remove(&mut self, name: &str, arguments: &Arguments, dirs: &[PathBuf]) {
-        let named = arguments.values("-t --target-directory").next();
-        let is_operand = |(field, kind): &&(Field, Use)| {
-            *kind == Use::Write && named.is_none_or(|named| field.text() != named)
-        };
-        let operands = arguments.uses.iter().filter(is_operand);
-        let mut operands: Vec<&Field> = operands.map(|(field, _)| field).collect();
-        let is_move = has("mv move ren move-item rename-item", name);
-        let target = match named {
-            Some(target) => Some(target.to_owned()),
-            None if is_move && operands.len() > 1 => operands.pop().map(|last| last.text()),
-            None => None,
-        };
-        for operand in operands {
+    /// Records the folders that a program removes or moves.
+    fn remove(&mut self, arguments: &Arguments, dirs: &[PathBuf], state: &State) {
+        for (operand, _) in arguments
+            .uses
+            .iter()
+            .filter(|(_, kind)| *kind == Use::Write)
+        {
             let places: Vec<PathBuf> = if operand.has_glob() {
-                let matches = self.judge.matches(operand, dirs, true);
+                let matches = self.judge.matches(operand, dirs, state.dotglob);
                 matches.into_iter().map(|(_, place)| place).collect()
             } else {
                 dirs.iter().map(|dir| dir.join(operand.text())).collect()
             };
-            // A file is judged by its own name. What does not exist may be made by the line.
-            let matters = |place: &PathBuf| place.is_dir() || !place.exists();
-            for place in places.into_iter().filter(matters) {
-                for dir in target.iter().flat_map(|_| dirs) {
-                    let to = dir.join(target.as_deref().unwrap_or_default());
-                    self.judge.add_link(&to, &place);
-                }
-                let place = AbsPath::new(&place).map(|it| it.as_path().to_path_buf());
-                self.changes.removed.extend(place);
-            }
-            if self.judge.is_exhausted() {
-                return;
-            }
+            let places = places.iter().filter_map(|place| AbsPath::new(place));
+            let places: Vec<PathBuf> = places.map(|place| place.as_path().to_path_buf()).collect();
+            self.changes.removed.extend(places.iter().cloned());
+            // A file is judged by its own name.
+            self.judge
+                .copied
+                .extend(places.into_iter().filter(|place| place.is_dir()));
         }
     }
 
     /// Checks what a program reads in folders. Returns denied names that it prints.
     pub(super) fn read_folders(
         &mut self,
-        name: &str,
-        search: &FolderSearch<'_>,
+        program: &'static Program,
+        arguments: &Arguments,
+        words: &[Field],
+        dirs: &[PathBuf],
         uses_names: bool,
         state: &State,
     ) -> Rc<[DeniedName]> {
-        let FolderSearch {
-            program,
-            arguments,
-            words,
-            dirs,
-        } = *search;
+        let name = &program_name(&words[0].text());
         let only_names = arguments.prints_names_only();
         let is_allowed = self.judge.readers == RecursiveReaders::Allow;
         if is_allowed {
@@ -456,13 +419,23 @@ impl Checker<'_> {
         if is_allowed || (only_names && !state.is_consumed && !uses_names) {
             return Rc::default();
         }
-        let mut folders: Vec<(PathBuf, String)> = Vec::new();
-        for operand in &arguments.operands {
+        let mut operands: Vec<tree::Operand> = Vec::new();
+        for (operand, dir) in (arguments.operands.iter())
+            .flat_map(|operand| dirs.iter().map(move |dir| (operand, dir)))
+        {
             if operand.has_glob() {
-                let matches = self.judge.matches(operand, dirs, state.dotglob);
-                folders.extend(matches.into_iter().map(|(path, place)| (place, path)));
+                let here = std::slice::from_ref(dir);
+                let matches = self.judge.matches(operand, here, state.dotglob);
+                let found = matches
+                    .iter()
+                    .map(|(path, _)| tree::Operand::new(dir, path));
+                operands.extend(found);
             } else if let Some(path) = operand.known() {
-                folders.extend(dirs.iter().map(|dir| (dir.join(&path), path.clone())));
+                // A folder that the line makes of others.
+                let is_made = !dir.join(&path).exists();
+                let sources = self.judge.copied.iter().filter(|_| is_made);
+                operands.extend(sources.map(|source| tree::Operand::new(source, ".")));
+                operands.push(tree::Operand::new(dir, &path));
             }
         }
         let reads_default = match program.get("default") {
@@ -471,33 +444,17 @@ impl Checker<'_> {
             _ => false,
         };
         if arguments.may_lack_operands() && reads_default {
-            folders.extend(dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
+            operands.extend(dirs.iter().map(|dir| tree::Operand::new(dir, ".")));
         }
-        let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
-        let at = if program.has_field("hints_last") {
-            last
-        } else {
-            // The last matching option decides.
-            let last_filter = option_end(words, &[program.get("include"), program.get("globs")]);
-            last_filter
-                .or(arguments.options_at)
-                .unwrap_or(words[0].span.end)
-        };
-        let can_leave_out =
-            program.has_field("hint_file") && !arguments.is_set(program.get("unfiltered"));
-        let fix = (at > 0 && can_leave_out).then(|| Fix {
-            at,
-            opening: "",
-            file: program.get("hint_file"),
-            folder: program.get("hint_folder"),
-            by_name: !program.has_field("hints_path"),
-        });
         let mut names = Vec::new();
-        for (place, written) in folders {
-            let mut found =
-                tree::read_by_program(&mut self.judge, program, arguments, &place, &written);
-            let files = found.iter_mut().filter(|name| name.is_file());
-            files.for_each(|name| name.fix = fix);
+        for operand in &operands {
+            let mut found = tree::read_by_program(&mut self.judge, program, arguments, operand);
+            let files = || found.iter().filter(|name| name.is_file());
+            if files().next().is_some() {
+                let fix = self.fix(program, arguments, words, operand);
+                let files = found.iter_mut().filter(|name| name.is_file());
+                files.for_each(|name| name.fix.clone_from(&fix));
+            }
             names.extend(found);
         }
         self.keep_matching(name, arguments, &mut names);
@@ -522,6 +479,7 @@ impl Checker<'_> {
             operands.push(Field::quoted("."));
         }
         for operand in &operands {
+            names.extend(operand.names.iter().cloned());
             let places = if operand.has_glob() {
                 self.judge.matches(operand, dirs, state.dotglob)
             } else {
@@ -567,22 +525,6 @@ fn option_folders(words: &[Field]) -> Vec<String> {
         folders.extend(named);
     }
     folders
-}
-
-/// Returns where the last of these options ends in the command line, with its value.
-fn option_end(words: &[Field], lists: &[&str]) -> Option<usize> {
-    let names = || lists.iter().flat_map(|list| list.split_ascii_whitespace());
-    let at = words.iter().rposition(|word| {
-        let text = word.text();
-        names().any(|name| {
-            text.strip_prefix(name).is_some_and(|value| {
-                value.is_empty() || value.starts_with('=') || !name.starts_with("--")
-            })
-        })
-    })?;
-    let is_alone = names().any(|name| name == words[at].text());
-    let end = words.get(at + usize::from(is_alone))?;
-    Some(end.span.end).filter(|end| *end > 0)
 }
 
 /// Returns the folders in which a program finds its operands: those of its options, and the current ones.

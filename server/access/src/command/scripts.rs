@@ -6,9 +6,14 @@ use super::{
     Checker, State,
     expand::{DECODED, Field, Output},
     judge::Writes,
+    parse,
     programs::{self, COMMAND_LANGUAGES, Use, has, is_listed},
+    syntax::Place,
 };
+use crate::read_small_file;
 
+/// Maximum folders that `patch -p` removes from a path.
+const MAX_REMOVED: usize = 8;
 /// Places of the standard input.
 const STDIN_PATHS: [&str; 4] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-"];
 
@@ -19,6 +24,49 @@ const WRITERS: &str = "checkout chmod chown cp dd install ln mv rename reset res
      sponge tee truncate unlink -i";
 
 impl Checker<'_> {
+    /// Runs a script as part of the command.
+    pub(super) fn script(&mut self, text: &str, state: &mut State) -> Output {
+        self.script_at(text, None, state)
+    }
+
+    /// Runs a word as a script.
+    pub(super) fn script_word(&mut self, word: &Field, state: &mut State) -> Output {
+        let text = word.text();
+        let inside = |place: &Place| place.inside(&self.text, &word.span, &text);
+        let place = self.place.as_ref().and_then(inside);
+        self.script_at(&text, place, state)
+    }
+
+    pub(super) fn script_at(
+        &mut self,
+        text: &str,
+        place: Option<Place>,
+        state: &mut State,
+    ) -> Output {
+        if text.trim().is_empty() || self.judge.is_exhausted() {
+            return Output::default();
+        }
+        if self.scripts_left == 0 {
+            return self.give_up();
+        }
+        if text.contains(DECODED) {
+            self.refuse_decoded();
+            return Output::default();
+        }
+        self.scripts_left -= 1;
+        let at = place.as_ref().map_or(0, |place| place.at);
+        let outer = std::mem::replace(&mut self.place, place);
+        let output = match parse::parse(text, at) {
+            Ok(commands) => self.list(&commands, state),
+            Err(why) => {
+                self.refuse(&format!("the command cannot be checked, because {why}"));
+                Output::default()
+            }
+        };
+        self.place = outer;
+        output
+    }
+
     /// Runs a shell: the operand of `-c`, a script, or the input.
     pub(super) fn shell(&mut self, name: &str, rest: &[Field], state: &mut State) -> Output {
         let mut inner = state.clone();
@@ -44,9 +92,9 @@ impl Checker<'_> {
             for word in rest.get(at + 2..).unwrap_or_default() {
                 self.use_field(word, Use::Read, name, state);
             }
-            return texts
-                .first()
-                .map_or_else(Output::default, |text| self.script(text, &mut inner));
+            return rest
+                .get(at + 1)
+                .map_or_else(Output::default, |word| self.script_word(word, &mut inner));
         }
         let mut has_script = false;
         for word in rest {
@@ -130,28 +178,41 @@ impl Checker<'_> {
     }
 
     /// Runs `ssh`: words for another machine are not checked.
-    pub(super) fn remote(&mut self, words: &[Field], state: &mut State) -> Output {
-        let is_local = |word: &Field| {
-            let text = word.text();
-            has(
-                "localhost 127.0.0.1 ::1",
-                text.rsplit('@').next().unwrap_or(&text),
-            )
-        };
-        if let Some(at) = words.iter().position(is_local) {
-            let texts: Vec<String> = words[at + 1..].iter().map(Field::text).collect();
-            return if texts.is_empty() {
-                self.interpret("sh", state)
-            } else {
-                self.script(&texts.join(" "), &mut state.clone())
-            };
-        }
+    pub(super) fn remote(&mut self, words: &[Field], state: &State) -> Output {
         for pair in words.windows(2) {
             if has("-i -F -E -S", &pair[0].text()) {
                 self.use_field(&pair[1], Use::Read, "ssh", state);
             }
         }
         Output::default()
+    }
+
+    /// Checks the files that a patch changes: on standard input, or in one of the files that are named.
+    pub(super) fn patch(&mut self, name: &str, words: &[Field], dirs: &[PathBuf], state: &State) {
+        let named = words
+            .iter()
+            .map(Field::text)
+            .chain(state.stdin.path.clone());
+        let places = named.flat_map(|path| dirs.iter().map(move |dir| dir.join(&path)));
+        let read = |path: PathBuf| read_small_file(&path).ok().flatten();
+        let mut texts: Vec<String> = places
+            .filter_map(read)
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .collect();
+        texts.extend(state.stdin.text.clone());
+        let marks = ["+++ ", "--- ", "rename to ", "copy to "];
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            let Some(path) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else {
+                continue;
+            };
+            let (path, _) = path.split_once('\t').unwrap_or((path, ""));
+            let path = path.trim_matches([' ', '"']);
+            for path in without_folders(path) {
+                let field = Field::quoted(path);
+                self.use_field_in(&field, Use::Write, name, dirs, state);
+                self.guard_redirection(&field, state);
+            }
+        }
     }
 
     /// Checks the paths that code names.
@@ -281,4 +342,11 @@ pub(super) fn code_writes(code: &str) -> bool {
         || lower.contains("link ")
         || runs_a_writer(code)
         || lower.split(['\'', '"']).any(is_mode)
+}
+
+/// Returns a path, and what is left of it without its first folders, as with `patch -p`.
+pub(super) fn without_folders(path: &str) -> impl Iterator<Item = &str> {
+    let starts = path.match_indices('/').map(|(at, _)| at + 1);
+    let starts = std::iter::once(0).chain(starts).take(MAX_REMOVED);
+    starts.map(|start| &path[start..])
 }

@@ -115,7 +115,7 @@ pub(super) struct DeniedName {
     pub(super) is_dir: bool,
     pub(super) denial: Denial,
     /// How the command can leave it out.
-    pub(super) fix: Option<Fix>,
+    pub(super) fix: Option<Rc<Fix>>,
 }
 
 impl DeniedName {
@@ -148,16 +148,50 @@ impl DeniedName {
     }
 }
 
-/// Text that makes a command leave out a file.
-#[derive(Clone, Copy, Debug)]
+/// Texts that make a program leave out a file or folder, with `{}` for a name or a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Exclusion {
+    /// By its name: a file, and a folder.
+    pub(super) name: (&'static str, &'static str),
+    /// By its path.
+    pub(super) path: (&'static str, &'static str),
+    /// By a path with characters that mean something in a pattern.
+    pub(super) literal: &'static str,
+}
+
+/// How a command can leave out the denied files below one of its operands.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fix {
-    /// Where to insert it in the command line.
+    /// Where to insert options in the command line.
     pub(super) at: usize,
-    /// The text before the first one there.
+    /// Quotes around that place, from the inner to the outer ones.
+    pub(super) quotes: String,
+    /// The text before the first option.
     pub(super) opening: &'static str,
-    /// The text for a file and for a folder, with `{}` for the name or path.
-    pub(super) file: &'static str,
-    pub(super) folder: &'static str,
-    /// Whether the text contains the name, not the path.
-    pub(super) by_name: bool,
+    pub(super) exclusion: Exclusion,
+    /// Bytes of the path of a file that are the operand.
+    pub(super) skipped: usize,
+    /// What patterns of paths have in place of the operand. `None`: they cannot name its files.
+    pub(super) base: Option<String>,
+}
+
+/// Where the text of a script is in the command line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    pub(super) at: usize,
+    /// Quotes around it, from the inner to the outer ones.
+    pub(super) quotes: String,
+}
+
+impl Place {
+    /// Returns the place of a script that is a word in quotes.
+    pub(super) fn inside(&self, text: &str, word: &Range<usize>, script: &str) -> Option<Self> {
+        let raw = text.get(word.clone())?;
+        let quote = raw.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+        let inner = raw.strip_prefix(quote)?.strip_suffix(quote)?;
+        (inner == script).then(|| Self {
+            at: word.start + 1,
+            quotes: format!("{quote}{}", self.quotes),
+        })
+    }
 }

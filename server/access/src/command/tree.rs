@@ -16,13 +16,14 @@ use ignore::{
 };
 
 use super::{
+    expand::Field,
     judge::{Judge, MAX_TIME, Writes},
     programs::{Arguments, Program, has},
     syntax::DeniedName,
 };
 use crate::{
     Denial,
-    git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
+    gitignore::glob::{Case, Matcher, NoGlob, Subject, Syntax},
     gitignore_stack::{self, IgnoreRules},
 };
 use sightline_base::{fs::dir::Dir, path::AbsPath};
@@ -31,15 +32,14 @@ use sightline_base::{fs::dir::Dir, path::AbsPath};
 const MAX_ENTRIES: usize = 1_000_000;
 /// Maximum time of a command for searching. The rest is for judging what was found.
 const MAX_SEARCH_TIME: Duration = MAX_TIME.saturating_sub(Duration::from_millis(500));
-/// Maximum denied files that are found.
-const MAX_FOUND: usize = 100;
+/// Maximum denied files that are found, of which names are passed on, and others.
+const MAX_NAMES: usize = 100;
+const MAX_FOUND: usize = 5_000;
 
 /// An entry of a folder.
 pub(super) struct Entry<'a> {
     /// Path as the program would print it.
     pub(super) path: &'a str,
-    /// Path below the folder where the search starts.
-    pub(super) below: &'a str,
     pub(super) is_dir: bool,
     /// Depth below the start; 1 for its entries.
     pub(super) depth: usize,
@@ -61,7 +61,33 @@ pub(super) struct Search<'a> {
     pub(super) skips_ignored: bool,
     /// Whether folders themselves count.
     pub(super) with_folders: bool,
+    /// Whether the names are passed on.
+    pub(super) for_names: bool,
     pub(super) visit: &'a dyn Fn(&Entry<'_>) -> Visit,
+}
+
+/// A file or folder that a program is given.
+pub(super) struct Operand {
+    /// Where the program runs.
+    pub(super) dir: PathBuf,
+    pub(super) place: PathBuf,
+    pub(super) written: String,
+}
+
+impl Operand {
+    pub(super) fn new(dir: &Path, written: &str) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+            place: dir.join(written),
+            written: written.to_owned(),
+        }
+    }
+
+    /// Returns the length of the operand at the start of the path of a [`DeniedName`].
+    pub(super) fn len(&self) -> usize {
+        let start = format!("{}/", self.written.trim_end_matches('/'));
+        start.strip_prefix("./").unwrap_or(&start).len()
+    }
 }
 
 /// Returns the denied files that a program with these arguments would read in a folder.
@@ -69,10 +95,9 @@ pub(super) fn read_by_program(
     judge: &mut Judge<'_>,
     program: &Program,
     arguments: &Arguments,
-    folder: &Path,
-    written: &str,
+    operand: &Operand,
 ) -> Vec<DeniedName> {
-    let filter = Filter::new(program, arguments, folder);
+    let filter = Filter::new(program, arguments, operand);
     let skips = program.has_field("skips");
     let extensions: Vec<&str> = arguments.values("-e --extension").collect();
     let by_extension = program.has_field("lists_names") && !extensions.is_empty();
@@ -95,10 +120,11 @@ pub(super) fn read_by_program(
             skips_hidden: skips && !arguments.is_set(program.get("shows_hidden")),
             skips_ignored: skips && !arguments.is_set(program.get("shows_ignored")),
             with_folders: false,
+            for_names: arguments.prints_names_only(),
             visit: &visit,
         },
-        folder,
-        written,
+        &operand.place,
+        &operand.written,
     )
 }
 
@@ -123,6 +149,7 @@ pub(super) fn listed(
             skips_hidden: !shows_hidden,
             skips_ignored: false,
             with_folders: true,
+            for_names: true,
             visit: &visit,
         },
         folder,
@@ -139,9 +166,10 @@ pub(super) fn search(
     written: &str,
 ) -> Vec<DeniedName> {
     let mut found = Vec::new();
-    let target = judge.link_targets(folder).pop();
-    let folder = target.as_deref().unwrap_or(folder);
-    let Some(place) = fs::canonicalize(folder).ok().filter(|it| it.is_dir()) else {
+    let Some(place) = sightline_base::path::canonicalize(folder)
+        .ok()
+        .filter(|it| it.is_dir())
+    else {
         return found;
     };
     let first = Pending {
@@ -150,7 +178,6 @@ pub(super) fn search(
         } else {
             IgnoreRules::default()
         },
-        below_at: written.trim_end_matches('/').len() + 1,
         place: place.clone(),
         path: written.to_owned(),
         depth: 1,
@@ -171,8 +198,6 @@ pub(super) fn search(
 struct Pending {
     place: PathBuf,
     path: String,
-    /// Start of the path below the first folder.
-    below_at: usize,
     depth: usize,
     rules: IgnoreRules,
 }
@@ -198,7 +223,13 @@ impl Walk<'_, '_> {
             }
             self.entries_left -= entries.len();
             self.visit_entries(&folder, &entries, found);
-            if found.len() >= MAX_FOUND {
+            if found.len()
+                >= if self.search.for_names {
+                    MAX_NAMES
+                } else {
+                    MAX_FOUND
+                }
+            {
                 return false;
             }
         }
@@ -218,6 +249,7 @@ impl Walk<'_, '_> {
             IgnoreRules::default()
         };
         let mut ignores = rules.within(&folder.place);
+        let mut is_seen = false;
         for (entry, name) in entries.iter().zip(&names) {
             let Ok(kind) = entry.file_type() else {
                 continue;
@@ -227,7 +259,6 @@ impl Walk<'_, '_> {
             let path = format!("{}/{text}", folder.path.trim_end_matches('/'));
             let visit = (self.search.visit)(&Entry {
                 path: &path,
-                below: path.get(folder.below_at..).unwrap_or(&path),
                 is_dir,
                 depth: folder.depth,
             });
@@ -252,6 +283,11 @@ impl Walk<'_, '_> {
                     }
                     denial => denial,
                 };
+                if denial.is_none() && !is_dir {
+                    let folder = (!is_seen).then_some(folder.path.as_str());
+                    self.judge.seen.add(&place, folder);
+                    is_seen = true;
+                }
                 // Rule files contain no secrets.
                 let counts =
                     |denial: &Denial| denial.rule.as_ref().is_none_or(|rule| rule.line > 0);
@@ -267,7 +303,6 @@ impl Walk<'_, '_> {
                 self.queue.push_back(Pending {
                     place: entry.path(),
                     path,
-                    below_at: folder.below_at,
                     depth: folder.depth + 1,
                     rules: rules.clone(),
                 });
@@ -290,27 +325,24 @@ fn ignore_rules(folder: &Pending, names: &[OsString]) -> IgnoreRules {
     folder.rules.enter(&folder.place, holds(".git"), text)
 }
 
-/// How patterns match, and which of several matching ones decides.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
-    /// The name of an entry; the last one decides.
-    Name,
-    /// The path, or its end at a separator; `*` also matches separators. The first one decides.
-    Path,
-    /// The whole path; `*` also matches separators. Any one decides.
-    Whole,
-    /// Like `.gitignore`; the last one decides.
-    Git,
-}
-
 /// The include and exclude options of a command.
 struct Filter {
     rules: Vec<FilterRule>,
-    style: Style,
+    /// Whether the first of several matching patterns decides, not the last one.
+    first_decides: bool,
     /// Whether files without a matching pattern are skipped.
     only_included: bool,
     globs: Option<Override>,
     types: Option<Types>,
+}
+
+/// What a pattern is compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Name,
+    /// The path, or its end at a separator.
+    End,
+    Path,
 }
 
 struct FilterRule {
@@ -318,64 +350,58 @@ struct FilterRule {
     matcher: Option<Matcher>,
     /// The matches of a pattern over a size limit are unknown.
     is_unknown: bool,
-    has_separator: bool,
+    target: Target,
     excludes: bool,
     files: bool,
     folders: bool,
 }
 
 impl Filter {
-    fn new(program: &Program, arguments: &Arguments, folder: &Path) -> Self {
-        let style = match program.get("style") {
-            "path" => Style::Path,
-            "whole" => Style::Whole,
-            "git" => Style::Git,
-            _ => Style::Name,
-        };
+    fn new(program: &Program, arguments: &Arguments, operand: &Operand) -> Self {
+        let style = program.get("style");
         let mut rules = Vec::new();
         let is_unfiltered = arguments.is_set(program.get("unfiltered"));
         for (name, value) in arguments.options.iter().filter(|_| !is_unfiltered) {
             let Some(value) = value else { continue };
-            // `7z -xr!NAME`, `ack --ignore-file=is:NAME`
-            let mut marks = ["r!", "!", "is:"].into_iter();
-            let value = marks
-                .find_map(|mark| value.strip_prefix(mark))
-                .unwrap_or(value);
-            let value = value.strip_prefix("./").unwrap_or(value);
             for (key, excludes, files, folders) in [
                 ("exclude", true, true, true),
                 ("exclude_files", true, true, false),
                 ("exclude_folders", true, false, true),
                 ("include", false, true, false),
             ] {
-                if has(program.get(key), name) {
-                    rules.push(FilterRule::new(value, style, excludes, files, folders));
+                if has(program.get(key), name) && style != "git" {
+                    let mut rule = FilterRule::new(value, style);
+                    rule.excludes = excludes;
+                    rule.files = files;
+                    rule.folders = folders;
+                    rules.push(rule);
                 }
             }
         }
-        let only_included = style == Style::Name && rules.iter().any(|rule| !rule.excludes);
-        let mut globs = OverrideBuilder::new(folder);
+        let first = arguments.operands.first().map(Field::text);
+        let root = match program.get("globs_in") {
+            "first" => PathBuf::from(first.as_deref().unwrap_or(".")),
+            _ => operand.dir.clone(),
+        };
+        let mut globs = OverrideBuilder::new(root);
         let mut has_globs = false;
-        for (name, value) in &arguments.options {
+        // `--iglob` comes after all others.
+        let mut options: Vec<_> = arguments.options.iter().collect();
+        options.sort_by_key(|(name, _)| name == "--iglob");
+        for (name, value) in options {
             let Some(value) = value else { continue };
-            let is_glob = has(program.get("globs"), name);
-            let excludes = style == Style::Git && has(program.get("exclude"), name);
-            if is_glob || excludes {
+            let excludes = style == "git" && has(program.get("exclude"), name);
+            if has(program.get("globs"), name) || excludes {
                 let ignores_case = name == "--iglob" || arguments.is_set("--glob-case-insensitive");
                 let _ = globs.case_insensitive(ignores_case);
-                has_globs |= globs
-                    .add(&if excludes {
-                        format!("!{value}")
-                    } else {
-                        value.clone()
-                    })
-                    .is_ok();
+                let mark = if excludes { "!" } else { "" };
+                has_globs |= globs.add(&format!("{mark}{value}")).is_ok();
             }
         }
         Self {
+            first_decides: style == "transfer",
+            only_included: style != "transfer" && rules.iter().any(|rule| !rule.excludes),
             rules,
-            style,
-            only_included,
             globs: has_globs.then(|| globs.build().ok()).flatten(),
             types: types(program, arguments),
         }
@@ -384,13 +410,13 @@ impl Filter {
     /// Returns whether a pattern names the entry, so that it is not skipped.
     fn is_wanted(&self, entry: &Entry<'_>) -> bool {
         let globs = self.globs.as_ref();
-        globs.is_some_and(|globs| globs.matched(entry.below, entry.is_dir).is_whitelist())
+        globs.is_some_and(|globs| globs.matched(entry.path, entry.is_dir).is_whitelist())
     }
 
     /// Returns whether the entry is used, or a folder is entered.
     fn keeps(&self, entry: &Entry<'_>) -> bool {
         if let Some(globs) = &self.globs {
-            let matched = globs.matched(entry.below, entry.is_dir);
+            let matched = globs.matched(entry.path, entry.is_dir);
             if matched.is_ignore() {
                 return false;
             }
@@ -399,20 +425,14 @@ impl Filter {
             }
         }
         if let Some(types) = &self.types
-            && types.matched(entry.below, entry.is_dir).is_ignore()
+            && types.matched(entry.path, entry.is_dir).is_ignore()
         {
             return false;
         }
-        if self.style == Style::Git {
-            return true;
-        }
-        let mut matching = self
-            .rules
-            .iter()
-            .filter(|rule| rule.matches(entry, self.style));
-        let deciding = match self.style {
-            Style::Path => matching.next(),
-            _ => matching.next_back(),
+        let mut matching = self.rules.iter().filter(|rule| rule.matches(entry));
+        let deciding = match self.first_decides {
+            true => matching.next(),
+            false => matching.next_back(),
         };
         match deciding {
             Some(rule) => !rule.excludes,
@@ -432,35 +452,53 @@ fn types(program: &Program, arguments: &Arguments) -> Option<Types> {
     }
     let mut types = TypesBuilder::new();
     types.add_defaults();
-    wanted.iter().for_each(|name| {
+    for name in wanted {
         types.select(name);
-    });
-    unwanted.iter().for_each(|name| {
+    }
+    for name in unwanted {
         types.negate(name);
-    });
+    }
     types.build().ok()
 }
 
 impl FilterRule {
-    fn new(text: &str, style: Style, excludes: bool, files: bool, folders: bool) -> Self {
-        let plain = text.trim_matches('/');
-        let syntax = Syntax::git(Case::Sensitive);
-        let pattern = match style {
-            Style::Path | Style::Whole => joined(plain),
-            _ => plain.to_owned(),
+    fn new(text: &str, style: &str) -> Self {
+        // `ack --ignore-file=is:NAME`
+        let plain = text.strip_prefix("is:").unwrap_or(text);
+        let (plain, target) = match style {
+            "end" | "transfer" => {
+                let plain = plain.trim_start_matches("./").trim_matches('/');
+                let target = if plain.contains('/') {
+                    Target::End
+                } else {
+                    Target::Name
+                };
+                (plain, target)
+            }
+            "whole" => {
+                let plain = plain.trim_start_matches("./").trim_start_matches('/');
+                (plain, Target::Path)
+            }
+            // `7z -xr!NAME -x!PATH`
+            "archive" => match text.strip_prefix('!') {
+                Some(path) => (path, Target::Path),
+                None => (text.strip_prefix("r!").unwrap_or("/"), Target::Name),
+            },
+            _ => (plain.trim_end_matches('/'), Target::Name),
         };
-        let matcher = syntax.matcher(pattern.as_bytes(), Subject::Name);
+        let syntax = Syntax::git(Case::Sensitive);
+        let matcher = syntax.matcher(joined(plain).as_bytes(), Subject::Name);
         Self {
             is_unknown: matches!(matcher, Err(NoGlob::TooLarge)),
             matcher: matcher.ok(),
-            has_separator: plain.contains('/'),
-            excludes,
-            files,
-            folders,
+            target,
+            excludes: true,
+            files: true,
+            folders: true,
         }
     }
 
-    fn matches(&self, entry: &Entry<'_>, style: Style) -> bool {
+    fn matches(&self, entry: &Entry<'_>) -> bool {
         if !(if entry.is_dir {
             self.folders
         } else {
@@ -475,17 +513,16 @@ impl FilterRule {
         let Some(matcher) = &self.matcher else {
             return false;
         };
-        let name = entry.path.rsplit('/').next().unwrap_or(entry.path);
-        let path = entry.path.strip_prefix("./").unwrap_or(entry.path);
-        if style == Style::Whole {
-            return matcher.is_match(joined(path.trim_start_matches('/')).as_bytes());
+        let is_match = |text: &str| matcher.is_match(joined(text).as_bytes());
+        let path = entry.path.trim_start_matches("./");
+        match self.target {
+            Target::Name => is_match(path.rsplit('/').next().unwrap_or(path)),
+            Target::Path => is_match(path),
+            Target::End => {
+                let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+                std::iter::once(path).chain(ends).any(is_match)
+            }
         }
-        if style == Style::Path {
-            let starts = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
-            let mut ends = std::iter::once(path).chain(starts);
-            return ends.any(|end| matcher.is_match(joined(end).as_bytes()));
-        }
-        !self.has_separator && matcher.is_match(name.as_bytes())
     }
 }
 

@@ -20,7 +20,8 @@
 //!
 //! let folder = tempfile::tempdir()?;
 //! fs::write(folder.path().join(".env"), "API_KEY=sk-live-51H8x9JkLmNoP\n")?;
-//! let root = Root::new(AbsPath::new(folder.path()).expect("an absolute path"), None);
+//! let path = AbsPath::new(folder.path()).ok_or("the folder has no absolute path")?;
+//! let root = Root::new(path, None);
 //! let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Deny);
 //! let (view, _) = access.view();
 //!
@@ -28,7 +29,7 @@
 //! let redacted = Redactor::new(&view, &contents, None).redact("curl -H 'X-Key: sk-live-51H8x9JkLmNoP'");
 //! assert_eq!(redacted.text, "curl -H 'X-Key: [hidden: .env]'");
 //! assert_eq!(redacted.hidden[0].path, ".env");
-//! # Ok::<(), std::io::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod files;
@@ -214,7 +215,7 @@ impl HiddenContents {
     fn file_of_line<'l>(&self, line: &'l str) -> Option<(u32, &'l str)> {
         let mut line = line.trim();
         for _ in 0..=MAX_PREFIXES {
-            if !values::is_distinctive(line, self.min_line) {
+            if line.len() < self.min_line || self.lines.is_empty() {
                 return None;
             }
             if let Some(file) = self.lines.get(&self.hash(line)) {
@@ -307,19 +308,36 @@ impl<'a> Redactor<'a> {
             hidden: Vec::new(),
             left_out: 0,
         };
-        let mut sections = Sections::default();
-        for line in before.lines() {
-            sections.next(line, |heading| self.names.in_line(heading));
+        let matches = self.secret_matches(text);
+        let lines = self.secret_lines(text);
+        let has_sections = || [before, text].into_iter().any(sections::may_begin);
+        if matches.is_empty() && lines.is_empty() && !leave_out_names && !has_sections() {
+            return redacted;
         }
-        let mut matches = self.secret_matches(text).into_iter().peekable();
-        self.look_up_lines(text);
+        let mut matches = matches.into_iter().peekable();
+        let mut lines = lines.into_iter().peekable();
+        let mut sections = Sections::default();
+        let mut start = 0;
+        for line in before.split_inclusive('\n') {
+            start += line.len();
+            let rest = if start < before.len() {
+                &before[start..]
+            } else {
+                text
+            };
+            let line = line.trim_end_matches(['\n', '\r']);
+            sections.next(line, rest, |heading| self.names.in_line(heading));
+        }
         let mut shown = String::new();
         let mut is_changed = false;
         let mut last = None;
-        let mut start = 0;
+        start = 0;
         for line in text.split_inclusive('\n') {
             let end = start + line.len();
-            let fate = self.fate(line, &mut sections, leave_out_names, &mut redacted.hidden);
+            let rest = &text[end..];
+            let secret = lines.next_if(|(at, _)| *at == start).map(|(_, file)| file);
+            let hidden = &mut redacted.hidden;
+            let fate = self.fate(line, rest, secret, &mut sections, leave_out_names, hidden);
             is_changed |= !matches!(fate, Fate::Kept);
             let before = last;
             last = None;
@@ -361,12 +379,14 @@ impl<'a> Redactor<'a> {
     fn fate(
         &mut self,
         line: &str,
+        rest: &str,
+        secret: Option<u32>,
         sections: &mut Sections,
         leave_out_names: bool,
         hidden: &mut Vec<HiddenFile>,
     ) -> Fate {
         let line = line.trim_end_matches(['\n', '\r']);
-        if let Some(heading) = sections.next(line, |heading| self.names.in_line(heading)) {
+        if let Some(heading) = sections.next(line, rest, |heading| self.names.in_line(heading)) {
             let (path, rule) = self.file_of_heading(heading);
             let file = count(hidden, &path, rule.as_ref(), 1);
             return if leave_out_names {
@@ -378,17 +398,15 @@ impl<'a> Redactor<'a> {
         if leave_out_names && self.names.in_line(line) {
             return Fate::LeftOut;
         }
-        match self.contents.file_of_line(line) {
-            Some((file, content)) if !self.is_public(content) && !self.is_older(content) => {
-                let file = &self.contents.files[file as usize];
-                let number = count(hidden, &file.shown, file.rule.as_ref(), 1);
-                if leave_out_names {
-                    Fate::LeftOut
-                } else {
-                    Fate::Content(number)
-                }
-            }
-            _ => Fate::Kept,
+        let Some(file) = secret else {
+            return Fate::Kept;
+        };
+        let file = &self.contents.files[file as usize];
+        let number = count(hidden, &file.shown, file.rule.as_ref(), 1);
+        if leave_out_names {
+            Fate::LeftOut
+        } else {
+            Fate::Content(number)
         }
     }
 
@@ -421,28 +439,41 @@ impl<'a> Redactor<'a> {
         public.get(&hash).copied().unwrap_or(false)
     }
 
-    /// Determines which lines are public, so that it is not done for each.
-    fn look_up_lines(&self, text: &str) {
-        let lines: Vec<&str> = text
-            .lines()
-            .filter_map(|line| Some(self.contents.file_of_line(line)?.1))
-            .collect();
+    /// Returns the lines of a text that only denied files contain: where they start, and the numbers of
+    /// the files.
+    fn secret_lines(&self, text: &str) -> Vec<(usize, u32)> {
+        let mut start = 0;
+        let mut found = Vec::new();
+        for line in text.split_inclusive('\n') {
+            if let Some((file, content)) = self.contents.file_of_line(line) {
+                found.push((start, file, content));
+            }
+            start += line.len();
+        }
+        let lines: Vec<&str> = found.iter().map(|(.., line)| *line).collect();
         self.look_up(&lines);
-        if let Some((before, known)) = &self.contents.older {
-            let mut known = known.lock();
-            let unknown: Vec<&str> = lines
-                .into_iter()
-                .filter(|line| {
-                    !known.contains_key(&self.contents.hash(line)) && !self.is_public(line)
-                })
-                .collect();
-            if unknown.is_empty() {
-                return;
-            }
-            let public = public::in_older_files(self.view, &unknown, *before);
-            for line in unknown {
-                known.insert(self.contents.hash(line), public.contains(line));
-            }
+        self.look_up_older(lines);
+        found.retain(|(.., line)| !self.is_public(line) && !self.is_older(line));
+        found
+            .into_iter()
+            .map(|(start, file, _)| (start, file))
+            .collect()
+    }
+
+    /// Determines which of these lines older allowed files contain.
+    fn look_up_older(&self, mut lines: Vec<&str>) {
+        let Some((before, known)) = &self.contents.older else {
+            return;
+        };
+        let mut known = known.lock();
+        lines
+            .retain(|line| !known.contains_key(&self.contents.hash(line)) && !self.is_public(line));
+        if lines.is_empty() {
+            return;
+        }
+        let public = public::in_older_files(self.view, &lines, *before);
+        for line in lines {
+            known.insert(self.contents.hash(line), public.contains(line));
         }
     }
 

@@ -5,7 +5,7 @@
 use std::{collections::HashSet, fs, path::Path, time::SystemTime};
 
 use memchr::memmem;
-use sightline_base::path::RelPath;
+use sightline_base::{fs::dir::lstat, path::RelPath};
 
 use super::files;
 use crate::{
@@ -74,9 +74,11 @@ pub(super) fn in_older_files(
                     }
                     continue;
                 }
-                let is_older = |found: &fs::Metadata| changed(found).is_some_and(|at| at < before);
-                let size = match entry.metadata() {
-                    Ok(found) if kind.is_file() && is_older(&found) => found.len(),
+                // Programs cannot set the time of the last change.
+                let size = match lstat(&entry.path()) {
+                    Ok(found) if kind.is_file() && found.stamp.changed() < before => {
+                        found.stamp.size
+                    }
                     _ => continue,
                 };
                 if size > MAX_FILE_BYTES || view.judge_entry(number, &rel, false).is_some() {
@@ -98,18 +100,4 @@ pub(super) fn in_older_files(
         }
     }
     public
-}
-
-/// Returns when a file was changed or came to its place, which programs cannot set.
-#[cfg(unix)]
-fn changed(found: &fs::Metadata) -> Option<SystemTime> {
-    use std::{os::unix::fs::MetadataExt, time::Duration};
-    let seconds = u64::try_from(found.ctime()).ok()?;
-    let nanos = u32::try_from(found.ctime_nsec()).ok()?;
-    Some(SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos))
-}
-
-#[cfg(not(unix))]
-fn changed(found: &fs::Metadata) -> Option<SystemTime> {
-    found.modified().ok()
 }

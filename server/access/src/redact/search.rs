@@ -1,8 +1,8 @@
 //! Finds any of many secret values in a text, in one pass.
 //!
-//! A rolling hash over as many bytes as the shortest value has looks up candidates, which are then
-//! compared. Unlike the states of an automaton, all copies of the values are erased when they are
-//! dropped.
+//! Every few bytes, a filter looks up the next ones: each value has a part at one of these places. Candidates
+//! are then looked up by their start, and compared. Unlike the states of an automaton, all copies of the
+//! values are erased when they are dropped.
 
 use std::{collections::HashMap, fmt, fmt::Write, ops::Range};
 
@@ -12,10 +12,14 @@ use zeroize::Zeroizing;
 
 use super::values::MIN_BYTES;
 
-/// Base of the rolling hash: any odd number with many bits.
-const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Bits that a hash selects in the filter in front of the table.
-const FILTER_BITS: u32 = 18;
+/// Factor of hashes: any odd number with many bits.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Bits of the hash of a part that select its place in the filter.
+const FILTER_BITS: u32 = 20;
+/// Length of the parts, in bytes.
+const PART: usize = size_of::<u64>();
+/// Distance of the places in a text at which parts are looked up. The shortest value has as many parts.
+const STEP: usize = MIN_BYTES - PART + 1;
 
 /// The spellings of all values.
 pub(super) struct Spellings {
@@ -87,14 +91,15 @@ impl Spellings {
     }
 
     fn push(&mut self, value: u32, bytes: &[u8], is_base64: bool) {
-        let Some(start) = bytes.first_chunk::<MIN_BYTES>() else {
+        let Some(start) = start_of(bytes, 0) else {
             return;
         };
-        let hash = start.iter().fold(0, |hash, byte| next(hash, *byte));
-        let (word, bit) = filter_place(hash);
-        self.filter[word] |= bit;
+        for part in start.windows(PART) {
+            let (word, bit) = filter_place(part);
+            self.filter[word] |= bit;
+        }
         let at = u32::try_from(self.spellings.len()).unwrap_or(u32::MAX);
-        self.by_start.entry(hash).or_default().push(at);
+        self.by_start.entry(hash_of(start)).or_default().push(at);
         self.spellings.push(Spelling {
             bytes: Zeroizing::new(bytes.into()),
             value,
@@ -109,24 +114,17 @@ impl Spellings {
         if self.spellings.is_empty() {
             return found;
         }
-        let leaving = (0..MIN_BYTES).fold(1_u64, |power, _| power.wrapping_mul(BASE));
-        let (mut hash, mut end, mut from) = (0_u64, 0, 0);
-        while end < bytes.len() {
-            hash = next(hash, bytes[end]);
-            end += 1;
-            if end - from > MIN_BYTES {
-                let left = u64::from(bytes[end - MIN_BYTES - 1]) + 1;
-                hash = hash.wrapping_sub(left.wrapping_mul(leaving));
-            }
-            if end - from < MIN_BYTES {
-                continue;
-            }
-            let (word, bit) = filter_place(hash);
-            if self.filter[word] & bit == 0 {
-                continue;
-            }
-            if let Some(matched) = self.at(text, end - MIN_BYTES, hash) {
-                (hash, from, end) = (0, matched.range.end, matched.range.end);
+        // Start of the first value that may follow, and the next place.
+        let (mut from, mut at) = (0, 0);
+        while let Some(part) = bytes.get(at..at + PART) {
+            let (word, bit) = filter_place(part);
+            let mut starts = from..at + 1;
+            at += STEP;
+            from = starts.end;
+            if self.filter[word] & bit != 0
+                && let Some(matched) = starts.find_map(|start| self.at(text, start))
+            {
+                (from, at) = (matched.range.end, matched.range.end);
                 found.push(matched);
             }
         }
@@ -134,7 +132,8 @@ impl Spellings {
     }
 
     /// Returns the longest value that starts at a place.
-    fn at(&self, text: &str, start: usize, hash: u64) -> Option<Match> {
+    fn at(&self, text: &str, start: usize) -> Option<Match> {
+        let hash = hash_of(start_of(text.as_bytes(), start)?);
         let spelling = self
             .by_start
             .get(&hash)?
@@ -157,13 +156,23 @@ impl Spellings {
     }
 }
 
-fn next(hash: u64, byte: u8) -> u64 {
-    hash.wrapping_mul(BASE).wrapping_add(u64::from(byte) + 1)
+/// Returns as many bytes as the shortest value has.
+fn start_of(bytes: &[u8], at: usize) -> Option<&[u8; MIN_BYTES]> {
+    bytes.get(at..)?.first_chunk()
 }
 
-/// Returns the word of the filter and the bit in it.
-fn filter_place(hash: u64) -> (usize, u64) {
-    let at = hash >> (u64::BITS - FILTER_BITS);
+fn hash_of(start: &[u8; MIN_BYTES]) -> u64 {
+    start.iter().fold(0, |hash: u64, byte| {
+        hash.wrapping_mul(FACTOR).wrapping_add(u64::from(*byte) + 1)
+    })
+}
+
+/// Returns the word of the filter and the bit in it, for a part.
+fn filter_place(part: &[u8]) -> (usize, u64) {
+    let part = part
+        .first_chunk()
+        .map_or(0, |part| u64::from_le_bytes(*part));
+    let at = part.wrapping_mul(FACTOR) >> (u64::BITS - FILTER_BITS);
     ((at >> 6) as usize, 1 << (at & 63))
 }
 

@@ -1,5 +1,7 @@
 //! The sections of denied files in diffs, and in the output of `head` and `tail`.
 
+use memchr::memmem;
+
 /// First words of lines between the heading of a diff and its changes.
 const HEADERS: [&str; 13] = [
     "index ",
@@ -20,6 +22,15 @@ const HEADERS: [&str; 13] = [
 /// Characters of the graph of `git log --graph`.
 const GRAPH: [char; 6] = ['|', '*', '\\', '/', '_', ' '];
 
+/// Starts of the lines with which sections begin, without the graph.
+const HEADINGS: [&str; 3] = ["diff -", "==> ", "--- "];
+
+/// Returns whether a text may contain the heading of a section.
+pub(super) fn may_begin(text: &str) -> bool {
+    let has = |heading: &&str| memmem::find(text.as_bytes(), heading.as_bytes()).is_some();
+    HEADINGS.iter().any(has)
+}
+
 /// Follows a text line by line.
 #[derive(Debug, Default)]
 pub(super) struct Sections {
@@ -36,26 +47,30 @@ pub(super) struct Sections {
 enum State {
     #[default]
     Outside,
-    /// After `diff …`.
+    /// After `diff -…`.
     Git,
     /// In changes without a count of lines, to the next heading.
     Uncounted,
-    /// After `--- name` without `diff …`.
+    /// After `--- name` without `diff -…`.
     Plain,
     /// After `==> name <==` of `head` and `tail`, to the next one.
     Head,
 }
 
 impl Sections {
-    /// Processes the next line. Returns the heading of the section if the line belongs to one of a denied
-    /// file. `names_denied` returns whether a heading names one.
+    /// Processes the next line. `rest` is the text after it: prose and code have lines that look like the
+    /// heading of a diff, but no changes follow. Returns the heading of the section if the line belongs to
+    /// one of a denied file. `names_denied` returns whether a heading names one.
     pub(super) fn next(
         &mut self,
         line: &str,
+        rest: &str,
         names_denied: impl FnOnce(&str) -> bool,
     ) -> Option<&str> {
         let plain = line.trim_start_matches(GRAPH);
-        if plain.starts_with("diff ") {
+        let following = rest.lines().next().unwrap_or_default();
+        let is_diff = plain.starts_with("diff -") && is_header(following.trim_start_matches(GRAPH));
+        if is_diff {
             self.graph = line.len() - plain.len();
         }
         let line = line.get(self.graph..).unwrap_or_default();
@@ -63,23 +78,23 @@ impl Sections {
             return self.denied.as_deref();
         }
         let heads = |start| line.starts_with(start);
-        let is_commit = heads("commit ") || heads("diff ");
-        if heads("diff ") {
+        let is_commit = heads("commit ") || is_diff;
+        if is_diff {
             self.begin(State::Git, line, names_denied(line));
-        } else if heads("==> ") {
+        } else if heads("==> ") && line.ends_with(" <==") {
             self.begin(State::Head, line, names_denied(line));
         } else if self.state == State::Head || self.state == State::Uncounted && !is_commit {
         } else if heads("@@@ ") || heads("GIT binary patch") {
             self.state = State::Uncounted;
         } else if let Some(counts) = hunk(line) {
             self.left = counts;
-        } else if heads("--- ") && self.state != State::Git {
+        } else if heads("--- ") && self.state != State::Git && following.contains("+++ ") {
             self.begin(State::Plain, line, names_denied(line));
         } else if heads("+++ ") && self.state == State::Plain {
             if self.denied.is_none() && names_denied(line) {
                 self.denied = Some(line.to_owned());
             }
-        } else if !HEADERS.iter().any(|header| heads(header))
+        } else if !is_header(line)
             && (self.state != State::Git || !line.starts_with(['+', '-', ' ']))
         {
             self.begin(State::Outside, line, false);
@@ -114,6 +129,10 @@ impl Sections {
         }
         true
     }
+}
+
+fn is_header(line: &str) -> bool {
+    line.starts_with("@@ ") || HEADERS.iter().any(|header| line.starts_with(header))
 }
 
 /// Returns the last path of a heading, without the prefixes of git.

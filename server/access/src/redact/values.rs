@@ -54,7 +54,10 @@ pub(super) fn secret_values(text: &str) -> BTreeSet<&str> {
 
 /// Returns whether a line is recognized as a whole, without its secret values.
 pub(super) fn is_distinctive(line: &str, min_bytes: usize) -> bool {
-    line.len() >= min_bytes && line.len() <= MAX_BYTES && entropy(line) >= MIN_ENTROPY
+    let is_frame_of_key = line.starts_with("-----") && line.ends_with("-----");
+    !is_frame_of_key
+        && (min_bytes..=MAX_BYTES).contains(&line.len())
+        && entropy(line) >= MIN_ENTROPY
 }
 
 /// Splits `export NAME="value" # comment` and `name: value,`.
@@ -195,6 +198,12 @@ mod tests {
             let found = secret_values(text);
             assert!(found.contains(value), "{text}: {found:?}");
         }
+    }
+
+    #[test]
+    fn the_frame_of_a_key_is_not_distinctive() {
+        assert!(is_distinctive("a line of a denied file", 12));
+        assert!(!is_distinctive("-----BEGIN PRIVATE KEY-----", 12));
     }
 
     #[test]

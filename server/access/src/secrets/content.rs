@@ -89,6 +89,14 @@ impl Denial {
         self.because("has a content that could not be determined")
     }
 
+    /// Names the version with the content in the reason.
+    pub(crate) fn of_version(mut self, version: &str) -> Self {
+        if let Some(why) = self.reason.strip_prefix("it ") {
+            self.reason = format!("{version} {why}");
+        }
+        self
+    }
+
     fn because(self, why: &str) -> Self {
         Self {
             reason: format!("it {why}"),

@@ -1,5 +1,10 @@
 //! Denied operands that `check_command` finds in shell commands, and commands it allows.
 
+mod command_git;
+mod command_readers;
+mod everyday_commands;
+mod hostile_commands;
+
 use std::{fs, sync::Arc};
 
 use sightline_access::{Access, AccessView};
@@ -255,7 +260,6 @@ const DENIED: &[(&str, &str)] = &[
     ("fzf --preview='cat .env'", ".env"),
     ("rsync -e 'cat .env' a b:", ".env"),
     ("tar --checkpoint-action=exec='cat .env' -cf x y", ".env"),
-    ("ssh localhost 'cat .env'", ".env"),
     ("socat - EXEC:'cat .env'", ".env"),
     ("env -S'cat .env'", ".env"),
     ("env --split-string='cat .env'", ".env"),

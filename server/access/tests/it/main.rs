@@ -6,13 +6,9 @@
     reason = "a test that cannot go on fails by panicking, and one that is skipped says so"
 )]
 
-mod command_git;
 mod command_lists;
-mod command_readers;
 mod commands;
-mod everyday_commands;
 mod git_index;
-mod hostile_commands;
 mod nested_rules;
 mod open;
 mod paths;

@@ -2,6 +2,7 @@
 
 mod contents;
 mod redact;
+mod versions;
 
 use std::{path::Path, sync::Arc};
 

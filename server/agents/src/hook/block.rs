@@ -78,6 +78,7 @@ fn section(id: SectionId, heading: &str, text: &str) -> Section {
         heading: heading.to_owned(),
         text: text.to_owned(),
         tokens: 0,
+        max_tokens: None,
         omitted: 0,
         derived: false,
     }
@@ -236,6 +237,7 @@ mod tests {
             heading: format!("{id:?}"),
             text: text.to_owned(),
             tokens: 0,
+            max_tokens: None,
             omitted: 0,
             derived: false,
         }

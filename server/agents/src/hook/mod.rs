@@ -116,6 +116,8 @@ pub enum HookAnswer {
     Nothing,
     /// Adds text to the prompt.
     Context(String),
+    /// Shows text to the user when a session starts, not to the model.
+    Notice(String),
     /// Refuses the prompt or the tool, with the reason.
     Deny(String),
     /// Replaces the output of a tool. Has the form of the output.
@@ -217,7 +219,7 @@ pub fn parse(
             HookEvent::Prompt {
                 mentions: mentions::mentions(mentioning, format.has_content)
                     .ok_or(ParseError::TooManyMentions)?,
-                text,
+                text: without_hook_context(&text).to_owned(),
             }
         }
         EventKind::ToolCall | EventKind::ToolEnd => {
@@ -269,6 +271,18 @@ fn add_texts(prompt: &Value, text: &mut String) {
         Value::Object(fields) => fields.values().for_each(|part| add_texts(part, text)),
         _ => {}
     }
+}
+
+/// Returns a prompt without the texts of hooks that the agent put before it. gemini-cli does so in a session
+/// that is resumed with a prompt. It escapes tags in these texts.
+fn without_hook_context(prompt: &str) -> &str {
+    let mut rest = prompt;
+    while let Some(tagged) = rest.trim_start().strip_prefix("<hook_context>")
+        && let Some((_, after)) = tagged.split_once("</hook_context>")
+    {
+        rest = after.trim_start();
+    }
+    rest
 }
 
 /// Renders an answer as the standard output of a hook. Empty if there is nothing to say.

@@ -177,21 +177,22 @@ impl Search {
     /// Returns how the search can leave out the denied files. `instead` is its command line with options
     /// that do so.
     pub fn advice(&self, instead: Option<&str>) -> String {
-        let options = instead.unwrap_or_default().split(" -g '!").skip(1);
-        let names: Vec<&str> = options
-            .filter_map(|option| Some(option.split_once('\'')?.0))
+        let instead = instead.unwrap_or_default().replace(r"'\''", "\0");
+        let names: Vec<String> = (instead.split(" -g '!").skip(1))
+            .filter_map(|option| Some(option.split_once('\'')?.0.replace('\0', "'")))
             .collect();
-        let is_one_word = |name: &&str| !name.contains(|c: char| c.is_whitespace() || c == ',');
+        let is_one_word = |name: &String| !name.contains(|c: char| c.is_whitespace() || c == ',');
         match self.exclusion {
             Exclusion::Glob if !names.is_empty() && names.iter().all(is_one_word) => {
+                // The last one decides.
                 let left_out = names.iter().map(|name| format!("!{name}"));
-                let globs: Vec<String> = left_out.chain(self.globs.iter().cloned()).collect();
+                let globs: Vec<String> = self.globs.iter().cloned().chain(left_out).collect();
                 format!("Search instead with glob: {}", json!(globs.join(" ")))
             }
             Exclusion::List if !names.is_empty() => {
-                let names = self.excluded.iter().map(String::as_str).chain(names);
-                let names: Vec<&str> = names.collect();
-                format!("Search instead with exclude: {}", json!(names))
+                let mut excluded = self.excluded.clone();
+                excluded.extend(names.iter().map(|it| it.trim_start_matches('/').to_owned()));
+                format!("Search instead with exclude: {}", json!(excluded))
             }
             _ => "Search in a folder, or in files by a pattern, that leaves it out.".to_owned(),
         }
@@ -206,22 +207,33 @@ impl Search {
         if let Some(file_type) = &self.file_type {
             command.push_str(&format!(" --type {}", quote(file_type)));
         }
-        for glob in globs {
-            let option = if glob.starts_with('!') {
-                "--glob"
-            } else {
-                "--iglob"
+        let excluded = self.excluded.iter().map(|glob| format!("!{glob}"));
+        let globs: Vec<String> = globs.iter().cloned().chain(excluded).collect();
+        let last = globs.iter().rposition(|glob| glob.starts_with('!'));
+        for (at, glob) in globs.iter().enumerate() {
+            // The last one decides, but ripgrep takes `--iglob` after all others.
+            let is_plain = !glob.contains(['[', '\\']) && Some(at) < last;
+            let (option, glob) = match glob.starts_with('!') {
+                true => ("--glob", glob.clone()),
+                false if is_plain => ("--glob", glob.chars().map(in_any_case).collect()),
+                false => ("--iglob", glob.clone()),
             };
-            command.push_str(&format!(" {option} {}", quote(glob)));
-        }
-        for glob in &self.excluded {
-            command.push_str(&format!(" --glob {}", quote(&format!("!{glob}"))));
+            command.push_str(&format!(" {option} {}", quote(&glob)));
         }
         command.push_str(" --");
         for start in starts {
             command.push_str(&format!(" {}", quote(start)));
         }
         command
+    }
+}
+
+/// Returns a pattern that matches a letter in any case.
+fn in_any_case(c: char) -> String {
+    if c.is_ascii_alphabetic() {
+        format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase())
+    } else {
+        c.to_string()
     }
 }
 
@@ -387,7 +399,7 @@ mod tests {
             (
                 "read_many_files",
                 json!({ "include": ["**/*.md"], "exclude": ["b"] }),
-                "rg -. -e x --iglob '**/*.md' --glob '!b' --",
+                "rg -. -e x --glob '**/*.[mM][dD]' --glob '!b' --",
             ),
             (
                 "read_many_files",
@@ -436,13 +448,19 @@ mod tests {
 
     #[test]
     fn advice_names_the_argument_that_leaves_out_files() {
-        let instead = Some("rg -g '!.env' -g '!a b' -. -e x --");
+        let instead = Some("rg -g '!.env' -g '!/a b' -. -e x --");
         for (tool, arguments, instead, advice) in [
             (
                 "Grep",
                 json!({ "glob": "*.rs", "output_mode": "content" }),
                 Some("rg -g '!.env' -e x"),
-                "glob: \"!.env *.rs\"",
+                "glob: \"*.rs !.env\"",
+            ),
+            (
+                "Grep",
+                json!({ "output_mode": "content" }),
+                Some(r"rg -g '!/it'\''s.txt' -e x"),
+                "glob: \"!/it's.txt\"",
             ),
             (
                 "Grep",

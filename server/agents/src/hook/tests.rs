@@ -94,6 +94,31 @@ fn mentions_count_where_the_agent_reads_them() {
 }
 
 #[test]
+fn a_prompt_has_no_text_of_hooks() {
+    for (prompt, expected) in [
+        (
+            "<hook_context># Working\n&lt;b&gt;</hook_context>\n\nfix it",
+            "fix it",
+        ),
+        (
+            "<hook_context>a</hook_context>\n<hook_context>b</hook_context>",
+            "",
+        ),
+        (
+            "  fix <hook_context>a</hook_context>",
+            "  fix <hook_context>a</hook_context>",
+        ),
+        ("<hook_context>fix it", "<hook_context>fix it"),
+    ] {
+        let input = parsed(Agent::Gemini, "BeforeAgent", json!({ "prompt": prompt }));
+        let HookEvent::Prompt { text, .. } = input.unwrap().event else {
+            panic!("{prompt}");
+        };
+        assert_eq!(text, expected);
+    }
+}
+
+#[test]
 fn a_compacted_session_has_lost_its_context() {
     for (source, context_lost, continues) in [
         ("startup", false, false),

@@ -86,10 +86,12 @@ pub fn answer(message: &Value, roots: &[PathBuf], view: &EditorView) -> Option<V
 
 /// Returns whether a folder is in a root, or is one. Resolves links and `..`.
 fn is_in(folder: &Path, roots: &[PathBuf]) -> bool {
-    let Ok(folder) = folder.canonicalize() else {
+    let Ok(folder) = sightline_base::path::canonicalize(folder) else {
         return false;
     };
-    let mut roots = roots.iter().filter_map(|root| root.canonicalize().ok());
+    let mut roots = roots
+        .iter()
+        .filter_map(|root| sightline_base::path::canonicalize(root).ok());
     roots.any(|root| folder.starts_with(root))
 }
 

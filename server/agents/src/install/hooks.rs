@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Content, Entry, NAME, Program, Slot, plugin};
+use super::{Content, Entry, Hooks, NAME, NOT_CHECKED, Program, Slot, plugin, program::Shell};
 use crate::{
     Agent,
     hook::{self, EventKind, HookAnswer},
@@ -14,16 +14,6 @@ const PROMPT_TIMEOUT: u32 = 10;
 /// Time after which an agent gives up a tool hook, in seconds. Agents run the tool then, so it is
 /// longer than any answer takes; the hook refuses after a shorter time itself.
 const TOOL_TIMEOUT: u32 = 60;
-/// The reason for a refusal if `sightline hook` cannot run. It is in a quoted word of a shell and in a
-/// string of JavaScript.
-pub(super) const NOT_CHECKED: &str = "Sightline gave no answer, so this cannot be checked: its program is missing, was stopped, or had too little memory. Tell the user to run `sightline doctor`, to install it again, or to remove its hooks from the settings of this agent.";
-
-/// The hooks to install.
-pub(super) struct Hooks {
-    pub(super) context: bool,
-    pub(super) access: bool,
-    pub(super) checkpoints: bool,
-}
 
 impl Hooks {
     fn events(&self, agent: Agent) -> impl Iterator<Item = (&'static str, EventKind)> {
@@ -40,13 +30,19 @@ impl Hooks {
     }
 
     /// Returns the command line of a hook.
-    fn line(&self, agent: Agent, (event, kind): (&str, EventKind), program: &Program) -> String {
+    fn line(
+        &self,
+        shell: Shell,
+        agent: Agent,
+        (event, kind): (&str, EventKind),
+        program: &Program,
+    ) -> String {
         let mut arguments = vec!["hook", event, "--agent", agent.name()];
         if self.checkpoints {
             arguments.push("--checkpoints");
         }
         let refusal = (kind == EventKind::ToolCall).then(|| refusal(agent, kind));
-        program.hook_line(&arguments, refusal.as_deref())
+        program.hook_line(shell, &arguments, refusal.as_deref())
     }
 
     pub(super) fn content(&self, agent: Agent, program: &Program) -> Content {
@@ -68,11 +64,15 @@ impl Hooks {
             ),
             Agent::Copilot => {
                 let events = self.events(agent).map(|(event, kind)| {
-                    let hook = json!({
+                    let line = |shell| self.line(shell, agent, (event, kind), program);
+                    let mut hook = json!({
                         "type": "command",
-                        "bash": self.line(agent, (event, kind), program),
+                        "bash": line(Shell::Posix),
                         "timeoutSec": timeout(kind),
                     });
+                    if cfg!(windows) {
+                        hook["powershell"] = line(Shell::PowerShell).into();
+                    }
                     (event.to_owned(), json!([hook]))
                 });
                 let file = json!({ "version": 1, "hooks": Value::Object(events.collect()) });
@@ -86,8 +86,9 @@ impl Hooks {
     /// Returns a group of hooks for one event.
     fn group(&self, agent: Agent, event: (&str, EventKind), program: &Program) -> Value {
         let (_, kind) = event;
-        let line = self.line(agent, event, program);
-        let (hook, matcher) = match agent {
+        let shell = shell(agent);
+        let line = self.line(shell, agent, event, program);
+        let (mut hook, matcher) = match agent {
             Agent::Claude | Agent::Codex => (
                 json!({ "type": "command", "command": line, "timeout": timeout(kind) }),
                 if agent == Agent::Claude { "*" } else { ".*" },
@@ -98,11 +99,23 @@ impl Hooks {
                 ".*",
             ),
         };
+        // It would use cmd.exe, for which nothing can be quoted.
+        if shell == Shell::PowerShell && agent == Agent::Qwen {
+            hook["shell"] = "powershell".into();
+        }
         if matches!(kind, EventKind::ToolCall | EventKind::ToolEnd) {
             json!({ "matcher": matcher, "hooks": [hook] })
         } else {
             json!({ "hooks": [hook] })
         }
+    }
+}
+
+/// Returns the shell that an agent runs hooks with on this system.
+fn shell(agent: Agent) -> Shell {
+    match agent {
+        Agent::Gemini | Agent::Qwen if cfg!(windows) => Shell::PowerShell,
+        _ => Shell::Posix,
     }
 }
 

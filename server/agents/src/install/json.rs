@@ -30,6 +30,16 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Returns the names above the entry with its own, such as `mcpServers.sightline` and `hooks.PreToolUse`.
+    pub(super) fn name(&self) -> String {
+        let name = match &self.slot {
+            Slot::Member(name) => name,
+            Slot::Element { array, .. } => array,
+        };
+        let names = self.parent.iter().chain([name]);
+        names.copied().collect::<Vec<_>>().join(".")
+    }
+
     /// Returns whether the entry is an element of this array.
     pub(super) fn is_in_array(&self, name: &str) -> bool {
         matches!(&self.slot, Slot::Element { array, .. } if *array == name)
@@ -77,8 +87,8 @@ pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     Ok(format!("{mark}{json}"))
 }
 
-/// Sets a member of the object below `parents`, such as a server in `mcpServers`. Missing objects are added. An empty
-/// text is an empty file.
+/// Sets a member of the object below `parents`, such as a server in `mcpServers`. Missing objects are added. A number is
+/// a place in an array. An empty text is an empty file.
 ///
 /// # Errors
 /// If the text is not JSON, or one of them has another type or is written twice.
@@ -94,31 +104,49 @@ pub fn set_member(
         None => format!("{{}}{json}"),
     };
     let root = parse(&json)?;
-    let Some(Node::Object(mut object)) = root else {
-        return Err(EditError::NotAnObject(Vec::new()));
-    };
+    let mut node = root.as_ref();
     for (depth, parent) in parents.iter().map(AsRef::as_ref).enumerate() {
-        let Some(found) = member(&object, parent)?.map(|member| &member.value) else {
-            let below = parents[depth + 1..].iter().map(AsRef::as_ref);
-            let nested = [name]
-                .into_iter()
-                .chain(below.rev())
-                .fold(value.clone(), |value, name| json!({ name: value }));
-            return Ok(format!(
-                "{mark}{}",
-                insert_member(&json, &object, parent, &nested)
-            ));
+        let object = match node {
+            Some(Node::Object(object)) => object,
+            Some(Node::Array(_)) => {
+                node = node.map_or(Ok(None), |node| child(node, parent))?;
+                continue;
+            }
+            _ => return Err(not_an_object(&parents[..depth])),
         };
-        object = match found {
-            Node::Object(below) => below.clone(),
-            _ => return Err(not_an_object(&parents[..=depth])),
+        node = match member(object, parent)? {
+            Some(found) => Some(&found.value),
+            None => {
+                let below = parents[depth + 1..].iter().map(AsRef::as_ref);
+                let nested = [name]
+                    .into_iter()
+                    .chain(below.rev())
+                    .fold(value.clone(), |value, name| json!({ name: value }));
+                let edited = insert_member(&json, object, parent, &nested);
+                return Ok(format!("{mark}{edited}"));
+            }
         };
     }
-    let edited = match member(&object, name)? {
+    let Some(Node::Object(object)) = node else {
+        return Err(not_an_object(parents));
+    };
+    let edited = match member(object, name)? {
         Some(known) => replace(&json, &known.value, value).unwrap_or_else(|| json.clone()),
-        None => insert_member(&json, &object, name, value),
+        None => insert_member(&json, object, name, value),
     };
     Ok(format!("{mark}{edited}"))
+}
+
+/// Returns what has this name in an object, or this place in an array.
+fn child<'a, 'b>(node: &'b Node<'a>, name: &str) -> Result<Option<&'b Node<'a>>, EditError> {
+    Ok(match node {
+        Node::Object(object) => member(object, name)?.map(|member| &member.value),
+        Node::Array(array) => name
+            .parse()
+            .ok()
+            .and_then(|at: usize| array.elements.get(at)),
+        _ => None,
+    })
 }
 
 /// Removes a member of the object below `parents`. Returns `None` if there is none.
@@ -132,14 +160,11 @@ pub fn remove_member(
 ) -> Result<Option<String>, EditError> {
     let (mark, json) = split_mark(text);
     let root = parse(json)?;
-    let mut object = root.as_ref().and_then(Node::as_object);
+    let mut node = root.as_ref();
     for parent in parents {
-        let Some(above) = object else {
-            return Ok(None);
-        };
-        object = member(above, parent.as_ref())?.and_then(|member| member.value.as_object());
+        node = node.map_or(Ok(None), |node| child(node, parent.as_ref()))?;
     }
-    let Some(object) = object else {
+    let Some(Node::Object(object)) = node else {
         return Ok(None);
     };
     if member(object, name)?.is_none() {
@@ -175,10 +200,7 @@ fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
             };
             let found = Value::from(member.value.clone());
             if !is_our_server(&found, &entry.program) {
-                let names = entry.parent.iter().chain([name]);
-                return Err(EditError::NotOurs(
-                    names.copied().collect::<Vec<_>>().join("."),
-                ));
+                return Err(EditError::NotOurs(entry.name()));
             }
             let updated = updated(&found, &entry.value);
             return Ok(replace(text, &member.value, &updated));

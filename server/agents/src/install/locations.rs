@@ -79,17 +79,34 @@ impl Locations {
             Agent::Gemini => or("GEMINI_CLI_HOME", "").join(".gemini"),
             Agent::Qwen => or("QWEN_HOME", ".qwen"),
             Agent::Copilot => or("COPILOT_HOME", ".copilot"),
-            Agent::Opencode => or("XDG_CONFIG_HOME", ".config").join("opencode"),
+            Agent::Opencode => self.config().join("opencode"),
             Agent::Cline => or("CLINE_DIR", ".cline"),
+        }
+    }
+
+    /// Returns the folder with configuration.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.variable("XDG_CONFIG_HOME")
+            .map_or_else(|| self.home.join(".config"), Path::to_owned)
+    }
+
+    /// Returns the file of the user with the addresses of providers.
+    pub fn addresses(&self, agent: Agent) -> Option<PathBuf> {
+        match agent {
+            Agent::Claude | Agent::Qwen => self.hooks(agent, Scope::User),
+            Agent::Codex | Agent::Opencode => self.mcp(agent, Scope::User),
+            Agent::Gemini | Agent::Copilot | Agent::Cline => None,
         }
     }
 
     /// Returns the user's configuration file of Sightline.
     pub(super) fn own_settings(&self) -> PathBuf {
-        let named = self.variable("XDG_CONFIG_HOME").map(Path::to_owned);
-        named
-            .unwrap_or_else(|| self.home.join(".config"))
-            .join("sightline/config.toml")
+        self.config().join("sightline/config.toml")
+    }
+
+    /// Returns the folder with the user's units of systemd.
+    pub(crate) fn units(&self) -> PathBuf {
+        self.config().join("systemd/user")
     }
 
     /// Returns the folder with the data of Cline.

@@ -1,13 +1,6 @@
 //! The plugins for opencode and Cline, which start `sightline hook`.
 
-use super::{
-    Program,
-    hooks::{Hooks, NOT_CHECKED},
-};
-
-/// First line of each plugin.
-pub(super) const FIRST_LINE: &str =
-    "// Written by `sightline agents install`; removed by `sightline agents uninstall`.";
+use super::{Hooks, NOT_CHECKED, Program};
 
 pub(super) fn opencode(hooks: &Hooks, program: &Program) -> String {
     fill(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Content, Target, hook_lines_of, json as json_file};
+use super::{Content, Target, content::hook_lines_of, json as json_file, program::CALL};
 use crate::{
     Agent,
     hook::{self, EventKind},
@@ -13,7 +13,7 @@ use crate::{
 /// What an agent runs before a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolHook {
-    /// A line of a POSIX shell.
+    /// A line of a shell.
     Line(String),
     /// A program with arguments.
     Program(String, Vec<String>),
@@ -21,6 +21,15 @@ pub enum ToolHook {
     Plugin(String),
     /// A hook that does not run before every tool; the pattern of their names.
     SomeTools(String),
+}
+
+/// Returns the shell of a line that this program wrote, and its option for a line.
+pub fn shell(line: &str) -> (&'static str, &'static str) {
+    if line.starts_with(CALL) {
+        ("powershell", "-Command")
+    } else {
+        ("sh", "-c")
+    }
 }
 
 /// Name of the tool that reads a file of a folder, and its arguments.
@@ -104,7 +113,7 @@ pub fn refusal(agent: Agent, output: &str) -> Option<String> {
 
 /// Returns whether a refusal says that the program did not run.
 pub fn is_missing(reason: &str) -> bool {
-    reason == super::hooks::NOT_CHECKED
+    reason == super::NOT_CHECKED
 }
 
 /// Returns what runs before a tool, as written in the text of a file.
@@ -117,7 +126,7 @@ pub fn tool_hooks(agent: Agent, target: &Target, text: &str) -> Vec<ToolHook> {
             .flat_map(|entry| json_file::hooks(text, entry))
             .map(|(matcher, hook)| tool_hook(matcher, &hook))
             .collect(),
-        Content::Toml(_) | Content::HideCommands => Vec::new(),
+        Content::Toml(_) | Content::HideCommands | Content::Gateway(..) => Vec::new(),
         Content::Whole(..) if !target.content.is_our_file(text) => Vec::new(),
         Content::Whole(..) => match hook_lines_of(text, Some(event)) {
             Some(lines) => lines.into_iter().map(ToolHook::Line).collect(),

@@ -9,6 +9,22 @@ const IGNORE_FAILURE: &str = " || exit 0";
 /// Behind the line of a hook that must run, before the quoted answer if it does not.
 const ANSWER_FAILURE: &str = " || printf '%s' '";
 
+/// Begins a line for PowerShell.
+pub(super) const CALL: &str = "& ";
+/// Behind a line for PowerShell.
+const SUCCEED: &str = "; exit 0";
+/// In a line for PowerShell, before the quoted answer if the program does not run.
+const OTHERWISE: &str = "; if (-not $?) { '";
+
+/// The shell that an agent runs a line with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shell {
+    /// A POSIX shell; on Windows, that of Git.
+    Posix,
+    /// PowerShell.
+    PowerShell,
+}
+
 /// How agents start this program: by its absolute path, or by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program(String);
@@ -45,15 +61,28 @@ impl Program {
         })
     }
 
-    /// Returns a line for a POSIX shell that runs a hook. If the program is missing or fails, the line
+    /// Returns a line for a shell that runs a hook. If the program is missing or fails, the line
     /// prints `refusal`; agents would run the tool otherwise. Its exit code is always 0, because agents
     /// stop prompts at others. `refusal` has no quotes.
-    pub(super) fn hook_line(&self, arguments: &[&str], refusal: Option<&str>) -> String {
-        let words = std::iter::once(self.0.as_str()).chain(arguments.iter().copied());
-        let line = words.map(quoted).collect::<Vec<_>>().join(" ");
-        match refusal {
-            Some(refusal) => format!("{line}{ANSWER_FAILURE}{refusal}'"),
-            None => format!("{line}{IGNORE_FAILURE}"),
+    pub(super) fn hook_line(
+        &self,
+        shell: Shell,
+        arguments: &[&str],
+        refusal: Option<&str>,
+    ) -> String {
+        let words = arguments.iter().copied().map(quoted);
+        let arguments = words.collect::<Vec<_>>().join(" ");
+        match (shell, refusal) {
+            (Shell::Posix, Some(refusal)) => {
+                format!("{} {arguments}{ANSWER_FAILURE}{refusal}'", quoted(&self.0))
+            }
+            (Shell::Posix, None) => format!("{} {arguments}{IGNORE_FAILURE}", quoted(&self.0)),
+            (Shell::PowerShell, refusal) => {
+                let program = self.0.replace('\'', "''");
+                let answer =
+                    refusal.map_or_else(String::new, |refusal| format!("{OTHERWISE}{refusal}' }}"));
+                format!("{CALL}'{program}' {arguments}{answer}{SUCCEED}")
+            }
         }
     }
 }
@@ -62,6 +91,9 @@ impl Program {
 /// as written by this or an earlier version.
 pub(super) fn program_of(program: &Program, line: &str, words: &[String]) -> Option<String> {
     let line = line.trim();
+    if let Some(line) = line.strip_prefix(CALL) {
+        return program_of_call(program, line.strip_suffix(SUCCEED)?, words);
+    }
     let line = match (line.strip_suffix(IGNORE_FAILURE), line.strip_suffix('\'')) {
         (Some(line), _) => line,
         // Nothing follows the quoted answer.
@@ -80,10 +112,33 @@ pub(super) fn program_of(program: &Program, line: &str, words: &[String]) -> Opt
         None => line,
     };
     let (word, arguments) = split(program, line)?;
-    // No other command follows.
+    runs_only(arguments, words).then_some(word)
+}
+
+/// [`program_of`] for a line of PowerShell, without its begin and end.
+fn program_of_call(program: &Program, line: &str, words: &[String]) -> Option<String> {
+    let line = match line.split_once(OTHERWISE) {
+        // Nothing follows the quoted answer.
+        Some((line, answer)) => {
+            let answer = answer.strip_suffix("' }")?;
+            (!answer.contains('\'')).then_some(line)?
+        }
+        None => line,
+    };
+    let (word, arguments) = line.strip_prefix('\'')?.rsplit_once("' ")?;
+    let is_one_word = !word.replace("''", "").contains('\'');
+    let word = word.replace("''", "'");
+    (is_one_word && program.is_named(&word) && runs_only(arguments, words)).then_some(word)
+}
+
+/// Returns whether arguments begin with `words`, and no other command follows.
+fn runs_only(arguments: &str, words: &[String]) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " -_".contains(c);
-    let rest = arguments.strip_prefix(words.join(" ").as_str())?;
-    (rest.chars().all(is_plain) && (rest.is_empty() || rest.starts_with(' '))).then_some(word)
+    arguments
+        .strip_prefix(words.join(" ").as_str())
+        .is_some_and(|rest| {
+            rest.chars().all(is_plain) && (rest.is_empty() || rest.starts_with(' '))
+        })
 }
 
 /// Splits a line into our program, without quotes, and its arguments.

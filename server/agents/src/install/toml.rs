@@ -1,4 +1,4 @@
-//! Adds a table to a TOML file, updates it and removes it. Everything else keeps its bytes.
+//! Adds a table to a TOML file, updates it and removes it, and sets single values. Everything else keeps its bytes.
 
 use std::ops::Range;
 
@@ -336,6 +336,77 @@ fn values_end(table: &Table, end: &mut usize) {
     }
 }
 
+/// Sets a value. Missing tables are added.
+///
+/// # Errors
+/// If the text is not TOML, or something above the value is no table.
+pub(crate) fn set_value(
+    text: &str,
+    path: &[impl AsRef<str>],
+    value: &str,
+) -> Result<String, EditError> {
+    let mut document = mutable(&parsed(text)?)?;
+    let Some((name, parents)) = path.split_last() else {
+        return Ok(text.to_owned());
+    };
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for (depth, parent) in parents.iter().enumerate() {
+        table = table
+            .entry(parent.as_ref())
+            .or_insert(Item::Table(Table::new()))
+            .as_table_like_mut()
+            .ok_or_else(|| {
+                let names = path[..=depth].iter();
+                EditError::NotAnObject(names.map(|name| name.as_ref().to_owned()).collect())
+            })?;
+    }
+    match table.get_mut(name.as_ref()).and_then(Item::as_value_mut) {
+        Some(found) if found.as_str() == Some(value) => return Ok(text.to_owned()),
+        Some(found) => {
+            let decor = found.decor().clone();
+            *found = Value::from(value);
+            *found.decor_mut() = decor;
+        }
+        None => drop(table.insert(name.as_ref(), toml_edit::value(value))),
+    }
+    Ok(document.to_string())
+}
+
+/// Removes a value, and the table above it if nothing else is in it.
+///
+/// # Errors
+/// If the text is not TOML.
+pub(crate) fn remove_value(text: &str, path: &[impl AsRef<str>]) -> Result<String, EditError> {
+    let mut document = mutable(&parsed(text)?)?;
+    let Some((name, parents)) = path.split_last() else {
+        return Ok(text.to_owned());
+    };
+    let above = parents.iter().try_fold(
+        document.as_table_mut() as &mut dyn TableLike,
+        |table, parent| table.get_mut(parent.as_ref())?.as_table_like_mut(),
+    );
+    let is_empty =
+        above.is_some_and(|table| table.remove(name.as_ref()).is_some() && table.is_empty());
+    if let [table] = parents
+        && is_empty
+    {
+        document.remove(table.as_ref());
+    }
+    Ok(document.to_string())
+}
+
+/// Returns a text value; `None` if the file has none there.
+///
+/// # Errors
+/// If the text is not TOML.
+pub(crate) fn get_value(text: &str, path: &[&str]) -> Result<Option<String>, EditError> {
+    let document = parsed(text)?;
+    let found = path
+        .iter()
+        .try_fold(document.as_item(), |item, name| item.get(name));
+    Ok(found.map(|found| found.as_str().unwrap_or_default().to_owned()))
+}
+
 /// Returns the value of a text. `None` if it is not TOML.
 pub(crate) fn value(text: &str) -> Option<serde_json::Value> {
     Some(plain(Document::parse(text).ok()?.as_table()))
@@ -430,4 +501,43 @@ fn parsed(text: &str) -> Result<Document<&str>, EditError> {
             message: error.message().to_owned(),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: [&str; 2] = ["access", "commands"];
+
+    #[test]
+    fn a_value_is_set_and_removed() {
+        for (before, after) in [
+            ("", "[access]\ncommands = \"hide\"\n"),
+            (
+                "# mine\n[access]\nsecrets = \"deny\" # x\n",
+                "# mine\n[access]\nsecrets = \"deny\" # x\ncommands = \"hide\"\n",
+            ),
+            (
+                "[tasks]\nmaxCount = 3\n",
+                "[tasks]\nmaxCount = 3\n\n[access]\ncommands = \"hide\"\n",
+            ),
+        ] {
+            assert_eq!(set_value(before, &PATH, "hide").unwrap(), after);
+            assert_eq!(set_value(after, &PATH, "hide").unwrap(), after);
+            assert_eq!(
+                get_value(&remove_value(after, &PATH).unwrap(), &PATH).unwrap(),
+                None
+            );
+        }
+        assert!(
+            set_value("access = 1\n", &PATH, "hide").is_err()
+                && set_value("[", &PATH, "hide").is_err()
+        );
+        let changed = set_value("[access]\ncommands = \"check\" # x\n", &PATH, "hide").unwrap();
+        assert_eq!(changed, "[access]\ncommands = \"hide\" # x\n");
+        let text = "# top\n\n[a]\nb = 1\n";
+        let added = set_value(text, &["c"], "d").unwrap();
+        assert_eq!(added, "c = \"d\"\n# top\n\n[a]\nb = 1\n");
+        assert_eq!(remove_value(&added, &["c"]).unwrap(), text);
+    }
 }

@@ -62,6 +62,9 @@ pub(super) fn denied_command(line: &str, command: &CommandAccess) -> Option<Refu
     })
 }
 
+/// Before the cause in the reason for a file whose content decides.
+const HIDDEN_BECAUSE: &str = "which is hidden because ";
+
 /// Returns why a search in the content of files may not run, given the check of its command line.
 pub(super) fn denied_search(search: &Search, command: &CommandAccess) -> Option<Refusal> {
     let denied = command.denied.first().filter(|_| !command.allowed)?;
@@ -107,13 +110,22 @@ fn is_denied(path: &PathAccess) -> bool {
 
 /// Returns that a path is hidden, by which rule, and what to do.
 fn hidden(path: &str, rule: Option<&AccessRule>, reason: Option<&str>) -> String {
+    // Of a file whose content decides, the reason names the version.
+    let content = reason.and_then(|reason| reason.split_once(HIDDEN_BECAUSE));
     match (rule, reason) {
+        (Some(rule), _) if rule.line > 0 && content.is_some() => format!(
+            "{path} is hidden from agents because {} ({}:{}: {}); continue without it.",
+            content.map_or("", |(_, why)| why),
+            rule.source,
+            rule.line,
+            rule.pattern
+        ),
         (Some(rule), _) if rule.line > 0 => format!(
-            "{path} is hidden by the user ({}:{}: {}); continue without it.",
+            "{path} is hidden from agents: {}:{}: {}; continue without it.",
             rule.source, rule.line, rule.pattern
         ),
         (Some(rule), _) => format!(
-            "{path} is hidden by the user (a {} rule); continue without it.",
+            "{path} is hidden from agents: a {} rule; continue without it.",
             rule.source
         ),
         (None, Some(reason)) => {
@@ -150,12 +162,18 @@ mod tests {
             }),
             ..PathAccess::default()
         }];
-        let expected = "a.key is hidden by the user (.clineignore:3: *.key); continue without it.";
+        let expected = "a.key is hidden from agents: .clineignore:3: *.key; continue without it.";
         let refusal = denied_path(&paths).unwrap();
         assert_eq!(refusal.reason, expected);
         assert_eq!(refusal.subject, Subject::Path("a.key".to_owned()));
         let refusal = denied_mention(&paths).unwrap();
         assert!(refusal.reason.contains(".clineignore:3"));
+        let why = "`git log` would print `a.key`, which is hidden because the version of commit abc contains a private key";
+        assert_eq!(
+            hidden("a.key", paths[0].rule.as_ref(), Some(why)),
+            "a.key is hidden from agents because the version of commit abc contains a private key \
+             (.clineignore:3: *.key); continue without it."
+        );
         paths[0].access = AccessKind::Outside;
         assert_eq!(denied_path(&paths), None);
     }

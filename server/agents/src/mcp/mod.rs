@@ -1,12 +1,8 @@
-//! The tools of `sightline mcp`: their descriptions, and their results as text for a model.
-//! Does not run requests: the command line does.
+//! The tools of `sightline mcp`. `hub/tools` runs them.
 //!
-//! Read next: [`tools`] lists the tools, [`checked`] checks arguments, [`text`] renders results, [`page`] cuts long
-//! ones.
+//! Read next: [`tools`] lists the tools, [`checked`] checks arguments.
 
 mod arguments;
-pub mod page;
-pub mod text;
 mod tools;
 
 pub use arguments::checked;

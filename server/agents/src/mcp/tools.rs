@@ -187,7 +187,7 @@ pub fn tools() -> Vec<Tool> {
                 paged(json!({
                     "id": text("id of a checkpoint, or name of a turn: the state before it"),
                     "paths": paths(),
-                    "only": { "type": "string", "enum": ["turn"], "description": "take back what that turn changed, and keep later changes" },
+                    "only": { "type": "string", "enum": ["turn"], "description": "revert what that turn changed, and keep later changes" },
                     "token": text("from the last page of the first step"),
                 })),
                 &["id"],

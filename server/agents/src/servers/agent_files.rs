@@ -5,7 +5,10 @@ use std::{fs, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::config::{self, SERVERS, Server};
+use super::{
+    client::Client,
+    config::{self, SERVERS, Server},
+};
 use crate::{
     Agent,
     install::{
@@ -28,25 +31,36 @@ pub(super) struct AgentFile {
     pub(super) of_user: bool,
 }
 
-/// Returns where an agent keeps servers: for the user, then for the project.
-pub(super) fn files(agent: Agent, locations: &Locations) -> Vec<AgentFile> {
-    let member = match agent {
-        Agent::Codex => None,
-        Agent::Opencode => Some("mcp"),
+/// Returns where a client keeps servers: for the user, then for the project.
+pub(super) fn files(client: Client, locations: &Locations) -> Vec<AgentFile> {
+    let member = match client {
+        Client::Agent(Agent::Codex) => None,
+        Client::Agent(Agent::Opencode) => Some("mcp"),
+        Client::Zed => Some("context_servers"),
         _ => Some(SERVERS),
+    };
+    let (config, home, project) = (locations.config(), &locations.home, &locations.project);
+    let place = |scope| match (client, scope) {
+        (Client::Agent(agent), scope) => locations.mcp(agent, scope),
+        (Client::Cursor, Scope::User) => Some(home.join(".cursor/mcp.json")),
+        (Client::Cursor, Scope::Project) => Some(project.join(".cursor/mcp.json")),
+        (Client::Mcphub, Scope::User) => Some(config.join("mcphub/servers.json")),
+        (Client::Mcphub, Scope::Project) => Some(project.join(".mcphub/servers.json")),
+        (Client::Zed, Scope::User) => Some(config.join("zed/settings.json")),
+        (Client::Zed, Scope::Project) => Some(project.join(".zed/settings.json")),
     };
     let mut files: Vec<AgentFile> = [Scope::User, Scope::Project]
         .into_iter()
         .filter_map(|scope| {
             Some(AgentFile {
-                path: locations.mcp(agent, scope)?,
+                path: place(scope)?,
                 parents: member.map(|member| vec![member.to_owned()]),
                 of_user: scope == Scope::User,
             })
         })
         .collect();
     // Claude Code also keeps servers of the user for one project.
-    if agent == Agent::Claude
+    if client == Client::Agent(Agent::Claude)
         && let Some(user) = files.first().cloned()
     {
         let project = locations.project.to_string_lossy().into_owned();
@@ -59,15 +73,15 @@ pub(super) fn files(agent: Agent, locations: &Locations) -> Vec<AgentFile> {
     files
 }
 
-/// Returns the servers that an agent has itself. What is wrong with its files is in its own messages.
-pub(super) fn servers(agent: Agent, locations: &Locations) -> Vec<Server> {
+/// Returns the servers that a client has itself. What is wrong with its files is in its own messages.
+pub(super) fn servers(client: Client, locations: &Locations) -> Vec<Server> {
     let mut found: Vec<Server> = Vec::new();
-    for file in files(agent, locations) {
+    for file in files(client, locations) {
         let Ok(text) = fs::read_to_string(&file.path) else {
             continue;
         };
         for (name, entry) in file.entries(&text).unwrap_or_default() {
-            let server = Server::new(&name, &file.path, None, &text, &normalized(agent, &entry));
+            let server = Server::new(&name, &file.path, None, &text, &normalized(client, &entry));
             found.push(server);
         }
     }
@@ -120,8 +134,8 @@ impl AgentFile {
     }
 }
 
-/// Returns an entry of an agent as one of ours.
-pub(super) fn normalized(agent: Agent, entry: &Value) -> Value {
+/// Returns an entry of a client as one of ours.
+pub(super) fn normalized(client: Client, entry: &Value) -> Value {
     let Some(members) = entry.as_object() else {
         return entry.clone();
     };
@@ -132,8 +146,8 @@ pub(super) fn normalized(agent: Agent, entry: &Value) -> Value {
             own.insert(to.to_owned(), value);
         }
     };
-    match agent {
-        Agent::Codex => {
+    match client {
+        Client::Agent(Agent::Codex) => {
             rename(&mut own, "env_vars", "inherit");
             rename(&mut own, "http_headers", "headers");
             for (from, to) in [
@@ -144,12 +158,18 @@ pub(super) fn normalized(agent: Agent, entry: &Value) -> Value {
                 set_seconds(&mut own, to, 1.0);
             }
         }
-        Agent::Gemini | Agent::Qwen => {
+        Client::Agent(Agent::Gemini | Agent::Qwen) => {
             rename(&mut own, "httpUrl", "url");
             set_seconds(&mut own, "timeout", 1000.0);
         }
-        Agent::Opencode => set_seconds(&mut own, "timeout", 1000.0),
-        Agent::Claude | Agent::Copilot | Agent::Cline => set_seconds(&mut own, "timeout", 1.0),
+        Client::Agent(Agent::Opencode) => set_seconds(&mut own, "timeout", 1000.0),
+        _ => set_seconds(&mut own, "timeout", 1.0),
+    }
+    // Older versions of Zed nest them.
+    if let Some(Value::Object(program)) = own.get("command").cloned() {
+        own.remove("command");
+        own.extend(program);
+        rename(&mut own, "path", "command");
     }
     for (from, to) in [
         ("enabled_tools", "allow"),

@@ -18,19 +18,29 @@ use sha2::{Digest, Sha256};
 pub(super) const SERVERS: &str = "mcpServers";
 /// Maximum length of the name of a server. With the prefixes of agents, names of tools have 64 characters.
 const MAX_NAME: usize = 24;
-/// Members of entries that other programs understand, and that change nothing here.
-const IGNORED: &[&str] = &[
-    "alwaysAllow",
-    "autoApprove",
-    "autoStart",
-    "dev",
-    "disabledTools",
-    "gallery",
-    "includeTools",
-    "oauth",
-    "trust",
-    "version",
+/// Members of an entry. Others have no effect here.
+const MEMBERS: &[&str] = &[
+    "args",
+    "command",
+    "cwd",
+    "disabled",
+    "enabled",
+    "env",
+    "headers",
+    "idle",
+    "inherit",
+    "isolate",
+    "pin",
+    "prefix",
+    "results",
+    "startTimeout",
+    "timeout",
+    "tools",
+    "type",
+    "url",
 ];
+/// Those that have an effect only in the file of the user.
+const OF_USER: &[&str] = &["inherit", "results"];
 
 /// A configured server.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +80,8 @@ pub struct Entry {
     /// Kind of the connection.
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    /// What names of its tools and prompts begin with, other than its name.
+    pub prefix: Option<String>,
     /// Whether it is switched off.
     pub disabled: bool,
     /// Whether it is switched on.
@@ -133,6 +145,7 @@ impl Default for Entry {
             url: None,
             headers: BTreeMap::new(),
             kind: None,
+            prefix: None,
             disabled: false,
             enabled: true,
             tools: Tools::default(),
@@ -274,8 +287,6 @@ impl Server {
         if let Some(Value::Object(transport)) = members.remove("transport") {
             members.extend(transport);
         }
-        let known = |name: &str| IGNORED.contains(&name);
-        self.ignored = members.keys().filter(|name| known(name)).cloned().collect();
         if let Some(Value::Array(words)) = members.get("command").cloned() {
             // opencode: program and arguments
             let mut words = words.into_iter();
@@ -285,6 +296,11 @@ impl Server {
         if let Some(Value::Object(variables)) = members.remove("environment") {
             members.insert("env".to_owned(), variables.into());
         }
+        let has_effect = |name: &str| {
+            MEMBERS.contains(&name) && !(self.root.is_some() && OF_USER.contains(&name))
+        };
+        let ignored = members.keys().filter(|name| !has_effect(name));
+        self.ignored = ignored.cloned().collect();
         // The value itself may be a secret.
         let entry = serde_json::from_value(members.into());
         self.entry = entry.map_err(|error| {
@@ -293,6 +309,7 @@ impl Server {
             format!("{kind}: a member has another type")
         })?;
         check_name(&self.name)?;
+        self.entry.prefix.as_deref().map_or(Ok(()), check_name)?;
         if self.root.is_some() {
             self.entry.results = Results::Judge;
             self.entry.inherit.clear();
@@ -319,6 +336,17 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Returns what names of its tools and prompts begin with.
+    pub fn prefix(&self) -> &str {
+        self.entry.prefix.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns whether another one runs the same program, or is at the same address.
+    pub fn runs_as(&self, other: &Self) -> bool {
+        let (own, other) = (&self.entry, &other.entry);
+        (&own.command, &own.args, &own.url) == (&other.command, &other.args, &other.url)
     }
 
     /// Returns a hash of what decides which program runs.
@@ -411,10 +439,11 @@ pub fn check_name(name: &str) -> Result<(), String> {
         || name.len() > MAX_NAME
         || !is_plain
         || name.contains("__")
+        || name.ends_with('_')
         || name == "sightline"
     {
         return Err(format!(
-            "invalid name {name:?}: use 1 to {MAX_NAME} of A-Z a-z 0-9 - _, without `__`, and not `sightline`"
+            "invalid name {name:?}: use 1 to {MAX_NAME} of A-Z a-z 0-9 - _, without `__` and `_` at the end, and not `sightline`"
         ));
     }
     Ok(())

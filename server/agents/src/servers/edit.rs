@@ -1,7 +1,8 @@
 //! Edits the file of the user with servers, and those of agents.
 
 use std::{
-    fs, io,
+    fs::{self, OpenOptions},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -12,18 +13,16 @@ use sightline_protocol::mcp::McpServer;
 use super::{
     address::loopback,
     agent_files::{self, AgentFile},
+    client::Client,
     config::{self, SERVERS, Server},
     known::{KNOWN, KnownServer},
     manage::{Manager, described},
     store::State,
 };
-use crate::{
-    Agent,
-    install::{
-        Locations,
-        json::{remove_member, set_member},
-        patch::ReversePatch,
-    },
+use crate::install::{
+    Locations, NAME,
+    json::{remove_member, set_member},
+    patch::ReversePatch,
 };
 
 /// The version of the program that connects to servers of other machines.
@@ -96,31 +95,30 @@ impl Manager {
         })
     }
 
-    /// Moves a server from the configuration of an agent to the file of the user. Returns the file of the
-    /// agent.
+    /// Moves a server from the configuration of a client to the file of the user. Returns the client and its
+    /// file.
     ///
     /// # Errors
     /// If no agent has such a server, or a file cannot be changed.
     pub fn adopt(
         &self,
         name: &str,
-        agent: Option<Agent>,
+        client: Option<Client>,
         locations: &Locations,
-    ) -> Result<PathBuf, String> {
-        let agents = Agent::ALL.into_iter();
-        for agent in agents.filter(|one| agent.is_none_or(|agent| agent == *one)) {
-            for file in agent_files::files(agent, locations) {
+    ) -> Result<(Client, PathBuf), String> {
+        for one in Client::all().filter(|one| client.is_none_or(|client| client == *one)) {
+            for file in agent_files::files(one, locations) {
                 if file.of_user
                     && let Ok(text) = fs::read_to_string(&file.path)
                     && let Some(entry) = file.entry(&text, name)?
                 {
-                    self.adopt_from(name, agent, &file, &text, entry)?;
-                    return Ok(file.path);
+                    self.adopt_from(name, one, &file, &text, entry)?;
+                    return Ok((one, file.path));
                 }
             }
         }
-        Err(match agent {
-            Some(agent) => format!("{} has no server {name} of the user", agent.title()),
+        Err(match client {
+            Some(client) => format!("{} has no server {name} of the user", client.title()),
             None => format!("no agent has a server {name} of the user"),
         })
     }
@@ -128,14 +126,16 @@ impl Manager {
     fn adopt_from(
         &self,
         name: &str,
-        agent: Agent,
+        client: Client,
         file: &AgentFile,
         text: &str,
         entry: Value,
     ) -> Result<(), String> {
-        config::check_name(name)?;
+        let own = agent_files::normalized(client, &entry);
+        if let Some(problem) = Server::new(name, &file.path, None, text, &own).problem {
+            return Err(format!("cannot move {name}: {problem}"));
+        }
         let removed = file.without(text, name)?;
-        let own = agent_files::normalized(agent, &entry);
         let record = Adopted {
             patch: ReversePatch::new(text, &removed),
             file: file.clone(),
@@ -210,7 +210,14 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     let written = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| fs::write(path, text));
+        .and_then(|()| {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true);
+            // A new one may contain tokens.
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(path)?.write_all(text.as_bytes())
+        });
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
@@ -225,13 +232,13 @@ struct Adopted {
     entry: Value,
 }
 
-/// Returns the servers in the configuration of all agents.
-pub fn servers_of_agents(locations: &Locations) -> Vec<McpServer> {
+/// Returns the servers in the configuration of all clients.
+pub fn servers_of_clients(locations: &Locations) -> Vec<McpServer> {
     let mut found: Vec<McpServer> = Vec::new();
-    for agent in Agent::ALL {
-        for server in agent_files::servers(agent, locations) {
+    for client in Client::all() {
+        for server in agent_files::servers(client, locations) {
             let mut shown = described(&server);
-            shown.agent = Some(agent.name().to_owned());
+            shown.agent = Some(client.name().to_owned());
             shown.state = State::default().of(&server);
             shown.reason = server.problem;
             found.push(shown);
@@ -240,15 +247,21 @@ pub fn servers_of_agents(locations: &Locations) -> Vec<McpServer> {
     found
 }
 
-/// Returns the servers that an agent has itself. `client` is the name that it gives itself.
-pub fn servers_of_agent(client: &str, locations: &Locations) -> Vec<Server> {
-    let client = client.to_ascii_lowercase();
-    Agent::ALL
+/// Returns whether a client starts `sightline mcp`, by which it gets the servers of the user.
+pub fn starts_ours(client: Client, locations: &Locations) -> bool {
+    agent_files::servers(client, locations)
+        .iter()
+        .any(|server| server.name == NAME)
+}
+
+/// Returns the servers that a client has itself. `name` is the one that it gives itself.
+pub fn servers_of_client(name: &str, locations: &Locations) -> Vec<Server> {
+    let name = name.to_ascii_lowercase();
+    Client::all()
+        .find(|client| name.contains(client.name()))
         .into_iter()
-        .find(|agent| client.contains(agent.name()))
-        .into_iter()
-        .flat_map(|agent| agent_files::servers(agent, locations))
-        .filter(|server| !server.entry.disabled)
+        .flat_map(|client| agent_files::servers(client, locations))
+        .filter(|server| !server.entry.disabled && server.entry.enabled)
         .collect()
 }
 

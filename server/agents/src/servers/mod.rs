@@ -2,6 +2,7 @@
 //! them.
 //!
 //! - `address`: addresses of servers that run already
+//! - `client`: the programs whose configuration has servers
 //! - `config`: the servers of the user and of projects
 //! - `store`: trust, lists, logs and states, in the data directory
 //! - `manage`: lists them, and changes decisions
@@ -12,6 +13,7 @@
 
 pub mod address;
 mod agent_files;
+mod client;
 pub mod config;
 mod edit;
 mod known;
@@ -21,6 +23,7 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 
-pub use edit::{servers_of_agent, servers_of_agents};
+pub use client::Client;
+pub use edit::{servers_of_client, servers_of_clients, starts_ours};
 pub use known::KnownServer;
 pub use manage::{Error, Manager};

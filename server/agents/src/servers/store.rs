@@ -94,6 +94,8 @@ pub struct Lists {
     pub pins: BTreeMap<String, String>,
     /// When these were accepted, in milliseconds.
     pub pinned_at: i64,
+    /// Whether it failed before it sent any, so that no list waits for it again.
+    pub failed: bool,
 }
 
 /// A session that runs.

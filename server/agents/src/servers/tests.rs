@@ -5,42 +5,61 @@ use sightline_base::storage::Storage;
 use super::{store::Store, *};
 use crate::{Agent, install::Locations};
 
+const fn of(agent: Agent) -> Client {
+    Client::Agent(agent)
+}
+
 /// The file of each agent in the home, with comments and spaces that stay as they are.
-const FILES: [(Agent, &str, &str); 7] = [
+const FILES: [(Client, &str, &str); 10] = [
     (
-        Agent::Claude,
+        of(Agent::Claude),
         ".claude.json",
         "{ // mine\n  \"mcpServers\": {\"other\": {\"command\": \"o\"},\n   \"x\":   {\"type\": \"stdio\", \"command\": \"x-mcp\", \"args\": [\"-v\"]} }, \"z\": 1\n}\n",
     ),
     (
-        Agent::Codex,
+        of(Agent::Codex),
         ".codex/config.toml",
         "model = \"m\" # mine\n\n[mcp_servers.x]\ncommand   = \"x-mcp\"  # kept\nargs = [\"-v\"]\nenabled_tools = [\"read_*\"]\nstartup_timeout_sec = 20\n\n[mcp_servers.x.env]\nTOKEN = \"t0k3n\"\n\n[mcp_servers.other]\ncommand = \"o\"\n",
     ),
     (
-        Agent::Gemini,
+        of(Agent::Gemini),
         ".gemini/settings.json",
         "{\"mcpServers\": {\"x\": {\"command\": \"x-mcp\", \"args\": [\"-v\"], \"timeout\": 20000, \"trust\": true, \"includeTools\": [\"read_*\"]}}}",
     ),
     (
-        Agent::Qwen,
+        of(Agent::Qwen),
         ".qwen/settings.json",
         "{\n\t\"mcpServers\": {\n\t\t\"x\": {\"command\": \"x-mcp\", \"args\": [\"-v\"], \"excludeTools\": [\"rm\"]}\n\t}\n}\n",
     ),
     (
-        Agent::Copilot,
+        of(Agent::Copilot),
         ".copilot/mcp-config.json",
         "{\"mcpServers\": {\"x\": {\"type\": \"local\", \"command\": \"x-mcp\", \"args\": [\"-v\"], \"tools\": [\"*\"]}}}\n",
     ),
     (
-        Agent::Opencode,
+        of(Agent::Opencode),
         ".config/opencode/opencode.json",
         "{\"mcp\": {\"x\": {\"type\": \"local\", \"command\": [\"x-mcp\", \"-v\"], \"environment\": {\"TOKEN\": \"t0k3n\"}, \"enabled\": true}}}\n",
     ),
     (
-        Agent::Cline,
+        of(Agent::Cline),
         ".cline/data/settings/cline_mcp_settings.json",
         "{\"mcpServers\": {\"x\": {\"transport\": {\"type\": \"stdio\", \"command\": \"x-mcp\", \"args\": [\"-v\"]}, \"autoApprove\": [\"a\"], \"disabled\": false}}}\n",
+    ),
+    (
+        Client::Cursor,
+        ".cursor/mcp.json",
+        "{\"mcpServers\": {\"x\": {\"command\": \"x-mcp\", \"args\": [\"-v\"], \"env\": {\"TOKEN\": \"${env:TOKEN}\"}}}}\n",
+    ),
+    (
+        Client::Mcphub,
+        ".config/mcphub/servers.json",
+        "{\n  \"mcpServers\": {\n    \"x\": {\n      \"command\": \"x-mcp\",\n      \"args\": [\"-v\"],\n      \"disabled_tools\": [\"rm\"], \"autoApprove\": true\n    },\n  },\n}\n",
+    ),
+    (
+        Client::Zed,
+        ".config/zed/settings.json",
+        "// Zed settings\n{\n  \"theme\": \"One\",\n  \"context_servers\": {\n    \"x\": {\n      \"source\": \"custom\",\n      \"command\": { \"path\": \"x-mcp\", \"args\": [\"-v\"] },\n    },\n  },\n}\n",
     ),
 ];
 
@@ -62,7 +81,7 @@ fn servers_of_every_agent_move_and_return_byte_for_byte() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text).unwrap();
         let (manager, locations) = manager(folder.path());
-        let found = servers_of_agents(&locations);
+        let found = servers_of_clients(&locations);
         let one = found.iter().find(|one| one.name == "x").unwrap();
         assert_eq!(
             (one.agent.as_deref(), &one.command, &one.reason),
@@ -73,8 +92,8 @@ fn servers_of_every_agent_move_and_return_byte_for_byte() {
             ),
         );
         assert_eq!(
-            manager.adopt("x", Some(agent), &locations).as_ref(),
-            Ok(&file)
+            manager.adopt("x", Some(agent), &locations),
+            Ok((agent, file.clone()))
         );
         assert!(
             !fs::read_to_string(&file).unwrap().contains("x-mcp"),
@@ -87,15 +106,17 @@ fn servers_of_every_agent_move_and_return_byte_for_byte() {
             "{name}"
         );
         match agent {
-            Agent::Codex => {
+            Client::Agent(Agent::Codex) => {
                 assert_eq!(
                     (server.entry.start_timeout, &*server.entry.env["TOKEN"]),
                     (20, "t0k3n")
                 );
                 assert!(server.entry.tools.offers("read_a") && !server.entry.tools.offers("a"));
             }
-            Agent::Gemini => assert_eq!(server.entry.timeout, 20),
-            Agent::Qwen => assert!(!server.entry.tools.offers("rm")),
+            Client::Agent(Agent::Gemini) => assert_eq!(server.entry.timeout, 20),
+            Client::Agent(Agent::Qwen) | Client::Mcphub => {
+                assert!(!server.entry.tools.offers("rm"));
+            }
             _ => assert!(server.entry.tools.offers("a")),
         }
         assert_eq!(manager.release("x").as_ref(), Ok(&file));
@@ -112,13 +133,32 @@ fn a_server_returns_to_a_file_that_has_changed() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text).unwrap();
         let (manager, locations) = manager(folder.path());
-        let before = servers_of_agents(&locations);
+        let before = servers_of_clients(&locations);
         manager.adopt("x", None, &locations).unwrap();
         let space = format!("{}\n", fs::read_to_string(&file).unwrap());
         fs::write(&file, space).unwrap();
         manager.release("x").unwrap();
-        let mut after = servers_of_agents(&locations);
+        let mut after = servers_of_clients(&locations);
         after.sort_by(|a, b| a.name.cmp(&b.name));
         assert_eq!(after, before, "{} {name}", agent.name());
     }
+}
+
+#[test]
+fn a_server_that_could_not_be_used_stays_with_its_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(".cursor/mcp.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let text = r#"{"mcpServers": {"far": {"url": "https://a.example/"}, "run": {"command": "${cmd: id}"}, "a__b": {"command": "x"}}}"#;
+    fs::write(&file, text).unwrap();
+    let (manager, locations) = manager(folder.path());
+    for name in ["far", "run", "a__b"] {
+        let refused = manager.adopt(name, None, &locations).unwrap_err();
+        assert!(
+            refused.starts_with(&format!("cannot move {name}: ")),
+            "{refused}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(manager.read(), Ok(Vec::new()));
 }

@@ -277,7 +277,7 @@ fn is_command(arguments: &[Option<&str>]) -> bool {
         .filter_map(|(command, _)| command.split(' ').next());
     first.is_some_and(|first| {
         FOR_USERS.contains(first) || *first == "..." || known.any(|known| known == *first)
-    }) || arguments.contains(&Some("--stdio"))
+    }) || super::serves_editor(arguments.iter().copied())
 }
 
 /// Returns whether our program, started with these arguments by an agent, needs a person at a terminal.
@@ -287,7 +287,7 @@ pub fn needs_person(arguments: &[&str]) -> bool {
     let is_server = match words.as_slice() {
         [] => true,
         [Some("mcp"), rest @ ..] => rest.first() == Some(&Some("wrap")) || are_options(rest),
-        words => words.contains(&Some("--stdio")),
+        words => super::serves_editor(words.iter().copied()),
     };
     !is_server && !may_run(&words)
 }
@@ -305,7 +305,7 @@ fn may_run(arguments: &[Option<&str>]) -> bool {
         if prints(arguments) {
             return true;
         }
-        if arguments.contains(&Some("--stdio")) {
+        if super::serves_editor(arguments.iter().copied()) {
             return false;
         }
     }
@@ -478,7 +478,7 @@ mod tests {
             "--stdio",
             "mcp",
             "mcp --root . --tools a",
-            "mcp wrap -- npx server",
+            "mcp wrap -- npx server --stdio",
             "checkpoint list",
             "hook",
         ] {

@@ -220,6 +220,19 @@ fn ends_with(path: &Path, names: &str) -> bool {
     })
 }
 
+/// Returns the arguments of our program: those after `--` are for another one, such as an MCP server.
+pub fn own_arguments<'a>(
+    arguments: impl IntoIterator<Item = Option<&'a str>>,
+) -> impl Iterator<Item = &'a str> {
+    let arguments = arguments.into_iter().map(Option::unwrap_or_default);
+    arguments.take_while(|argument| *argument != "--")
+}
+
+/// Returns whether the program serves an editor with these arguments: editors append `--stdio` to any others.
+pub fn serves_editor<'a>(arguments: impl IntoIterator<Item = Option<&'a str>>) -> bool {
+    own_arguments(arguments).any(|argument| argument == "--stdio")
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};

@@ -2,10 +2,10 @@
 //! The file that was checked is the file that is read or changed, even if a concurrent process
 //! moves directories.
 
-#[cfg(not(unix))]
-mod portable;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,10 +18,10 @@ use std::{
 use super::Stamp;
 pub use crate::error::is_absent;
 use crate::path::RelPath;
-#[cfg(not(unix))]
-pub use portable::{Dir, stat_file};
 #[cfg(unix)]
-pub use unix::{Dir, stat_file};
+pub use unix::{Dir, lstat, stat, stat_file};
+#[cfg(windows)]
+pub use windows::{Dir, lstat, stat, stat_file};
 
 /// Metadata of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,17 @@ pub struct FileInfo {
     pub kind: FileType,
     /// Result of `lstat`.
     pub stamp: Stamp,
+    /// Device or volume.
+    pub device: u64,
     /// Number of hard links.
     pub links: u64,
+}
+
+impl FileInfo {
+    /// Identifies the file among all files of the machine, as long as it exists.
+    pub fn identity(&self) -> (u64, u64) {
+        (self.device, self.stamp.inode)
+    }
 }
 
 /// Type of a directory entry.

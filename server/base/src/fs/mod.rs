@@ -6,7 +6,7 @@
     reason = "each function returns the error of its system call"
 )]
 
-use std::{io, thread, time::Duration};
+use std::{fs, io, path::Path, thread, time::Duration};
 
 pub mod dir;
 pub mod lease;
@@ -32,4 +32,16 @@ pub fn retry_while_leased<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Res
         }
     }
     open()
+}
+
+/// Returns the size of a file, or of the files below a folder. Unreadable ones count as empty.
+pub fn bytes_below(path: &Path) -> u64 {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return 0;
+    };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    let children = fs::read_dir(path).into_iter().flatten().flatten();
+    children.map(|child| bytes_below(&child.path())).sum()
 }

@@ -1,3 +1,5 @@
+use std::time::{Duration, SystemTime};
+
 use serde::{Deserialize, Serialize};
 
 /// Result of `lstat`, compared to detect that a file was changed.
@@ -21,6 +23,16 @@ const TICK: i64 = 10_000_000;
 const COARSE_TICK: i64 = 2_000_000_000;
 
 impl Stamp {
+    /// Returns the time of the last change of the content, which programs can set.
+    pub fn modified(&self) -> SystemTime {
+        time_of(self.mtime)
+    }
+
+    /// Returns the time of the last change of the content or the metadata.
+    pub fn changed(&self) -> SystemTime {
+        time_of(self.ctime)
+    }
+
     /// Returns whether every change after `looked` (nanoseconds since the Unix epoch) would alter
     /// this stamp. Returns false while the timestamps are so recent that another change could
     /// produce the same ones.
@@ -30,4 +42,14 @@ impl Stamp {
         let tick = if coarse { COARSE_TICK } else { TICK };
         self.mtime.max(self.ctime) < looked.saturating_sub(tick)
     }
+}
+
+fn time_of(nanos: i64) -> SystemTime {
+    let distance = Duration::from_nanos(nanos.unsigned_abs());
+    let time = if nanos < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(distance)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(distance)
+    };
+    time.unwrap_or(SystemTime::UNIX_EPOCH)
 }

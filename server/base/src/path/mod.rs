@@ -7,7 +7,10 @@
 
 mod normalized;
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    io,
+    path::{Component, Path, PathBuf},
+};
 
 use url::Url;
 
@@ -55,7 +58,19 @@ impl Root {
 }
 
 fn without_links(path: &AbsPath) -> Option<AbsPath> {
-    AbsPath::new(&std::fs::canonicalize(path.as_path()).ok()?)
+    AbsPath::new(&canonicalize(path.as_path()).ok()?)
+}
+
+/// Resolves symbolic links, like [`std::fs::canonicalize`], but to the form of an [`AbsPath`].
+///
+/// # Errors
+/// As [`std::fs::canonicalize`].
+pub fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    let real = std::fs::canonicalize(path)?;
+    if cfg!(unix) {
+        return Ok(real);
+    }
+    Ok(AbsPath::new(&real).map_or(real, |plain| plain.0))
 }
 
 /// Location of a path.
@@ -374,6 +389,39 @@ mod tests {
         assert_eq!(abs("/../../x"), abs("/x"));
         assert!(AbsPath::new(Path::new("a")).is_none());
         assert!(RelPath::new(Path::new("a/../b")).is_none());
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn a_path_of_a_drive_or_share_has_one_form() {
+        let form = |path: &str| {
+            Some(
+                AbsPath::new(Path::new(path))?
+                    .as_path()
+                    .to_str()?
+                    .to_owned(),
+            )
+        };
+        for path in [
+            r"C:\ws\.env",
+            "c:/ws/.env",
+            r"\\?\C:\ws\.env",
+            r"\\?\c:\ws\x/../.env",
+            r"\\.\C:\ws\.env",
+            "//?/C:/ws/.env",
+            "//./c:/ws/sub/../.env",
+        ] {
+            assert_eq!(form(path).as_deref(), Some(r"C:\ws\.env"), "{path}");
+        }
+        for path in [r"\\host\share\a", "//host/share/a", r"\\?\UNC\host\share\a"] {
+            assert_eq!(form(path).as_deref(), Some(r"\\host\share\a"), "{path}");
+        }
+        for path in ["C:a", r"\a", r"\\?\C:", "a"] {
+            assert_eq!(form(path), None, "{path}");
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let root = Root::new(AbsPath::new(scratch.path()).unwrap(), None);
+        assert!(!root.canonical.display().contains('?'), "{root:?}");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 
 use std::{
     borrow::Cow,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fmt,
-    path::{Component, Path, PathBuf},
+    path::{Component, Path, PathBuf, Prefix},
 };
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
@@ -17,13 +17,18 @@ pub struct AbsPath(pub(super) PathBuf);
 
 impl AbsPath {
     /// Normalizes `path` lexically, without disk access. Returns `None` if it is not absolute. `..`
-    /// at the file system root is dropped, as in POSIX.
+    /// at the file system root is dropped, as in POSIX. A path of a drive or share of Windows has one
+    /// form: `C:\name` for `c:/name` and `\\?\C:\name`.
     pub fn new(path: &Path) -> Option<Self> {
         if !path.is_absolute() {
             return None;
         }
         if cfg!(unix) && is_normalized(path.as_os_str().as_encoded_bytes()) {
             return Some(Self(path.to_path_buf()));
+        }
+        let path = without_device_prefix(path);
+        if !path.is_absolute() {
+            return None;
         }
         let mut normalized = PathBuf::with_capacity(path.as_os_str().len());
         for component in path.components() {
@@ -120,6 +125,32 @@ impl AbsPath {
     }
 }
 
+/// Returns the form of a path that people and programs write, if it has a prefix of Windows that means a
+/// drive or share, such as `\\?\`. After some of these, `/` and `..` are part of a name.
+fn without_device_prefix(path: &Path) -> Cow<'_, Path> {
+    let mut components = path.components();
+    let Some(Component::Prefix(prefix)) = components.next() else {
+        return Cow::Borrowed(path);
+    };
+    let is_drive = |name: &OsStr| matches!(name.as_encoded_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());
+    let mut plain = match prefix.kind() {
+        Prefix::Disk(letter) | Prefix::VerbatimDisk(letter) => {
+            OsString::from(format!("{}:", char::from(letter.to_ascii_uppercase())))
+        }
+        Prefix::VerbatimUNC(server, share) => [OsStr::new(r"\\"), server, OsStr::new(r"\"), share]
+            .into_iter()
+            .collect(),
+        Prefix::DeviceNS(drive) if is_drive(drive) => drive.to_ascii_uppercase(),
+        // `//?/C:/name`.
+        Prefix::UNC(host, drive) if is_drive(drive) && (host == "?" || host == ".") => {
+            drive.to_ascii_uppercase()
+        }
+        _ => return Cow::Borrowed(path),
+    };
+    plain.push(components.as_path());
+    Cow::Owned(plain.into())
+}
+
 fn is_normalized(path: &[u8]) -> bool {
     path == b"/" || path.strip_prefix(b"/").is_some_and(is_normalized_relative)
 }
@@ -177,6 +208,16 @@ impl RelPath {
     #[must_use]
     pub fn child(&self, name: &OsStr) -> RelPath {
         Self(self.0.join(name))
+    }
+
+    /// Returns this path and the directories above it, the root last.
+    pub fn ancestors(&self) -> impl Iterator<Item = RelPath> {
+        std::iter::successors(Some(self.clone()), Self::parent)
+    }
+
+    /// Returns the directories above it, without the root.
+    pub fn above(&self) -> impl Iterator<Item = RelPath> {
+        self.ancestors().skip(1).filter(|path| !path.is_root())
     }
 
     /// Returns the parent directory, or `None` for the root itself.

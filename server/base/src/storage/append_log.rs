@@ -5,21 +5,25 @@
 //! so that several writes can share one flush.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
+    fs::File,
     io::{ErrorKind as Io, Write},
     path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::UNIX_EPOCH,
 };
 
 use super::{
     TaskDir, TaskLock,
-    atomic_file::{cannot_open, check_regular, failed, open, regular, sync_dir},
+    atomic_file::{
+        cannot_open, check_regular, failed, open, open_regular, private_options, regular, sync_dir,
+    },
 };
-use crate::error::Error;
+use crate::{
+    error::Error,
+    fs::dir::{FileInfo, lstat, stat_file},
+};
 
 /// Identity, length and modification time of a log, compared to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +37,11 @@ pub struct LogStamp {
 }
 
 impl LogStamp {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        let since = metadata.modified().ok();
-        let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        #[cfg(unix)]
-        let identity = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let identity = (0, 0);
+    pub(super) fn of(file: &FileInfo) -> Self {
         Self {
-            identity,
-            len: metadata.len(),
-            mtime_ns: since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)),
+            identity: file.identity(),
+            len: file.stamp.size,
+            mtime_ns: u64::try_from(file.stamp.mtime).unwrap_or(0),
         }
     }
 
@@ -63,8 +58,8 @@ impl TaskDir {
     /// `storage`, if its metadata cannot be read or it is not a regular file.
     pub fn stamp(&self, name: &str) -> Result<Option<LogStamp>, Error> {
         let path = self.path().join(name);
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) => regular(&path, &metadata).map(Some),
+        match lstat(&path) {
+            Ok(found) => regular(&path, &found).map(Some),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
             Err(error) => Err(failed("read the metadata of", &path, error)),
         }
@@ -76,9 +71,7 @@ impl TaskDir {
     /// `storage`, if it cannot be opened or is not a regular file.
     pub fn open_log(&self, name: &str) -> Result<Option<(File, LogStamp)>, Error> {
         let path = self.path().join(name);
-        let mut options = OpenOptions::new();
-        options.read(true);
-        match open(&path, &mut options) {
+        match open_regular(&path) {
             Ok(file) => {
                 let stamp = check_regular(&path, &file)?;
                 Ok(Some((file, stamp)))
@@ -102,14 +95,12 @@ impl TaskLock {
         known: &Arc<AtomicBool>,
     ) -> Result<UnsyncedWrite, Error> {
         let path = self.dir.join(name);
-        let mut options = OpenOptions::new();
+        let mut options = private_options();
         options.read(true).append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = open(&path, &mut options).map_err(|error| cannot_open(&path, error))?;
         let before = check_regular(&path, &file)?;
-        let written = file.write_all(lines).and_then(|()| file.metadata());
-        let metadata = written.map_err(|error| {
+        let written = file.write_all(lines).and_then(|()| stat_file(&file));
+        let after = written.map_err(|error| {
             // If this fails too, the next writer repairs the log.
             let _ = file.set_len(before.len);
             failed("write", &path, error)
@@ -118,7 +109,7 @@ impl TaskLock {
             file: Arc::new(file),
             path,
             before,
-            stamp: LogStamp::of(&metadata),
+            stamp: LogStamp::of(&after),
             known: Arc::clone(known),
         })
     }

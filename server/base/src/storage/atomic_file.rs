@@ -14,7 +14,11 @@ use std::{
 use tempfile::NamedTempFile;
 
 use super::LogStamp;
-use crate::{error::Error, limits::MAX_STATE_FILE_BYTES};
+use crate::{
+    error::Error,
+    fs::dir::{FileInfo, FileType, stat, stat_file},
+    limits::MAX_STATE_FILE_BYTES,
+};
 
 /// Suffix of temporary files. Their names start with a dot.
 const UNFINISHED: &str = ".unfinished";
@@ -182,6 +186,15 @@ pub fn sync_dir(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns options that create files for the user only.
+pub fn private_options() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "files have no mode"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
 /// Opens a regular file for reading, like [`open`].
 pub fn open_regular(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true))
@@ -230,31 +243,26 @@ pub fn is_dir(path: &Path) -> io::Result<bool> {
 
 /// Checks that an open file is a regular file, and restricts its permissions to the user.
 pub fn check_regular(path: &Path, file: &File) -> Result<LogStamp, Error> {
-    let metadata = file
-        .metadata()
-        .map_err(|error| failed("read the metadata of", path, error))?;
-    let stamp = regular(path, &metadata)?;
+    let unreadable = |error| failed("read the metadata of", path, error);
+    let found = stat_file(file).map_err(unreadable)?;
+    let stamp = regular(path, &found)?;
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, PermissionsExt};
-        if is_ours(&metadata) && metadata.mode() & 0o077 != 0 {
-            match file.set_permissions(fs::Permissions::from_mode(0o600)) {
-                // A read-only copy is used with its permissions.
-                Err(error) if error.kind() != Io::ReadOnlyFilesystem => {
-                    return Err(failed("restrict access to", path, error));
-                }
-                _ => {}
+    if found.stamp.mode & 0o077 != 0 && is_ours(&file.metadata().map_err(unreadable)?) {
+        use std::os::unix::fs::PermissionsExt;
+        match file.set_permissions(fs::Permissions::from_mode(0o600)) {
+            // A read-only copy is used with its permissions.
+            Err(error) if error.kind() != Io::ReadOnlyFilesystem => {
+                return Err(failed("restrict access to", path, error));
             }
+            _ => {}
         }
     }
-    #[cfg(not(unix))]
-    let _ = is_ours(&metadata);
     Ok(stamp)
 }
 
-pub(crate) fn regular(path: &Path, metadata: &Metadata) -> Result<LogStamp, Error> {
-    if metadata.is_file() {
-        return Ok(LogStamp::of(metadata));
+pub(crate) fn regular(path: &Path, found: &FileInfo) -> Result<LogStamp, Error> {
+    if found.kind == FileType::File {
+        return Ok(LogStamp::of(found));
     }
     Err(not_a_regular_file(path))
 }
@@ -307,19 +315,11 @@ pub(crate) fn is_ours(_: &Metadata) -> bool {
 }
 
 /// Returns whether the open file is still the one at `path`.
-#[cfg(unix)]
 pub fn is_same_file(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+    match (stat_file(file), stat(path)) {
+        (Ok(opened), Ok(there)) => opened.identity() == there.identity(),
         _ => false,
     }
-}
-
-/// Other systems do not allow deleting an open file.
-#[cfg(not(unix))]
-pub fn is_same_file(_: &File, _: &Path) -> bool {
-    true
 }
 
 /// Returns the error of an operation on a file of the data directory.

@@ -32,12 +32,13 @@ pub use append_log::{LogStamp, UnsyncedWrite};
 pub use atomic_file::read_foreign;
 pub use task_dir::{TaskDir, TaskLock};
 
-use crate::{error::Error, path::Root};
+use crate::{error::Error, escape::hex, path::Root};
 use atomic_file::{
     failed, is_ours, is_unfinished, make_dir, read, restrict_permissions, unusable, write,
 };
 
-/// Version of the directory layout.
+/// Version of all formats below the data directory: stores, logs and records. A format that earlier
+/// versions would misread needs a new one; they refuse the directory then.
 const VERSION: u32 = 1;
 /// Entries of the data directory.
 const VERSION_FILE: &str = "version";
@@ -133,12 +134,7 @@ impl Storage {
     /// the root's name and a hash of its canonical path.
     pub fn project(&self, root: &Root) -> PathBuf {
         let path = root.canonical.as_path().as_os_str().as_encoded_bytes();
-        let hash = Sha256::digest(path);
-        let hash: String = hash
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash = hex(&Sha256::digest(path)[..8]);
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let name = root.canonical.as_path().file_name().unwrap_or_default();
         let name: String = name
@@ -193,7 +189,7 @@ impl Storage {
             Ok(newer) if newer > VERSION => Err(unusable(
                 &path,
                 format!(
-                    "has version {newer}, but this server supports {VERSION}; update the server or set storage.path to another directory"
+                    "has version {newer}, but this program supports {VERSION}; update Sightline or set storage.path to another directory"
                 ),
             )),
             _ => Err(unusable(
@@ -238,7 +234,7 @@ mod tests {
 
     use sightline_protocol::error::ErrorKind;
 
-    use super::{atomic_file::aside, task_dir::LOCK_FILE, *};
+    use super::{atomic_file::aside, *};
 
     fn task(storage: &Storage) -> TaskDir {
         storage.task(&TaskId::new("t1").unwrap())
@@ -361,7 +357,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let task = task(&storage);
-        let path = task.path().join(LOCK_FILE);
+        let path = task.path().join(task_dir::LOCK_FILE);
         let opened = || {
             let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
             let links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
@@ -481,8 +477,8 @@ mod tests {
         assert!(made.unwrap().success());
         assert!(task(&storage).read("x").is_err());
 
-        fs::remove_file(dir.join(LOCK_FILE)).unwrap();
-        symlink(&foreign, dir.join(LOCK_FILE)).unwrap();
+        fs::remove_file(dir.join(task_dir::LOCK_FILE)).unwrap();
+        symlink(&foreign, dir.join(task_dir::LOCK_FILE)).unwrap();
         assert!(task(&storage).lock().is_err());
         let other = storage.task(&TaskId::new("t2").unwrap());
         symlink(scratch.path(), other.path()).unwrap();

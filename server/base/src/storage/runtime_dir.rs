@@ -12,7 +12,7 @@ use super::{
     RUN, Storage,
     atomic_file::{failed, is_ours, make_dir, restrict_permissions, unusable},
 };
-use crate::{error::Error, path::Root};
+use crate::{error::Error, escape::hex, path::Root};
 
 impl Storage {
     /// Returns the socket directory, which may not exist: `sightline` in the user's runtime
@@ -45,16 +45,12 @@ impl Storage {
 
     /// Returns the prefix of socket names for `root`. It differs between data directories.
     pub fn run_key(&self, root: &Root) -> String {
-        let data = fs::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
+        let data = crate::path::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
         let mut hash = Sha256::new();
         hash.update(data.as_os_str().as_encoded_bytes());
         hash.update([0]);
         hash.update(root.canonical.as_path().as_os_str().as_encoded_bytes());
-        let hash = hash.finalize();
-        hash.iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hex(&hash.finalize()[..8])
     }
 }
 

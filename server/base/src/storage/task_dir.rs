@@ -1,7 +1,7 @@
 //! The directory of a task and its write lock.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io::ErrorKind as Io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -11,7 +11,7 @@ use super::{
     Storage, TaskId,
     atomic_file::{
         aside, cannot_open, check_regular, failed, is_same_file, is_unfinished, make_dir, open,
-        read, restrict_permissions, sync_dir, unusable, write,
+        private_options, read, restrict_permissions, sync_dir, unusable, write,
     },
 };
 use crate::{clock::now_millis, error::Error};
@@ -68,7 +68,7 @@ impl TaskDir {
     /// writer.
     ///
     /// # Errors
-    /// `busy`, if the other writer keeps the lock; `storage`, if the directory cannot be created.
+    /// `busy`, if the other writer keeps the lock; `storage`, if the directory cannot be created or has a later version.
     pub fn lock(&self) -> Result<TaskLock, Error> {
         self.lock_within(LOCK_PATIENCE)
     }
@@ -108,6 +108,8 @@ impl TaskDir {
 
     /// Returns `None` if the task was deleted concurrently.
     fn lock_file(&self, path: &Path) -> Result<Option<File>, Error> {
+        // A later version may have converted the directory since it was opened.
+        self.storage.check_version()?;
         if !self.exists() {
             self.storage.create()?;
             make_dir(&self.dir)?;
@@ -116,10 +118,8 @@ impl TaskDir {
             }
         }
         restrict_permissions(&self.dir, 0o700)?;
-        let mut options = OpenOptions::new();
+        let mut options = private_options();
         options.read(true).write(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match open(path, &mut options) {
             Ok(file) => check_regular(path, &file).map(|_| Some(file)),
             Err(error) if error.kind() == Io::NotFound => Ok(None),

@@ -21,7 +21,7 @@ const USER_DIR_KEYS: [&str; 3] = ["XDG_DESKTOP_DIR", "XDG_DOCUMENTS_DIR", "XDG_D
 pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let in_data = fs::canonicalize(data).is_ok_and(|data| root.starts_with(data));
+    let in_data = sightline_base::path::canonicalize(data).is_ok_and(|data| root.starts_with(data));
     let what = if in_data {
         Some("the server's data directory")
     } else {
@@ -41,7 +41,8 @@ fn refused_kind(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Opti
         return Some("the filesystem root");
     }
     let written = home?;
-    let home = fs::canonicalize(written).unwrap_or_else(|_| written.to_path_buf());
+    let home =
+        sightline_base::path::canonicalize(written).unwrap_or_else(|_| written.to_path_buf());
     if home == root {
         return Some("the home directory");
     }
@@ -53,7 +54,8 @@ fn refused_kind(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Opti
     let named = named.lines().filter_map(|line| user_dir(line, written));
     let usual = USER_FOLDERS.iter().map(|name| written.join(name));
     let is_root = |folder: PathBuf| {
-        folder == root || fs::canonicalize(&folder).is_ok_and(|folder| folder == root)
+        folder == root
+            || sightline_base::path::canonicalize(&folder).is_ok_and(|folder| folder == root)
     };
     usual
         .chain(named)

@@ -1,7 +1,7 @@
 //! Options and results of a comparison.
 
-use serde::{Deserialize, Serialize};
 use sightline_base::path::RelPath;
+pub use sightline_protocol::checkpoint::DifferenceStatus as Status;
 use similar::DiffOp;
 
 /// Options of a diff.
@@ -15,22 +15,6 @@ pub struct DiffOptions {
     pub max_file_bytes: u64,
     /// Maximum total size of the included contents, in bytes.
     pub max_total_bytes: u64,
-}
-
-/// How a file differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Status {
-    /// Added.
-    Added,
-    /// Content or executable bit changed.
-    Modified,
-    /// Deleted.
-    Deleted,
-    /// Moved, with the same content.
-    Renamed,
-    /// A file became a link, or a link a file.
-    TypeChanged,
 }
 
 /// A changed part of a file, with the lines around it.

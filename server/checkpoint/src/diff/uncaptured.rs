@@ -135,8 +135,7 @@ impl<'a> Finder<'a> {
                 if new.contains(&(found.stamp.inode, lower(path))) {
                     return None;
                 }
-                let mut above = std::iter::successors(Some(path.clone()), RelPath::parent);
-                let reason = above.find_map(|path| {
+                let reason = path.ancestors().find_map(|path| {
                     let (text, encoded) = path.to_wire();
                     reasons.get(&(text.as_str(), encoded)).copied()
                 });

@@ -61,35 +61,24 @@ impl Checkpoints {
         message: &str,
     ) -> Result<String, Error> {
         job.require_rules()?;
-        self.unless_pruned(&[id], self.commit_here(job, id, branch, message))
-    }
-
-    fn commit_here(
-        &self,
-        job: &Job<'_>,
-        id: Oid,
-        branch: &str,
-        message: &str,
-    ) -> Result<String, Error> {
-        let checkpoint = self.get(id)?;
-        let Some(repository) = self.repository()? else {
-            return Err(Self::not_found(id));
+        let write = || {
+            let checkpoint = self.get(id)?;
+            let git = UserGit::open(self, job)?;
+            git.require_new(branch)?;
+            let parent = git.parent_of(&checkpoint)?;
+            let committed = Committed {
+                git: &git,
+                job,
+                reader: &self.existing_repository()?.odb(),
+                checkpoint: &checkpoint,
+            };
+            let tree = committed.write(parent.as_deref())?;
+            let commit = git.commit_tree(&tree, parent.as_deref(), message)?;
+            job.cancel.commit()?;
+            git.create_branch(branch, &commit)?;
+            Ok(commit)
         };
-        let git = UserGit::open(self, job)?;
-        git.require_new(branch)?;
-        let parent = git.parent_of(&checkpoint)?;
-        let reader = repository.odb();
-        let committed = Committed {
-            git: &git,
-            job,
-            reader: &reader,
-            checkpoint: &checkpoint,
-        };
-        let tree = committed.write(parent.as_deref())?;
-        let commit = git.commit_tree(&tree, parent.as_deref(), message)?;
-        job.cancel.commit()?;
-        git.create_branch(branch, &commit)?;
-        Ok(commit)
+        self.unless_pruned(&[id], write())
     }
 }
 
@@ -548,20 +537,14 @@ impl OtherRepositories<'_> {
         if is_submodule(path) {
             return true;
         }
-        let mut folder = path.parent();
-        while let Some(at) = folder.filter(|at| !at.is_root()) {
-            let is_other = is_submodule(&at)
+        path.above().any(|at| {
+            is_submodule(&at)
                 || !self.before.contains_key(path)
                     && *self.known.entry(at.clone()).or_insert_with(|| {
                         let place = self.root.join(at.as_path()).join(".git");
                         fs::symlink_metadata(place).is_ok()
-                    });
-            if is_other {
-                return true;
-            }
-            folder = at.parent();
-        }
-        false
+                    })
+        })
     }
 }
 

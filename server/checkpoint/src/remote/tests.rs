@@ -171,8 +171,9 @@ fn damaged_checkpoints_are_not_fetched() {
 
     let there = Scratch::new();
     let output = there.fetch(dir.to_str().unwrap(), &Cancel::default());
-    let output = output.unwrap();
-    assert_eq!(there.ids(), [good]);
+    let (count, left_out) = output.unwrap();
+    let output = left_out.join("\n");
+    assert_eq!((count, there.ids()), (1, vec![good]));
     assert!(
         output.contains(&format!("skipped {evil}: the folder keys has an entry")),
         "{output}"
@@ -187,7 +188,7 @@ fn damaged_checkpoints_are_not_fetched() {
     let rules = strict.folder.path().join("ws/.clineignore");
     fs::write(rules, "keys/\n").unwrap();
     let output = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
-    let output = output.unwrap();
+    let output = output.unwrap().1.join("\n");
     let counted = format!("skipped {evil}: access rules deny 1 more");
     assert!(
         output.contains(&counted) && !output.contains("keys"),

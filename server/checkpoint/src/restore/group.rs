@@ -17,7 +17,7 @@ use crate::{
     error::Error,
     job::Job,
     list::Filter,
-    metadata::{Checkpoint, Purpose, Request},
+    metadata::{Checkpoint, Purpose},
 };
 
 /// Separates the tokens of several roots. Tokens do not contain it.
@@ -40,7 +40,7 @@ pub struct Found {
 impl Found {
     /// Returns whether it is an undo point.
     pub fn is_undo(&self) -> bool {
-        matches!(self.checkpoint.metadata.purpose, Purpose::Undo { .. })
+        self.checkpoint.metadata.is_undo()
     }
 
     /// Returns whether it is the undo point of a restore of files.
@@ -237,11 +237,9 @@ impl GroupRestore<'_> {
             ));
         }
         let together = self.parts.iter().map(|part| part.found.root);
-        let undo = Request {
-            group: Some(uuid::Uuid::new_v4().to_string()),
-            group_roots: group_root_uris(self.roots, together),
-            ..options.undo.clone()
-        };
+        let mut undo = options.undo.clone();
+        undo.metadata.group = Some(uuid::Uuid::new_v4().to_string());
+        undo.metadata.group_roots = group_root_uris(self.roots, together);
         let options = previews.into_iter().map(|preview| Options {
             token: Some(preview.token),
             undo: undo.clone(),
@@ -264,7 +262,7 @@ impl GroupRestore<'_> {
         let mut done = Vec::new();
         let mut rewind = rewind;
         for (part, mut options) in self.parts.iter().zip(prepared) {
-            options.undo.rewind = rewind.take();
+            options.undo.metadata.rewind = rewind.take();
             match part.run(&job.in_root(part.found.root), &options) {
                 Ok(restored) => done.push(restored),
                 Err(error) => return Err(self.roll_back(job, &done, self.in_root(part, error))),

@@ -51,7 +51,7 @@ pub use types::{
 };
 
 use operation::RestoreOperation;
-use plan::{Circumstances, Plan, UnsavedDocuments, part::TakenBack, plan};
+use plan::{Circumstances, Plan, UnsavedDocuments, part::Reverted, plan};
 
 impl Checkpoints {
     /// Returns the changes that a restore would make. Changes neither the workspace nor the store.
@@ -68,26 +68,20 @@ impl Checkpoints {
     ) -> Result<Preview, Error> {
         job.require_rules()?;
         self.complete_interrupted_first(job)?;
-        self.unless_pruned(&wanted.ids(), self.preview_here(job, wanted, unsaved))
-    }
-
-    fn preview_here(
-        &self,
-        job: &Job<'_>,
-        wanted: &RestoreTarget,
-        unsaved: &[RelPath],
-    ) -> Result<Preview, Error> {
-        let target = self.get(wanted.id)?;
-        let repository = self.existing_repository()?;
-        let unsaved = UnsavedDocuments {
-            paths: unsaved,
-            force: false,
+        let preview = || {
+            let target = self.get(wanted.id)?;
+            let repository = self.existing_repository()?;
+            let unsaved = UnsavedDocuments {
+                paths: unsaved,
+                force: false,
+            };
+            let at = (&repository, &self.walker()?);
+            let scan = self.scan_worktree(job)?;
+            let between = (&scan, &*target, Tree::Stored(target.tree));
+            let plan = self.plan(job, at, between, wanted, unsaved)?;
+            Ok(plan.preview())
         };
-        let at = (&repository, &self.walker()?);
-        let scan = self.scan_worktree(job)?;
-        let between = (&scan, &*target, Tree::Stored(target.tree));
-        let plan = self.plan(job, at, between, wanted, unsaved)?;
-        Ok(plan.preview())
+        self.unless_pruned(&wanted.ids(), preview())
     }
 
     /// Restores a checkpoint. An error with one path does not affect other paths.
@@ -172,7 +166,7 @@ impl Checkpoints {
         let undo = records
             .iter()
             .filter(|record| !record.metadata.fetched)
-            .find(|record| matches!(record.metadata.purpose, Purpose::Undo { .. }));
+            .find(|record| record.metadata.is_undo());
         Ok(undo.map(|record| record.id))
     }
 
@@ -236,8 +230,8 @@ impl Checkpoints {
             Scope::Undo => self.undo_scope(job, &reader, target)?,
             _ => None,
         };
-        let taken_back = match &wanted.scope {
-            Scope::Part(part) => Some(TakenBack {
+        let reverted = match &wanted.scope {
+            Scope::Part(part) => Some(Reverted {
                 part,
                 base: match part.until {
                     Side::Checkpoint(id) => Tree::Stored(self.get(id)?.tree),
@@ -256,19 +250,19 @@ impl Checkpoints {
                 unsaved,
                 own_data: self.own_data().as_ref(),
                 undo_scope: undo_scope.as_ref(),
-                taken_back: taken_back.as_ref(),
+                reverted: reverted.as_ref(),
             },
         )
     }
 
-    fn existing_repository(&self) -> Result<Repository, Error> {
+    pub(super) fn existing_repository(&self) -> Result<Repository, Error> {
         let missing = || Error::NotFound("there are no checkpoints yet".to_owned());
         self.repository()?.ok_or_else(missing)
     }
 
     /// Returns the data directory of the server, if it is below the root.
     fn own_data(&self) -> Option<RelPath> {
-        let data = std::fs::canonicalize(self.storage.dir()).ok()?;
+        let data = sightline_base::path::canonicalize(self.storage.dir()).ok()?;
         RelPath::new(data.strip_prefix(self.work_tree()).ok()?)
     }
 

@@ -142,7 +142,7 @@ impl RestoreOperation<'_> {
     }
 
     fn has_nothing_to_do(&self, plan: &Plan) -> bool {
-        plan.is_empty() && self.options.undo.rewind.is_none()
+        plan.is_empty() && self.options.undo.metadata.rewind.is_none()
     }
 
     /// Creates the undo point, and plans the restore while it is written to disk. If planning fails,

@@ -34,7 +34,7 @@ use super::{
 };
 use crate::error::Error;
 use exclusions::{require_held, unreadable_conflicts};
-use part::{Selected, TakenBack};
+use part::{Reverted, Selected};
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
 use repository_folders::RepositoryFolders;
 use token::plan_token;
@@ -146,7 +146,7 @@ pub(super) struct Circumstances<'a> {
     /// Limits an undo to what the restore changed.
     pub(super) undo_scope: Option<&'a UndoScope>,
     /// Limits a restore to a part.
-    pub(super) taken_back: Option<&'a TakenBack<'a>>,
+    pub(super) reverted: Option<&'a Reverted<'a>>,
 }
 
 /// Plans how to change the workspace, as scanned in `now`, to the checkpoint `target`, for the
@@ -163,18 +163,18 @@ pub(super) fn plan(
         unsaved,
         own_data,
         undo_scope,
-        taken_back,
+        reverted,
     } = *circumstances;
     let left = Tree::Seen(now.tree.clone());
     let mut found = compare(reader, &left, &target_tree, wanted, job.cancel)?;
     let later = undo_scope.map_or_else(Later::default, |scope| scope.limit(&mut found));
-    let selected = match taken_back {
+    let selected = match reverted {
         Some(part) => part.select(job, reader, walker, (&mut found, &target_tree), wanted)?,
         None => Selected::default(),
     };
     let is_in_scope = |path: &RelPath| {
         undo_scope.is_none_or(|scope| scope.contains(path))
-            && (taken_back.is_none() || selected.covers(path))
+            && (reverted.is_none() || selected.covers(path))
     };
     let from_rules = rule_files(job, reader, target.tree);
     let mut planner = Planner {
@@ -228,7 +228,7 @@ pub(super) fn plan(
     // Only a step can empty a folder.
     let changed = folders_above(decisions.steps.iter().map(|step| &step.path));
     folders.retain(|folder| changed.contains(folder));
-    if undo_scope.is_none() && taken_back.is_none() {
+    if undo_scope.is_none() && reverted.is_none() {
         let conflicts = decisions.conflicts.iter().map(|one| &one.path);
         let leaves = found.leaves.iter().map(|one| &one.path);
         let planned = conflicts.chain(leaves).collect::<Vec<_>>();
@@ -369,7 +369,13 @@ impl Planner<'_> {
             denied: DeniedPaths::new(self.job),
             own_data: self.own_data,
             rule_files: self.rule_files,
-            repositories: RepositoryFolders::new(self.job, self.reader, self.target, self.walker),
+            repositories: RepositoryFolders::new(
+                self.job,
+                self.reader,
+                self.target,
+                self.walker,
+                &self.now.repositories,
+            ),
         };
         let mut denied_count = 0_u64;
         self.deleted.clear();

@@ -6,12 +6,7 @@
 //! be missing or incomplete, and the undo then compares the two checkpoints, as for restores without a
 //! record.
 
-use std::{
-    collections::HashMap,
-    fs::{self, OpenOptions},
-    io::Write,
-    path::PathBuf,
-};
+use std::{collections::HashMap, fs, io::Write, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sightline_base::{
@@ -59,11 +54,7 @@ impl RecordedChange {
 
     /// Returns the path and its entry. `None` if the path is invalid.
     pub(super) fn entry(&self) -> Option<(RelPath, Option<Leaf>)> {
-        let leaf = self.after.map(|(mode, oid)| Leaf {
-            mode,
-            oid,
-            seen: None,
-        });
+        let leaf = self.after.map(|(mode, oid)| Leaf::stored(mode, oid));
         Some((self.path.to_path()?, leaf))
     }
 }
@@ -100,10 +91,8 @@ impl Checkpoints {
         if is_flushed {
             return Ok(atomic_file::replace(&path, &text)?);
         }
-        let mut options = OpenOptions::new();
+        let mut options = atomic_file::private_options();
         options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file =
             atomic_file::open(&path, &mut options).map_err(|error| cannot_open(&path, error))?;
         let written = file.write_all(&text);

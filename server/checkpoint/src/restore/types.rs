@@ -1,6 +1,7 @@
 //! Parameters and results of restores.
 
 use sightline_base::path::RelPath;
+pub use sightline_protocol::checkpoint::RestoreAction as Action;
 
 use super::super::{metadata::Request, store::object::Oid, tree_diff::Side};
 
@@ -44,17 +45,8 @@ pub enum Scope {
 pub struct Part {
     /// End of the changes, which begin at the restored checkpoint.
     pub until: Side,
-    /// Only these hunks of files, by their numbers from 1. Empty means all changes.
+    /// Of these files only these hunks, by their numbers from 1.
     pub hunks: Vec<(RelPath, Vec<u32>)>,
-}
-
-/// Kind of change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Sets content, mode or type to those of the checkpoint.
-    Write,
-    /// Deletes the path.
-    Delete,
 }
 
 /// Planned change of a path.

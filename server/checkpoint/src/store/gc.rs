@@ -73,17 +73,10 @@ pub(crate) fn has_many_packs(repository: &Repository) -> bool {
 /// Packs refs, removes abandoned packs, and combines small packs, so that each remaining pack is
 /// more than twice as large as all smaller ones together. This bounds how often an object is copied.
 /// Removes no object. The caller holds the lock.
-pub(crate) fn tidy(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
-    refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
-    remove_orphans(repository);
-    let packs = small_packs(repository, &[], u64::MAX)?;
-    combine(repository, packs, |_| true, false, cancel)?;
-    Ok(())
-}
-
-/// Like [`tidy`] for a store in use: copies about `max_bytes`. Packs that are larger in total are combined
-/// by several calls, which keep what is not finished in `unfinished`, and its file in `folder`.
-pub(crate) fn tidy_in_steps(
+///
+/// Copies about `max_bytes`. Packs that are larger in total are combined by several calls, which keep what is not
+/// finished in `unfinished`, and its file in `folder`.
+pub(crate) fn tidy(
     repository: &Repository,
     (unfinished, folder): (&mut Option<Combination>, &Path),
     max_bytes: u64,
@@ -460,7 +453,7 @@ mod tests {
             };
             let before = written();
             let unfinished = (&mut unfinished, folder);
-            tidy_in_steps(&repository, unfinished, STEP, &Cancel::default()).unwrap();
+            tidy(&repository, unfinished, STEP, &Cancel::default()).unwrap();
             // A step copies whole objects, through a buffer.
             assert!(written() <= before + 400_000 + (1 << 20), "{at}");
             most = most.max(repository.packs().unwrap().len());
@@ -481,7 +474,7 @@ mod tests {
         let folder = scratch.folder.path();
         let mut step = || {
             let unfinished = (&mut unfinished, folder);
-            tidy_in_steps(&repository, unfinished, 1_200_000, &Cancel::default())
+            tidy(&repository, unfinished, 1_200_000, &Cancel::default())
         };
         step().unwrap();
         remove_unfinished(folder);

@@ -4,7 +4,7 @@
 //! The content of the file names the holder for error messages.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io::{ErrorKind as Io, Seek, SeekFrom, Write},
     path::Path,
     time::{Duration, Instant},
@@ -17,7 +17,8 @@ use sightline_base::{
     storage::{
         Storage,
         atomic_file::{
-            cannot_open, check_regular, failed, is_same_file, open, read, restrict_permissions,
+            cannot_open, check_regular, failed, is_same_file, open, private_options, read,
+            restrict_permissions,
         },
     },
 };
@@ -77,10 +78,8 @@ fn acquire_within(
     loop {
         storage.make_dir(state_dir)?;
         restrict_permissions(state_dir, 0o700)?;
-        let mut options = OpenOptions::new();
+        let mut options = private_options();
         options.read(true).write(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = open(&path, &mut options).map_err(|error| cannot_open(&path, error))?;
         check_regular(&path, &file)?;
         wait(&file, &path, cancel, deadline)?;

@@ -3,7 +3,6 @@
 use std::{fs, path::PathBuf};
 
 use sightline_base::{cancel::Cancel, path::RelPath, storage::TaskId};
-use sightline_protocol::error::ErrorKind;
 
 use super::{
     object::{Kind, Mode, name_of},
@@ -13,7 +12,7 @@ use crate::{
     list::Filter,
     metadata::CheckpointMetadata,
     store::{object::Oid, repair::Rebuilt},
-    testing::{Scratch, assert_private, fsck, git, noise},
+    testing::{Scratch, fsck, git, noise},
 };
 
 #[test]
@@ -128,7 +127,10 @@ fn an_inaccessible_store_is_not_damaged() {
     // Permissions do not stop root, but a link that points to itself does.
     std::os::unix::fs::symlink("checkpoints", &names).unwrap();
     let opened = scratch.open();
-    assert_eq!(opened.unwrap_err().kind(), ErrorKind::Storage);
+    assert_eq!(
+        opened.unwrap_err().kind(),
+        sightline_protocol::error::ErrorKind::Storage
+    );
     fs::remove_file(&names).unwrap();
     fs::rename(&aside, &names).unwrap();
     assert!(scratch.rebuilt().is_none());
@@ -276,7 +278,7 @@ fn foreign_commits_are_not_checkpoints() {
 fn only_the_user_may_read_the_store() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[(b"a", b"secret", Mode::File)]);
-    assert_private(scratch.dir().parent().unwrap());
+    crate::testing::assert_private(scratch.dir().parent().unwrap());
 }
 
 #[test]

@@ -2,10 +2,19 @@
 
 use std::{ffi::OsStr, io};
 
-use sightline_base::fs::dir::{Dir, FileInfo, FileType};
+use sightline_base::{
+    fs::dir::{Dir, DirWalker, FileInfo, FileType},
+    path::RelPath,
+};
 
 use super::Leaf;
-use crate::store::object::{Kind as Object, Mode, Oid, name_of};
+use crate::{
+    error::Error,
+    store::{
+        object::{Kind as Object, Mode, Oid, name_of},
+        odb::Odb,
+    },
+};
 
 impl Mode {
     /// Returns the git mode of a file, or `None` for a type that git does not store.
@@ -40,5 +49,32 @@ impl Leaf {
             }
             None => Ok(None),
         }
+    }
+
+    /// Reads the content from the store, or from the work tree if it is not stored.
+    ///
+    /// # Errors
+    /// `conflict` if the file changed; `storage`.
+    pub(crate) fn content(
+        &self,
+        reader: &Odb,
+        walker: &mut DirWalker,
+        path: &RelPath,
+    ) -> Result<Vec<u8>, Error> {
+        if self.seen.is_none() {
+            return reader.blob(self.oid);
+        }
+        let changed = |how: String| Error::Changed {
+            path: path.clone(),
+            how,
+        };
+        let (found, content) = walker
+            .read(path)
+            .map_err(|error| changed(format!("could not be read ({error})")))?;
+        let is_link = Mode::of(&found) == Some(Mode::Link);
+        if is_link != (self.mode == Mode::Link) || name_of(Object::Blob, &content) != self.oid {
+            return Err(changed("changed".to_owned()));
+        }
+        Ok(content)
     }
 }

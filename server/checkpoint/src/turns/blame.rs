@@ -1,4 +1,4 @@
-//! Finds who wrote each line of a file: a turn or the user, if that is known.
+//! Finds the author of each line of a file: a turn or the user, if that is known.
 //!
 //! The saved states of the file are compared one after the other. A line that appears between two states
 //! belongs to the turn that was running from the one to the other, or to the user if none was running.
@@ -27,7 +27,7 @@ use crate::{
     tree_diff::{Difference, Leaf, Tree, compare, find},
 };
 
-/// Who wrote a line.
+/// Author of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Author {
     /// An agent.
@@ -43,10 +43,10 @@ pub enum Author {
     Unknown,
 }
 
-/// Who wrote a line, and when.
+/// A line with its author and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlamedLine {
-    /// Who wrote it.
+    /// Author.
     pub author: Author,
     /// Creation time of the first checkpoint with it. `None` if no checkpoint has it, and for unknown
     /// authors.
@@ -83,7 +83,7 @@ struct State {
 }
 
 impl Checkpoints {
-    /// Returns who wrote each line of a file, whose current content is `content`.
+    /// Returns the author of each line of a file, whose current content is `content`.
     ///
     /// # Errors
     /// `cancelled`; `storage`.
@@ -310,7 +310,7 @@ impl Blame<'_> {
         }
     }
 
-    /// Returns who wrote the lines that appeared between two states.
+    /// Returns the author of the lines that appeared between two states.
     fn between(&self, start: Instant, end: Instant) -> BlamedLine {
         let overlapping: Vec<&Span> = self
             .spans

@@ -98,17 +98,29 @@ impl Checkpoints {
             }))
             .collect();
         for one in &mut listed {
-            let at_once: Vec<_> = others
-                .iter()
-                .filter(|(other, _)| other.name != one.turn.name && overlap(other, &one.turn))
-                .collect();
-            for file in &mut one.own.files {
-                let Some(path) = file.path() else { continue };
-                let sharing = at_once.iter().filter(|(_, paths)| paths.contains(&path));
-                file.shared_with = sharing.map(|(turn, _)| turn.name.clone()).collect();
-            }
+            mark_shared(one, &others);
         }
         Ok(listed)
+    }
+
+    /// Returns what a turn changed, with the turns that ran at the same time and changed the same files.
+    ///
+    /// # Errors
+    /// Those of [`Self::list_turns`].
+    pub fn listed_turn(&self, job: &Job<'_>, turn: &Turn) -> Result<ListedTurn, Error> {
+        job.require_rules()?;
+        let log = Log::read(&self.state_dir())?;
+        let mut one = self.listed(job, &log, turn.clone())?;
+        let older = log.turns(Some(&turn.name)).take(NEIGHBOURS);
+        let mut others = Vec::new();
+        for other in older.chain(log.following(&turn.name, NEIGHBOURS)) {
+            if overlap(&other, turn) {
+                let other = self.listed(job, &log, self.completed(other)?)?;
+                others.push((other.turn, paths_of(&other.own)));
+            }
+        }
+        mark_shared(&mut one, &others);
+        Ok(one)
     }
 
     fn listed(&self, job: &Job<'_>, log: &Log, mut turn: Turn) -> Result<ListedTurn, Error> {
@@ -251,7 +263,8 @@ impl Checkpoints {
             return Ok(ChangedFiles::default());
         };
         let trees = (Tree::Stored(from), Tree::Stored(to));
-        let mut found = compare(&repository.odb(), &trees.0, &trees.1, &[], job.cancel)?.leaves;
+        let reader = repository.odb();
+        let mut found = compare(&reader, &trees.0, &trees.1, &[], job.cancel)?.leaves;
         found.sort_by(|left, right| left.path.cmp(&right.path));
         let mut denied = DeniedPaths::new(job);
         let files = found.into_iter().filter_map(|difference| {
@@ -263,7 +276,9 @@ impl Checkpoints {
                 (Some(_), Some(_)) => Status::Modified,
                 (None, None) => return None,
             };
-            (!denied.denies(&difference.path, false)).then(|| ChangedFile {
+            let versions = [left, right];
+            let is_denied = denied.denies_versions(&reader, &difference.path, false, versions);
+            (!is_denied).then(|| ChangedFile {
                 path: NamedPath::of(&difference.path),
                 status,
                 additions: 0,
@@ -280,7 +295,7 @@ fn without_denied(job: &Job<'_>, mut changed: ChangedFiles) -> ChangedFiles {
     let mut denied = DeniedPaths::new(job);
     changed
         .files
-        .retain(|file| file.path().is_some_and(|path| !denied.denies(&path, false)));
+        .retain(|file| file.path().is_some_and(|path| !denied.denies_file(&path)));
     changed
 }
 
@@ -293,6 +308,19 @@ fn cut(mut files: impl Iterator<Item = ChangedFile>) -> ChangedFiles {
 
 fn paths_of(changes: &ChangedFiles) -> HashSet<RelPath> {
     changes.files.iter().filter_map(ChangedFile::path).collect()
+}
+
+/// Names the turns that ran at the same time as this one and changed the same files.
+fn mark_shared(one: &mut ListedTurn, others: &[(Turn, HashSet<RelPath>)]) {
+    let at_once: Vec<_> = others
+        .iter()
+        .filter(|(other, _)| other.name != one.turn.name && overlap(other, &one.turn))
+        .collect();
+    for file in &mut one.own.files {
+        let Some(path) = file.path() else { continue };
+        let sharing = at_once.iter().filter(|(_, paths)| paths.contains(&path));
+        file.shared_with = sharing.map(|(turn, _)| turn.name.clone()).collect();
+    }
 }
 
 /// Returns whether two turns ran at the same time.

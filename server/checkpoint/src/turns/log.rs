@@ -2,7 +2,7 @@
 //! process left unfinished is skipped.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{Read, Write},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -10,6 +10,7 @@ use std::{
 
 use memchr::{memchr, memmem, memrchr};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sightline_base::{
     cancel::Cancel,
     storage::atomic_file::{self, failed},
@@ -57,19 +58,16 @@ pub(super) enum Event {
     },
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Begin {
     pub(super) name: TurnName,
     pub(super) agent: String,
     pub(super) session: String,
     pub(super) at: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) prompt: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<Head>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) process: Option<AgentProcess>,
 }
 
@@ -250,10 +248,8 @@ impl LogWriter {
     pub(super) fn open(state_dir: &Path) -> Result<Self, Error> {
         let path = state_dir.join(FILE);
         let opened = || {
-            let mut options = OpenOptions::new();
+            let mut options = atomic_file::private_options();
             options.read(true).append(true).create(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             atomic_file::open(&path, &mut options)
         };
         let mut file = opened().map_err(|error| failed("open", &path, error))?;

@@ -18,6 +18,7 @@ use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
     sync::Arc,
+    time::SystemTime,
 };
 
 use sightline_access::AccessView;
@@ -28,7 +29,10 @@ use super::{
     checkpoints::Checkpoints,
     job::Job,
     list::Filter,
-    metadata::{Checkpoint, Purpose, Request, head::Head},
+    metadata::{
+        Checkpoint, CheckpointMetadata, Purpose, Request,
+        head::{Head, head_of},
+    },
     store::object::Oid,
     worktree::dirty_set::ChangeSource,
 };
@@ -130,7 +134,7 @@ impl Related {
 }
 
 fn is_undo(checkpoint: &Checkpoint) -> bool {
-    !checkpoint.metadata.fetched && matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
+    !checkpoint.metadata.fetched && checkpoint.metadata.is_undo()
 }
 
 impl Checkpoints {
@@ -222,7 +226,7 @@ impl Checkpoints {
                 .prompt
                 .map(|prompt| shortened(&prompt))
                 .filter(|prompt| !prompt.is_empty()),
-            head: Head::of(view, self.work_tree()),
+            head: head_of(view, self.work_tree()),
             process: start.process,
         }));
         writer.append(&events)?;
@@ -257,6 +261,12 @@ impl Checkpoints {
             .into_iter()
             .filter(|turn| (turn.agent == agent && turn.session == session) || !turn.is_running())
             .collect())
+    }
+
+    /// Returns what changes when a turn begins or ends, or gets a checkpoint.
+    pub fn turns_version(&self) -> Option<(SystemTime, u64)> {
+        let metadata = self.state_dir().join(log::FILE).metadata().ok()?;
+        Some((metadata.modified().ok()?, metadata.len()))
     }
 
     /// Returns the newest running turn whose agent is one of these processes.
@@ -337,8 +347,14 @@ impl Checkpoints {
         request: &Request,
         changes: Option<&dyn ChangeSource>,
     ) -> Result<Arc<Checkpoint>, Error> {
-        let at = match &request.turn {
-            Some(at) if !request.automatic => at,
+        let CheckpointMetadata {
+            turn,
+            turn_end,
+            automatic,
+            ..
+        } = &request.metadata;
+        let (turn_end, at) = match turn {
+            Some(at) if !automatic => (*turn_end, at),
             _ => return self.create(job, request, changes),
         };
         let last = self.last_turn(&at.agent, &at.session)?;
@@ -360,17 +376,17 @@ impl Checkpoints {
             )?,
         };
         let name = turn.name;
-        let request = Request {
-            turn: Some(AgentTurn {
-                turn: name.to_string(),
-                ..at.clone()
-            }),
-            only_changed: request.turn_end,
+        let mut request = Request {
+            only_changed: turn_end,
             ..request.clone()
         };
+        request.metadata.turn = Some(AgentTurn {
+            turn: name.to_string(),
+            ..at.clone()
+        });
         let checkpoint = self.create(job, &request, changes)?;
         let id = checkpoint.id;
-        let event = if request.turn_end {
+        let event = if turn_end {
             Event::End {
                 name,
                 at: now(),
@@ -379,7 +395,7 @@ impl Checkpoints {
         } else {
             Event::Before { name, id }
         };
-        let ended = request.turn_end.then(|| event.name().clone());
+        let ended = turn_end.then(|| event.name().clone());
         self.turn_writer()?.append(&[event])?;
         if let Some(name) = ended {
             // A list compares them, if it fails.
@@ -409,7 +425,6 @@ impl Checkpoints {
         if let Some(id) = turn.before {
             return self.saved_state(id, turn, "before");
         }
-        let is_undo = |one: &Checkpoint| matches!(one.metadata.purpose, Purpose::Undo { .. });
         let checkpoints = self.list(&Filter::default())?;
         let mut older = checkpoints.iter().filter(|one| {
             one.metadata.created <= turn.started && !one.metadata.fetched && !is_undo(one)
@@ -471,9 +486,13 @@ fn now() -> u64 {
 
 /// Returns the first line of a prompt that is not empty, shortened.
 fn shortened(prompt: &str) -> String {
-    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty());
-    line.unwrap_or_default()
-        .chars()
-        .take(MAX_PROMPT_CHARS)
-        .collect()
+    let line = prompt
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
+    match line.char_indices().nth(MAX_PROMPT_CHARS) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
 }

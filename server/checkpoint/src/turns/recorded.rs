@@ -1,6 +1,7 @@
 //! The changes of turns, as recorded.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sightline_base::path::RelPath;
 
 use super::TurnName;
@@ -47,6 +48,7 @@ pub struct ChangedFiles {
 }
 
 /// What changed between the end of the turn before and the first edit of a turn.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outside {
     /// The files.
@@ -56,10 +58,8 @@ pub struct Outside {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<TurnName>,
     /// Branch and commit at the end of the turn before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Head>,
     /// Branch and commit at the first edit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Head>,
 }
 

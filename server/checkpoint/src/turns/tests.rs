@@ -28,15 +28,13 @@ impl Scratch {
     }
 
     fn save(&self, session: &str, turn: &str, turn_end: bool) -> Arc<Checkpoint> {
-        let request = Request {
-            turn: Some(AgentTurn {
-                agent: "claude".to_owned(),
-                session: session.to_owned(),
-                turn: turn.to_owned(),
-            }),
-            turn_end,
-            ..Request::default()
-        };
+        let mut request = Request::default();
+        request.metadata.turn = Some(AgentTurn {
+            agent: "claude".to_owned(),
+            session: session.to_owned(),
+            turn: turn.to_owned(),
+        });
+        request.metadata.turn_end = turn_end;
         let cancel = Cancel::default();
         self.job(&cancel, |job| {
             self.checkpoints.create_in_turn(job, &request, None)
@@ -124,7 +122,7 @@ fn a_turn_has_the_states_before_and_after_it() {
     let turn = scratch.turn("claude-1.1");
     assert_eq!((turn.before, turn.after), (Some(before.id), Some(after.id)));
     assert!(turn.ended.is_some() && !turn.is_running());
-    assert_eq!(turn.prompt.unwrap(), "x".repeat(60));
+    assert_eq!(turn.prompt.unwrap(), "x".repeat(60) + "…");
     assert!(after.metadata.turn_end && !before.metadata.turn_end);
 
     // Nothing changed: the end is the state before it.
@@ -247,7 +245,7 @@ fn open_turns_of_the_session_and_of_ended_processes_are_interrupted() {
 }
 
 impl Scratch {
-    /// Returns who wrote each line, shortened: the turns, `user` or `?`.
+    /// Returns the author of each line, shortened: the turns, `user` or `?`.
     fn blame(&self, name: &str) -> Vec<String> {
         let path = RelPath::new(std::path::Path::new(name)).unwrap();
         let content = fs::read(self.folder.path().join("ws").join(name)).unwrap();
@@ -328,7 +326,7 @@ fn each_line_is_of_the_turn_that_wrote_it_or_of_the_user() {
 }
 
 #[test]
-fn lines_keep_their_authors_when_a_turn_is_taken_back() {
+fn lines_keep_their_authors_when_a_turn_is_reverted() {
     let scratch = Scratch::new();
     let lines = |changed: &[(usize, &str)]| {
         let line = |at: usize| {

@@ -19,7 +19,10 @@ use sightline_base::path::{RelPath, os_name};
 
 use twox_hash::XxHash3_128;
 
-use super::snapshot::{self, ExclusionReason, FolderRules};
+use super::{
+    linked_repositories::{RepositoryPath, linked_repositories},
+    snapshot::{self, ExclusionReason, FolderRules},
+};
 use repository_data::OwnRepository;
 use sightline_protocol::settings::CheckpointSettings;
 
@@ -36,6 +39,8 @@ pub(crate) struct CaptureFilter<'a> {
     /// The server's data directory, if it is below the root.
     own_data: Option<RelPath>,
     pub(crate) own_repository: OwnRepository,
+    /// Folders with the data of a system to which links lead.
+    linked: Vec<RepositoryPath>,
 }
 
 /// What happens to an entry.
@@ -60,7 +65,7 @@ impl<'a> CaptureFilter<'a> {
         data: Option<&Path>,
     ) -> Self {
         let own_data = data
-            .and_then(|data| std::fs::canonicalize(data).ok())
+            .and_then(|data| sightline_base::path::canonicalize(data).ok())
             .and_then(|data| RelPath::new(data.strip_prefix(base).ok()?));
         Self {
             view,
@@ -70,7 +75,25 @@ impl<'a> CaptureFilter<'a> {
             above: gitignore_stack::files_above(base, base),
             own_data,
             own_repository: OwnRepository::new(base),
+            linked: Vec::new(),
         }
+    }
+
+    /// Returns the same rules, which also exclude the folders to which links lead, of those paths that were skipped.
+    pub(crate) fn with_linked(&self, skipped: &[RepositoryPath]) -> Self {
+        Self {
+            linked: linked_repositories(skipped, &self.base),
+            above: self.above.clone(),
+            base: self.base.clone(),
+            own_data: self.own_data.clone(),
+            own_repository: OwnRepository::new(&self.base),
+            ..*self
+        }
+    }
+
+    /// Returns whether the links of the skipped paths lead to the folders that are excluded.
+    pub(crate) fn excludes_linked(&self, skipped: &[RepositoryPath]) -> bool {
+        self.linked == linked_repositories(skipped, &self.base)
     }
 
     /// Returns a hash of the rules. Equal hashes, and equal rules of the folders, mean equal decisions.
@@ -106,6 +129,10 @@ impl<'a> CaptureFilter<'a> {
         if let Some(data) = &self.own_data {
             add(&bytes_of(data.as_path()));
         }
+        for (folder, _) in &self.linked {
+            add(b"linked");
+            add(&bytes_of(folder.as_path()));
+        }
         hash.finish_128()
     }
 
@@ -139,6 +166,8 @@ impl<'a> CaptureFilter<'a> {
             Some(ExclusionReason::BySettings)
         } else if is_dir && self.own_data.as_ref() == Some(&path) {
             Some(ExclusionReason::OwnData)
+        } else if let Some((_, system)) = self.linked.iter().find(|(folder, _)| *folder == path) {
+            Some(ExclusionReason::RepositoryData(*system))
         } else if self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len()
             > sightline_base::limits::MAX_ABSOLUTE_PATH_BYTES
         {

@@ -39,15 +39,8 @@ impl DirtySet {
     pub fn mark(&self, path: RelPath) {
         let mut noted = self.noted();
         let Some(paths) = &mut *noted else { return };
-        if paths.contains(&path) {
+        if path.ancestors().any(|at| paths.contains(&at)) {
             return;
-        }
-        let mut above = path.parent();
-        while let Some(folder) = above {
-            if paths.contains(&folder) {
-                return;
-            }
-            above = folder.parent();
         }
         let after = (Bound::Excluded(&path), Bound::Unbounded);
         let below: Vec<RelPath> = paths

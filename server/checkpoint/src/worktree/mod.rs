@@ -9,6 +9,7 @@ pub(crate) mod capture_filter;
 pub(crate) mod dirty_set;
 pub(crate) mod exclusions;
 pub(crate) mod git_index;
+pub(crate) mod linked_repositories;
 pub(crate) mod permissions;
 pub(crate) mod read_file;
 pub(crate) mod saved_paths;

@@ -99,14 +99,11 @@ impl<'a> ReadPermissionMap<'a> {
     }
 
     pub(crate) fn of(&self, path: &RelPath) -> ReadPermission {
-        let mut place = Some(path.clone()).filter(|_| !self.0.is_empty());
-        while let Some(at) = place {
+        let mut above = path.ancestors().filter(|_| !self.0.is_empty());
+        let found = above.find_map(|at| {
             let (text, encoded) = at.to_wire();
-            if let Some(readers) = self.0.get(&(text.as_str(), encoded)) {
-                return *readers;
-            }
-            place = at.parent();
-        }
-        ReadPermission::All
+            self.0.get(&(text.as_str(), encoded)).copied()
+        });
+        found.unwrap_or_default()
     }
 }

@@ -9,6 +9,7 @@ use super::{
     capture_filter::CaptureFilter,
     exclusions::{PathSalt, SavedExclusions},
     git_index::{GitIndexState, Repositories, UnreadableIndex},
+    linked_repositories::{RepositoryPath, skipped_repositories},
     permissions::RestrictedPath,
     saved_paths,
     snapshot::Folder,
@@ -18,6 +19,9 @@ use super::{
     },
 };
 use crate::{error::Error, job::Job, metadata::Skipped};
+
+/// Maximum scans until all links to the data of version control systems are known.
+const MAX_SCANS: usize = 3;
 
 /// Result of a scan.
 #[derive(Clone, Debug)]
@@ -39,6 +43,8 @@ pub(crate) struct Scan {
     pub(crate) filter_fingerprint: u128,
     /// Tracked paths that ignore rules do not exclude.
     pub(crate) git_index: Arc<GitIndexState>,
+    /// Paths with the data of version control systems.
+    pub(crate) repositories: Arc<Vec<RepositoryPath>>,
 }
 
 impl Scan {
@@ -60,6 +66,7 @@ impl Scan {
             bytes: tree.bytes,
             exclusions: Arc::new(saved_paths::exclusions(&tree, salt)),
             restricted: Arc::new(saved_paths::restricted(&tree)),
+            repositories: Arc::new(skipped_repositories(&tree)),
             filter_fingerprint,
             salt,
             git_index,
@@ -105,6 +112,29 @@ pub(crate) fn scan(
     filter: &CaptureFilter<'_>,
     look: ScanOptions<'_>,
 ) -> Result<Scan, Error> {
+    let mut known = look.last.map(|last| last.repositories.clone());
+    let mut scans = 1;
+    loop {
+        let filter = filter.with_linked(known.as_deref().map_or(&[], Vec::as_slice));
+        let is_last = scans == MAX_SCANS;
+        match scan_once(job, &filter, look, is_last)? {
+            Ok(scan) if is_last || filter.excludes_linked(&scan.repositories) => return Ok(scan),
+            // A link to data was found, or is gone.
+            Ok(scan) => known = Some(scan.repositories),
+            Err(found) => known = Some(found),
+        }
+        scans += 1;
+    }
+}
+
+/// Returns the paths with the data of version control systems instead if links among them lead to other folders than those
+/// that the filter excludes, and no file was read yet. `is_last`: never.
+fn scan_once(
+    job: &Job<'_>,
+    filter: &CaptureFilter<'_>,
+    look: ScanOptions<'_>,
+    is_last: bool,
+) -> Result<Result<Scan, Arc<Vec<RepositoryPath>>>, Error> {
     job.cancel.check()?;
     let filter_fingerprint = filter.fingerprint();
     let started_at = now_nanos();
@@ -135,6 +165,10 @@ pub(crate) fn scan(
             max_bytes,
         };
         let tree = walk(content_mode, None, false)?;
+        let found = skipped_repositories(&tree);
+        if !is_last && !filter.excludes_linked(&found) {
+            return Ok(Err(Arc::new(found)));
+        }
         known = known.or(Some(tree));
     }
     let is_judged = match last {
@@ -146,10 +180,10 @@ pub(crate) fn scan(
     };
     let tree = walk(ContentMode::Read(sink), known.as_ref(), !is_judged)?;
     let git_index = repositories.state(&tree, is_judged);
-    Ok(match last {
+    Ok(Ok(match last {
         Some(last) => last.next(tree, git_index, filter_fingerprint),
         None => Scan::of(tree, git_index, filter_fingerprint, salt),
-    })
+    }))
 }
 
 /// Scans only the paths in `changed`, without trusting their stamps. Returns `None` if that is not
@@ -162,6 +196,7 @@ pub(crate) fn update(
     sink: Option<&dyn BlobSink>,
 ) -> Result<Option<Scan>, Error> {
     job.cancel.check()?;
+    let filter = &filter.with_linked(&last.repositories);
     let filter_fingerprint = filter.fingerprint();
     if filter_fingerprint != last.filter_fingerprint
         || changed.iter().any(affects_rules)
@@ -191,7 +226,8 @@ pub(crate) fn update(
         return Ok(None);
     };
     let git_index = repositories.state(&tree, true);
-    Ok(Some(last.next(tree, git_index, filter_fingerprint)))
+    let scan = last.next(tree, git_index, filter_fingerprint);
+    Ok(filter.excludes_linked(&scan.repositories).then_some(scan))
 }
 
 fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {

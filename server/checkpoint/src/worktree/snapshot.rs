@@ -408,17 +408,8 @@ impl Folder {
 
     /// Returns the paths of all folders, this one first.
     pub(crate) fn folders(&self) -> Vec<RelPath> {
-        let mut folders = vec![RelPath::default()];
-        let mut rest = vec![(RelPath::default(), self)];
-        while let Some((path, folder)) = rest.pop() {
-            for entry in folder.entries() {
-                if let Some(below) = entry.folder() {
-                    let path = path.child(os_name(entry.name));
-                    folders.push(path.clone());
-                    rest.push((path, below));
-                }
-            }
-        }
+        let mut folders = Vec::new();
+        self.visit(|_| true, |path, _| folders.push(below(path, b"")));
         folders
     }
 

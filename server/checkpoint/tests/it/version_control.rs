@@ -163,6 +163,16 @@ fn links_to_repository_data_are_skipped_with_their_targets() {
         ("Bazaar", ".bzr", &["branch-format", "repository/private"]),
         ("Darcs", "_darcs", &["format", "hashed_inventory"]),
         ("CVS", "CVS", &["Entries", "Root", "Repository"]),
+        // Only the name of the link says what these are.
+        ("Mercurial", ".hg", &["requires", "private.i"]),
+        ("Sapling", ".sl", &["store/private.i"]),
+        ("Subversion", ".svn", &["wc.db", "private"]),
+        ("Jujutsu", ".jj", &["repo/private"]),
+        ("Bazaar", ".bzr", &["checkout/private"]),
+        ("Darcs", "_darcs", &["format", "private"]),
+        ("Pijul", ".pijul", &["changes/private"]),
+        ("CVS", "CVS", &["Entries"]),
+        ("Got", ".got", &["file-index"]),
     ] {
         let ground = Ground::new(&[("a", "1"), ("sub/b", "1")]);
         for file in files {
@@ -198,6 +208,47 @@ fn links_to_repository_data_are_skipped_with_their_targets() {
             fs::read_link(ground.path("sub").join(folder)).unwrap(),
             Path::new("../moved")
         );
+    }
+}
+
+/// A link that appears, leads out of the workspace or to the folder with it, or to a file.
+#[cfg(unix)]
+#[test]
+fn links_to_repository_data_are_not_followed_elsewhere() {
+    use std::os::unix::fs::symlink;
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("requires"), "private").unwrap();
+    let ground = Ground::new(&[("a", "1"), ("meta/requires", "1"), ("meta/b", "1")]);
+    let plain = ground.create();
+    symlink(elsewhere.path(), ground.path(".hg")).unwrap();
+    symlink("nowhere", ground.path(".svn")).unwrap();
+    symlink("a", ground.path(".jj")).unwrap();
+    fs::create_dir(ground.path("project")).unwrap();
+    ground.write(&[("project/Entries", "1"), ("project/c", "1")]);
+    symlink(".", ground.path("project/CVS")).unwrap();
+    symlink("meta", ground.path(".sl")).unwrap();
+    for expected in [
+        &[".hg", ".sl", "meta", "project/CVS"][..],
+        &[".hg", "project/CVS"],
+    ] {
+        let id = ground.create();
+        let found = skipped(&ground.checkpoints.get(id).unwrap());
+        let paths: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(paths, expected);
+        // An earlier checkpoint has the data as files.
+        ground.write(&[("meta/b", "2"), ("a", "2"), ("project/c", "2")]);
+        ground.restore(plain);
+        let is_data = expected.contains(&"meta");
+        assert_eq!(ground.read("meta/b"), if is_data { "2" } else { "1" });
+        assert_eq!(ground.read("a"), "1");
+        ground.restore(id);
+        assert_eq!(ground.read("project/c"), "1");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_link(ground.path(".hg")).unwrap(), elsewhere.path());
+        let problems = ground.job(|job| ground.checkpoints.verify(job)).unwrap();
+        assert!(problems.is_empty());
+        let _ = fs::remove_file(ground.path(".sl"));
     }
 }
 

@@ -25,13 +25,19 @@ use sightline_engine::error::Error;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message},
-    AgentName, locations, program, read_text,
+    AgentName,
+    gateway::Setup,
+    locations, program, read_text,
     status::{codex_trusts_hooks, invalid, scope_name, switched_off},
     targets,
 };
 
 /// The search path of a program that a desktop or a service starts.
-const SHORT_PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
+const SHORT_PATH: &str = if cfg!(windows) {
+    r"C:\Windows\System32;C:\Windows\System32\WindowsPowerShell\v1.0;C:\Program Files\Git\bin"
+} else {
+    "/usr/bin:/bin:/usr/sbin:/sbin"
+};
 /// Variables of the session that a hook may need.
 const VARIABLES: &[&str] = &[
     "HOME",
@@ -43,6 +49,13 @@ const VARIABLES: &[&str] = &[
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
+    // Windows
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "SystemRoot",
+    "TEMP",
+    "USERPROFILE",
 ];
 /// Time for a hook to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -85,9 +98,10 @@ pub(super) fn check(workspace: &Workspace, named: &[AgentName]) -> Result<i32, E
 /// The temporary folder cannot be created, or the home directory is unknown.
 pub(super) fn run_hooks(root: &Path, named: &[AgentName]) -> Result<Vec<Outcome>, Error> {
     let locations = locations(root.to_owned())?;
+    let setup = Setup::read(None)?;
     let project = tempfile::tempdir().map_err(internal)?;
     // Without links, as agents have it.
-    let folder = project.path().canonicalize().map_err(internal)?;
+    let folder = sightline_base::path::canonicalize(project.path()).map_err(internal)?;
     let made = fs::create_dir(folder.join(".git"))
         .and_then(|()| fs::write(folder.join(RULE_FILE), format!("{DENIED}\n")))
         .and_then(|()| fs::write(folder.join(DENIED), "This file is denied.\n"));
@@ -96,7 +110,7 @@ pub(super) fn run_hooks(root: &Path, named: &[AgentName]) -> Result<Vec<Outcome>
     for agent in Agent::ALL {
         let is_named = named.contains(&AgentName(agent));
         if named.is_empty() || is_named {
-            let found = check_agent(agent, &locations, &folder)?;
+            let found = check_agent(agent, &locations, &setup, &folder)?;
             if found.is_empty() && is_named {
                 let detail = "no hook runs before its tools; see `sightline agents install`";
                 outcomes.push(Outcome::new(
@@ -132,10 +146,22 @@ impl Outcome {
 }
 
 /// Runs the hooks of an agent, in both scopes.
-fn check_agent(agent: Agent, locations: &Locations, folder: &Path) -> Result<Vec<Outcome>, Error> {
+fn check_agent(
+    agent: Agent,
+    locations: &Locations,
+    setup: &Setup,
+    folder: &Path,
+) -> Result<Vec<Outcome>, Error> {
     let mut outcomes = Vec::new();
     for scope in [Scope::User, Scope::Project] {
-        for target in targets(agent, scope, &[Part::Access], locations, &program(scope)?) {
+        for target in targets(
+            agent,
+            scope,
+            &[Part::Access],
+            locations,
+            &program(scope)?,
+            setup,
+        ) {
             let Some(text) = read_text(&target.path) else {
                 continue;
             };
@@ -204,8 +230,9 @@ fn answer(agent: Agent, hook: &ToolHook, folder: &Path, path: &OsStr) -> Result<
     let input = probe::input(agent, folder, DENIED);
     let (mut command, input) = match hook {
         ToolHook::Line(line) => {
-            let mut command = Command::new("sh");
-            command.args(["-c", line]);
+            let (shell, option) = probe::shell(line);
+            let mut command = Command::new(shell);
+            command.args([option, line]);
             (command, input)
         }
         ToolHook::Program(program, arguments) => {

@@ -10,8 +10,9 @@ use std::{
 use sightline_agents::{
     Agent,
     install::{
-        Content, Locations, Part, Presence, Program, Scope, Target, installed, patch::unified_diff,
-        record::Record,
+        Content, Locations, Part, Presence, Program, Scope, Target, installed,
+        patch::unified_diff,
+        record::{Record, RecordedFile},
     },
 };
 use sightline_base::{
@@ -25,9 +26,13 @@ use super::{
         DONE, FAILURE, NEGATIVE, Workspace,
         checkpoints::{below_agent, is_wanted},
         config_file::File,
-        exec, internal, offline,
+        exec,
+        gateway::service,
+        internal, offline,
     },
-    AgentName, Change, NAME, PartName, locations, program, read_text,
+    AgentName, Change, NAME, PartName,
+    gateway::{Setup, cannot_route, is_configured},
+    locations, program, read_text,
     report::{AgentReport, FileChange, Report},
     status::switched_off,
     targets,
@@ -51,6 +56,9 @@ pub(super) struct Installer {
     report: Report,
     /// Whether a file with our entries changes.
     replaces: bool,
+    setup: Setup,
+    /// Whether the gateway can be written into files of agents.
+    is_gateway_ready: bool,
 }
 
 impl Installer {
@@ -90,6 +98,8 @@ impl Installer {
                 written: write,
             },
             replaces: false,
+            setup: Setup::read(change.storage.as_deref())?,
+            is_gateway_ready: false,
         })
     }
 
@@ -101,7 +111,9 @@ impl Installer {
         Agent::ALL.into_iter().filter(used).collect()
     }
 
-    pub(super) fn install(&mut self, change: &Change) {
+    /// `chain`: addresses of the user may be replaced by those of the gateway, which forwards to them.
+    pub(super) fn install(&mut self, change: &Change, chain: bool) {
+        self.setup.chains = chain;
         let agents = self.agents(&change.agent);
         if agents.is_empty() {
             self.report
@@ -119,7 +131,7 @@ impl Installer {
                 "`sightline` is not on your PATH, where the entries of a project look for it: agents that do not find it have all their tools refused".to_owned(),
             );
         }
-        for agent in agents {
+        for agent in agents.clone() {
             let mut parts: Vec<Part> = change.only.iter().map(|part| part.0).collect();
             if parts.is_empty() {
                 parts = Part::DEFAULT.to_vec();
@@ -131,6 +143,28 @@ impl Installer {
             }
             parts.extend(installed);
             let mut report = AgentReport::new(agent, self.scope, &parts);
+            if parts.contains(&Part::Gateway) {
+                let why = match cannot_route(agent, self.scope) {
+                    // It would go past silently.
+                    Some(why) if change.agent.is_empty() => {
+                        report.notes.push(why);
+                        parts.retain(|part| *part != Part::Gateway);
+                        None
+                    }
+                    Some(why) => Some(why),
+                    None => self
+                        .prepare_gateway(&agents)
+                        .err()
+                        .map(|error| error.message),
+                };
+                if let Some(why) = why {
+                    report.add_problem(&why);
+                }
+            }
+            if report.has_failed() || parts.is_empty() {
+                self.report.agents.push(report);
+                continue;
+            }
             let targets = self.targets(agent, &parts);
             if parts.contains(&Part::Commands)
                 && let Some(why) = cannot_hide(agent, self.scope)
@@ -152,6 +186,9 @@ impl Installer {
                         .map(Some)
                         .map_err(|error| error.to_string())
                 });
+                if let Err(error) = self.note_found(&report, &target) {
+                    report.add_problem(&error.message);
+                }
             }
             if agent == Agent::Codex && !report.files.is_empty() && !report.has_failed() {
                 report.notes.push(
@@ -167,9 +204,43 @@ impl Installer {
             }
             self.report.agents.push(report);
         }
+        if self.is_gateway_ready && self.report.written && self.setup.has_systemd {
+            let listening = service::listen().err();
+            let report = self.report.agents.last_mut();
+            if let (Some(report), Some(why)) = (report, listening) {
+                report.add_problem(&format!(
+                    "cannot start the gateway: {why}; until it runs, agents get no answer"
+                ));
+            }
+        }
         self.report.notes.push(
             "built-in secrets (.env, private keys, ...) are denied to agents; `sightline init` writes a file for your own rules".to_owned(),
         );
+    }
+
+    /// Chooses the address of the gateway, and the addresses of the user to which it forwards.
+    fn prepare_gateway(&mut self, agents: &[Agent]) -> Result<(), Error> {
+        if self.is_gateway_ready {
+            return Ok(());
+        }
+        for agent in agents.iter().filter(|_| self.setup.chains) {
+            let addresses = self.setup.addresses(*agent);
+            let path = self.locations.addresses(*agent);
+            let text = path.and_then(|path| read_text(&path));
+            let replaced = addresses.replaces(&text.unwrap_or_default());
+            self.setup.service.forward_to(replaced);
+        }
+        if self.report.written {
+            self.setup.service.store()?;
+        }
+        self.setup.has_systemd = service::has_systemd();
+        if !self.setup.has_systemd {
+            self.report.notes.push(
+                "agents get no answer until the gateway runs, and systemd does not start it here: start `sightline gateway --service` when you log in".to_owned(),
+            );
+        }
+        self.is_gateway_ready = true;
+        Ok(())
     }
 
     /// Asks the user, when an agent is connected for the first time, whether to hide files from its commands.
@@ -193,32 +264,54 @@ impl Installer {
             let mut removed = self.installed(agent);
             removed.retain(|part| !kept.contains(part));
             let mut report = AgentReport::new(agent, self.scope, &removed);
-            let (all, kept) = (self.targets(agent, &Part::ALL), self.targets(agent, &kept));
+            let (all, mut kept) = (self.targets(agent, &Part::ALL), self.targets(agent, &kept));
+            let has_gateway = |other: &Agent| {
+                *other != agent && is_configured(*other, &self.locations, &self.program)
+            };
+            let is_last = removed.contains(&Part::Gateway) && !Agent::ALL.iter().any(has_gateway);
+            let units = self.setup.units(agent, &self.locations, &self.program);
+            if !is_last {
+                kept.extend(units);
+            } else if self.report.written
+                && !units.is_empty()
+                && let Err(why) = service::unlisten()
+            {
+                report.notes.push(format!("cannot stop the gateway: {why}"));
+            }
             // The first file may have created the folders of the others.
             for target in all.into_iter().rev() {
                 let recorded = self.record.get(&target.path).cloned();
+                let found = recorded.iter().flat_map(|file| file.found.clone());
+                let found: Vec<String> = found.collect();
                 let kept = kept.iter().find(|kept| kept.path == target.path);
+                let kept_names = kept.map_or_else(Vec::new, |kept| kept.content.names());
+                let mut staying = found.clone();
+                staying.retain(|name| !kept_names.contains(name));
+                let content = target.content.without(&found);
+                let kept = kept.and_then(|kept| kept.content.without(&found));
                 self.edit(&mut report, agent, &target, |text| {
                     let Some(text) = text else { return Ok(None) };
+                    let Some(content) = content else {
+                        return Ok(original(None, Some(text), recorded.as_ref()));
+                    };
                     let Some(kept) = kept else {
                         // An error says why something of ours cannot be removed.
-                        target
-                            .content
-                            .remove(text)
-                            .map_err(|error| error.to_string())?;
-                        return Ok(target.content.original(Some(text), recorded.as_ref()));
+                        content.remove(text).map_err(|error| error.to_string())?;
+                        return Ok(original(Some(&content), Some(text), recorded.as_ref()));
                     };
-                    let rest = target.content.remove(text);
-                    // Nothing else is there.
-                    if kept.content.presence(text) == Ok(Presence::Current)
-                        && kept.content.remove(text) == rest
-                    {
-                        return Ok(Some(text.to_owned()));
-                    }
-                    let rest = rest.map_err(|error| error.to_string())?;
-                    let added = kept.content.add(rest.as_deref());
-                    added.map(Some).map_err(|error| error.to_string())
+                    let reduced = content.reduce(&kept, text);
+                    reduced.map_err(|error| error.to_string())
                 });
+                if let Err(error) = self.release(&mut report, &target.path, &staying) {
+                    report.add_problem(&error.message);
+                }
+            }
+            if removed.contains(&Part::Gateway)
+                && self.report.written
+                && !report.has_failed()
+                && let Err(error) = self.setup.service.forget(agent.name(), is_last)
+            {
+                report.add_problem(&error.message);
             }
             self.report.agents.push(report);
         }
@@ -246,7 +339,8 @@ impl Installer {
 
     /// Returns the files that hold `parts` for an agent.
     fn targets(&self, agent: Agent, parts: &[Part]) -> Vec<Target> {
-        targets(agent, self.scope, parts, &self.locations, &self.program)
+        let (scope, locations) = (self.scope, &self.locations);
+        targets(agent, scope, parts, locations, &self.program, &self.setup)
     }
 
     /// Adds the change of a file to the report, and makes it if changes are written. `edit` gets
@@ -273,13 +367,16 @@ impl Installer {
             Err(error) => {
                 let path = path.display();
                 return report
-                    .add_problem(&format!("cannot edit {path}: {error}; nothing was changed"));
+                    .add_problem(&format!("cannot edit {path}: {error}; it was not changed"));
             }
         };
         if before == after {
             return;
         }
-        let has_ours = |text: &String| target.content.spelling(text).is_some();
+        let has_ours = |text: &String| {
+            let presence = target.content.presence(text);
+            presence.is_ok_and(|presence| presence != Presence::Absent)
+        };
         self.replaces |= before.as_ref().is_some_and(has_ours);
         let diff = unified_diff(path, before.as_deref(), after.as_deref());
         let mut change = FileChange::new(target, diff);
@@ -299,12 +396,12 @@ impl Installer {
         if self.scope == Scope::User || self.record.get(path).is_some() {
             return None;
         }
-        let project = self.locations.project.canonicalize().ok()?;
+        let project = sightline_base::path::canonicalize(&self.locations.project).ok()?;
         let mut above = path.ancestors();
-        let real = above.find_map(|existing| existing.canonicalize().ok())?;
+        let real = above.find_map(|existing| sightline_base::path::canonicalize(existing).ok())?;
         (!real.starts_with(&project)).then(|| {
             format!(
-                "cannot edit {}: a symbolic link of the project leads to {}; nothing was changed. Replace the link, or connect the agent for yourself with --user",
+                "cannot edit {}: a symbolic link of the project leads to {}; it was not changed. Replace the link, or connect the agent for yourself with --user",
                 path.display(),
                 real.display()
             )
@@ -341,20 +438,63 @@ impl Installer {
             || missing_folders(&path),
             |recorded| recorded.created_folders.clone(),
         );
-        let original = self
-            .all_content(agent, &path)
-            .and_then(|content| content.original(before, recorded));
+        let all = self.all_content(agent, &path);
+        let found = match recorded {
+            Some(recorded) => recorded.found.clone(),
+            None => found_in(all.as_ref(), before),
+        };
+        let content = all.and_then(|all| all.without(&found));
+        let original = original(content.as_ref(), before, recorded);
         if original.as_deref() == Some(after) {
             file.replace(after)?;
             self.record.forget(&path);
             self.save_record()?;
         } else {
             // An entry of a change that is not made is harmless.
-            self.record.note(&path, original.as_deref(), after, folders);
+            self.record
+                .note(&path, original.as_deref(), after, folders, found);
             self.save_record()?;
             file.replace(after)?;
         }
         Ok("written")
+    }
+
+    /// Records the entries of a file that did not have to be added: the user has written them.
+    fn note_found(&mut self, report: &AgentReport, target: &Target) -> Result<(), Error> {
+        let path = &target.path;
+        if !self.report.written || report.has_failed() || self.record.get(path).is_some() {
+            return Ok(());
+        }
+        let text = read_text(path);
+        let found = found_in(Some(&target.content), text.as_deref());
+        if let Some(text) = text.filter(|_| !found.is_empty()) {
+            self.record
+                .note(path, Some(&text), &text, Vec::new(), found);
+            self.save_record()?;
+        }
+        Ok(())
+    }
+
+    /// Says which entries stay because they were there before. The next removal removes them.
+    fn release(
+        &mut self,
+        report: &mut AgentReport,
+        path: &Path,
+        names: &[String],
+    ) -> Result<(), Error> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        report.notes.push(format!(
+            "{}: {} was there before the installation and stays; uninstall again to remove it",
+            path.display(),
+            names.join(", ")
+        ));
+        if self.report.written {
+            self.record.release(path, names);
+            self.save_record()?;
+        }
+        Ok(())
     }
 
     /// Returns our content of a file with all parts.
@@ -378,8 +518,9 @@ impl Installer {
     }
 
     /// Prints the changes. Returns the exit code.
-    pub(super) fn finish(&self, is_json: bool) -> Result<i32, Error> {
-        self.report.print(is_json, &self.locations.home)?;
+    pub(super) fn finish(&self, is_json: bool, has_diffs: bool) -> Result<i32, Error> {
+        self.report
+            .print(is_json, has_diffs, &self.locations.home)?;
         Ok(if self.report.has_failed() {
             FAILURE
         } else if self.report.is_empty() || self.report.is_pending() && !self.report.written {
@@ -388,6 +529,24 @@ impl Installer {
             DONE
         })
     }
+}
+
+/// Returns the text as it was before our content was added. Without content, everything of ours was there before.
+fn original(
+    content: Option<&Content>,
+    text: Option<&str>,
+    recorded: Option<&RecordedFile>,
+) -> Option<String> {
+    let Some(content) = content else {
+        let earlier = recorded.and_then(|file| file.patch.apply(text?));
+        return earlier.or_else(|| text.map(str::to_owned));
+    };
+    content.original(text, recorded)
+}
+
+fn found_in(content: Option<&Content>, text: Option<&str>) -> Vec<String> {
+    let found = content.zip(text);
+    found.map_or_else(Vec::new, |(content, text)| content.found(text))
 }
 
 /// Returns why files cannot be hidden from the commands of an agent.

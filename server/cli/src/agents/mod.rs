@@ -5,6 +5,7 @@
 //! that it can be removed byte for byte.
 
 mod check;
+mod gateway;
 mod installer;
 mod report;
 mod status;
@@ -12,6 +13,7 @@ mod status;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use gateway::Setup;
 use installer::Installer;
 use serde_json::Value;
 use sightline_agents::{
@@ -21,7 +23,7 @@ use sightline_agents::{
 use sightline_base::fs::find_programs;
 use sightline_engine::error::Error;
 pub(super) use sightline_engine::handlers::mcp_servers::locations;
-pub(super) use status::AgentState;
+pub(super) use status::{AgentState, gateway_problem};
 
 use super::{
     NEGATIVE, Workspace,
@@ -56,7 +58,13 @@ pub(super) enum Agents {
     /// Connect agents: show the changes of their configuration, or make them with --yes.
     ///
     /// The exit code is 1 if there is something to do.
-    Install(Change),
+    Install {
+        #[command(flatten)]
+        change: Change,
+        /// With `--only gateway`: replace addresses of yours, to which the gateway forwards then.
+        #[arg(long)]
+        chain: bool,
+    },
     /// Remove what `install` added: show the changes, or make them with --yes.
     Uninstall(Change),
 }
@@ -81,6 +89,9 @@ pub(super) struct Change {
     /// Only these parts; by default all of them.
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<PartName>,
+    /// Also print the changes of each file at a terminal. In pipes, they are always printed.
+    #[arg(long)]
+    diff: bool,
     /// Write the changes.
     #[arg(short, long)]
     yes: bool,
@@ -125,12 +136,13 @@ pub(super) struct PartName(Part);
 
 impl ValueEnum for PartName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [PartName; 5] = [
+        const ALL: [PartName; 6] = [
             PartName(Part::Mcp),
             PartName(Part::Context),
             PartName(Part::Access),
             PartName(Part::Checkpoints),
             PartName(Part::Commands),
+            PartName(Part::Gateway),
         ];
         &ALL
     }
@@ -142,6 +154,9 @@ impl ValueEnum for PartName {
             Part::Access => "denied files are refused to the agent's tools",
             Part::Checkpoints => {
                 "checkpoints before and after each turn; includes context and access"
+            }
+            Part::Gateway => {
+                "requests to models go through the gateway (Claude Code, Codex, Qwen Code, opencode)"
             }
             Part::Commands => {
                 "commands cannot open denied files that git does not track (Claude Code on Linux)"
@@ -155,14 +170,16 @@ pub(super) fn run(command: Agents) -> Result<i32, Error> {
     match command {
         Agents::Status { workspace, agent } => status::status(&workspace, &agent),
         Agents::Check { workspace, agent } => check::check(&workspace, &agent),
-        Agents::Install(change) => edit(&change, Installer::install),
+        Agents::Install { change, chain } => edit(&change, |installer, change| {
+            installer.install(change, chain);
+        }),
         Agents::Uninstall(change) => edit(&change, Installer::uninstall),
     }
 }
 
 /// Returns what `status --json` prints.
 pub(super) fn status_json(root: &Path) -> Result<Value, Error> {
-    let rows = status::Status::read_all(root, &[])?;
+    let rows = status::Status::read_all(root, None, &[])?;
     Ok(rows.iter().map(status::Status::json).collect())
 }
 
@@ -173,7 +190,7 @@ pub(super) fn check_json(root: &Path, named: &[AgentName]) -> Result<Value, Erro
 
 /// Shows the changes that `edit` makes, or makes them. An agent cannot remove or replace entries without the user: they
 /// are what refuses denied files to it.
-fn edit(change: &Change, edit: fn(&mut Installer, &Change)) -> Result<i32, Error> {
+fn edit(change: &Change, edit: impl Fn(&mut Installer, &Change)) -> Result<i32, Error> {
     if change.yes && below_agent().is_some() {
         let mut plan = Installer::new(change, false)?;
         edit(&mut plan, change);
@@ -184,7 +201,7 @@ fn edit(change: &Change, edit: fn(&mut Installer, &Change)) -> Result<i32, Error
     }
     let mut installer = Installer::new(change, change.yes)?;
     edit(&mut installer, change);
-    installer.finish(change.json)
+    installer.finish(change.json, change.diff)
 }
 
 /// Returns how agents start this program. Agents that a desktop or a service starts have a shorter
@@ -201,7 +218,7 @@ fn program(scope: Scope) -> Result<Program, Error> {
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
+    let real = |path: &Path| sightline_base::path::canonicalize(path).ok();
     real(a).is_some_and(|a| Some(a) == real(b))
 }
 
@@ -213,8 +230,13 @@ fn targets(
     parts: &[Part],
     locations: &Locations,
     program: &Program,
+    setup: &Setup,
 ) -> Vec<Target> {
-    let of = |program: &Program| install::targets(agent, scope, parts, locations, program);
+    let of = |program: &Program| {
+        let mut targets = install::targets(agent, scope, parts, locations, program);
+        setup.add_to(&mut targets, agent, scope, parts, locations, program);
+        targets
+    };
     let as_written = |target: Target| {
         let text = read_text(&target.path)?;
         let written = Program::new(target.content.spelling(&text)?);
@@ -236,9 +258,10 @@ pub(super) fn read_text(path: &Path) -> Option<String> {
 }
 
 /// Returns the agents that are connected, for the user or in a project, or have a problem.
-pub(super) fn states(project: &Path) -> Result<Vec<AgentState>, Error> {
+pub(super) fn states(project: &Path, storage: Option<&Path>) -> Result<Vec<AgentState>, Error> {
     let locations = locations(project.to_owned())?;
-    let states = Agent::ALL.map(|agent| AgentState::read(agent, &locations));
+    let setup = Setup::read(storage)?;
+    let states = Agent::ALL.map(|agent| AgentState::read(agent, &locations, &setup));
     let mut states = states.into_iter().collect::<Result<Vec<_>, _>>()?;
     states.retain(|state| state.is_connected() || !state.problems.is_empty());
     Ok(states)

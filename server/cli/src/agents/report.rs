@@ -1,6 +1,9 @@
 //! What an installation or removal does, as text or JSON.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, IsTerminal as _},
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 use sightline_agents::{
@@ -9,7 +12,7 @@ use sightline_agents::{
 };
 use sightline_engine::error::Error;
 
-use super::super::{print, print_message, print_sorted_json};
+use super::super::{checkpoints::colorize, print, print_message, print_sorted_json, print_styled};
 
 /// The changes of all agents. Printed by `--json`.
 #[derive(Serialize)]
@@ -128,10 +131,11 @@ impl Report {
         self.agents.iter().any(AgentReport::has_failed)
     }
 
-    pub(super) fn print(&self, is_json: bool, home: &Path) -> Result<(), Error> {
+    pub(super) fn print(&self, is_json: bool, has_diffs: bool, home: &Path) -> Result<(), Error> {
         if is_json {
             return print_sorted_json(self);
         }
+        let has_diffs = has_diffs || !io::stdout().is_terminal();
         let changed = || self.agents.iter().filter(|agent| !agent.files.is_empty());
         let mut text = String::new();
         if self.written {
@@ -143,9 +147,12 @@ impl Report {
         } else {
             text.extend(changed().map(|agent| agent.summary(home)));
             let diffs = changed().flat_map(|agent| &agent.files);
-            text.extend(diffs.map(|file| format!("\n{}", file.diff)));
+            text.extend(diffs.filter(|_| has_diffs).map(|file| {
+                let diff = colorize(file.diff.as_bytes());
+                format!("\n{}", String::from_utf8_lossy(&diff))
+            }));
         }
-        print(&text)?;
+        print_styled(&text)?;
         for agent in &self.agents {
             for message in agent.notes.iter().chain(&agent.problem) {
                 print_message(message);
@@ -157,7 +164,10 @@ impl Report {
         if !self.is_pending() && !self.has_failed() && !self.is_empty() {
             print("Nothing to do.\n")?;
         } else if self.is_pending() && !self.written {
-            print_message("nothing was written; add --yes to write these changes");
+            let show = if has_diffs { "" } else { "--diff to see or " };
+            print_message(&format!(
+                "nothing was written; add {show}--yes to write these changes"
+            ));
         }
         Ok(())
     }

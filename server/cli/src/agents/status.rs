@@ -2,9 +2,10 @@
 //! from running.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{self, Read, Seek, SeekFrom},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde_json::{Value, json};
@@ -21,7 +22,9 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, config_file::File, offline, print},
-    AgentName, locations, program, read_text, targets,
+    AgentName,
+    gateway::{Setup, Way, is_configured},
+    locations, program, read_text, targets,
 };
 
 /// Part of Cline's log that is searched, in bytes.
@@ -46,6 +49,9 @@ pub(crate) struct AgentState {
     /// Whether Codex runs our hooks.
     trusted: Option<bool>,
     pub(crate) problems: Vec<Problem>,
+    way: Way,
+    /// Whether any agent is configured with the gateway.
+    has_gateway: bool,
 }
 
 /// What an agent has in one scope.
@@ -57,11 +63,16 @@ struct Installed {
 }
 
 impl Installed {
-    fn read(agent: Agent, scope: Scope, locations: &Locations) -> Result<Self, Error> {
+    fn read(
+        agent: Agent,
+        scope: Scope,
+        locations: &Locations,
+        setup: &Setup,
+    ) -> Result<Self, Error> {
         let program = program(scope)?;
         let parts = installed(agent, scope, locations, &program, read_text);
         let mut problems = Vec::new();
-        for target in targets(agent, scope, &Part::ALL, locations, &program) {
+        for target in targets(agent, scope, &Part::ALL, locations, &program, setup) {
             let broken = match File::read(&target.path) {
                 Ok(file) if file.exists() => invalid(&target, file.text()),
                 Ok(_) => None,
@@ -83,13 +94,22 @@ impl Installed {
             agent.name()
         );
         let name = scope_name(scope);
-        let mut targets = targets(agent, scope, &parts, locations, &program).into_iter();
+        let mut targets = targets(agent, scope, &parts, locations, &program, setup).into_iter();
         let mut bare = false;
         let outdated = targets.any(|target| {
             let text = read_text(&target.path).unwrap_or_default();
             match target.content.presence(&text) {
                 Ok(Presence::Current) | Err(_) => false,
-                _ if names_program_only(agent, scope, &parts, locations, &target.path, &text) => {
+                _ if names_program_only(
+                    agent,
+                    scope,
+                    &parts,
+                    locations,
+                    setup,
+                    &target.path,
+                    &text,
+                ) =>
+                {
                     bare = true;
                     false
                 }
@@ -135,13 +155,14 @@ fn names_program_only(
     scope: Scope,
     parts: &[Part],
     locations: &Locations,
+    setup: &Setup,
     path: &Path,
     text: &str,
 ) -> bool {
     let Ok(bare) = program(Scope::Project) else {
         return false;
     };
-    let mut targets = targets(agent, scope, parts, locations, &bare).into_iter();
+    let mut targets = targets(agent, scope, parts, locations, &bare, setup).into_iter();
     scope == Scope::User
         && targets
             .find(|target| target.path == path)
@@ -149,9 +170,9 @@ fn names_program_only(
 }
 
 impl AgentState {
-    pub(super) fn read(agent: Agent, locations: &Locations) -> Result<Self, Error> {
-        let mut user = Installed::read(agent, Scope::User, locations)?;
-        let mut project = Installed::read(agent, Scope::Project, locations)?;
+    pub(super) fn read(agent: Agent, locations: &Locations, setup: &Setup) -> Result<Self, Error> {
+        let mut user = Installed::read(agent, Scope::User, locations, setup)?;
+        let mut project = Installed::read(agent, Scope::Project, locations, setup)?;
         let mut problems = std::mem::take(&mut user.problems);
         problems.append(&mut project.problems);
         let parts: Vec<Part> = user.parts.iter().chain(&project.parts).copied().collect();
@@ -189,8 +210,14 @@ impl AgentState {
                 is_fatal: true,
             });
         }
+        let way = setup.way(agent, locations);
+        if user.parts.contains(&Part::Gateway) {
+            problems.extend(problem_of_gateway(&way, setup));
+        }
         Ok(Self {
             agent,
+            has_gateway: setup.service.port().is_some(),
+            way,
             is_used: locations.folder(agent).is_dir(),
             user,
             project,
@@ -207,8 +234,13 @@ impl AgentState {
         self.user.parts.contains(&part) || self.project.parts.contains(&part)
     }
 
-    pub(crate) fn title(&self) -> &'static str {
-        self.agent.title()
+    /// Returns its name, and whether its requests go through the gateway.
+    pub(crate) fn title(&self) -> String {
+        let title = self.agent.title();
+        match self.way {
+            Way::Through => format!("{title} (through the gateway)"),
+            _ => title.to_owned(),
+        }
     }
 
     /// Returns what is connected, and the problems.
@@ -229,6 +261,13 @@ impl AgentState {
         for problem in &self.problems {
             notes.push(format!("{}: {}", problem.what, problem.remedy));
         }
+        match &self.way {
+            Way::Through => notes.push("requests go through the gateway".to_owned()),
+            Way::Past(_) if self.is_used && self.has_gateway && !self.has_part(Part::Gateway) => {
+                notes.push("requests go past the gateway".to_owned());
+            }
+            _ => {}
+        }
         if notes.is_empty() {
             let note = if self.is_used {
                 "not connected"
@@ -244,10 +283,52 @@ impl AgentState {
     }
 }
 
-/// What an agent has, and whether its program is on the PATH.
+/// Returns why the requests of an agent that is configured with the gateway do not go through it.
+fn problem_of_gateway(way: &Way, setup: &Setup) -> Option<Problem> {
+    let (what, remedy) = match way {
+        Way::Through => return None,
+        Way::Past(what) => (
+            format!("requests go past the gateway ({what})"),
+            "remove the other address, or run `sightline agents install --only gateway`".to_owned(),
+        ),
+        Way::NotRunning => {
+            let port = setup.service.port().unwrap_or_default();
+            let what =
+                format!("the gateway does not run on port {port}, so the agent gets no answer");
+            let remedy = "run `systemctl --user start sightline-gateway.socket`, or `sightline gateway --service` without systemd";
+            (what, remedy.to_owned())
+        }
+    };
+    Some(Problem {
+        what,
+        remedy,
+        is_fatal: true,
+    })
+}
+
+/// Returns why the requests of an agent that is configured with the gateway do not go through it, and
+/// what to do.
+///
+/// # Errors
+/// If the configuration of the gateway cannot be read.
+pub(crate) fn gateway_problem(
+    agent: Agent,
+    project: &Path,
+    storage: Option<&Path>,
+) -> Result<Option<String>, Error> {
+    let locations = locations(project.to_owned())?;
+    if !is_configured(agent, &locations, &program(Scope::User)?) {
+        return Ok(None);
+    }
+    let setup = Setup::read(storage)?;
+    let problem = problem_of_gateway(&setup.way(agent, &locations), &setup);
+    Ok(problem.map(|Problem { what, remedy, .. }| format!("{what}; {remedy}")))
+}
+
+/// What an agent has, and its program on the PATH.
 pub(super) struct Status {
     state: AgentState,
-    on_path: bool,
+    program: Option<PathBuf>,
 }
 
 impl Status {
@@ -255,45 +336,67 @@ impl Status {
     ///
     /// # Errors
     /// The home directory is unknown.
-    pub(super) fn read_all(root: &Path, named: &[AgentName]) -> Result<Vec<Self>, Error> {
+    pub(super) fn read_all(
+        root: &Path,
+        storage: Option<&Path>,
+        named: &[AgentName],
+    ) -> Result<Vec<Self>, Error> {
         let locations = locations(root.to_owned())?;
+        let setup = Setup::read(storage)?;
         Agent::ALL
             .into_iter()
             .filter(|agent| named.is_empty() || named.contains(&AgentName(*agent)))
             .map(|agent| {
                 Ok(Self {
-                    state: AgentState::read(agent, &locations)?,
-                    on_path: find_program(agent.name()).is_some(),
+                    state: AgentState::read(agent, &locations, &setup)?,
+                    program: find_program(agent.name()),
                 })
             })
             .collect()
     }
 
     pub(super) fn json(&self) -> Value {
-        let Self { state, on_path } = self;
+        let Self { state, program } = self;
         let problems = state.problems.iter().map(|problem| problem.what.as_str());
         json!({
             "agent": state.agent.name(),
             "title": state.agent.title(),
             "used": state.is_used,
-            "onPath": on_path,
+            "onPath": program.is_some(),
+            "version": program.as_deref().and_then(version),
             "user": names(&state.user.parts),
             "project": names(&state.project.parts),
             "outdated": state.user.outdated || state.project.outdated,
             "trusted": state.trusted,
+            "gateway": state.way.name(),
             "problems": problems.collect::<Vec<_>>(),
         })
     }
 
     fn line(&self) -> String {
-        let notes = self.state.notes(self.on_path).join("; ");
-        format!("{:<13} {notes}\n", self.state.title())
+        let notes = self.state.notes(self.program.is_some()).join("; ");
+        format!("{:<13} {notes}\n", self.state.agent.title())
     }
+}
+
+/// Returns the version of an installed program without starting it: that of its npm package, or the one in
+/// its path.
+fn version(program: &Path) -> Option<String> {
+    let program = program.canonicalize().ok()?;
+    let package = program.ancestors().skip(1).take(4).find_map(|folder| {
+        let text = fs::read_to_string(folder.join("package.json")).ok()?;
+        let package: Value = serde_json::from_str(&text).ok()?;
+        Some(package["version"].as_str()?.to_owned())
+    });
+    let is_version =
+        |name: &&str| name.starts_with(|c: char| c.is_ascii_digit()) && name.contains('.');
+    let mut names = program.iter().rev().filter_map(OsStr::to_str);
+    package.or_else(|| names.find(is_version).map(str::to_owned))
 }
 
 pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
-    let rows = Status::read_all(root.path.as_path(), named)?;
+    let rows = Status::read_all(root.path.as_path(), workspace.storage.as_deref(), named)?;
     print(&if workspace.json {
         let rows: Vec<Value> = rows.iter().map(Status::json).collect();
         format!("{}\n", json!(rows))

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sightline_base::escape::one_line;
-use sightline_checkpoint::MovedStore;
+use sightline_checkpoint::FolderStore;
 use sightline_engine::{
     error::Error,
     handlers::checkpoint::adopt::{adopt as take_over, moved_stores},
@@ -10,7 +10,6 @@ use sightline_engine::{
 };
 
 use super::{
-    OFFLINE,
     arguments::Adopt,
     confirm::{Proceed, ask, require_terminal},
     print_as,
@@ -27,7 +26,7 @@ struct Adopted {
 /// `sightline checkpoint adopt`.
 pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
     let proceed = arguments.confirm.proceed_or_ask();
-    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let requests = Requests::offline(&arguments.workspace);
     let found = moved_stores(
         &requests.offline_server()?.context(),
         arguments.store.as_deref(),
@@ -71,7 +70,7 @@ pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
     Ok(DONE)
 }
 
-fn about(store: &MovedStore) -> String {
+fn about(store: &FolderStore) -> String {
     let count = plural(store.checkpoints as u64, "checkpoint");
     let folder = store.folder.as_ref().map_or_else(
         || "a folder that is not recorded".to_owned(),

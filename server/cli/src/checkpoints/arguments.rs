@@ -3,19 +3,17 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use sightline_protocol::checkpoint::{FileHunks, RestoreMode, RestoreOnly};
+use sightline_protocol::checkpoint::{FileHunks, PreviewRestoreResult, RestoreMode, RestoreOnly};
 
-use super::confirm::ConfirmArgs;
-use crate::{Workspace, requests::Attached};
+use super::{confirm::ConfirmArgs, picker::choice::Choice};
+use crate::{Workspace, requests::Place};
 
 #[derive(Subcommand)]
 pub(crate) enum Checkpoint {
     /// Create a checkpoint of the workspace.
     Create {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Label of the checkpoint.
         #[arg(long, short, value_name = "TEXT")]
         label: Option<String>,
@@ -25,16 +23,14 @@ pub(crate) enum Checkpoint {
         /// Create the checkpoint even if the workspace is very large.
         #[arg(long)]
         confirm_large: bool,
-        /// Mark it as created without a request of the user.
+        /// Create the first checkpoint of the folder without a request of the user, unless there is one.
         #[arg(long, hide = true)]
         automatic: bool,
     },
     /// List the turns of agents and the checkpoints, newest first.
     List {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Only checkpoints of this task.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
@@ -44,16 +40,14 @@ pub(crate) enum Checkpoint {
         /// Group the turns by session.
         #[arg(long)]
         by_session: bool,
-        /// Print an abbreviated id and the label per line, separated by a tab.
+        /// Print the name of a turn or an abbreviated id, and the prompt or label, per line, separated by a tab.
         #[arg(long, conflicts_with = "json")]
         ids: bool,
     },
     /// Show what changed between two checkpoints, or between one and the workspace.
     Diff {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Older checkpoint: an id, the beginning of one, `last`, or the name of a turn such
         /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "FROM")]
@@ -75,9 +69,7 @@ pub(crate) enum Checkpoint {
     /// checkpoints with a label.
     Label {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
         /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "ID")]
@@ -92,9 +84,7 @@ pub(crate) enum Checkpoint {
     /// Show a checkpoint and what changed since the one before it.
     Show {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
         /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "ID")]
@@ -103,9 +93,7 @@ pub(crate) enum Checkpoint {
     /// Show what a restore would change.
     Preview {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
         /// as `claude-2.3`: the state before it, or with a `+` after it.
         #[arg(value_name = "ID")]
@@ -127,12 +115,10 @@ pub(crate) enum Checkpoint {
     Prune(Prune),
     /// Remove checkpoints. Shows them and asks first.
     Delete(Delete),
-    /// Show which turn, which agent or you wrote each line of a file.
+    /// Show the author of each line of a file: a turn, an agent or you.
     Blame {
         #[command(flatten)]
-        workspace: Workspace,
-        #[command(flatten)]
-        attached: Attached,
+        place: Place,
         /// File.
         #[arg(value_name = "PATH")]
         path: String,
@@ -156,6 +142,9 @@ pub(crate) enum Checkpoint {
     Stats {
         #[command(flatten)]
         workspace: Workspace,
+        /// Those of all folders.
+        #[arg(long)]
+        all: bool,
     },
     /// Read every checkpoint and check its integrity.
     Verify {
@@ -185,12 +174,12 @@ pub(crate) enum Checkpoint {
 /// The part of the differences to restore.
 #[derive(Args, Clone, Default)]
 pub(crate) struct PartArgs {
-    /// Take back what the turn changed, and keep later changes. ID is the name of a turn.
+    /// Revert the turn, and keep later changes. ID is the name of a turn.
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<OnlyArgument>,
-    /// Only these hunks of a file, such as `src/main.rs:1,3`, as `diff --patch` shows them for the same ID.
-    /// Can be repeated.
-    #[arg(long = "hunk", value_name = "PATH:N,...", value_parser = hunks, conflicts_with = "paths")]
+    /// Only these hunks of a file, such as `src/main.rs:1,3`, as `diff --patch` shows them for the same ID,
+    /// and the paths. Can be repeated.
+    #[arg(long = "hunk", value_name = "PATH:N,...", value_parser = hunks)]
     pub(super) hunks: Vec<FileHunks>,
 }
 
@@ -242,9 +231,7 @@ impl Length {
 #[derive(Args)]
 pub(crate) struct Restore {
     #[command(flatten)]
-    pub(super) workspace: Workspace,
-    #[command(flatten)]
-    pub(super) attached: Attached,
+    pub(super) place: Place,
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
     /// Checkpoint: an id, the beginning of one, `last`, or the name of a turn such
@@ -276,17 +263,27 @@ pub(crate) struct Restore {
 impl Restore {
     /// Returns whether an option is given that the list to choose from does not have.
     pub(super) fn needs_id(&self) -> bool {
-        let is_plain = self.mode == ModeArgument::Files && !self.force && !self.workspace.json;
+        let is_plain =
+            self.mode == ModeArgument::Files && !self.force && !self.place.workspace.json;
         !is_plain || self.task.is_some() || self.token.is_some() || self.part.is_some()
+    }
+
+    /// Returns what a preview of this restore covers. `None` if hunks are named.
+    pub(super) fn choice(&self, id: &str, preview: &PreviewRestoreResult) -> Option<Choice> {
+        let files = preview.changes.iter().map(|change| change.uri.clone());
+        self.part.hunks.is_empty().then(|| Choice {
+            id: id.to_owned(),
+            files: (!self.paths.is_empty()).then(|| files.collect()),
+            hunks: Vec::new(),
+            only_turn: self.part.only.is_some(),
+        })
     }
 }
 
 #[derive(Args)]
 pub(crate) struct Undo {
     #[command(flatten)]
-    pub(super) workspace: Workspace,
-    #[command(flatten)]
-    pub(super) attached: Attached,
+    pub(super) place: Place,
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
     /// Undo point printed by the restore; by default, the latest.

@@ -3,18 +3,16 @@
 use std::fs;
 
 use sightline_base::escape::one_line;
-use sightline_engine::error::Error;
+use sightline_engine::{
+    error::Error,
+    render::{CHANGED, DIM, timeline::Clock},
+};
 use sightline_protocol::{
     checkpoint::{BlameAuthor, BlameLine, BlameParams},
     method::Blame,
 };
 
-use super::{
-    format::{CHANGED, DIM},
-    print_as,
-    timeline::Clock,
-    with_paths,
-};
+use super::{print_as, with_paths};
 use crate::{DONE, requests::Requests};
 
 /// `sightline checkpoint blame`.
@@ -24,16 +22,16 @@ pub(super) fn blame(requests: &Requests, path: &str) -> Result<i32, Error> {
         let path = paths.unwrap_or_default().concat();
         let params = BlameParams {
             path: path.clone(),
-            root: requests.root()?,
+            root: requests.root_uri()?,
         };
         Ok((path, requests.call::<Blame>(params)?))
     })?;
-    print_as(requests.workspace, &blamed, |blamed| {
+    print_as(&requests.workspace, &blamed, |blamed| {
         // The request allowed it to be read.
         let text = fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let mut lines = text.lines();
-        let clock = Clock::new();
+        let clock = Clock::now();
         let authors: Vec<String> = blamed.lines.iter().map(author).collect();
         let times: Vec<String> = blamed
             .lines

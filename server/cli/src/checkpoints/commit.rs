@@ -21,9 +21,9 @@ pub(super) fn commit(
         id: id.to_owned(),
         branch: branch.to_owned(),
         message,
-        root: requests.root()?,
+        root: requests.root_uri()?,
     })?;
-    print_as(requests.workspace, &made, |made| {
+    print_as(&requests.workspace, &made, |made| {
         let (commit, branch) = (short_id(&made.commit), one_line(&made.branch));
         format!("commit {commit} on the new branch {branch}\n")
     })?;

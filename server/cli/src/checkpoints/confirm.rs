@@ -11,7 +11,7 @@ pub(crate) struct ConfirmArgs {
     /// Only show what would be done.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask for confirmation. Required if standard input is not a terminal.
+    /// Do not ask. Required if there is something to ask and standard input is not a terminal.
     #[arg(long, short)]
     yes: bool,
 }
@@ -116,13 +116,18 @@ pub(crate) fn ask(note: &str) -> Result<bool, Error> {
 
 /// Asks a question at the terminal.
 pub(crate) fn is_wanted(question: &str) -> Result<bool, Error> {
+    let answer = answer(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
+}
+
+/// Asks at the terminal. Returns the answer without spaces around it, or `None` at the end of input.
+pub(super) fn answer(question: &str) -> Result<Option<String>, Error> {
     let mut error = io::stderr();
-    let asked = error
-        .write_all(format!("{question} [y/N] ").as_bytes())
-        .and_then(|()| error.flush());
     let mut answer = String::new();
-    asked
+    let read = error
+        .write_all(question.as_bytes())
+        .and_then(|()| error.flush())
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
         .map_err(|error| Error::storage(format!("cannot ask at the terminal: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok((read > 0).then(|| answer.trim().to_owned()))
 }

@@ -5,12 +5,14 @@ mod arguments;
 mod blame;
 mod commit;
 mod confirm;
+mod difference;
 mod format;
+mod parts;
 mod picker;
 mod remove;
 mod restore;
 mod show;
-mod timeline;
+mod stats;
 
 use std::{io, path::Path};
 
@@ -26,37 +28,36 @@ use sightline_engine::{
         transfer::{Direction, transfer},
     },
     plural::plural,
+    render::{
+        self, counts, difference, relative_time,
+        timeline::{Clock, Row, Timeline},
+    },
 };
 use sightline_local::process::signals;
 use sightline_protocol::{
     checkpoint::{
-        Checkpoint as Listed, CheckpointPurpose, CheckpointStatsParams, CreateCheckpointParams,
-        DiffCheckpointsParams, LabelCheckpointParams, ListCheckpointsParams,
-        VerifyCheckpointsParams, short_id as abbreviated,
+        Checkpoint as Listed, CreateCheckpointParams, DiffCheckpointsParams, LabelCheckpointParams,
+        ListCheckpointsParams, ListTurnsParams, VerifyCheckpointsParams, short_id,
     },
     error::ErrorKind,
     method::{
-        CheckpointStats, CreateCheckpoint, DiffCheckpoints, LabelCheckpoint, ListCheckpoints,
+        CreateCheckpoint, DiffCheckpoints, LabelCheckpoint, ListCheckpoints, ListTurns,
         VerifyCheckpoints,
     },
 };
 
 use super::{
-    DONE, NEGATIVE, Workspace, offline, print_json, print_message, print_to,
-    requests::{Attached, Requests},
+    DONE, NEGATIVE, Workspace, offline, print_as, print_json, print_message, print_styled as print,
+    print_to, requests::Requests,
 };
-
-use timeline::Timeline;
 
 pub(super) use adopt::hint as moved_hint;
 pub(super) use arguments::{Checkpoint, age};
 pub(super) use confirm::{ConfirmArgs, Proceed, ask, below_agent, confirm_below_agent, is_wanted};
-pub(super) use format::difference as colored_difference;
-pub(super) use format::size;
-use format::{DIM, colorize, counts, difference, print, relative_time, short_id};
+pub(super) use format::{colorize, size};
 
-/// Requests that always run in this process.
-const OFFLINE: Attached = Attached { offline: true };
+/// Number of turns to ask for at once.
+const TURNS: u32 = 1000;
 
 /// Returns whether an error is a negative result: a path matches nothing, or there is nothing that
 /// `last` means. An unknown id is a failure.
@@ -69,29 +70,36 @@ pub(super) fn is_negative(error: &Error) -> bool {
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     match command {
         Checkpoint::Create {
-            workspace,
-            attached,
+            place,
             label,
             task,
             confirm_large,
             automatic,
         } => {
-            let requests = Requests::new(&workspace, attached);
+            let requests = place.requests();
+            // The one before an edit may have been faster.
+            if automatic && !list_all(&requests)?.is_empty() {
+                return Ok(DONE);
+            }
             let params = CreateCheckpointParams {
                 label,
                 task_id: task,
                 confirm_large,
                 automatic,
-                root: requests.root()?,
+                root: requests.root_uri()?,
                 ..CreateCheckpointParams::default()
             };
             let created =
                 requests.with_maintenance(|requests| requests.call::<CreateCheckpoint>(params))?;
-            if workspace.json {
+            if place.workspace.json {
                 print_json(&created)?;
                 return Ok(DONE);
             }
-            print(&format!("{} {}\n", short_id(&created), counts(&created)))?;
+            print(&format!(
+                "{} {}\n",
+                render::id(&created.id),
+                counts(&created)
+            ))?;
             for skipped in &created.skipped {
                 let (path, reason) = (one_line(&skipped.path), one_line(&skipped.reason));
                 // Denied paths are only counted.
@@ -108,66 +116,48 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             Ok(DONE)
         }
         Checkpoint::List {
-            workspace,
-            attached,
+            place,
             task,
             limit,
             ids,
             by_session,
-        } => list(
-            &Requests::new(&workspace, attached),
-            task,
-            limit,
-            ids,
-            by_session,
-        ),
+        } => list(&place.requests(), task, limit, ids, by_session),
         Checkpoint::Label {
-            workspace,
-            attached,
+            place,
             id,
             text,
             remove: _,
-        } => label(&Requests::new(&workspace, attached), &id, text),
+        } => label(&place.requests(), &id, text),
         Checkpoint::Diff {
-            workspace,
-            attached,
+            place,
             from,
             to,
             patch,
             exit_code,
             paths,
         } => {
-            let requests = Requests::new(&workspace, attached);
+            let requests = place.requests();
             let differs = diff(&requests, &from, to.as_deref(), patch, &paths);
             differs.map(|differs| if exit_code && differs { NEGATIVE } else { DONE })
         }
-        Checkpoint::Show {
-            workspace,
-            attached,
-            id,
-        } => show::show(&Requests::new(&workspace, attached), &id),
+        Checkpoint::Show { place, id } => show::show(&place.requests(), &id),
         Checkpoint::Preview {
-            workspace,
-            attached,
+            place,
             id,
             length,
             part,
             paths,
         } => {
-            let requests = Requests::new(&workspace, attached);
+            let requests = place.requests();
             restore::preview(&requests, &id, (&paths, &part), length)
         }
-        Checkpoint::Blame {
-            workspace,
-            attached,
-            path,
-        } => blame::blame(&Requests::new(&workspace, attached), &path),
+        Checkpoint::Blame { place, path } => blame::blame(&place.requests(), &path),
         Checkpoint::Commit {
             workspace,
             id,
             branch,
             message,
-        } => commit::commit(&Requests::new(&workspace, OFFLINE), &id, &branch, message),
+        } => commit::commit(&Requests::offline(&workspace), &id, &branch, message),
         Checkpoint::Restore(arguments) => match &arguments.id {
             Some(id) => restore::restore(&arguments, id),
             None => picker::restore(&arguments),
@@ -175,22 +165,10 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         Checkpoint::Undo(arguments) => restore::undo(&arguments),
         Checkpoint::Prune(arguments) => remove::prune(&arguments),
         Checkpoint::Delete(arguments) => remove::delete(&arguments),
-        Checkpoint::Stats { workspace } => {
-            let params = CheckpointStatsParams::default();
-            let stats = offline::call::<CheckpointStats>(&workspace, params)?;
-            print_as(&workspace, &stats, |stats| {
-                let count = plural(stats.count, "checkpoint");
-                let mut line = format!("{count}, {}", size(stats.bytes));
-                if let Some(oldest) = stats.oldest {
-                    line.push_str(&format!(", oldest {}", relative_time(oldest)));
-                }
-                if let Some(newest) = stats.newest.filter(|_| stats.count > 1) {
-                    line.push_str(&format!(", newest {}", relative_time(newest)));
-                }
-                format!("{line}\n")
-            })?;
-            Ok(DONE)
-        }
+        Checkpoint::Stats { workspace, all } => match all {
+            true => stats::all(&Requests::offline(&workspace)),
+            false => stats::one(&workspace),
+        },
         Checkpoint::Verify { workspace } => {
             let params = VerifyCheckpointsParams::default();
             let verified = offline::call::<VerifyCheckpoints>(&workspace, params)?;
@@ -217,7 +195,7 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
 /// Lists all checkpoints.
 fn list_all(requests: &Requests) -> Result<Vec<Listed>, Error> {
     let params = ListCheckpointsParams {
-        root: requests.root()?,
+        root: requests.root_uri()?,
         ..ListCheckpointsParams::default()
     };
     Ok(requests.call::<ListCheckpoints>(params)?.checkpoints)
@@ -234,7 +212,7 @@ fn with_paths<R>(
     if written.is_empty() {
         return send(None);
     }
-    let root = offline::root(requests.workspace)?.path;
+    let root = offline::root(&requests.workspace)?.path;
     let absolute = written.iter().map(|path| offline::absolute(path));
     let mut paths = absolute.collect::<Result<Vec<_>, _>>()?;
     let mut failed: Vec<Option<Error>> = vec![None; paths.len()];
@@ -272,10 +250,35 @@ fn label(requests: &Requests, written: &str, label: Option<String>) -> Result<i3
     let labelled = requests.call::<LabelCheckpoint>(LabelCheckpointParams {
         id: written.to_owned(),
         label,
-        root: requests.root()?,
+        root: requests.root_uri()?,
     })?;
-    print_as(requests.workspace, &labelled, listed_line)?;
+    print_as(&requests.workspace, &labelled, |one| {
+        render::checkpoint(one, &relative_time(one.created_at))
+    })?;
     Ok(DONE)
+}
+
+/// Asks for the checkpoints, and unless only those of a task are wanted, for the turns.
+fn load(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result<Timeline, Error> {
+    let root = requests.root_uri()?;
+    let turns = if task.is_none() && !requests.workspace.json {
+        let params = ListTurnsParams {
+            root: root.clone(),
+            limit: Some(limit.unwrap_or(TURNS)),
+            ..ListTurnsParams::default()
+        };
+        requests.call::<ListTurns>(params)?.turns
+    } else {
+        Vec::new()
+    };
+    let params = ListCheckpointsParams {
+        task_id: task,
+        limit,
+        root,
+        ..ListCheckpointsParams::default()
+    };
+    let checkpoints = requests.call::<ListCheckpoints>(params)?.checkpoints;
+    Ok(Timeline { checkpoints, turns })
 }
 
 fn list(
@@ -285,10 +288,10 @@ fn list(
     ids: bool,
     by_session: bool,
 ) -> Result<i32, Error> {
-    let listed = Timeline::load(requests, task.clone(), limit)?;
+    let listed = load(requests, task.clone(), limit)?;
     if ids {
-        let lines = listed.checkpoints.iter().map(id_line);
-        print(&lines.collect::<String>())?;
+        let rows = listed.rows();
+        print(&rows.iter().map(id_line).collect::<String>())?;
         return Ok(DONE);
     }
     if listed.is_empty() && !requests.workspace.json {
@@ -299,37 +302,27 @@ fn list(
             _ => print_message(&adopt::hint(requests).unwrap_or_else(|| NONE_YET.to_owned())),
         }
     }
-    listed.print(requests, limit, by_session)
+    print_as(&requests.workspace, &listed, |listed| {
+        let limit = limit.map_or(usize::MAX, |limit| limit as usize);
+        listed.text(&Clock::now(), limit, by_session)
+    })?;
+    Ok(DONE)
 }
 
-/// Formats a checkpoint for shell completions.
-fn id_line(one: &Listed) -> String {
-    let about = match &one.label {
-        Some(label) => one_line(label).into_owned(),
-        None => relative_time(one.created_at),
+/// Formats a turn or a checkpoint for shell completions.
+fn id_line(row: &Row) -> String {
+    let about = row
+        .labels
+        .first()
+        .or(row.prompt.as_ref())
+        .cloned()
+        .unwrap_or_else(|| relative_time(row.at));
+    let id = if row.is_turn {
+        &row.id
+    } else {
+        short_id(&row.id)
     };
-    format!("{}\t{about}\n", abbreviated(&one.id))
-}
-
-/// Formats a checkpoint for a list.
-fn listed_line(one: &Listed) -> String {
-    let mut line = format!(
-        "{}  {:>11}  {}",
-        short_id(one),
-        relative_time(one.created_at),
-        counts(one)
-    );
-    match one.purpose {
-        Some(CheckpointPurpose::Undo) => {
-            line.push_str(&format!("  {DIM}before a restore{DIM:#}"));
-        }
-        Some(CheckpointPurpose::Imported) => line.push_str(&format!("  {DIM}imported{DIM:#}")),
-        None => {}
-    }
-    for text in [&one.task_id, &one.label].into_iter().flatten() {
-        line.push_str(&format!("  {}", one_line(text)));
-    }
-    line + "\n"
+    format!("{id}\t{about}\n")
 }
 
 /// Prints the differences. Returns whether there are any.
@@ -340,8 +333,8 @@ fn diff(
     patch_wanted: bool,
     paths: &[String],
 ) -> Result<bool, Error> {
-    let workspace = requests.workspace;
-    let root = requests.root()?;
+    let workspace = &requests.workspace;
+    let root = requests.root_uri()?;
     let params = |paths| DiffCheckpointsParams {
         from: from.to_owned(),
         to: to.map(str::to_owned),
@@ -377,7 +370,9 @@ fn diff(
 /// The output of `sightline checkpoint push --json` and `fetch --json`.
 #[derive(Serialize)]
 struct Transferred {
-    text: String,
+    /// The new ones.
+    checkpoints: usize,
+    skipped: Vec<String>,
 }
 
 fn transfer_checkpoints(
@@ -385,28 +380,28 @@ fn transfer_checkpoints(
     direction: Direction,
     remote: &str,
 ) -> Result<i32, Error> {
-    let text = Requests::new(workspace, OFFLINE).with_maintenance(|requests| {
+    let done = match direction {
+        Direction::Push => "pushed",
+        Direction::Fetch => "fetched",
+    };
+    let (checkpoints, skipped) = Requests::offline(workspace).with_maintenance(|requests| {
         let cancel = signals::cancel_on_termination()
             .map_err(|error| Error::storage(format!("cannot install signal handlers: {error}")))?;
-        let mut context = requests.offline_server()?.context();
-        context.cancel = cancel;
+        let context = requests.offline_server()?.context_with(cancel);
         transfer(&context, direction, remote)
     })?;
-    print_as(workspace, &Transferred { text }, |transferred| {
-        format!("{}\n", transferred.text.trim_end())
+    let transferred = Transferred {
+        checkpoints,
+        skipped,
+    };
+    print_as(workspace, &transferred, |transferred| {
+        let count = plural(transferred.checkpoints as u64, "checkpoint");
+        let skipped = transferred
+            .skipped
+            .iter()
+            .map(|why| format!("{}\n", one_line(why)))
+            .collect::<String>();
+        format!("{count} {done}\n{skipped}")
     })?;
     Ok(DONE)
-}
-
-/// Prints a result as JSON or as text.
-fn print_as<R: Serialize>(
-    workspace: &Workspace,
-    result: &R,
-    text: impl FnOnce(&R) -> String,
-) -> Result<(), Error> {
-    if workspace.json {
-        print_json(result)
-    } else {
-        print(&text(result))
-    }
 }

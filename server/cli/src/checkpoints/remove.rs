@@ -1,20 +1,23 @@
 //! `sightline checkpoint prune` and `delete`.
 
 use sightline_base::clock::now_millis;
-use sightline_engine::{error::Error, plural::plural};
+use sightline_engine::{
+    error::Error,
+    plural::plural,
+    render::{checkpoint, more_line, relative_time},
+};
 use sightline_protocol::{
     checkpoint::{Checkpoint as Listed, PruneCheckpointsParams, PruneCheckpointsResult},
     method::PruneCheckpoints,
 };
 
 use super::{
-    OFFLINE,
     arguments::{Delete, Length, Prune},
     confirm::{ConfirmArgs, Proceed, ask, require_terminal},
-    format::{more_line, print, size},
-    list_all, listed_line, print_as,
+    format::size,
+    list_all, print_as,
 };
-use crate::{DONE, NEGATIVE, Workspace, print_to, requests::Requests};
+use crate::{DONE, NEGATIVE, Workspace, print_styled as print, print_to, requests::Requests};
 
 /// `sightline checkpoint prune`.
 pub(super) fn prune(arguments: &Prune) -> Result<i32, Error> {
@@ -33,16 +36,16 @@ pub(super) fn prune(arguments: &Prune) -> Result<i32, Error> {
         labelled: arguments.labelled,
         ..PruneCheckpointsParams::default()
     };
-    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let requests = Requests::offline(&arguments.workspace);
     remove(&requests, &arguments.confirm, &params, arguments.length)
 }
 
 /// `sightline checkpoint delete`.
 pub(super) fn delete(arguments: &Delete) -> Result<i32, Error> {
-    let requests = Requests::new(&arguments.workspace, OFFLINE);
+    let requests = Requests::offline(&arguments.workspace);
     let params = PruneCheckpointsParams {
         ids: arguments.ids.clone(),
-        root: requests.root()?,
+        root: requests.root_uri()?,
         ..PruneCheckpointsParams::default()
     };
     remove(&requests, &arguments.confirm, &params, arguments.length)
@@ -56,7 +59,7 @@ fn remove(
     length: Length,
 ) -> Result<i32, Error> {
     let proceed = confirm.proceed_or_ask();
-    let workspace: &Workspace = requests.workspace;
+    let workspace: &Workspace = &requests.workspace;
     let prune = |dry_run: bool| {
         requests.call::<PruneCheckpoints>(PruneCheckpointsParams {
             dry_run,
@@ -128,6 +131,10 @@ fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed], length: Len
     let removed = listed
         .iter()
         .filter(|one| pruned.checkpoints.contains(&one.id));
-    lines.extend(removed.take(limit).map(listed_line));
+    lines.extend(
+        removed
+            .take(limit)
+            .map(|one| checkpoint(one, &relative_time(one.created_at))),
+    );
     lines + &more_line(count, limit) + &kept
 }

@@ -1,26 +1,31 @@
 //! `sightline checkpoint preview`, `restore` and `undo`.
 
-use sightline_base::{clock::now_millis, escape::one_line};
-use sightline_engine::{error::Error, plural::plural};
+use sightline_base::escape::one_line;
+use sightline_engine::{
+    error::Error,
+    plural::plural,
+    render::{self, needs_force, outcome, time_and_age},
+};
 use sightline_protocol::{
     checkpoint::{
-        FileHunks, PreviewRestoreParams, PreviewRestoreResult, RestoreAction,
+        FileHunks, ListCheckpointsParams, PreviewRestoreParams, PreviewRestoreResult,
         RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreOnly,
         RestoreOutcome, RestoreTarget, UndoRestoreParams, short_id,
     },
-    method::{PreviewRestore, RestoreCheckpoint, UndoRestore},
+    method::{ListCheckpoints, PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
 
 use super::{
     arguments::{Length, ModeArgument, PartArgs, Restore, Undo},
-    confirm::{ConfirmArgs, Proceed, ask, require_terminal},
-    format::{CHANGED, DIM, REMOVED, format_forced, format_skipped, more_line, print},
-    print_as,
-    timeline::Clock,
-    with_paths,
+    confirm::{ConfirmArgs, Proceed, answer, require_terminal},
+    difference::Difference,
+    parts,
+    picker::choice::{Choice, Compared},
+    print_as, with_paths,
 };
 use crate::{
-    DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_to, requests::Requests,
+    DONE, FAILURE, NEGATIVE, Workspace, print_json, print_message, print_styled as print, print_to,
+    requests::Requests,
 };
 
 const UP_TO_DATE: &str = "already up to date";
@@ -32,7 +37,7 @@ pub(super) fn preview(
     (paths, part): (&[String], &PartArgs),
     length: Length,
 ) -> Result<i32, Error> {
-    let workspace = requests.workspace;
+    let workspace = &requests.workspace;
     let preview = preview_request(requests, id, paths, part)?;
     let plan = Plan::new(preview, part, None, length, false);
     plan.show(workspace)?;
@@ -45,7 +50,7 @@ pub(super) fn preview(
 
 /// `sightline checkpoint restore ID`.
 pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
-    let requests = Requests::new(&arguments.workspace, arguments.attached);
+    let requests = arguments.place.requests();
     let paths = arguments.paths.iter().map(String::as_str);
     let words: Vec<&str> = std::iter::once(id).chain(paths).collect();
     let command = format!("sightline checkpoint restore {}", words.join(" "));
@@ -59,9 +64,17 @@ pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
         let (length, force) = (arguments.length, arguments.force);
         let mut plan = Plan::new(preview, &arguments.part, conversation, length, force);
         plan.command.clone_from(&command);
+        let is_part = arguments.part.is_some() || plan.preview.target.is_none();
+        let target = plan.preview.target.as_ref().filter(|_| !is_part);
+        // From the name of a turn, its own changes are shown.
+        let from = target.map_or(id, |target| &target.id);
+        plan.compared = Some(plan.compared_from(from));
+        if arguments.mode == ModeArgument::Files && !force && arguments.token.is_none() {
+            plan.choice = arguments.choice(id, &plan.preview);
+        }
         Ok(plan)
     };
-    let root = requests.root()?;
+    let root = requests.root_uri()?;
     let change = |_: PreviewRestoreResult, token: Option<String>| {
         with_part(
             &requests,
@@ -94,12 +107,12 @@ pub(super) fn restore(arguments: &Restore, id: &str) -> Result<i32, Error> {
 
 /// `sightline checkpoint undo`.
 pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
-    let requests = Requests::new(&arguments.workspace, arguments.attached);
+    let requests = arguments.place.requests();
     let see = || {
         let params = PreviewRestoreParams {
             id: arguments.id.clone().unwrap_or_else(|| "last".to_owned()),
             undo: Some(true),
-            root: requests.root()?,
+            root: requests.root_uri()?,
             ..PreviewRestoreParams::default()
         };
         let preview = requests.call::<PreviewRestore>(params)?;
@@ -113,6 +126,10 @@ pub(super) fn undo(arguments: &Undo) -> Result<i32, Error> {
         let (length, force) = (arguments.length, arguments.force);
         let mut plan = Plan::new(preview, &PartArgs::default(), conversation, length, force);
         plan.command = command;
+        if let Some(id) = plan.preview.undo_id.clone().filter(|_| !plan.is_empty()) {
+            plan.heading.insert_str(0, &undo_line(&requests, &id)?);
+            plan.compared = Some(plan.compared_from(&id));
+        }
         Ok(plan)
     };
     let change = |preview: PreviewRestoreResult, token: Option<String>| {
@@ -135,7 +152,7 @@ fn confirmed(
     see: impl Fn() -> Result<Plan, Error>,
     change: impl Fn(PreviewRestoreResult, Option<String>) -> Result<RestoreCheckpointResult, Error>,
 ) -> Result<i32, Error> {
-    let workspace = requests.workspace;
+    let workspace = &requests.workspace;
     let proceed = confirm.proceed_or_ask();
     if proceed == Proceed::DryRun {
         return see()?.dry_run(workspace);
@@ -146,12 +163,19 @@ fn confirmed(
             return Ok(Some((changed, command.to_owned())));
         }
         let plan = see()?;
+        let command = plan.command.clone();
         if proceed == Proceed::Yes {
             plan.announce(workspace)?;
-        } else if !plan.confirm(workspace)? {
-            return Ok(None);
+        } else {
+            match plan.confirm(requests)? {
+                Answer::Yes => {}
+                Answer::No => return Ok(None),
+                Answer::Parts(choice) => {
+                    let restored = parts::restore(requests, choice, plan.preview)?;
+                    return Ok(restored.map(|restored| (restored, command)));
+                }
+            }
         }
-        let command = plan.command.clone();
         // Of a conversation alone there is no preview.
         let seen = Some(plan.preview.token.clone()).filter(|token| !token.is_empty());
         let token = token.clone().map(|(token, _)| token).or(seen);
@@ -173,17 +197,22 @@ fn with_part<R>(
     if part.hunks.is_empty() {
         return with_paths(requests, paths, |paths| send(paths, None));
     }
-    let files: Vec<String> = part.hunks.iter().map(|file| file.path.clone()).collect();
-    with_paths(requests, &files, |paths| {
-        let hunks = paths
-            .unwrap_or_default()
+    let files = part.hunks.iter().map(|file| &file.path);
+    let written: Vec<String> = files.chain(paths).cloned().collect();
+    with_paths(requests, &written, |paths| {
+        let mut files = paths.unwrap_or_default();
+        let paths = files.split_off(part.hunks.len());
+        let hunks = files
             .into_iter()
             .zip(&part.hunks)
             .map(|(path, file)| FileHunks {
                 path,
                 hunks: file.hunks.clone(),
             });
-        send(None, Some(hunks.collect()))
+        send(
+            Some(paths).filter(|paths| !paths.is_empty()),
+            Some(hunks.collect()),
+        )
     })
 }
 
@@ -193,7 +222,7 @@ fn preview_request(
     paths: &[String],
     part: &PartArgs,
 ) -> Result<PreviewRestoreResult, Error> {
-    let root = requests.root()?;
+    let root = requests.root_uri()?;
     with_part(requests, paths, part, |paths, hunks| {
         requests.call::<PreviewRestore>(PreviewRestoreParams {
             id: id.to_owned(),
@@ -211,84 +240,30 @@ fn is_nothing(preview: &PreviewRestoreResult) -> bool {
     preview.changes.is_empty() && preview.conflicts.is_empty()
 }
 
-/// Returns a line that says which state is restored.
-pub(super) fn target_line(target: &RestoreTarget) -> String {
-    let mut line = match &target.name {
-        Some(name) => {
-            let (turn, side) = match name.strip_suffix('+') {
-                Some(turn) => (turn, "after"),
-                None => (name.as_str(), "before"),
-            };
-            let (session, number) = turn.rsplit_once('.').unwrap_or((turn, ""));
-            format!("Restore to {side} turn {number} of {session}")
-        }
-        None => format!("Restore to checkpoint {}", short_id(&target.id)),
-    };
-    if let Some(label) = &target.label {
-        line.push_str(&format!(" \"{}\"", one_line(label)));
-    }
-    let (at, ago) = (target.created_at, age(target.created_at));
-    line.push_str(&format!(", {}, {ago}", Clock::new().time(at)));
-    if let Some(branch) = &target.branch {
-        line.push_str(&format!(", on branch {}", one_line(branch)));
-    }
-    line + "\n"
+/// Returns a line that says which restore is undone.
+fn undo_line(requests: &Requests, id: &str) -> Result<String, Error> {
+    let listed = requests.call::<ListCheckpoints>(ListCheckpointsParams {
+        id: Some(id.to_owned()),
+        root: requests.root_uri()?,
+        ..ListCheckpointsParams::default()
+    })?;
+    let line = listed
+        .checkpoints
+        .first()
+        .map(|one| format!("Undo the restore of {}\n", time_and_age(one.created_at)));
+    Ok(line.unwrap_or_default())
 }
 
 /// Returns a line that says what is restored.
 fn heading(target: &RestoreTarget, part: &PartArgs) -> String {
-    let line = target_line(target);
+    let line = render::target(target);
     if !part.hunks.is_empty() {
         return line.replacen("Restore to", "Restore hunks to", 1);
     }
     match part.only() {
-        Some(RestoreOnly::Turn) => line.replacen("Restore to before", "Take back", 1),
+        Some(RestoreOnly::Turn) => line.replacen("Restore to before", "Revert", 1),
         None => line,
     }
-}
-
-/// Formats a time relative to now in words.
-fn age(millis: i64) -> String {
-    let seconds = now_millis().saturating_sub(millis).max(0).unsigned_abs() / 1000;
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3600 => format!("{} ago", plural(seconds / 60, "minute")),
-        3600..86_400 => format!("{} ago", plural(seconds / 3600, "hour")),
-        _ => format!("{} ago", plural(seconds / 86_400, "day")),
-    }
-}
-
-/// Returns whether `--force` changes a path that is left unchanged without it.
-fn needs_force(conflict: &RestoreConflict) -> bool {
-    conflict.changed_since || conflict.unsaved
-}
-
-/// Returns a line with the number of changes. Empty if there are few.
-pub(super) fn summary(preview: &PreviewRestoreResult, force: bool) -> String {
-    let count = |action| {
-        let changes = preview.changes.iter();
-        changes.filter(|change| change.action == action).count() as u64
-    };
-    let (written, deleted) = (count(RestoreAction::Write), count(RestoreAction::Delete));
-    let (forced, skipped): (Vec<_>, Vec<_>) = preview
-        .conflicts
-        .iter()
-        .partition(|conflict| force && needs_force(conflict));
-    let forced = forced.len() as u64;
-    if written + deleted + forced < 2 {
-        return String::new();
-    }
-    let counts = [
-        (written, "to write"),
-        (deleted, "to delete"),
-        (forced, "to replace"),
-        (skipped.len() as u64, "skipped"),
-    ];
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<String> = counts
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    format!("{}\n", counts.join(", "))
 }
 
 /// A previewed restore.
@@ -303,6 +278,18 @@ struct Plan {
     forced: usize,
     /// What does this, without options.
     command: String,
+    /// The difference that is shown if the user asks for it.
+    compared: Option<Compared>,
+    /// What is restored, if the user can choose parts of it.
+    choice: Option<Choice>,
+}
+
+/// The answer to the question whether to restore.
+enum Answer {
+    Yes,
+    No,
+    /// Only some of the changes.
+    Parts(Choice),
 }
 
 impl Plan {
@@ -315,42 +302,37 @@ impl Plan {
     ) -> Self {
         let target = preview.target.as_ref().filter(|_| !is_nothing(&preview));
         let mut headings = target.map_or_else(String::new, |target| heading(target, part));
-        for warning in &preview.warnings {
-            let warning = one_line(warning);
-            headings.push_str(&format!("{CHANGED}warning{CHANGED:#} {warning}\n"));
-        }
-        let mut lines = summary(&preview, force);
-        let limit = length.limit();
-        for change in preview.changes.iter().take(limit) {
-            let (style, action) = match change.action {
-                RestoreAction::Delete => (REMOVED, "delete"),
-                RestoreAction::Write => (CHANGED, "write "),
-            };
-            let (path, reason) = (one_line(&change.path), one_line(&change.reason));
-            lines.push_str(&format!(
-                "{style}{action}{style:#}  {path}  {DIM}{reason}{DIM:#}\n"
-            ));
-        }
-        lines.push_str(&more_line(preview.changes.len(), limit));
-        let is_forced = |conflict: &RestoreConflict| force && needs_force(conflict);
-        lines.extend(preview.conflicts.iter().take(limit).map(|conflict| {
-            if is_forced(conflict) {
-                format_forced(conflict)
-            } else {
-                format_skipped(conflict)
-            }
-        }));
-        lines.push_str(&more_line(preview.conflicts.len(), limit));
+        headings.push_str(&render::warnings(&preview));
+        let mut lines = render::preview(&preview, length.limit(), force);
         if let Some(conversation) = &conversation {
             lines.push_str(&format!("{conversation}\n"));
         }
         Self {
-            forced: preview.conflicts.iter().filter(|c| is_forced(c)).count(),
+            forced: if force {
+                preview
+                    .conflicts
+                    .iter()
+                    .filter(|one| needs_force(one))
+                    .count()
+            } else {
+                0
+            },
             preview,
             heading: headings,
             lines,
             conversation: conversation.is_some(),
             command: String::new(),
+            compared: None,
+            choice: None,
+        }
+    }
+
+    /// Returns the difference of the changed files from a state.
+    fn compared_from(&self, from: &str) -> Compared {
+        let changes = self.preview.changes.iter();
+        Compared {
+            from: from.to_owned(),
+            files: changes.map(|change| change.uri.clone()).collect(),
         }
     }
 
@@ -394,21 +376,44 @@ impl Plan {
     }
 
     /// Shows the preview and asks, if there is anything to confirm.
-    fn confirm(&self, workspace: &Workspace) -> Result<bool, Error> {
+    fn confirm(&self, requests: &Requests) -> Result<Answer, Error> {
+        let workspace = &requests.workspace;
         if !self.is_empty() {
             require_terminal()?;
         }
-        if workspace.json {
-            // stdout is reserved for the result.
-            print_to(anstream::stderr().lock(), self.text().as_bytes())?;
-        } else {
-            self.show(workspace)?;
-        }
+        // stdout is reserved for the result.
+        let show = |text: &str| match workspace.json {
+            true => print_to(anstream::stderr().lock(), text.as_bytes()),
+            false => print(text),
+        };
+        show(&self.text())?;
         if self.is_empty() {
-            return Ok(true);
+            return Ok(Answer::Yes);
         }
-        let note = force_note(&self.preview.conflicts, self.forced > 0, &self.command);
-        ask(&note)
+        let mut note = force_note(&self.preview.conflicts, self.forced > 0, &self.command);
+        let changes = !self.preview.changes.is_empty();
+        let compared = self.compared.as_ref().filter(|_| changes);
+        let choice = self.choice.as_ref().filter(|_| changes && !workspace.json);
+        note.push_str(match (compared, choice) {
+            (None, _) => "",
+            (Some(_), None) => "d shows the changes. ",
+            (Some(_), Some(_)) => "d shows the changes, h chooses some of them. ",
+        });
+        loop {
+            match (
+                answer(&format!("{note}Proceed? [y/N] "))?.as_deref(),
+                compared,
+                choice,
+            ) {
+                (Some("y" | "Y" | "yes"), ..) => return Ok(Answer::Yes),
+                (Some("d"), Some(compared), _) => {
+                    let difference = Difference::new(compared.difference(requests));
+                    show(&difference.text())?;
+                }
+                (Some("h"), _, Some(choice)) => return Ok(Answer::Parts(choice.clone())),
+                _ => return Ok(Answer::No),
+            }
+        }
     }
 }
 
@@ -436,23 +441,9 @@ pub(super) fn print_outcomes(
     let failed: Vec<&RestoreOutcome> = outcomes.filter(|outcome| !outcome.ok).collect();
     let skipped: &[RestoreConflict] = &restored.conflicts;
     print_as(workspace, restored, |restored| {
-        if restored.undo_id.is_none() && skipped.is_empty() {
-            return format!("{UP_TO_DATE}\n");
-        }
-        let restored_paths = (restored.outcomes.len() - failed.len()) as u64;
-        let mut line = format!("{} restored", plural(restored_paths, "path"));
-        if !skipped.is_empty() {
-            line.push_str(&format!(", {} skipped", skipped.len()));
-        }
-        if let Some(task) = &restored.task {
-            let messages = plural(task.messages, "message");
-            line.push_str(&format!(", task {} has {messages}", task.task_id));
-        }
-        if let Some(command) = restored.undo_command() {
-            line.push_str(&format!("; undo with `{command}`"));
-        }
+        let mut line = outcome(restored);
         line.push_str(if skipped.is_empty() { "\n" } else { ":\n" });
-        line.extend(skipped.iter().map(format_skipped));
+        line.extend(skipped.iter().map(render::skipped));
         line
     })?;
     let note = force_note(skipped, false, command);

@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 use sightline_base::escape::one_line;
-use sightline_engine::{error::Error, handlers::checkpoint::reference::unknown_checkpoint};
+use sightline_engine::{
+    error::Error,
+    handlers::checkpoint::reference::unknown_checkpoint,
+    render::{BOLD, DIM, counts, difference, time_and_age},
+};
 use sightline_protocol::{
     checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams},
     error::ErrorKind,
     method::{DiffCheckpoints, ListCheckpoints},
 };
 
-use super::{
-    format::{BOLD, DIM, counts, difference, relative_time},
-    list_all, print_as,
-    timeline::Clock,
-};
+use super::{list_all, print_as};
 use crate::{DONE, requests::Requests};
 
 /// The output with `--json`.
@@ -31,7 +31,7 @@ struct Shown {
 pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
     let named = requests.call::<ListCheckpoints>(ListCheckpointsParams {
         id: Some(written.to_owned()),
-        root: requests.root()?,
+        root: requests.root_uri()?,
         ..ListCheckpointsParams::default()
     })?;
     let checkpoint = named
@@ -58,7 +58,7 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
     let compared = turn.map(|from| {
         requests.call::<DiffCheckpoints>(DiffCheckpointsParams {
             from,
-            root: requests.root()?,
+            root: requests.root_uri()?,
             ..DiffCheckpointsParams::default()
         })
     });
@@ -68,7 +68,7 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
         changes => changes.transpose()?,
     };
     print_as(
-        requests.workspace,
+        &requests.workspace,
         &Shown {
             checkpoint,
             changes,
@@ -81,11 +81,8 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
 
 fn text(shown: &Shown) -> String {
     let one = &shown.checkpoint;
-    let (at, ago) = (
-        Clock::new().time(one.created_at),
-        relative_time(one.created_at),
-    );
-    let mut lines = format!("{BOLD}{}{BOLD:#}\ncreated  {at}, {ago}\n", one.id);
+    let created = time_and_age(one.created_at);
+    let mut lines = format!("{BOLD}{}{BOLD:#}\ncreated  {created}\n", one.id);
     let turn = one.turn.as_ref();
     let agent = turn.map(|turn| format!("{} {} turn {}", turn.agent, turn.session, turn.turn));
     let prompt = turn.and_then(|turn| turn.prompt.clone());

@@ -6,7 +6,6 @@
 mod task_files;
 
 use std::{
-    fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
@@ -37,7 +36,7 @@ use super::{
     DONE, NEGATIVE, Workspace,
     checkpoints::{ConfirmArgs, Proceed, ask},
     offline::{self, OfflineServer},
-    print, print_json, print_message,
+    print, print_as, print_json, print_message,
 };
 
 #[derive(Subcommand)]
@@ -293,14 +292,12 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             id,
         } => {
             let imported = task_files::import(&workspace, &path, id.as_deref())?;
-            if workspace.json {
-                print_json(&imported)?;
-            } else {
+            print_as(&workspace, &imported, |imported| {
                 let count = plural(imported.message_count, "message");
-                print(&format!("{}\t{count}\n", imported.task_id))?;
-                for problem in &imported.problems {
-                    print_message(problem);
-                }
+                format!("{}\t{count}\n", imported.task_id)
+            })?;
+            if !workspace.json {
+                imported.problems.iter().for_each(|why| print_message(why));
             }
             Ok(DONE)
         }
@@ -388,7 +385,9 @@ fn find_tasks(workspace: &Workspace, ids: &[String]) -> Result<Vec<TaskSummary>,
             ..TaskSummary::default()
         });
         newest.ok_or_else(|| {
-            let why = format!("no task {}; nothing was deleted", one_line(id));
+            let id = one_line(id);
+            let why =
+                format!("task {id} has no stored conversation; list the tasks to see their ids");
             Error::new(ErrorKind::NotFound, why)
         })
     };
@@ -396,10 +395,9 @@ fn find_tasks(workspace: &Workspace, ids: &[String]) -> Result<Vec<TaskSummary>,
 }
 
 fn show_tasks(workspace: &Workspace, tasks: Vec<TaskSummary>) -> Result<(), Error> {
-    if workspace.json {
-        return print_json(&ListTasksResult { tasks });
-    }
-    print(&tasks.iter().map(task_line).collect::<String>())
+    print_as(workspace, &ListTasksResult { tasks }, |listed| {
+        listed.tasks.iter().map(task_line).collect()
+    })
 }
 
 /// Formats a task for a list.
@@ -415,18 +413,10 @@ fn task_line(task: &TaskSummary) -> String {
 
 fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
     let listed = offline::call::<ListTasks>(workspace, ListTasksParams { limit })?;
-    if workspace.json {
-        print_json(&listed)?;
-        return Ok(DONE);
-    }
-    if listed.tasks.is_empty() {
+    if listed.tasks.is_empty() && !workspace.json {
         print_message("no stored tasks");
     }
-    let mut lines = String::new();
-    for task in &listed.tasks {
-        lines.push_str(&task_line(task));
-    }
-    print(&lines)?;
+    show_tasks(workspace, listed.tasks)?;
     Ok(DONE)
 }
 
@@ -460,14 +450,12 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             let plan = offline::call::<PlanCompaction>(&workspace, params)?;
             if workspace.json {
                 print_json(&plan)?;
-            } else {
+            } else if plan.needed {
                 print(&format!("{}\n", plan.prompt))?;
+            } else {
+                print_message("compaction is not needed yet");
             }
-            if plan.needed {
-                return Ok(DONE);
-            }
-            print_message("compaction is not needed yet");
-            Ok(NEGATIVE)
+            Ok(if plan.needed { DONE } else { NEGATIVE })
         }
         Compact::Apply {
             workspace,
@@ -540,11 +528,9 @@ pub(super) fn read_stdin() -> Result<String, Error> {
 
 /// Writes a new file. Fails if it exists.
 fn write_new(file: &Path, text: &str) -> Result<(), Error> {
-    let mut options = fs::OpenOptions::new();
+    let mut options = sightline_base::storage::atomic_file::private_options();
     options.write(true).create_new(true);
     // Private, because conversations may contain secrets.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
         .open(file)
         .and_then(|mut open| open.write_all(text.as_bytes()))

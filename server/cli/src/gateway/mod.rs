@@ -1,26 +1,37 @@
 //! `sightline gateway`: starts the program `sightline-gateway`, which is next to this one. This
-//! program has neither TLS nor an HTTP client. `run` starts it for an agent, `usage` shows what it
-//! recorded.
+//! program has neither TLS nor an HTTP client. `run` starts it for an agent, `service` is the one with which
+//! agents are configured, `usage` shows what it recorded.
 
 pub(super) mod run;
+pub(super) mod service;
 pub(super) mod usage;
 
-use std::{collections::BTreeMap, env, io, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeMap,
+    env, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sightline_base::path::Root;
-use sightline_engine::{error::Error, services::stores::default_storage_dir};
+use sightline_engine::{error::Error, settings::config_file};
 use sightline_protocol::settings::Secrets;
 
+use self::service::Service;
 #[cfg(unix)]
 use super::exec;
 use super::{Workspace, internal, offline};
 
 #[derive(clap::Args)]
 pub(super) struct Gateway {
-    /// Port on 127.0.0.1; 0 for any free one.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    port: u16,
+    /// Port on 127.0.0.1; by default, any free one.
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// Listen where `agents install --only gateway` has configured agents to ask, and apply the rules of
+    /// the workspace in which each agent runs.
+    #[arg(long, conflicts_with = "root")]
+    service: bool,
     /// Workspace folder whose denied files are kept out of requests; by default, the workspace.
     #[arg(long, value_name = "DIR")]
     root: Vec<PathBuf>,
@@ -48,6 +59,8 @@ struct Options {
     storage: PathBuf,
     port: u16,
     roots: Vec<PathBuf>,
+    /// Whether the workspaces of agents are added to the roots.
+    follows_agents: bool,
     secrets: Secrets,
     dry_run: bool,
     usage: Option<PathBuf>,
@@ -55,6 +68,14 @@ struct Options {
     upstreams: BTreeMap<String, String>,
     /// Whether the gateway ends with this process.
     ends_with_parent: bool,
+    /// Whether it ends after it has checked these.
+    only_checks: bool,
+}
+
+/// What a gateway prints.
+#[derive(Deserialize)]
+struct Started {
+    url: String,
 }
 
 /// Replaces this process by the gateway.
@@ -65,11 +86,22 @@ pub(super) fn run(arguments: &Gateway) -> Result<i32, Error> {
         json: false,
     };
     let first = workspace(arguments.root.first());
-    let mut roots = vec![offline::root(&first)?];
+    let mut options = match arguments.service {
+        true => options(&offline::storage_dir(arguments.storage.as_deref())?),
+        false => workspace_options(&offline::root(&first)?, &first)?,
+    };
     for root in arguments.root.iter().skip(1) {
-        roots.push(offline::root(&workspace(Some(root)))?);
+        let root = offline::root(&workspace(Some(root)))?;
+        options.roots.push(root.path.as_path().to_owned());
     }
-    let mut options = options(&roots, &first)?;
+    let service = Service::read(&options.storage)?;
+    options.upstreams.clone_from(service.upstreams());
+    if arguments.service {
+        options.follows_agents = true;
+        options.port = service.port().ok_or_else(|| {
+            Error::invalid("no agent is configured with the gateway; see `sightline agents install --only gateway`")
+        })?;
+    }
     for given in &arguments.upstream {
         let (name, address) = given
             .split_once('=')
@@ -77,7 +109,7 @@ pub(super) fn run(arguments: &Gateway) -> Result<i32, Error> {
         let (name, address) = (name.to_owned(), address.to_owned());
         options.upstreams.insert(name, address);
     }
-    options.port = arguments.port;
+    options.port = arguments.port.unwrap_or(options.port);
     options.dry_run = arguments.dry_run;
     options.limit = arguments.limit;
     if let Some(file) = &arguments.usage {
@@ -86,23 +118,31 @@ pub(super) fn run(arguments: &Gateway) -> Result<i32, Error> {
     replace_this_process(&mut command(&options)?)
 }
 
-/// Returns the options for these roots, with the settings of the workspace.
-fn options(roots: &[Root], workspace: &Workspace) -> Result<Options, Error> {
-    let settings = offline::session(workspace)?.snapshot().settings;
-    let path = |root: &Root| root.path.as_path().to_owned();
-    Ok(Options {
-        storage: match &settings.storage.path {
-            Some(folder) => folder.clone(),
-            None => default_storage_dir()?,
-        },
+/// Returns the options for a data directory, with the settings of the user.
+fn options(storage: &Path) -> Options {
+    Options {
+        storage: storage.to_owned(),
         port: 0,
-        roots: roots.iter().map(path).collect(),
-        secrets: settings.access.secrets,
+        roots: Vec::new(),
+        follows_agents: false,
+        secrets: config_file::user_settings().access.secrets,
         dry_run: false,
         usage: None,
         limit: None,
         upstreams: BTreeMap::new(),
         ends_with_parent: false,
+        only_checks: false,
+    }
+}
+
+/// Returns the options for a root, with the settings of its workspace.
+fn workspace_options(root: &Root, workspace: &Workspace) -> Result<Options, Error> {
+    let settings = offline::session(workspace)?.snapshot().settings;
+    let storage = settings.storage.path.clone();
+    Ok(Options {
+        roots: vec![root.path.as_path().to_owned()],
+        secrets: settings.access.secrets,
+        ..options(&storage.map_or_else(|| offline::storage_dir(None), Ok)?)
     })
 }
 

@@ -9,10 +9,9 @@ use std::{
 };
 
 use clap::ValueEnum;
-use serde::Deserialize;
 use sightline_agents::{
     Agent,
-    launch::{Launch, Surroundings},
+    gateway::launch::{Launch, Surroundings},
 };
 use sightline_engine::error::Error;
 
@@ -22,8 +21,13 @@ use super::{
         agents::{self, AgentName},
         offline,
     },
-    Options, cannot_start, command, options, replace_this_process,
+    Options, Started, cannot_start, command, replace_this_process,
+    service::Service,
+    workspace_options,
 };
+
+/// Variable of an agent whose gateway was started with it: the address.
+pub(crate) const VARIABLE: &str = "SIGHTLINE_GATEWAY";
 
 #[derive(clap::Args)]
 pub(crate) struct Run {
@@ -43,12 +47,6 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
-/// What a gateway prints.
-#[derive(Deserialize)]
-struct Started {
-    url: String,
-}
-
 /// Replaces this process by the agent. Its gateway ends with it.
 pub(crate) fn run(arguments: &Run) -> Result<i32, Error> {
     let (program, words) = arguments
@@ -66,25 +64,30 @@ pub(crate) fn run(arguments: &Run) -> Result<i32, Error> {
     };
     let root = offline::root(&workspace)?;
     let locations = agents::locations(root.path.as_path().to_owned())?;
+    let mut settings = workspace_options(&root, &workspace)?;
+    let service = Service::read(&settings.storage)?;
+    let configured = service.url();
     let surroundings = Surroundings {
         locations: &locations,
         variable: &|name| env::var(name).ok(),
         read: &agents::read_text,
+        gateway: configured.as_deref(),
     };
     let given: Vec<String> = words
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let launch = Launch::plan(name, &given, &surroundings).map_err(Error::invalid)?;
-    let mut settings = options(&[root], &workspace)?;
-    settings.upstreams.clone_from(&launch.upstreams);
+    settings.upstreams.clone_from(service.upstreams());
+    settings.upstreams.extend(launch.upstreams.clone());
     settings.ends_with_parent = true;
     let (mut gateway, url) = start(&settings)?;
     let mut agent = Command::new(program);
     agent
         .args(launch.arguments(&url))
         .args(words)
-        .envs(launch.variables(&url));
+        .envs(launch.variables(&url))
+        .env(VARIABLE, &url);
     replace_this_process(&mut agent).inspect_err(|_| {
         let _ = gateway.kill();
     })

@@ -8,9 +8,10 @@ use std::{
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
-use sightline_engine::{error::Error, services::stores::default_storage_dir};
+use sightline_base::{plural::plural, storage::Storage};
+use sightline_engine::error::Error;
 
-use super::super::{DONE, Workspace, offline, print, print_json};
+use super::super::{DONE, offline, print, print_json};
 
 /// Prices of a model in dollars for a million tokens: name, input, cache read, output. Prices of
 /// providers on their pages of 2025-11 for requests of common sizes. Writing to a cache of
@@ -139,12 +140,9 @@ struct Row {
 pub(crate) fn run(arguments: &Usage) -> Result<i32, Error> {
     let file = match &arguments.file {
         Some(file) => file.clone(),
-        None => folder(arguments)?.join("gateway/usage.jsonl"),
+        None => file_in(&offline::storage_dir(arguments.storage.as_deref())?)?,
     };
-    let mut older = file.as_os_str().to_owned();
-    older.push(".1");
-    let mut records = read(Path::new(&older))?;
-    records.extend(read(&file)?);
+    let records = read_all(&file)?;
     let rows = rows(&records, arguments.since.as_deref(), arguments.json);
     if arguments.json {
         print_json(&rows)?;
@@ -154,17 +152,49 @@ pub(crate) fn run(arguments: &Usage) -> Result<i32, Error> {
     Ok(DONE)
 }
 
-fn folder(arguments: &Usage) -> Result<PathBuf, Error> {
-    let workspace = Workspace {
-        root: None,
-        storage: arguments.storage.clone(),
-        json: false,
-    };
-    let settings = offline::session(&workspace)?.snapshot().settings;
-    match &settings.storage.path {
-        Some(folder) => Ok(folder.clone()),
-        None => default_storage_dir(),
+fn file_in(storage: &Path) -> Result<PathBuf, Error> {
+    Ok(Storage::open(storage)?.gateway().join("usage.jsonl"))
+}
+
+/// Returns the usage of this day as a sentence; `None` without requests.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn today(storage: &Path) -> Result<Option<String>, Error> {
+    let records = read_all(&file_in(storage)?)?;
+    let rows = rows(&records, Some(&day(Timestamp::now())), false);
+    let mut usage = Tokens::default();
+    for row in &rows {
+        usage.add(&row.usage);
     }
+    let requests = rows.iter().map(|row| row.requests).sum::<u64>();
+    let costs: Vec<f64> = rows.iter().filter_map(|row| row.cost).collect();
+    let sum: f64 = costs.iter().sum();
+    let cost = match costs.len() {
+        0 => String::new(),
+        priced if priced == rows.len() => format!(", {}", dollars(sum)),
+        _ => format!(", {} for the models with a known price", dollars(sum)),
+    };
+    let noun = plural(requests, "request", "requests");
+    let input = usage.input + usage.cache_read + usage.cache_write;
+    Ok((!rows.is_empty()).then(|| {
+        format!(
+            "{requests} {noun} today, {input} tokens in ({} from caches) and {} out{cost}; see `sightline usage`",
+            usage.cache_read, usage.output
+        )
+    }))
+}
+
+fn read_all(file: &Path) -> Result<Vec<Record>, Error> {
+    let mut older = file.as_os_str().to_owned();
+    older.push(".1");
+    let mut records = read(Path::new(&older))?;
+    records.extend(read(file)?);
+    Ok(records)
+}
+
+fn day(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).date().to_string()
 }
 
 fn read(path: &Path) -> Result<Vec<Record>, Error> {
@@ -192,7 +222,7 @@ fn rows(records: &[Record], since: Option<&str>, by_task: bool) -> Vec<Row> {
     let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
     for record in records {
         let day = Timestamp::from_millisecond(record.at)
-            .map(|at| at.to_zoned(TimeZone::system()).date().to_string())
+            .map(day)
             .unwrap_or_default();
         if since.is_some_and(|since| *day < *since) {
             continue;
@@ -218,6 +248,14 @@ fn rows(records: &[Record], since: Option<&str>, by_task: bool) -> Vec<Row> {
         row.cost = row.cost.zip(cost).map(|(sum, more)| sum + more);
     }
     rows.into_values().collect()
+}
+
+/// Returns a sum of money. A small one is not nothing.
+fn dollars(cost: f64) -> String {
+    match cost > 0.0 && cost < 0.1 {
+        true => format!("${cost:.4}"),
+        false => format!("${cost:.2}"),
+    }
 }
 
 fn table(rows: &[Row]) -> String {
@@ -249,8 +287,7 @@ fn table(rows: &[Row]) -> String {
             usage.cache_write.to_string(),
             usage.output.to_string(),
             usage.reasoning.to_string(),
-            row.cost
-                .map_or("-".to_owned(), |cost| format!("${cost:.2}")),
+            row.cost.map_or("-".to_owned(), dollars),
         ]
     }));
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use sightline_engine::error::Error;
 use toml_edit::{
-    Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value,
+    Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value,
 };
 
 use super::{Merged, SERVER};
@@ -14,6 +14,9 @@ const DEFAULT_SERVERS: &str = include_str!("default_servers.toml");
 const TEXT: &str = "text";
 const TEXT_SCOPE: &str = "text.plain";
 const TEXT_ENDING: &str = "txt";
+
+/// Comment after what was added, which `--remove` looks for: an entry of the user can say the same.
+const MARK: &str = " # added by sightline";
 
 /// Languages used by default.
 const COMMON: [&str; 55] = [
@@ -174,10 +177,10 @@ pub(super) fn remove(text: &str) -> Result<Merged, Error> {
     if document.contains_key("language") {
         let known = known()?;
         let mut languages = Languages::of(&mut document)?;
-        let added: Vec<bool> = languages
-            .entries()
-            .into_iter()
-            .map(|entry| remove_server(entry) && only_adds(entry, &known))
+        let marked = languages.take_marks();
+        let entries = languages.entries().into_iter().zip(marked);
+        let added: Vec<bool> = entries
+            .map(|(entry, is_marked)| remove_server(entry) && is_marked && only_adds(entry, &known))
             .collect();
         languages.retain(|at| !added.get(at).copied().unwrap_or_default());
         if languages.entries().is_empty() {
@@ -259,6 +262,33 @@ impl<'a> Languages<'a> {
         }
     }
 
+    /// Returns whether each entry has the mark, and removes it.
+    fn take_marks(&mut self) -> Vec<bool> {
+        let take = |decor: &mut Decor| {
+            let suffix = decor.suffix().and_then(RawString::as_str);
+            let is_marked = suffix.is_some_and(|suffix| suffix.starts_with(MARK));
+            if is_marked {
+                decor.set_suffix("");
+            }
+            is_marked
+        };
+        match self {
+            Self::Tables(tables) => tables
+                .iter_mut()
+                .map(|table| {
+                    table
+                        .get_mut("language-servers")
+                        .and_then(Item::as_value_mut)
+                        .is_some_and(|servers| take(servers.decor_mut()))
+                })
+                .collect(),
+            Self::Values(values) => values
+                .iter_mut()
+                .map(|value| take(value.decor_mut()))
+                .collect(),
+        }
+    }
+
     /// Keeps the entries with these numbers.
     fn retain(&mut self, keeps: impl Fn(usize) -> bool) {
         let mut at = 0;
@@ -331,8 +361,21 @@ impl<'a> Languages<'a> {
         }
         entry.insert("language-servers", servers.into());
         match self {
-            Self::Tables(tables) => tables.push(entry.into_table()),
-            Self::Values(values) => values.push(entry),
+            Self::Tables(tables) => {
+                let mut table = entry.into_table();
+                let servers = table
+                    .get_mut("language-servers")
+                    .and_then(Item::as_value_mut);
+                if let Some(servers) = servers {
+                    servers.decor_mut().set_suffix(MARK);
+                }
+                tables.push(table);
+            }
+            Self::Values(values) => {
+                let before = if values.is_empty() { "" } else { " " };
+                let entry = Value::from(entry).decorated(before, format!("{MARK}\n"));
+                values.push_formatted(entry);
+            }
         }
         Ok(())
     }

@@ -120,6 +120,9 @@ impl Pending {
         let path = self.file.path().display().to_string();
         let report = if self.merged.text == self.file.text() {
             format!("{path}: nothing to {verb}\n")
+        } else if self.merged.text.is_empty() {
+            self.file.delete()?;
+            format!("{path}: deleted, since nothing else was in it\n")
         } else {
             match self.file.replace_with_backup(&self.merged.text)? {
                 Some(backup) => {

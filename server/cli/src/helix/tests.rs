@@ -62,13 +62,13 @@ args = ["--stdio"]
 
 [[language]]
 name = "rust"
-language-servers = ["rust-analyzer", "sightline"]
+language-servers = ["rust-analyzer", "sightline"] # added by sightline
 
 [[language]]
 name = "text"
 scope = "text.plain"
 file-types = ["txt"]
-language-servers = ["sightline"]
+language-servers = ["sightline"] # added by sightline
 "#
     );
     assert!(merged.notes.is_empty());
@@ -283,6 +283,10 @@ fn removing_restores_the_text() {
         "[language-server.a]\ncommand = \"a\"\n\n[[language]]\nname = \"zig\"\nauto-format = true\nlanguage-servers = [\"a\"]\n# end\n",
         "language = [{ name = \"rust\", language-servers = [\"a\"] }]\n",
         "[[language]]\nname = \"rust\"\nlanguage-servers = [\n  \"a\", # first\n  \"b\",\n]\n",
+        // What Helix does without them, too.
+        "# my langs\n[[language]]\nname = \"rust\"\nlanguage-servers = [\"rust-analyzer\"] # keep\n",
+        "language = [{ name = \"rust\", language-servers = [\"rust-analyzer\"] }]\n",
+        "language = [\n  { name = \"zig\", language-servers = [\"zls\"] },\n]\n",
     ] {
         assert_removable(text, &["rust", "go", "zig", "text"]);
     }

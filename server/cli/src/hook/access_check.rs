@@ -4,13 +4,10 @@ use sightline_agents::{
     hook::ToolCall,
     judge::{Judge, Refusal},
 };
-use sightline_protocol::{
-    access::{CheckAccessParams, CheckAccessResult},
-    method::CheckAccess,
-};
+use sightline_protocol::access::{CheckAccessParams, CheckAccessResult};
 
 use super::{
-    super::{Workspace, requests::Attached},
+    super::{Workspace, requests::Requests},
     guard::HookGuard,
 };
 
@@ -42,16 +39,9 @@ impl AccessCheck {
             .tool_call(call, guard, |params| self.check(params))
     }
 
-    /// Asks the running server, or decides by the rules on disk if it fails or is older.
     fn check(&self, params: &CheckAccessParams) -> Result<CheckAccessResult, String> {
-        let ask =
-            |offline| Attached { offline }.call::<CheckAccess>(&self.workspace, params.clone());
-        let answered = ask(false).ok().map(|(result, _)| result);
-        match answered.filter(|result| result.commands.len() == params.commands.len()) {
-            Some(result) => Ok(result),
-            None => ask(true)
-                .map(|(result, _)| result)
-                .map_err(|error| error.message),
-        }
+        Requests::new(&self.workspace)
+            .check_access(params)
+            .map_err(|error| error.message)
     }
 }

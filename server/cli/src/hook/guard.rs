@@ -1,7 +1,9 @@
 //! What keeps the hooks in force, on this machine.
 
 use std::{
-    env, fs,
+    env,
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -11,8 +13,15 @@ use sightline_engine::{error::Error, settings::config_file};
 
 use super::super::{Workspace, agents, offline};
 
+/// Size of the parts in which programs are compared, in bytes.
+const CHUNK: usize = 1 << 16;
+
 /// Refuses changes of what keeps the hooks in force.
-pub(crate) struct HookGuard(Wiring);
+pub(crate) struct HookGuard {
+    wiring: Wiring,
+    /// The files of our program, without links.
+    programs: Vec<PathBuf>,
+}
 
 impl HookGuard {
     /// Collects the places for a session in a folder.
@@ -33,22 +42,29 @@ impl HookGuard {
             .chain(env::current_exe());
         let programs: Vec<PathBuf> = programs.collect();
         let locations = agents::locations(project)?;
-        Ok(Self(Wiring::new(&locations, &ours, &programs, real)))
+        let wiring = Wiring::new(&locations, &ours, &programs, real);
+        let mut programs: Vec<PathBuf> = programs
+            .iter()
+            .filter_map(|program| program.canonicalize().ok())
+            .collect();
+        programs.sort();
+        programs.dedup();
+        Ok(Self { wiring, programs })
     }
 }
 
 impl CommandGuard for HookGuard {
     fn places(&self) -> Vec<PathBuf> {
-        self.0.paths().map(Path::to_owned).collect()
+        self.wiring.paths().map(Path::to_owned).collect()
     }
 
     fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
         let refusal = |path: &Path| match change {
-            Change::Any | Change::Possible => {
-                self.0.refusal(path, |path| fs::read_to_string(path).ok())
-            }
-            Change::Copy => self.0.copy_refusal(path),
-            Change::Folder => self.0.folder_refusal(path),
+            Change::Any | Change::Possible => self
+                .wiring
+                .refusal(path, |path| fs::read_to_string(path).ok()),
+            Change::Copy => self.wiring.copy_refusal(path),
+            Change::Folder => self.wiring.folder_refusal(path),
         };
         refusal(path).or_else(|| refusal(&real(path)))
     }
@@ -56,11 +72,55 @@ impl CommandGuard for HookGuard {
     fn run_refusal(&self, words: &[Option<&str>], is_certain: bool) -> Option<String> {
         commands::refusal(words, is_certain)
     }
+
+    fn program_name(&self, path: &Path) -> Option<&'static str> {
+        let is_copy = |program: &PathBuf| has_same_content(program, path).unwrap_or(false);
+        self.programs
+            .iter()
+            .any(is_copy)
+            .then_some(commands::PROGRAM)
+    }
+}
+
+/// Returns whether two files have the same content, such as a program and a copy of it.
+fn has_same_content(one: &Path, other: &Path) -> io::Result<bool> {
+    let (metadata, of_other) = (fs::metadata(one)?, fs::metadata(other)?);
+    if !of_other.is_file() || metadata.len() != of_other.len() {
+        return Ok(false);
+    }
+    if one == fs::canonicalize(other)? {
+        return Ok(true);
+    }
+    let mut files = [
+        BufReader::with_capacity(CHUNK, File::open(one)?),
+        BufReader::with_capacity(CHUNK, File::open(other)?),
+    ];
+    loop {
+        let [first, second] = &mut files;
+        let (first_part, second_part) = (first.fill_buf()?, second.fill_buf()?);
+        let length = first_part.len().min(second_part.len());
+        if first_part[..length] != second_part[..length] {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(first_part.len() == second_part.len());
+        }
+        first.consume(length);
+        second.consume(length);
+    }
 }
 
 /// Returns a path without links. The last name need not exist.
 fn real(path: &Path) -> PathBuf {
-    let of_parent = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-    let real = path.canonicalize().ok().or_else(of_parent);
+    let of_parent = || {
+        Some(
+            sightline_base::path::canonicalize(path.parent()?)
+                .ok()?
+                .join(path.file_name()?),
+        )
+    };
+    let real = sightline_base::path::canonicalize(path)
+        .ok()
+        .or_else(of_parent);
     real.unwrap_or_else(|| path.to_owned())
 }

@@ -36,6 +36,7 @@ use sightline_agents::{
 };
 use sightline_base::json_repair;
 use sightline_local::process::logging;
+use sightline_protocol::settings::LogLevel;
 
 use super::{DONE, print, print_message};
 use session::Session;
@@ -68,6 +69,9 @@ pub(super) struct Hook {
     /// Record the turns, with a checkpoint before the first edit and at the end of each.
     #[arg(long)]
     checkpoints: bool,
+    /// Print where the time goes to standard error.
+    #[arg(long)]
+    trace: bool,
 }
 
 /// One event to answer.
@@ -113,6 +117,7 @@ impl Call {
                 "--root" => root = value(),
                 "--storage" => storage = value(),
                 "--checkpoints" => checkpoints = true,
+                "--trace" => logging::set_level(LogLevel::Debug),
                 _ if event.is_none() && !name.starts_with('-') => event = Some(argument),
                 _ => {}
             }
@@ -143,7 +148,7 @@ impl Call {
         let mentions = text.contains(&b'@');
         let (agent, kind) = (self.agent, self.kind);
         let parsed = read.and_then(|()| {
-            with_deadline(left(), move || {
+            with_deadline("parse", left(), move || {
                 let event = hook::parse(agent, kind, &parse_json(&text)?);
                 event.map_err(|error| error.to_string())
             })
@@ -166,10 +171,19 @@ impl Call {
                 if context_lost {
                     session.forget();
                 }
+                let session = Arc::new(session);
+                let asking = session.clone();
+                match with_deadline("gateway", left(), move || Ok(asking.gateway_problem())) {
+                    Ok(Some(why)) => return HookAnswer::Notice(why),
+                    Ok(None) => {}
+                    Err(why) => tracing::warn!(why, "cannot look for the gateway"),
+                }
                 if !continues {
                     return HookAnswer::Nothing;
                 }
-                match with_deadline(left(), move || Ok(session.working_context())) {
+                match with_deadline("working context", left(), move || {
+                    Ok(session.working_context())
+                }) {
                     Ok(Some(text)) => HookAnswer::Context(text),
                     Ok(None) => HookAnswer::Nothing,
                     Err(why) => {
@@ -187,7 +201,7 @@ impl Call {
                 mentions: names,
                 text,
             } => {
-                match with_deadline(left(), move || access.denied_mention(&names)) {
+                match with_deadline("check", left(), move || access.denied_mention(&names)) {
                     Ok(Some(refusal)) => {
                         session.record_refusal(&refusal);
                         return HookAnswer::Deny(refusal.reason);
@@ -196,7 +210,7 @@ impl Call {
                     Err(why) => return self.failure(mentions, &why),
                 }
                 session.begin_turn(&text);
-                let context = with_deadline(left(), move || {
+                let context = with_deadline("context", left(), move || {
                     session.start_first_checkpoint();
                     session.context().map_err(|error| error.message)
                 });
@@ -212,7 +226,7 @@ impl Call {
             HookEvent::ToolCall(call) => {
                 let call = Arc::new(call);
                 let checked = call.clone();
-                match with_deadline(left(), move || access.denied_tool(&checked)) {
+                match with_deadline("check", left(), move || access.denied_tool(&checked)) {
                     Ok(Some(refusal)) => {
                         session.record_refusal(&refusal);
                         return HookAnswer::Deny(refusal.reason);
@@ -226,7 +240,7 @@ impl Call {
                 let edits = call.edits;
                 let session = Arc::new(session);
                 let (recorder, limit) = (session.clone(), left().min(RECORD_TIMEOUT));
-                match with_deadline(limit, move || Ok(recorder.begin_tool(&call))) {
+                match with_deadline("record", limit, move || Ok(recorder.begin_tool(&call))) {
                     Ok(Some(answer)) => return answer,
                     Ok(None) => {}
                     Err(why) => tracing::warn!(why, "cannot record what a tool uses"),
@@ -240,14 +254,14 @@ impl Call {
                 let limit = left().min(RECORD_TIMEOUT);
                 let session = Arc::new(session);
                 let recorder = session.clone();
-                let recorded = with_deadline(limit, move || {
+                let recorded = with_deadline("record", limit, move || {
                     recorder.end_tool(&call);
                     Ok(())
                 });
                 if let Err(why) = recorded {
                     tracing::warn!(why, "cannot record what a tool changed");
                 }
-                let redacted = with_deadline(left(), move || {
+                let redacted = with_deadline("redact", left(), move || {
                     let output = session.redacted_output();
                     output.map_err(|error| error.message)
                 });
@@ -292,8 +306,9 @@ impl Call {
     }
 }
 
-/// Runs `work` on a thread. A panic and the end of the time are errors.
+/// Runs `work`, a phase of the answer, on a thread. A panic and the end of the time are errors.
 fn with_deadline<T: Send + 'static>(
+    phase: &'static str,
     limit: Duration,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
@@ -301,7 +316,8 @@ fn with_deadline<T: Send + 'static>(
     thread::Builder::new()
         .name("hook".to_owned())
         .spawn(move || {
-            let _ = done.send(work());
+            let result = tracing::debug_span!("hook", phase).in_scope(work);
+            let _ = done.send(result);
         })
         .map_err(|error| format!("cannot start a thread: {error}"))?;
     match outcome.recv_timeout(limit) {
@@ -318,7 +334,7 @@ fn with_deadline<T: Send + 'static>(
 fn read_input() -> (Vec<u8>, Result<(), String>) {
     let shared = Arc::new(Mutex::new(Vec::new()));
     let text = Arc::clone(&shared);
-    let read = with_deadline(INPUT_TIMEOUT, move || {
+    let read = with_deadline("read", INPUT_TIMEOUT, move || {
         let mut chunk = vec![0; 64 * 1024];
         let mut stdin = io::stdin().lock();
         loop {

@@ -9,7 +9,7 @@ use sightline_protocol::{
     method::Redact,
 };
 
-use super::super::{Workspace, requests::Attached};
+use super::super::{Workspace, requests::Requests};
 
 /// Replaces the contents of denied files in an output. Returns what was hidden.
 ///
@@ -25,8 +25,7 @@ pub(super) fn redact(
         texts: strings.iter_mut().map(|text| mem::take(*text)).collect(),
         cwd: Some(folder),
     };
-    let attached = Attached { offline: false };
-    let (result, _) = attached.call::<Redact>(workspace, params)?;
+    let result = Requests::new(workspace).call::<Redact>(params)?;
     for (text, redacted) in strings.into_iter().zip(result.texts) {
         *text = redacted;
     }

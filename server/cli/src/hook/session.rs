@@ -29,7 +29,7 @@ use sightline_protocol::{
 };
 
 use super::{
-    super::{Workspace, internal, offline, requests::Attached},
+    super::{Workspace, agents, gateway, internal, offline, requests::Requests},
     Call,
     access_check::AccessCheck,
     redaction,
@@ -191,6 +191,18 @@ impl Session {
         if let Some(file) = self.state_file() {
             let _ = fs::remove_file(file);
         }
+    }
+
+    /// Returns why the requests of the agent do not go through the gateway with which it is configured.
+    pub(super) fn gateway_problem(&self) -> Option<String> {
+        // It has one that was started with it.
+        if env::var_os(gateway::run::VARIABLE).is_some() {
+            return None;
+        }
+        let Workspace { root, storage, .. } = &self.workspace;
+        agents::gateway_problem(self.agent, root.as_deref()?, storage.as_deref())
+            .unwrap_or_else(|error| Some(error.message))
+            .map(|why| format!("Sightline: {why}."))
     }
 
     /// Records that a turn begins.
@@ -483,8 +495,7 @@ impl Session {
             requester_pids: ancestors(),
             ..EnvironmentDetailsParams::default()
         };
-        let attached = Attached { offline: false };
-        let details = attached.environment_details(&self.workspace, params)?.0;
+        let (details, _) = Requests::new(&self.workspace).environment_details(params)?;
         let sections = hook::told_sections(details.sections, self.mode, &restores);
         let block = hook::context_block(&sections, known, hook::markup(self.agent));
         let parts: Vec<String> = working.into_iter().chain(block).collect();
@@ -511,23 +522,26 @@ impl Session {
     }
 }
 
-/// Returns the block that the hook of an agent would add to the next prompt of a session, or of a new one.
-/// Changes nothing.
+/// Returns the block that the hook of an agent would add to the next prompt of a session, or of a new one,
+/// and when it added the last one. Changes nothing.
 pub(crate) fn next_block(
     workspace: &Workspace,
     agent: Agent,
     session: Option<&str>,
-) -> Result<Option<String>, Error> {
+) -> Result<(Option<String>, Option<SystemTime>), Error> {
     let session = Session::at_prompt(workspace, agent, session)?;
+    let delivered = session
+        .state_file()
+        .and_then(|file| fs::metadata(file).ok()?.modified().ok());
     let mut file = session.known_files();
     let state = file.as_mut().map(|file| &mut file.state);
-    session.news(state, &mut session.known())
+    Ok((session.news(state, &mut session.known())?, delivered))
 }
 
 /// Runs work on a turn. A failure and a late end do not stop the agent; a running server completes the
 /// work.
 fn record_turn(what: &'static str, work: impl FnOnce() -> Result<(), Error> + Send + 'static) {
-    let done = with_deadline(CHECKPOINT_TIMEOUT, move || {
+    let done = with_deadline("turn", CHECKPOINT_TIMEOUT, move || {
         work().map_err(|error| error.message)
     });
     if let Err(why) = done {

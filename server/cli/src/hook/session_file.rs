@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
+use sightline_base::storage::atomic_file;
 use sightline_engine::error::Error;
 
 /// Maximum size, in bytes. A larger file counts as none.
@@ -25,19 +26,9 @@ impl<T: Default + DeserializeOwned + Serialize> SessionFile<T> {
     /// `storage` if it cannot be opened.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let opened = || {
-            let mut options = File::options();
+            let mut options = atomic_file::private_options();
             options.read(true).write(true).create(true).truncate(false);
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::OpenOptionsExt;
-                // A pipe must not block, and a link must not lead to another file.
-                let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-                options.mode(0o600).custom_flags(flags.bits().cast_signed());
-            }
-            let mut file = options.open(path)?;
-            if !file.metadata()?.is_file() {
-                return Err(io::Error::other("not a regular file"));
-            }
+            let mut file = atomic_file::open(path, &mut options)?;
             file.lock()?;
             let mut text = Vec::new();
             Read::by_ref(&mut file)

@@ -14,10 +14,7 @@ use sightline_protocol::{
 };
 
 use super::{
-    super::{
-        Workspace, offline,
-        requests::{Attached, Requests},
-    },
+    super::{Workspace, offline, requests::Requests},
     session_file::SessionFile,
 };
 
@@ -66,7 +63,7 @@ impl SessionTurns {
                 tracing::warn!(%error, turn = %turn.name, "cannot save the end of a turn");
             }
         }
-        let requests = Requests::new(&self.workspace, Attached { offline: true });
+        let requests = Requests::offline(&self.workspace);
         let context = requests.offline_server()?.context();
         let settings = &context.snapshot.settings.checkpoints;
         let is_stored = settings.turn_names == TurnNames::Prompt;
@@ -127,9 +124,9 @@ impl SessionTurns {
     }
 
     fn create(&self, turn: &Turn, turn_end: bool) -> Result<(), Error> {
-        let requests = Requests::new(&self.workspace, Attached { offline: false });
+        let requests = Requests::new(&self.workspace);
         let params = CreateCheckpointParams {
-            root: requests.root()?,
+            root: requests.root_uri()?,
             turn: Some(AgentTurn {
                 agent: turn.agent.clone(),
                 session: turn.session.clone(),

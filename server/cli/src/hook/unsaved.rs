@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -39,7 +38,7 @@ impl UnsavedFiles {
                     let path = path.as_path().to_owned();
                     found.0.push(UnsavedFile {
                         uri,
-                        real: fs::canonicalize(&path).unwrap_or_default(),
+                        real: sightline_base::path::canonicalize(&path).unwrap_or_default(),
                         path,
                         editor: editor.editor.clone(),
                     });
@@ -82,7 +81,7 @@ impl CommandGuard for Changes<'_> {
 
     fn change_refusal(&self, path: &Path, change: Change) -> Option<String> {
         if change == Change::Any {
-            let real = fs::canonicalize(path).unwrap_or_default();
+            let real = sightline_base::path::canonicalize(path).unwrap_or_default();
             let is_it = |file: &UnsavedFile| {
                 file.path == path || !file.real.as_os_str().is_empty() && file.real == real
             };

@@ -11,7 +11,7 @@ use sightline_protocol::{
 };
 
 use super::{
-    super::{offline, requests::Attached},
+    super::{offline, requests::Requests},
     seen_files::{SeenFiles, Used},
     session::{Session, save},
 };
@@ -77,8 +77,7 @@ impl Session {
             paths: used.iter().map(|file| file.uri.to_owned()).collect(),
             ..CheckAccessParams::default()
         };
-        let attached = Attached { offline: false };
-        let checked = attached.call::<CheckAccess>(&self.workspace, params)?.0;
+        let checked = Requests::new(&self.workspace).call::<CheckAccess>(params)?;
         let root = offline::root(&self.workspace)?;
         let files = used
             .into_iter()
@@ -104,8 +103,7 @@ impl Session {
             consume: false,
             ..EnvironmentDetailsParams::default()
         };
-        let attached = Attached { offline: false };
-        let (details, _) = attached.environment_details(&self.workspace, params)?;
+        let (details, _) = Requests::new(&self.workspace).environment_details(params)?;
         let is_wanted = |section: &&Section| section.id == SectionId::Diagnostics;
         Ok(details
             .sections

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use sightline_agents::servers::Manager;
-use sightline_base::storage::Storage;
-use sightline_engine::{
-    error::Error,
-    handlers::mcp_servers::{locations, manager},
-};
+use clap::builder::PossibleValuesParser;
+use sightline_agents::servers::{Client, starts_ours};
+use sightline_engine::{error::Error, handlers::mcp_servers::locations, plural::plural};
+use sightline_hub::hub::try_server;
 use sightline_protocol::{
     mcp::{
         ListMcpServersParams, McpServer, McpServerParams, McpServerState, SetMcpServerEnabledParams,
@@ -15,11 +13,9 @@ use sightline_protocol::{
     method::{ListMcpServers, McpServerLog, RestartMcpServer, SetMcpServerEnabled, TrustMcpServer},
 };
 
-use super::super::{
-    DONE, NEGATIVE, Workspace,
-    agents::AgentName,
-    offline, print, print_json, print_message,
-    requests::{Attached, Requests},
+use super::{
+    super::{DONE, NEGATIVE, Workspace, print, print_json, print_message, requests::Requests},
+    setup, user_servers,
 };
 
 #[derive(clap::Args)]
@@ -55,9 +51,9 @@ pub(super) struct Named {
 pub(super) struct Adopt {
     #[command(flatten)]
     workspace: Workspace,
-    /// The agent, if several have a server with this name.
-    #[arg(long, value_name = "NAME")]
-    agent: Option<AgentName>,
+    /// The agent or editor, if several have a server with this name.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Client::all().map(Client::name)))]
+    agent: Option<String>,
     /// Names of servers.
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
@@ -73,17 +69,10 @@ pub(super) enum Action {
     Log,
 }
 
-/// Returns what manages the servers of the workspace.
-pub(super) fn own_manager(workspace: &Workspace) -> Result<Manager, Error> {
-    let dir = offline::storage_dir(workspace.storage.as_deref())?;
-    let root = offline::root(workspace)?.canonical.as_path().to_owned();
-    manager(Storage::open(&dir)?, vec![root])
-}
-
 pub(super) fn list(arguments: &List) -> Result<i32, Error> {
-    let requests = Requests::new(&arguments.workspace, Attached { offline: false });
+    let requests = Requests::new(&arguments.workspace);
     let listed = requests.call::<ListMcpServers>(ListMcpServersParams {
-        root: requests.root()?,
+        root: requests.root_uri()?,
         found: arguments.found,
     })?;
     if arguments.workspace.json {
@@ -114,18 +103,15 @@ fn description(server: &McpServer) -> String {
         Some(agent) => format!("{agent:8}  {}  {}", server.command.join(" "), server.source),
         None => format!("{:9}", state(server.state)),
     };
-    let offered: Vec<_> = server.tools.iter().filter(|tool| tool.enabled).collect();
-    if !offered.is_empty() {
-        let tokens: u64 = offered.iter().map(|tool| tool.tokens).sum();
-        let _ = write!(text, "  {} tools, about {tokens} tokens", offered.len());
-    }
+    text.push_str(&size(server));
     let changed = server.tools.iter().filter(|tool| tool.changed);
     let changed: Vec<&str> = changed.map(|tool| tool.name.as_str()).collect();
     if !changed.is_empty() {
         let _ = write!(text, "  changed: {}", changed.join(", "));
     }
     if let Some(pid) = server.pid {
-        let _ = write!(text, "  process {pid}, {} calls", server.calls);
+        let calls = plural(server.calls, "call");
+        let _ = write!(text, "  process {pid}, {calls}");
     }
     if let Some(reason) = &server.reason {
         let _ = write!(text, "  {reason}");
@@ -148,6 +134,17 @@ fn description(server: &McpServer) -> String {
     text.trim_end().to_owned()
 }
 
+/// Returns the number of tools that a server offers, and the size of their definitions.
+fn size(server: &McpServer) -> String {
+    let offered: Vec<_> = server.tools.iter().filter(|tool| tool.enabled).collect();
+    if offered.is_empty() {
+        return String::new();
+    }
+    let tokens: u64 = offered.iter().map(|tool| tool.tokens).sum();
+    let count = plural(offered.len() as u64, "tool");
+    format!("  {count}, about {tokens} tokens")
+}
+
 fn state(state: McpServerState) -> &'static str {
     match state {
         McpServerState::Disabled => "disabled",
@@ -161,7 +158,7 @@ fn state(state: McpServerState) -> &'static str {
 }
 
 pub(super) fn add(arguments: &Add) -> Result<i32, Error> {
-    let manager = own_manager(&arguments.workspace)?;
+    let manager = user_servers(&arguments.workspace)?.manager;
     let added = manager
         .add(&arguments.name, &arguments.command)
         .map_err(Error::invalid)?;
@@ -178,22 +175,39 @@ pub(super) fn add(arguments: &Add) -> Result<i32, Error> {
 }
 
 pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
-    let manager = own_manager(&arguments.workspace)?;
+    let manager = user_servers(&arguments.workspace)?.manager;
     let root = manager.roots.first().cloned().unwrap_or_default();
     let locations = locations(root)?;
-    let agent = arguments.agent.map(AgentName::agent);
+    let client = arguments.agent.as_deref().and_then(Client::from_name);
+    let mut without = Vec::new();
     for name in &arguments.names {
-        match manager.adopt(name, agent, &locations) {
-            Ok(path) => print(&format!("moved {name} here from {}\n", path.display()))?,
+        match manager.adopt(name, client, &locations) {
+            Ok((client, path)) => {
+                print(&format!("moved {name} here from {}\n", path.display()))?;
+                if !starts_ours(client, &locations) && !without.contains(&client) {
+                    without.push(client);
+                }
+            }
             Err(why) => return Ok(refused(&why)),
         }
+    }
+    for client in without {
+        let title = client.title();
+        let next = match client {
+            Client::Agent(agent) => format!(
+                ", which it does not start yet: sightline agents install --agent {} --only mcp",
+                agent.name()
+            ),
+            _ => String::new(),
+        };
+        print(&format!("{title} gets them from `sightline mcp`{next}\n"))?;
     }
     Ok(DONE)
 }
 
 pub(super) fn release(arguments: &Named) -> Result<i32, Error> {
     let name = &arguments.name;
-    match own_manager(&arguments.workspace)?.release(name) {
+    match user_servers(&arguments.workspace)?.manager.release(name) {
         Ok(path) => {
             print(&format!("moved {name} back to {}\n", path.display()))?;
             Ok(DONE)
@@ -204,13 +218,53 @@ pub(super) fn release(arguments: &Named) -> Result<i32, Error> {
 
 pub(super) fn remove(arguments: &Named) -> Result<i32, Error> {
     let name = &arguments.name;
-    match own_manager(&arguments.workspace)?.remove(name) {
+    match user_servers(&arguments.workspace)?.manager.remove(name) {
         Ok(()) => {
             print(&format!("removed {name}\n"))?;
             Ok(DONE)
         }
         Err(why) => Ok(refused(&why)),
     }
+}
+
+/// Starts a server as agents do.
+pub(super) fn test(arguments: &Named) -> Result<i32, Error> {
+    let name = &arguments.name;
+    let servers = user_servers(&arguments.workspace)?;
+    let store = servers.manager.store.clone();
+    let logged = store.read_log(name)?.len();
+    let setup = setup(&arguments.workspace, Some(servers), Vec::new())?;
+    let (server, took) = match try_server(setup, name) {
+        Ok(tried) => tried,
+        Err(why) => {
+            let log = store.read_log(name)?;
+            let log = match log.get(logged..).unwrap_or(&log).trim_end() {
+                "" => String::new(),
+                log => format!(". Its log:\n{log}"),
+            };
+            print_message(&format!("cannot use {name}: {why}{log}"));
+            return Ok(NEGATIVE);
+        }
+    };
+    if arguments.workspace.json {
+        print_json(&server)?;
+        return Ok(DONE);
+    }
+    let seconds = took.as_secs_f64();
+    let mut text = format!(
+        "{name} works, and started in {seconds:.1} s{}\n",
+        size(&server)
+    );
+    for tool in &server.tools {
+        let hidden = if tool.enabled { "" } else { "  not offered" };
+        let _ = writeln!(
+            text,
+            "  {}  {} tokens{hidden}",
+            tool.exposed_as, tool.tokens
+        );
+    }
+    print(&text)?;
+    Ok(DONE)
 }
 
 fn refused(why: &str) -> i32 {
@@ -220,11 +274,11 @@ fn refused(why: &str) -> i32 {
 
 /// Runs the request for a server that the editors send too.
 pub(super) fn act(action: Action, arguments: &Named) -> Result<i32, Error> {
-    let requests = Requests::new(&arguments.workspace, Attached { offline: false });
+    let requests = Requests::new(&arguments.workspace);
     let name = arguments.name.clone();
     let params = McpServerParams {
         name: name.clone(),
-        root: requests.root()?,
+        root: requests.root_uri()?,
     };
     let set_enabled = |enabled| {
         requests.call::<SetMcpServerEnabled>(SetMcpServerEnabledParams {

@@ -1,39 +1,56 @@
 //! `sightline mcp`: a server of the Model Context Protocol on standard input and output.
 //!
 //! Each call asks the running server of the workspace, because an editor can start or exit between
-//! calls. If no server is running, the call reads from disk, and its result says so. Errors are
-//! results with `isError`, because models do not see protocol errors.
+//! calls. If no server is running, the call reads from disk, and its result says so.
 //!
-//! [`stdio`] reads and writes messages, [`backend`] runs the tools. [`servers`] are the commands for other
-//! servers, which [`rules`] judges.
+//! [`servers`] are the commands for other servers, which [`rules`] judges.
 
-mod backend;
-mod hub;
+#[cfg(feature = "hub")]
 mod manage;
 mod rules;
+#[cfg(feature = "hub")]
 mod servers;
-mod stdio;
 
-use std::{path::PathBuf, sync::Arc};
-
-use rmcp::{
-    ErrorData, RoleServer, ServerHandler, ServiceExt,
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    },
-    service::{QuitReason, RequestContext, ServerInitializeError},
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
 };
-use sightline_agents::mcp::{self, page::cut};
-use sightline_engine::error::Error;
-use sightline_local::process::version::VERSION;
 
-use self::{backend::Backend, stdio::Stdio};
-use super::{DONE, Workspace, internal};
+use serde_json::json;
+use sightline_access::CommandGuard;
+use sightline_agents::mcp;
+use sightline_engine::{
+    dispatch::Handler,
+    error::Error,
+    handlers::mcp_servers::{locations, manager},
+};
+use sightline_hub::{
+    hub::{Setup, UserServers, serve},
+    tools::{self, Answered, Tools},
+};
+use sightline_local::process::{ancestors::ancestors, version::VERSION};
+use sightline_protocol::{
+    decision::Decision,
+    environment::{EnvironmentDetailsParams, EnvironmentDetailsResult},
+    files::{ReadFileParams, ReadFileResult},
+};
+
+use self::rules::WorkspaceRules;
+use super::{
+    DONE, Workspace,
+    hook::guard::HookGuard,
+    offline,
+    requests::{IfSilent, Requests},
+};
+
+/// The files on disk may be older than what the user sees.
+const SILENT_SERVER: &str = "the Sightline server of the user's editor is running but does not answer, so \
+unsaved text is unknown; nothing was done. Try again later, or ask the user to check the editor";
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Mcp {
+    #[cfg(feature = "hub")]
     #[command(subcommand)]
     command: Option<servers::Command>,
     /// Workspace folder.
@@ -52,6 +69,7 @@ pub(super) struct Mcp {
 
 /// Serves one client until the end of input.
 pub(super) fn run(arguments: Mcp) -> Result<i32, Error> {
+    #[cfg(feature = "hub")]
     if let Some(command) = arguments.command {
         return servers::run(command);
     }
@@ -60,127 +78,88 @@ pub(super) fn run(arguments: Mcp) -> Result<i32, Error> {
         storage: arguments.storage,
         json: false,
     };
-    let tools = mcp::tools().into_iter().filter(|tool| {
+    let mut offered = mcp::tools();
+    offered.retain(|tool| {
         let is_named =
             arguments.tools.is_empty() || arguments.tools.iter().any(|name| name == tool.name);
         is_named && (tool.read_only || !arguments.read_only)
     });
-    let tools: Vec<mcp::Tool> = tools.collect();
-    if tools.is_empty() {
+    if offered.is_empty() {
         let names: Vec<&str> = mcp::tools().iter().map(|tool| tool.name).collect();
         let message = format!("no tool is left; the tools are {}", names.join(", "));
         return Err(Error::invalid(message));
     }
-    let backend = Arc::new(Backend::new(workspace)?);
-    let tools: Arc<[mcp::Tool]> = tools.into();
     // Servers of the user may change files, and are not among named tools.
-    if !arguments.read_only && arguments.tools.is_empty() && hub::run(&backend, &tools)? {
-        return Ok(DONE);
-    }
-    let server = McpServer { tools, backend };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(internal)?;
-    let (stdio, reader) = stdio::open().map_err(internal)?;
-    let outcome = runtime.block_on(serve(server, stdio));
-    // Calls cannot be interrupted.
-    runtime.shutdown_background();
-    outcome?;
-    match reader.join() {
-        Ok(end) => end.map_err(|error| Error::storage(error.to_string()))?,
-        Err(_) => return Err(internal("the thread that reads standard input panicked")),
-    }
+    let has_servers = cfg!(feature = "hub") && !arguments.read_only && arguments.tools.is_empty();
+    // Our own tools need neither a home nor a data directory.
+    let servers = has_servers.then(|| user_servers(&workspace).ok()).flatten();
+    serve(setup(&workspace, servers, offered)?)
+        .map_err(|error| Error::storage(error.to_string()))?;
     Ok(DONE)
 }
 
-/// Serves the client until the end of its messages.
-async fn serve(server: McpServer, stdio: Stdio) -> Result<(), Error> {
-    loop {
-        match server.clone().serve(stdio.clone()).await {
-            Ok(service) => {
-                return match service.waiting().await.map_err(internal)? {
-                    QuitReason::JoinError(error) => Err(internal(error)),
-                    _ => Ok(()),
-                };
-            }
-            // A notification or response before `initialize` is ignored, and a failed
-            // `initialize` was answered.
-            Err(
-                ServerInitializeError::ExpectedInitializeRequest(Some(_))
-                | ServerInitializeError::InitializeFailed(_),
-            ) => {}
-            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => return Err(internal(error)),
-        }
-    }
+/// Returns the servers of the user.
+fn user_servers(workspace: &Workspace) -> Result<UserServers, Error> {
+    let root = offline::root(workspace)?.canonical.as_path().to_owned();
+    let storage = offline::storage(workspace.storage.as_deref())?;
+    Ok(UserServers {
+        locations: locations(root.clone())?,
+        manager: manager(storage, vec![root])?,
+    })
 }
 
-#[derive(Clone)]
-struct McpServer {
-    tools: Arc<[mcp::Tool]>,
-    backend: Arc<Backend>,
+/// Returns the requests of the tools and rules.
+fn requests(workspace: &Workspace) -> Result<Arc<Requests>, Error> {
+    Requests::of_server(workspace, IfSilent::Fail(SILENT_SERVER)).map(Arc::new)
 }
 
-impl ServerHandler for McpServer {
-    fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        info.server_info = Implementation::new(mcp::SERVER_NAME, VERSION);
-        info.instructions = Some(mcp::INSTRUCTIONS.to_owned());
-        info
+/// Returns what a session needs.
+fn setup(
+    workspace: &Workspace,
+    servers: Option<UserServers>,
+    offered: Vec<mcp::Tool>,
+) -> Result<Setup, Error> {
+    let requests = requests(workspace)?;
+    let root = requests.root()?.clone();
+    let folder = root.canonical.as_path().to_owned();
+    Ok(Setup {
+        rules: Arc::new(WorkspaceRules::new(requests.clone(), root.clone())),
+        own: Arc::new(Tools {
+            offered,
+            requests,
+            root,
+        }),
+        servers,
+        root: folder.into(),
+        info: json!({ "name": mcp::SERVER_NAME, "version": VERSION }),
+        instructions: mcp::INSTRUCTIONS.to_owned(),
+    })
+}
+
+impl tools::Requests for Requests {
+    fn call<M: Handler>(&self, params: M::Params) -> Answered<M::Result> {
+        self.call_from::<M>(params)
     }
 
-    async fn list_tools(
+    fn environment_details(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.tools.iter();
-        let tools = tools.map(|tool| serde_json::from_value(tool.to_json()));
-        let tools = tools.collect::<Result<Vec<_>, _>>();
-        let tools = tools.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        Ok(ListToolsResult::with_all_items(tools))
+        params: EnvironmentDetailsParams,
+    ) -> Answered<EnvironmentDetailsResult> {
+        self.environment_details(EnvironmentDetailsParams {
+            requester_pids: ancestors(),
+            ..params
+        })
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let backend = self.backend.clone();
-        let client = context
-            .peer
-            .peer_info()
-            .map(|info| info.client_info.name.clone());
-        let Some(tool) = self.tools.iter().find(|tool| tool.name == request.name) else {
-            let message = format!("there is no tool {}", request.name);
-            return Err(ErrorData::invalid_params(message, None));
-        };
-        let arguments = request.arguments.unwrap_or_default();
-        let tool = tool.clone();
-        // A panic fails this call only.
-        let answer =
-            tokio::task::spawn_blocking(move || backend.call(&tool, arguments, client.as_deref()))
-                .await;
-        let result = match answer {
-            Ok(answer) => call_result(answer),
-            Err(_) => {
-                CallToolResult::error(vec![ContentBlock::text(format!("{} failed", request.name))])
-            }
-        };
-        Ok(result.into())
+    fn read_file(&self, params: ReadFileParams) -> Answered<ReadFileResult> {
+        self.read_file(params)
     }
-}
 
-/// Returns the result of one of our tools.
-fn call_result(answer: Result<backend::Answer, Error>) -> CallToolResult {
-    match answer {
-        Ok(answer) => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-            result.structured_content = answer.structured;
-            result
-        }
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(cut(&error.message))]),
+    fn guard(&self, folder: &Path) -> Result<Box<dyn CommandGuard>, Error> {
+        Ok(Box::new(HookGuard::new(&self.workspace, folder)?))
+    }
+
+    fn record(&self, decisions: &[Decision]) {
+        offline::record(self.workspace.storage.as_deref(), decisions);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{
     path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant, SystemTime},
 };
 
 use parking_lot::Mutex;
@@ -12,70 +12,105 @@ use sightline_agents::{
     hook::ToolCall,
     judge::{Judge, Refusal, Subject},
 };
-use sightline_base::{decision_log, storage::Storage};
-use sightline_checkpoint::Checkpoints;
+use sightline_base::{decision_log, path::Root};
+use sightline_checkpoint::{Checkpoints, Turn, TurnName};
 use sightline_engine::{error::Error, settings::config_file};
 use sightline_hub::judge::Rules;
 use sightline_local::process::ancestors::ancestors;
 use sightline_protocol::{
     checkpoint::{AgentTurn, CreateCheckpointParams},
     decision::Decision,
+    method::CreateCheckpoint,
 };
 
-use super::{super::hook::guard::HookGuard, super::offline, backend::Backend};
+use super::super::{hook::guard::HookGuard, offline, requests::Requests};
 
 /// Time between two calls after which another turn has begun, if the agent reports none.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// Judges as hooks do.
 pub(super) struct WorkspaceRules {
-    backend: Arc<Backend>,
+    requests: Arc<Requests>,
+    root: Root,
+    /// Where turns are recorded.
+    turns: OnceLock<Checkpoints>,
     saved: Mutex<Saved>,
 }
 
 /// Before which calls the workspace was saved.
 #[derive(Default)]
 struct Saved {
-    /// Name of the last turn.
-    turn: Option<String>,
+    /// The last turn, and the version of the record that it was read from.
+    turn: Option<Turn>,
+    version: Option<Option<(SystemTime, u64)>>,
+    /// Name of the last turn with a call.
+    called: Option<TurnName>,
     /// The last call outside of turns.
     call: Option<Instant>,
 }
 
+impl Saved {
+    /// Returns whether no checkpoint is needed before a call.
+    fn is_done(&self) -> bool {
+        match &self.turn {
+            Some(turn) => turn.before.is_some() || self.called.as_ref() == Some(&turn.name),
+            None => self.call.is_some_and(|last| last.elapsed() < PAUSE),
+        }
+    }
+}
+
 impl WorkspaceRules {
-    pub(super) fn new(backend: Arc<Backend>) -> Self {
+    pub(super) fn new(requests: Arc<Requests>, root: Root) -> Self {
         Self {
-            backend,
+            requests,
+            root,
+            turns: OnceLock::new(),
             saved: Mutex::default(),
         }
+    }
+
+    /// Reads the turn again, if its record has changed.
+    fn refresh(&self, saved: &mut Saved) -> Result<(), Error> {
+        let turns = match self.turns.get() {
+            Some(turns) => turns,
+            None => {
+                let storage = offline::storage(self.requests.workspace.storage.as_deref())?;
+                let turns = Checkpoints::new(&storage, &self.root);
+                self.turns.get_or_init(|| turns)
+            }
+        };
+        let version = Some(turns.turns_version());
+        if saved.version != version {
+            saved.turn = turns.running_turn(&ancestors())?;
+            saved.version = version;
+        }
+        Ok(())
     }
 
     /// Creates a checkpoint unless there is one for this turn. It is not repeated, even if it fails.
     fn save(&self) -> Result<(), Error> {
         // Parallel calls wait for it.
         let mut saved = self.saved.lock();
-        let dir = offline::storage_dir(self.backend.workspace.storage.as_deref())?;
-        let store = Checkpoints::new(&Storage::open(&dir)?, &self.backend.root);
-        let turn = store.running_turn(&ancestors())?;
-        let name = turn.as_ref().map(|turn| turn.name.to_string());
-        let last = saved.call.replace(Instant::now());
-        let is_saved = match &turn {
-            Some(turn) => turn.before.is_some() || saved.turn == name,
-            None => last.is_some_and(|last| last.elapsed() < PAUSE),
-        };
-        saved.turn = name;
-        if is_saved {
+        self.refresh(&mut saved)?;
+        let is_done = saved.is_done();
+        saved.call = Some(Instant::now());
+        saved.called = saved.turn.as_ref().map(|turn| turn.name.clone());
+        if is_done {
             return Ok(());
         }
-        self.backend.create_before_change(CreateCheckpointParams {
-            automatic: turn.is_none(),
-            turn: turn.map(|turn| AgentTurn {
-                agent: turn.agent,
-                session: turn.session,
-                turn: turn.name.to_string(),
-            }),
-            ..CreateCheckpointParams::default()
-        })
+        let turn = saved.turn.clone();
+        self.requests
+            .call::<CreateCheckpoint>(CreateCheckpointParams {
+                root: self.requests.root_uri()?,
+                automatic: turn.is_none(),
+                turn: turn.map(|turn| AgentTurn {
+                    agent: turn.agent,
+                    session: turn.session,
+                    turn: turn.name.to_string(),
+                }),
+                ..CreateCheckpointParams::default()
+            })?;
+        Ok(())
     }
 }
 
@@ -86,11 +121,11 @@ impl Rules for WorkspaceRules {
             home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
         };
         let guard = || {
-            let guard = HookGuard::new(&self.backend.workspace, folder);
+            let guard = HookGuard::new(&self.requests.workspace, folder);
             guard.map_err(|error| error.message)
         };
         judge.tool_call(call, guard, |params| {
-            let checked = self.backend.checked_access(params);
+            let checked = self.requests.check_access(params);
             checked.map_err(|error| error.message)
         })
     }
@@ -106,7 +141,7 @@ impl Rules for WorkspaceRules {
     }
 
     fn record(&self, decisions: &[Decision]) {
-        offline::record(self.backend.workspace.storage.as_deref(), decisions);
+        offline::record(self.requests.workspace.storage.as_deref(), decisions);
     }
 
     fn save_before_change(&self) {
@@ -115,7 +150,15 @@ impl Rules for WorkspaceRules {
         }
     }
 
+    fn is_saved(&self) -> bool {
+        let saved = self.saved.try_lock();
+        saved.is_some_and(|mut saved| self.refresh(&mut saved).is_ok() && saved.is_done())
+    }
+
     fn view(&self) -> Result<AccessView, String> {
-        self.backend.view().map_err(|error| error.message)
+        let server = self.requests.offline_server();
+        server
+            .map(|server| server.context().view())
+            .map_err(|error| error.message)
     }
 }

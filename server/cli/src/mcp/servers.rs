@@ -12,8 +12,8 @@ use sightline_hub::{
 
 use super::{
     super::{DONE, Workspace, offline, print_message},
-    backend::Backend,
     manage::{self, Action, Add, Adopt, List, Named},
+    requests,
     rules::WorkspaceRules,
 };
 
@@ -46,6 +46,8 @@ pub(super) enum Command {
     Restart(Named),
     /// Print what a server printed.
     Log(Named),
+    /// Start a server, and list its tools.
+    Test(Named),
     /// Connect standard input and output to a server at an address of this machine.
     #[command(hide = true)]
     Connect(Connect),
@@ -108,6 +110,7 @@ pub(super) fn run(command: Command) -> Result<i32, Error> {
         Command::Disable(named) => manage::act(Action::Disable, &named),
         Command::Restart(named) => manage::act(Action::Restart, &named),
         Command::Log(named) => manage::act(Action::Log, &named),
+        Command::Test(named) => manage::test(&named),
         Command::Connect(arguments) => connect(&arguments),
         Command::Supervise(arguments) => Ok(supervise(&arguments)),
     }
@@ -115,11 +118,12 @@ pub(super) fn run(command: Command) -> Result<i32, Error> {
 
 /// Serves one agent until the server or the agent ends.
 fn run_wrap(arguments: Wrap) -> Result<i32, Error> {
-    let backend = Backend::new(Workspace {
+    let requests = requests(&Workspace {
         root: arguments.root,
         storage: arguments.storage,
         json: false,
     })?;
+    let root = requests.root()?.clone();
     let folder = offline::current()?.as_path().to_owned();
     let program = PathBuf::from(&arguments.command[0]);
     let name = arguments.name.unwrap_or_else(|| {
@@ -130,8 +134,8 @@ fn run_wrap(arguments: Wrap) -> Result<i32, Error> {
         command: arguments.command,
         ..Start::default()
     };
-    let rules = Arc::new(WorkspaceRules::new(Arc::new(backend)));
-    wrap(rules, folder, name.clone(), &start)
+    let rules = Arc::new(WorkspaceRules::new(requests, root));
+    wrap(rules, folder, &name, &start)
         .map_err(|error| Error::storage(format!("cannot relay the MCP server {name}: {error}")))
 }
 

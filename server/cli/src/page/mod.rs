@@ -6,11 +6,16 @@
 mod browser;
 mod watched;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use clap::ValueEnum;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
+use sightline_agents::Agent;
 use sightline_engine::{dispatch, error::Error};
 use sightline_ipc::client::running;
 use sightline_local::process::version;
@@ -25,7 +30,7 @@ use super::{
     DONE, Workspace,
     agents::{self, AgentName},
     doctor, hook, internal, print, print_message,
-    requests::{Attached, named::NamedRequests},
+    requests::{IfSilent, Requests},
 };
 
 /// Time without a page after which the server ends.
@@ -67,7 +72,7 @@ pub(super) fn run(arguments: Ui) -> Result<i32, Error> {
         ends_with_parent: arguments.ends_with_parent,
     })?;
     let source = PageSource {
-        requests: NamedRequests::new(workspace, Attached { offline: false })?,
+        requests: Requests::of_server(&workspace, IfSilent::FailIfChanges)?,
         read_only: arguments.read_only,
     };
     print(&format!("{}\n", page.address()))?;
@@ -84,7 +89,7 @@ pub(super) fn run(arguments: Ui) -> Result<i32, Error> {
 
 /// The workspace that the page shows.
 struct PageSource {
-    requests: NamedRequests,
+    requests: Requests,
     read_only: bool,
 }
 
@@ -94,15 +99,16 @@ impl Source for PageSource {
     }
 
     fn call(&self, method: &str, params: &Value) -> Result<Box<RawValue>, Error> {
-        let root = self.requests.root().path.as_path();
+        let root = self.requests.root()?.path.as_path();
         let result = match method {
-            "page/state" => self.state(),
-            "page/doctor" => serde_json::to_value(doctor::report(self.requests.workspace())?)
-                .map_err(internal)?,
+            "page/state" => self.state()?,
+            "page/doctor" => {
+                serde_json::to_value(doctor::report(&self.requests.workspace)?).map_err(internal)?
+            }
             "page/agents" => agents::status_json(root)?,
             "page/nextBlock" => self.next_block(params)?,
             "page/checkAgents" => agents::check_json(root, &named_agents(params)?)?,
-            _ => return self.requests.call(method, params),
+            _ => return self.requests.call_named(method, params),
         };
         serde_json::value::to_raw_value(&result).map_err(internal)
     }
@@ -128,7 +134,7 @@ impl PageSource {
         let agent = agent_named(&params.agent)?.agent();
         let turns = self
             .requests
-            .call_typed::<ListTurns>(&ListTurnsParams::default())?;
+            .call::<ListTurns>(ListTurnsParams::default())?;
         let mut sessions: Vec<ListedTurn> = Vec::new();
         for turn in turns.turns {
             let is_known = |known: &ListedTurn| known.session == turn.session;
@@ -138,14 +144,13 @@ impl PageSource {
         }
         let newest = sessions.first().map(|turn| turn.session.clone());
         let session = params.session.or(newest);
-        let block = hook::next_block(self.requests.workspace(), agent, session.as_deref())?;
+        let (block, delivered) =
+            hook::next_block(&self.requests.workspace, agent, session.as_deref())?;
         let text = block.unwrap_or_default();
-        let counted = self
-            .requests
-            .call_typed::<CountTokens>(&CountTokensParams {
-                texts: vec![text.clone()],
-                ..CountTokensParams::default()
-            })?;
+        let counted = self.requests.call::<CountTokens>(CountTokensParams {
+            texts: vec![text.clone()],
+            ..CountTokensParams::default()
+        })?;
         let sessions: Vec<Value> = sessions
             .iter()
             .map(|turn| json!({ "id": turn.session, "turn": turn.name, "at": turn.started_at }))
@@ -154,16 +159,19 @@ impl PageSource {
         if let Some(session) = session {
             result["session"] = json!(session);
         }
+        if let Some(since) = delivered.and_then(|at| at.duration_since(UNIX_EPOCH).ok()) {
+            result["deliveredAt"] = json!(since.as_millis());
+        }
         Ok(result)
     }
 
-    fn state(&self) -> Value {
-        let root = self.requests.root();
+    fn state(&self) -> Result<Value, Error> {
+        let root = self.requests.root()?;
         let storage = self.requests.storage();
         let servers = storage.map_or(0, |storage| running(&storage, Some(root)));
         let path = root.path.as_path();
         let name = path.file_name().unwrap_or(path.as_os_str());
-        json!({
+        Ok(json!({
             "version": version::VERSION,
             "readOnly": self.read_only,
             "roots": [{
@@ -172,7 +180,8 @@ impl PageSource {
                 "path": path,
             }],
             "server": servers > 0,
-        })
+            "agents": Agent::ALL.map(Agent::name),
+        }))
     }
 }
 

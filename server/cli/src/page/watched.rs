@@ -6,22 +6,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::json;
-use sightline_base::decision_log;
+use sightline_base::{decision_log, fs::dir::stat};
 use sightline_checkpoint::Checkpoints;
 use sightline_engine::settings::config_file;
 use sightline_ipc::client::Reply;
 use sightline_page::Watched;
-use sightline_protocol::{environment::EnvironmentDetailsResult, method::EnvironmentDetails};
+use sightline_protocol::{
+    editor::ConnectedAgentsParams,
+    environment::{EnvironmentDetailsParams, SectionId},
+    method::{ConnectedAgents, EnvironmentDetails},
+};
 
-use super::super::requests::named::NamedRequests;
+use super::super::requests::Requests;
 
 /// Returns the states of what the page shows.
-pub(super) fn states(requests: &NamedRequests) -> Vec<Watched> {
+pub(super) fn states(requests: &Requests) -> Vec<Watched> {
     let mut states = Vec::new();
     let mut add = |event, state| states.push(Watched { event, state });
-    if let Some(storage) = requests.storage() {
-        let checkpoints = Checkpoints::new(&storage, requests.root());
+    if let (Some(storage), Ok(root)) = (requests.storage(), requests.root()) {
+        let checkpoints = Checkpoints::new(&storage, root);
         add("didCreateCheckpoint", stamp(&checkpoints.list_files()));
         add("didChangeTurns", stamp(&[checkpoints.turns_file()]));
         add("decision", stamp(&[decision_log::path(&storage)]));
@@ -38,7 +41,9 @@ pub(super) fn states(requests: &NamedRequests) -> Vec<Watched> {
     let (is_running, revision) = editor(requests);
     add("didChangeServer", u64::from(is_running));
     add("didChangeContext", revision);
-    if let Ok(context) = requests.context() {
+    add("didChangeBridges", connected_agents(requests));
+    if let Ok(server) = requests.offline_server() {
+        let context = server.context();
         let access = context.snapshot.access.get();
         // Removed rules end when the rules are read.
         let is_holding = access.view().0.roots().is_empty() || access.is_holding();
@@ -49,21 +54,27 @@ pub(super) fn states(requests: &NamedRequests) -> Vec<Watched> {
 }
 
 /// Returns whether a server is running, and the revision of its context.
-fn editor(requests: &NamedRequests) -> (bool, u64) {
-    let params = json!({ "consume": false, "sections": ["mode"] });
-    match requests.ask_running_server(
-        <EnvironmentDetails as sightline_protocol::method::Request>::NAME,
-        &params,
-    ) {
-        Some(Reply::Answered(answer)) => {
-            let details = answer.ok().and_then(|answer| {
-                serde_json::from_str::<EnvironmentDetailsResult>(answer.get()).ok()
-            });
-            (true, details.map_or(0, |details| details.revision))
-        }
+fn editor(requests: &Requests) -> (bool, u64) {
+    let params = EnvironmentDetailsParams {
+        consume: false,
+        sections: Some(vec![SectionId::Mode]),
+        ..EnvironmentDetailsParams::default()
+    };
+    match requests.ask::<EnvironmentDetails>(&params) {
+        Some(Reply::Answered(answer)) => (true, answer.map_or(0, |details| details.revision)),
         Some(Reply::Silent) => (true, 0),
         _ => (false, 0),
     }
+}
+
+/// Returns a number that changes with the agents that are connected to the editor, and their pause.
+fn connected_agents(requests: &Requests) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let params = ConnectedAgentsParams::default();
+    if let Some(Reply::Answered(Ok(answer))) = requests.ask::<ConnectedAgents>(&params) {
+        (answer.agents, answer.is_paused).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Returns a number that changes with the files, and with the files in them if they are folders.
@@ -87,12 +98,11 @@ fn stamp(paths: &[PathBuf]) -> u64 {
 
 fn add(hasher: &mut DefaultHasher, path: &Path) {
     path.hash(hasher);
-    let Ok(metadata) = fs::metadata(path) else {
+    let Ok(found) = stat(path) else {
         return;
     };
-    metadata.len().hash(hasher);
-    metadata.modified().ok().hash(hasher);
+    found.stamp.size.hash(hasher);
+    found.stamp.mtime.hash(hasher);
     // A file that is replaced at once can have the same size and time.
-    #[cfg(unix)]
-    std::os::unix::fs::MetadataExt::ino(&metadata).hash(hasher);
+    found.stamp.inode.hash(hasher);
 }

@@ -2,15 +2,16 @@
 
 use parking_lot::Mutex;
 use std::{
-    fs,
     mem::ManuallyDrop,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use serde_json::{Value, json};
-use sightline_access::RULE_FILE;
+use sightline_access::project_of;
+pub(crate) use sightline_access::root_above;
 use sightline_base::{
+    cancel::Cancel,
     decision_log, escape,
     path::{AbsPath, Root},
     storage::Storage,
@@ -89,6 +90,11 @@ impl OfflineServer {
 
     /// Creates the context of a request.
     pub(crate) fn context(&self) -> RequestContext<'_> {
+        self.context_with(Cancel::default())
+    }
+
+    /// Creates the context of a request that `cancel` cancels.
+    pub(crate) fn context_with(&self, cancel: Cancel) -> RequestContext<'_> {
         let mut session = self.session.lock();
         let files = session
             .config_files()
@@ -97,7 +103,7 @@ impl OfflineServer {
             // `sightline config` shows the problems.
             session.set_config_files(Arc::new(files));
         }
-        RequestContext::new(&self.services, session.snapshot())
+        RequestContext::with(&self.services, session.snapshot(), cancel, None)
     }
 
     /// Runs a request.
@@ -122,19 +128,6 @@ pub(crate) fn root(workspace: &Workspace) -> Result<Root, Error> {
     Ok(root_above(&current()?))
 }
 
-/// Returns the project that contains a folder, else the folder. The rules of a folder below the
-/// project can only deny, so its own rules do not make it a project.
-pub(crate) fn root_above(folder: &AbsPath) -> Root {
-    // By a link, an agent could leave the project that contains the folder.
-    let real = fs::canonicalize(folder.as_path()).ok();
-    let found = real
-        .as_deref()
-        .and_then(project_of)
-        .or_else(|| project_of(folder.as_path()))
-        .and_then(AbsPath::new);
-    Root::new(found.unwrap_or_else(|| folder.clone()), None)
-}
-
 /// Returns the project that contains a folder, and those that contain that one, except the home folder or one above it.
 pub(crate) fn roots_above(folder: &AbsPath) -> Vec<Root> {
     let mut roots = vec![root_above(folder)];
@@ -147,24 +140,6 @@ pub(crate) fn roots_above(folder: &AbsPath) -> Vec<Root> {
         roots.push(root);
     }
     roots
-}
-
-/// Returns the repository that contains a folder, else the topmost folder above it with rules.
-fn project_of(folder: &Path) -> Option<&Path> {
-    let mut above = folder.ancestors();
-    if let Some(repository) = above.find(|folder| folder.join(".git").exists()) {
-        return Some(repository);
-    }
-    // A dangling symlink counts, because it denies everything.
-    let has_rules = |folder: &&Path| folder.join(RULE_FILE).symlink_metadata().is_ok();
-    let mut with_rules = folder.ancestors().filter(has_rules);
-    let nearest = with_rules.next()?;
-    // Rules in the home folder or above it are for all projects in it.
-    let home = std::env::home_dir().unwrap_or_default();
-    let topmost = with_rules
-        .take_while(|folder| !home.starts_with(folder))
-        .last();
-    Some(topmost.unwrap_or(nearest))
 }
 
 /// Returns the settings of the argument `--storage`.
@@ -185,13 +160,17 @@ pub(crate) fn storage_dir(named: Option<&Path>) -> Result<PathBuf, Error> {
         .map_or_else(default_storage_dir, Ok)
 }
 
+/// Opens the data directory.
+pub(crate) fn storage(named: Option<&Path>) -> Result<Storage, Error> {
+    Ok(Storage::open(&storage_dir(named)?)?)
+}
+
 /// Adds decisions to the log in the data directory.
 pub(crate) fn record(storage: Option<&Path>, decisions: &[Decision]) {
     if decisions.is_empty() {
         return;
     }
-    let storage = storage_dir(storage).ok();
-    if let Some(storage) = storage.and_then(|dir| Storage::open(&dir).ok()) {
+    if let Ok(storage) = self::storage(storage) {
         decision_log::record(&storage, &config_file::user_settings().log, decisions);
     }
 }

@@ -94,7 +94,8 @@ pub fn build(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Block, Error> {
         }
         let heading = heading(id, inputs);
         let draft = draft(id, inputs, cancel)?;
-        let finished = render::render_section(id, &heading, &draft, inputs.settings.max_tokens(id));
+        let max_tokens = inputs.settings.max_tokens(id);
+        let finished = render::render_section(id, &heading, &draft, max_tokens);
         let fingerprint = SectionFingerprint::new(id, heading, &draft, finished.section.as_ref());
         block.fingerprints.push(fingerprint);
         block.result.sections.extend(finished.section);

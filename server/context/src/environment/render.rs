@@ -87,8 +87,10 @@ pub(super) fn render_section(
     };
     let omitted = draft.omitted.saturating_add(cut);
     RenderedSection {
-        section: (!draft.lines.is_empty())
-            .then(|| section(id, heading, &body, omitted, draft.derived)),
+        section: (!draft.lines.is_empty()).then(|| Section {
+            max_tokens,
+            ..section(id, heading, &body, omitted, draft.derived)
+        }),
         lines,
     }
 }
@@ -108,6 +110,7 @@ pub(super) fn section(
         heading: heading.to_owned(),
         tokens: estimate(&with_heading(heading, &text)),
         text,
+        max_tokens: None,
         omitted,
         derived,
     }

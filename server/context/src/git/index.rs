@@ -12,7 +12,7 @@ use std::{
 
 use super::config::Config;
 use sightline_access::gitignore_stack::{self, WorkTree};
-use sightline_base::limits::MAX_GIT_FILE_BYTES;
+use sightline_base::{escape::hex, limits::MAX_GIT_FILE_BYTES};
 
 /// Size of the fields of an entry before its object id, in bytes.
 const STAT_BYTES: usize = 40;
@@ -70,7 +70,7 @@ impl GitIndex {
 
     /// Returns whether this is an additional worktree of the same repository.
     pub fn is_worktree_of(&self, other: &Self) -> bool {
-        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let real = |path: &Path| sightline_base::path::canonicalize(path).ok();
         self.path.parent() != Some(&*self.common)
             && real(&self.common).is_some_and(|common| real(&other.common) == Some(common))
     }
@@ -392,7 +392,7 @@ fn link(extensions: &[u8], hash_bytes: usize) -> Result<Option<Link>, String> {
                     .ok_or_else(|| damaged("its link to the shared index"))?;
                 if base.iter().any(|byte| *byte != 0) {
                     link = Some(Link {
-                        base: base.iter().map(|byte| format!("{byte:02x}")).collect(),
+                        base: hex(base),
                         bitmaps: bitmaps.to_vec(),
                     });
                 }

@@ -15,6 +15,7 @@ use sightline_protocol::error::ErrorKind;
 use super::config;
 use sightline_access::{AccessView, OpenedFile, Verdict};
 use sightline_base::{
+    fs::dir::stat,
     limits::{MAX_GIT_FILE_BYTES, MAX_PACKED_REFS_BYTES},
     path::AbsPath,
 };
@@ -41,7 +42,7 @@ impl<'a> Repository<'a> {
         if is_denied(view, &written) {
             return None;
         }
-        let real = fs::canonicalize(dir).ok()?;
+        let real = sightline_base::path::canonicalize(dir).ok()?;
         let device = device(&real)?;
         let folders = real
             .ancestors()
@@ -78,7 +79,7 @@ impl<'a> Repository<'a> {
         let common = match read(view, &AbsPath::new(&git.as_path().join("commondir"))?).ok()? {
             Some(text) => {
                 // Relative to the real location of the directory.
-                let base = fs::canonicalize(git.as_path()).ok()?;
+                let base = sightline_base::path::canonicalize(git.as_path()).ok()?;
                 AbsPath::new(&base.join(first_line(text).trim()))?
             }
             None => git.clone(),
@@ -217,11 +218,7 @@ fn first_line(text: Vec<u8>) -> String {
 
 /// Returns the device of a directory.
 fn device(folder: &Path) -> Option<u64> {
-    let metadata = fs::metadata(folder).ok()?;
-    #[cfg(unix)]
-    return Some(std::os::unix::fs::MetadataExt::dev(&metadata));
-    #[cfg(not(unix))]
-    return metadata.is_dir().then_some(0);
+    Some(stat(folder).ok()?.device)
 }
 
 #[cfg(test)]

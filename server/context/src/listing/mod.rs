@@ -11,7 +11,7 @@ pub mod format;
 use std::{
     collections::VecDeque,
     ffi::{OsStr, OsString},
-    fs, io,
+    io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -57,6 +57,8 @@ pub struct ListOptions {
     pub limit: u32,
     /// Whether denied entries are left out or marked.
     pub ignored: IgnoredFiles,
+    /// List only denied entries, also those that a recursive listing excludes. Excluded directories are not searched.
+    pub only_denied: bool,
     /// Time limit.
     pub budget: Duration,
 }
@@ -67,6 +69,7 @@ impl Default for ListOptions {
             recursive: true,
             limit: 200,
             ignored: IgnoredFiles::Hide,
+            only_denied: false,
             budget: DEFAULT_BUDGET,
         }
     }
@@ -360,14 +363,14 @@ impl Walk<'_> {
                 && (default_excludes::is_excluded(parent, &name)
                     || (is_dir && !self.show_hidden && default_excludes::is_hidden(&name))
                     || scope.ignores(&name, is_dir));
-            if left_out {
+            if left_out && !self.options.only_denied {
                 continue;
             }
             let rel = directory.rel.child(&name);
             let alias = directory.alias.as_ref().map(|alias| alias.child(&name));
             let access = self.check(&rel, alias.as_ref(), kind);
             let denied = access != AccessKind::Allowed;
-            if denied && self.options.ignored == IgnoredFiles::Hide {
+            if denied && !self.options.only_denied && self.options.ignored == IgnoredFiles::Hide {
                 let count = match access {
                     AccessKind::Outside => &mut self.found.outside,
                     _ => &mut self.found.omitted,
@@ -375,7 +378,7 @@ impl Walk<'_> {
                 *count = count.saturating_add(1);
                 continue;
             }
-            if recursive && is_dir && !denied {
+            if recursive && is_dir && !denied && !left_out {
                 self.queue.push_back(Directory {
                     rel: rel.clone(),
                     alias,
@@ -383,7 +386,9 @@ impl Walk<'_> {
                     rules: rules.clone(),
                 });
             }
-            self.found.entries.push(Entry { rel, kind, denied });
+            if denied || !self.options.only_denied {
+                self.found.entries.push(Entry { rel, kind, denied });
+            }
             if self.found.entries.len() >= self.limit {
                 self.found.truncated = true;
                 return Ok(());
@@ -479,7 +484,7 @@ fn refuse_huge(real: &Path, name: &str) -> Result<(), Error> {
 fn is_home(real: &Path) -> bool {
     std::env::home_dir()
         .filter(|home| home.is_absolute())
-        .and_then(|home| fs::canonicalize(home).ok())
+        .and_then(|home| sightline_base::path::canonicalize(home).ok())
         .is_some_and(|home| home == real)
 }
 

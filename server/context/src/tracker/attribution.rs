@@ -10,6 +10,7 @@
 //!   as the agent's, including that of a formatter. Then the window closes.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::file_state::{CachedContent, ContentHash, FileContent, Observation};
 
@@ -17,6 +18,7 @@ use super::file_state::{CachedContent, ContentHash, FileContent, Observation};
 pub(super) const WINDOW_NS: i64 = 2_000_000_000;
 
 /// State of one tracked file. Stored in `tracked_files.json`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct TrackedFile {
     /// Location; identifies the file.
@@ -24,22 +26,16 @@ pub(super) struct TrackedFile {
     /// Path in results, from the first event.
     pub(super) path: String,
     /// Content that the agent last saw, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seen: Option<FileContent>,
     /// The user's change since then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) noted: Option<UserChange>,
     /// The user's change, if it was not reported to the agent yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pending: Option<PendingReport>,
     /// Content announced by the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     expected: Option<ExpectedWrite>,
     /// Write announced by the agent without a hash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<WriteWindow>,
     /// Last observation that is still valid if the file's stamp is unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) hashed: Option<CachedContent>,
 }
 

@@ -5,7 +5,6 @@
 
 use std::{
     fmt,
-    fs::Metadata,
     io::{ErrorKind as Io, Read},
     time::SystemTime,
 };
@@ -120,26 +119,13 @@ pub(super) struct FileStamp {
 }
 
 impl FileStamp {
-    #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
-        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
+    fn of(file: &OpenedFile) -> Self {
+        let stamp = file.info().stamp;
         Self {
-            size: metadata.size(),
-            mtime_ns: nanos(metadata.mtime(), metadata.mtime_nsec()),
-            ctime_ns: nanos(metadata.ctime(), metadata.ctime_nsec()),
-            ino: metadata.ino(),
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn of(metadata: &Metadata) -> Self {
-        let mtime = metadata.modified().ok();
-        Self {
-            size: metadata.len(),
-            mtime_ns: mtime.map_or(0, super::nanos),
-            ctime_ns: 0,
-            ino: 0,
+            size: stamp.size,
+            mtime_ns: stamp.mtime,
+            ctime_ns: stamp.ctime,
+            ino: stamp.inode,
         }
     }
 
@@ -193,7 +179,7 @@ impl Observation {
             let Ok(file) = open(view, path) else {
                 return Ok(None);
             };
-            let stamp = file.as_ref().map(|file| FileStamp::of(file.metadata()));
+            let stamp = file.as_ref().map(FileStamp::of);
             let observation = |content| Self {
                 content,
                 stamp,
@@ -278,7 +264,7 @@ fn open(view: &AccessView, path: &AbsPath) -> Result<Option<OpenedFile>, ()> {
 }
 
 fn stamp_of(view: &AccessView, path: &AbsPath) -> Result<Option<FileStamp>, ()> {
-    Ok(open(view, path)?.map(|file| FileStamp::of(file.metadata())))
+    Ok(open(view, path)?.as_ref().map(FileStamp::of))
 }
 
 /// Returns `None` if the file cannot be read.

@@ -369,23 +369,8 @@ impl Tracker {
             environments: metadata.environments(),
             changed: Vec::new(),
             deleted: Vec::new(),
+            usage: None,
         })
-    }
-
-    /// Returns the names of files that the agent or the user edited after `date`, in milliseconds
-    /// since the Unix epoch.
-    ///
-    /// # Errors
-    /// `storage`.
-    pub fn edited_after(&self, date: i64) -> Result<Vec<String>, Error> {
-        let mut names: Vec<String> = Vec::new();
-        for entry in TaskState::load(&self.dir)?.metadata.files() {
-            let edited = entry.cline_edit_date.max(entry.user_edit_date);
-            if edited > Some(date) && !names.contains(&entry.path) {
-                names.push(entry.path);
-            }
-        }
-        Ok(names)
     }
 }
 

@@ -29,6 +29,7 @@ const ALL: ListOptions = ListOptions {
     recursive: true,
     limit: u32::MAX,
     ignored: IgnoredFiles::Hide,
+    only_denied: false,
     budget: Duration::from_secs(600),
 };
 

@@ -5,6 +5,10 @@
     clippy::print_stderr,
     reason = "a test that cannot go on fails by panicking, and one that is skipped says so"
 )]
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(unused, reason = "some tests run on Linux only")
+)]
 
 mod cline;
 mod environment;

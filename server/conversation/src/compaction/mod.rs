@@ -190,7 +190,7 @@ pub fn plan(
     cancel: &Cancel,
 ) -> Result<PlanCompactionResult, Error> {
     let scanned = ScannedConversation::scan(conversation.items, cancel)?;
-    let tokens = conversation.tokens(&conversation.messages(), cancel)?;
+    let tokens = conversation.all_tokens(cancel)?;
     let split = SplitPoints::find(&scanned.messages, cancel)?
         .for_ratio(params.retain_ratio, DEFAULT_RETAIN_RATIO)
         .unwrap_or(1);
@@ -234,7 +234,7 @@ pub fn apply(
     let scanned = ScannedConversation::scan(conversation.items, cancel)?;
     let split_points = SplitPoints::find(&scanned.messages, cancel)?;
     let target = scanned.target(params.retain_from)?;
-    let pre_tokens = conversation.tokens(&conversation.messages(), cancel)?;
+    let pre_tokens = conversation.all_tokens(cancel)?;
     let given = params.summary.as_deref();
     let summary_text = given.filter(|text| !text.trim().is_empty());
     let mut applied = match summary_text {
@@ -263,6 +263,14 @@ pub fn apply(
 impl<'a> CompactionInput<'a> {
     fn messages(&self) -> Vec<&'a RawValue> {
         self.items.iter().map(|item| item.message).collect()
+    }
+
+    /// Returns the estimated tokens of all messages.
+    ///
+    /// # Errors
+    /// `cancelled`.
+    pub fn all_tokens(&self, cancel: &Cancel) -> Result<u64, Error> {
+        self.tokens(&self.messages(), cancel)
     }
 
     fn tokens(&self, messages: &[&RawValue], cancel: &Cancel) -> Result<u64, Error> {

@@ -158,7 +158,11 @@ pub fn unquoted(string: &str) -> &str {
 /// Returns whether the JSON string decodes to `text`.
 pub fn string_equals(string: &str, text: &str) -> bool {
     let inner = unquoted(string);
-    inner == text || (inner.contains('\\') && UnescapedChars(inner).eq(text.chars()))
+    let may_have_escapes = inner.len() > text.len();
+    inner == text
+        || (may_have_escapes
+            && memchr(b'\\', inner.as_bytes()).is_some()
+            && UnescapedChars(inner).eq(text.chars()))
 }
 
 /// Decodes a JSON string.
@@ -171,9 +175,21 @@ pub fn decode(string: &str) -> Cow<'_, str> {
     loop {
         let (plain, escape) = rest.split_at_checked(slash).unwrap_or((rest, ""));
         text.push_str(plain);
-        let mut characters = UnescapedChars(escape);
-        text.extend(characters.next());
-        rest = characters.0;
+        let common = match escape.as_bytes() {
+            [_, b'n', ..] => Some('\n'),
+            [_, b'"', ..] => Some('"'),
+            [_, b't', ..] => Some('\t'),
+            [_, b'\\', ..] => Some('\\'),
+            _ => None,
+        };
+        if let Some(common) = common {
+            text.push(common);
+            rest = escape.get(2..).unwrap_or_default();
+        } else {
+            let mut characters = UnescapedChars(escape);
+            text.extend(characters.next());
+            rest = characters.0;
+        }
         match memchr(b'\\', rest.as_bytes()) {
             Some(next) => slash = next,
             None => break,

@@ -7,11 +7,11 @@ use sightline_protocol::{
     settings::Mentions,
 };
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::ReadContext};
 
 /// Checks paths and command lines, in order.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &ReadContext<'_>,
     params: CheckAccessParams,
 ) -> Result<CheckAccessResult, Error> {
     let CheckAccessParams {
@@ -61,7 +61,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        client::Client, jobs::JobSender, params_compat, services::Services, session::Session,
+        client::Client, jobs::JobSender, params_compat, request_context::RequestContext,
+        services::Services, session::Session,
     };
 
     fn check_params(params: &Value) -> CheckAccessResult {

@@ -6,15 +6,15 @@ use sightline_protocol::decision::{
     DecisionVerdict, ListDecisionsParams, ListDecisionsResult, RedactParams, RedactResult,
 };
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::ReadContext};
 
 /// Replaces the contents of denied files in texts.
 pub(crate) fn redact(
-    context: &RequestContext<'_>,
+    context: &ReadContext<'_>,
     params: RedactParams,
 ) -> Result<RedactResult, Error> {
     let view = context.view();
-    let contents = context.services.hidden_contents.get(&view);
+    let contents = context.hidden_contents(&view);
     let mut redactor = Redactor::new(&view, &contents, params.cwd.as_deref());
     let mut result = RedactResult::default();
     for text in &params.texts {
@@ -37,7 +37,7 @@ pub(crate) fn redact(
 
 /// Lists the decisions in the log, newest first.
 pub(crate) fn list(
-    context: &RequestContext<'_>,
+    context: &ReadContext<'_>,
     params: ListDecisionsParams,
 ) -> Result<ListDecisionsResult, Error> {
     let mut decisions = decision_log::read(&context.storage()?)?;

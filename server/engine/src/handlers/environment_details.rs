@@ -16,13 +16,13 @@ use sightline_protocol::environment::{
 use super::tracking::shared::unsaved;
 use crate::{
     error::Error,
-    request_context::{OnDelivered, RequestContext, Response},
+    request_context::{OnDelivered, Response, TaskContext},
     settings::models,
 };
 
 /// Builds the block and marks its contents as delivered.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     mut params: EnvironmentDetailsParams,
 ) -> Result<Response<EnvironmentDetailsResult>, Error> {
     check_numbers(&params)?;
@@ -77,7 +77,7 @@ pub fn run(
         host: &snapshot.client_info.host,
         editor: &snapshot.editor,
         access: &view,
-        hidden_contents: &|| context.services.hidden_contents.get(&view),
+        hidden_contents: &|| context.hidden_contents(&view),
         recently_modified: &shown,
         files: &files,
         cli_tools: tools,

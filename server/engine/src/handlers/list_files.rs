@@ -7,13 +7,10 @@ use sightline_protocol::{
     files::{ListFilesParams, ListFilesResult},
 };
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::ReadContext};
 
 /// Lists a directory of a workspace root.
-pub fn run(
-    context: &RequestContext<'_>,
-    params: ListFilesParams,
-) -> Result<ListFilesResult, Error> {
+pub fn run(context: &ReadContext<'_>, params: ListFilesParams) -> Result<ListFilesResult, Error> {
     let view = context.view();
     let roots = view.roots();
     let location = match &params.path {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sightline_agents::{
     install::Locations,
-    servers::{self, Manager, servers_of_agents, store::Store},
+    servers::{self, Manager, servers_of_clients, store::Store},
 };
 use sightline_base::storage::Storage;
 use sightline_protocol::{
@@ -70,7 +70,7 @@ pub(crate) fn list(
     let mut found: Vec<McpServer> = Vec::new();
     let roots = manager.roots.iter().cloned();
     for root in roots.chain(manager.roots.is_empty().then(PathBuf::new)) {
-        for server in servers_of_agents(&locations(root)?) {
+        for server in servers_of_clients(&locations(root)?) {
             if !found.contains(&server) {
                 found.push(server);
             }

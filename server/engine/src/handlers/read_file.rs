@@ -17,10 +17,10 @@ use sightline_protocol::{
     tracker::FileOperation,
 };
 
-use crate::{error::Error, request_context::RequestContext, session::Snapshot};
+use crate::{error::Error, request_context::TaskContext, session::Snapshot};
 
 /// Reads a file, and records the read for a task.
-pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadFileResult, Error> {
+pub fn run(context: &TaskContext<'_>, params: ReadFileParams) -> Result<ReadFileResult, Error> {
     let snapshot = &context.snapshot;
     let tracker = match &params.task_id {
         Some(task) => Some(context.tracker(task)?),
@@ -66,7 +66,7 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
             received: SystemTime::now(),
         };
         tracker.track(&event, &context.cancel)?;
-        context.services.tracked_files.add(abs.as_path());
+        context.tracked_files().add(abs.as_path());
     }
     Ok(ReadFileResult {
         tokens: tokens::estimate(&content.text),
@@ -90,7 +90,7 @@ pub(super) fn open_document<'a>(
     if let Some(found) = documents.iter().find(|(known, _)| **known == uri) {
         return Some(*found);
     }
-    let real = std::fs::canonicalize(abs.as_path()).ok()?;
+    let real = sightline_base::path::canonicalize(abs.as_path()).ok()?;
     documents
         .into_iter()
         .filter(|(_, open)| open.document.is_dirty())
@@ -99,7 +99,7 @@ pub(super) fn open_document<'a>(
 
 fn resolves_to(uri: &str, real: &Path) -> bool {
     let path = uri_to_path(uri).ok().flatten();
-    path.and_then(|path| std::fs::canonicalize(path.as_path()).ok())
+    path.and_then(|path| sightline_base::path::canonicalize(path.as_path()).ok())
         .is_some_and(|path| path == real)
 }
 

@@ -23,6 +23,9 @@ pub trait Agents: Send + Sync {
     /// Returns whether an agent can connect.
     fn is_open(&self) -> bool;
 
+    /// Returns the names of the connected agents, oldest connection first.
+    fn names(&self) -> Vec<String>;
+
     /// Returns whether agents get no editor state.
     fn is_paused(&self) -> bool;
 

@@ -134,13 +134,7 @@ impl ConfigFile {
         }
         for problem in problems_in_file(&file.values) {
             // The file can hold anything, and its problems are shown to agents.
-            let is_unknown = problem.message.starts_with("is unknown");
-            let message = if is_unknown {
-                problem.message
-            } else {
-                "has a value that is not allowed".to_owned()
-            };
-            file.leave_out(&problem.path, message);
+            file.leave_out(&problem.path, problem.without_value().to_owned());
             // What an invalid value was to deny is denied.
             if let Some(ProjectRule::Only(strict)) = ProjectRule::of(&problem.path) {
                 set(&mut file.values, &problem.path, strict);

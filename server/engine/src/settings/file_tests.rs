@@ -187,7 +187,10 @@ fn defaults_are_strict() {
 #[test]
 fn what_is_invalid_is_reported_with_its_line_and_left_out() {
     let user = "# Mine\nacess.secrets = \"allow\"\n[checkpoints]\nmaxFiles = \"many\"\nmaxFile = 1\n[tasks]\nmaxCount = 3\n[hello]\nx = 1\n";
-    let files = Files::new(user, "[access]\nmentions = \"dney\"\n");
+    let files = Files::new(
+        user,
+        "[access]\nmentions = \"hunter2, expected hunter2\"\n[checkpoints]\nmaxFiles = \"hunter2 (is \"\n",
+    );
     let (_, settings, problems) = files.sources();
     assert_eq!(
         problems,
@@ -195,8 +198,9 @@ fn what_is_invalid_is_reported_with_its_line_and_left_out() {
             "config.toml:2 acess is unknown; did you mean `access`?",
             "config.toml:5 checkpoints.maxFile is unknown; did you mean `maxFiles`?",
             "config.toml:8 hello is unknown",
-            "config.toml:4 checkpoints.maxFiles invalid type: string \"many\", expected u64 (is \"many\")",
-            ".sightline.toml:2 access.mentions has a value that is not allowed",
+            "config.toml:4 checkpoints.maxFiles must be a whole number of at least 0 (is \"many\")",
+            ".sightline.toml:2 access.mentions must be `deny` or `allow`",
+            ".sightline.toml:4 checkpoints.maxFiles must be a whole number of at least 0",
         ]
     );
     assert_eq!(settings.tasks.max_count, Some(3));

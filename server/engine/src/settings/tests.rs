@@ -188,14 +188,14 @@ fn an_invalid_value_changes_nothing_else() {
         (
             json!({ "checkpoints": { "exclude": [5, "ok", "a/b"] } }),
             vec![
-                "`checkpoints.exclude` invalid type: integer `5`, expected a string (is 5)",
+                "`checkpoints.exclude` must be a string (is 5)",
                 r#"`checkpoints.exclude` must contain folder names, not paths (is "a/b")"#,
             ],
         ),
         (
             json!({ "access": { "mentions": 1, "secrets": ["allow"], "visibleTo": "x" } }),
             vec![
-                "`access.mentions` invalid type: integer `1`, expected string or map (is 1)",
+                "`access.mentions` must be a string (is 1)",
                 "`access.secrets`",
                 "`access.visibleTo`",
             ],
@@ -211,8 +211,19 @@ fn an_invalid_value_changes_nothing_else() {
             json!({ "log": { "file": "relative" }, "tasks": { "maxCount": -1 } }),
             vec![
                 r#"`log.file` must be an absolute path (is "relative")"#,
-                "`tasks.maxCount` invalid value: integer `-1`, expected u32 (is -1)",
+                "`tasks.maxCount` must be a whole number of at least 0 (is -1)",
             ],
+        ),
+        (
+            json!({ "environment": { "sections": { "files": { "maxTokens": "5MB", "enabled": 1 } } } }),
+            vec![
+                "`environment.sections.files.enabled` must be true or false (is 1)",
+                r#"`environment.sections.files.maxTokens` must be a whole number of at least 0 (is "5MB")"#,
+            ],
+        ),
+        (
+            json!({ "environment": { "ignoredFiles": "blink" } }),
+            vec!["`environment.ignoredFiles` must be `hide` or `lock` (is \"blink\")"],
         ),
         (
             json!({ "access": { "visibleTo": [] }, "log": [], "conversation": { "models": null } }),
@@ -227,6 +238,12 @@ fn an_invalid_value_changes_nothing_else() {
         }
         assert_eq!(found.len(), expected.len(), "{found:?}");
         let mut expected = Settings::default();
+        for id in SectionId::ALL {
+            let (found, default) = (&settings.environment, &expected.environment);
+            assert_eq!(found.is_enabled(id), default.is_enabled(id), "{set}");
+            assert_eq!(found.max_tokens(id), default.max_tokens(id), "{set}");
+        }
+        expected.environment.sections = settings.environment.sections.clone();
         if set["checkpoints"]["exclude"].is_array() {
             expected.checkpoints.exclude = vec!["ok".to_owned()];
         }

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -97,10 +97,8 @@ impl Decisions {
 
 impl Task {
     fn read(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
+        let mut options = atomic_file::private_options();
         options.read(true).append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = atomic_file::open(path, &mut options)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;

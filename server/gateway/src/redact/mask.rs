@@ -5,6 +5,8 @@ use std::collections::HashSet;
 
 use sightline_conversation::wire::json::decode;
 
+use crate::body::RequestBody;
+
 use super::{
     Redaction,
     decisions::{Decision, Edit},
@@ -25,8 +27,9 @@ impl Redaction {
     ///
     /// # Errors
     /// If the decisions cannot be stored.
-    pub(crate) fn mask(&self, task: &str, text: &str) -> Result<bool, String> {
-        let strings = Strings::find(text).map_err(|_| "it is nested too deeply".to_owned())?;
+    pub(crate) fn mask(&self, task: &str, body: &RequestBody) -> Result<bool, String> {
+        let text = &*body.text;
+        let strings = Strings::find(text, &body.values);
         let results: Vec<&Piece> = strings
             .pieces
             .iter()

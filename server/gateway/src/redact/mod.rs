@@ -7,6 +7,7 @@
 //! Modules:
 //!
 //! - `strings`: the strings of a request
+//! - `workspaces`: the rules that apply, and the contents of denied files
 //! - `tree`: new denied files
 //! - `decisions`: what was decided
 //! - `mask`: replaces old results of a conversation that became too long
@@ -15,67 +16,49 @@ mod decisions;
 mod mask;
 mod strings;
 mod tree;
+mod workspaces;
 
-use std::{
-    borrow::Cow,
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{borrow::Cow, collections::HashMap};
 
-use parking_lot::Mutex;
 use sightline_access::{
-    Access, AccessView,
-    redact::{HiddenContents, Redactor, contents_notice},
+    AccessView,
+    redact::{Redactor, contents_notice},
 };
-use sightline_base::{
-    decision_log,
-    path::{AbsPath, Root, Roots},
-    storage::Storage,
-};
+use sightline_agents::hook::ToolCall;
+use sightline_base::{decision_log, storage::Storage};
 use sightline_conversation::wire::json::decode;
 use sightline_protocol::{
     access::AccessKind,
     decision::HiddenFile,
-    settings::{LogSettings, Secrets},
+    settings::{LogSettings, RecursiveReaders},
 };
 use twox_hash::XxHash3_128;
+
+use crate::body::RequestBody;
 
 use self::{
     decisions::{Decision, Decisions, Edit},
     strings::{Call, Piece, Strings},
-    tree::{Tree, hash_of},
+    workspaces::{Denied, MIN_LINE_BYTES},
 };
 
-/// Time after which denied files are looked for again, whatever changed.
-const REREAD: Duration = Duration::from_secs(60);
-/// Shortest line that is recognized, in bytes.
-const MIN_LINE_BYTES: usize = 12;
 /// Maximum depth of JSON in strings of JSON.
 const MAX_QUOTED: usize = 3;
+
+pub(crate) use self::workspaces::{Workspace, Workspaces};
+
 /// Folder with what was decided about conversations, in that of the gateway.
 pub(crate) const TASKS: &str = "tasks";
 /// Name of the gateway in the log of decisions.
 const DOOR: &str = "gateway";
 
-/// Checks requests against the rules of all roots.
+/// Checks requests against the rules of workspaces.
 pub(crate) struct Redaction {
-    access: Access,
-    state: Mutex<State>,
+    pub(crate) workspaces: Workspaces,
     decisions: Decisions,
     storage: Storage,
     seed: u64,
-    /// Copies that are made later do not make lines public.
-    started: SystemTime,
     is_dry: bool,
-}
-
-#[derive(Default)]
-struct State {
-    tree: Tree,
-    contents: Arc<HiddenContents>,
-    rules: u64,
-    read: Option<Instant>,
 }
 
 /// A checked request.
@@ -89,74 +72,41 @@ pub(crate) struct Checked {
 }
 
 impl Redaction {
-    /// Reads the denied files below `roots`. `seed` makes hashes of strings unpredictable.
-    pub(crate) fn new(
-        roots: &[PathBuf],
-        secrets: Secrets,
-        storage: Storage,
-        seed: u64,
-        is_dry: bool,
-    ) -> Result<Self, String> {
-        let mut found = Vec::new();
-        for root in roots {
-            match AbsPath::new(root) {
-                Some(path) if root.is_dir() => found.push(Root::new(path, None)),
-                _ => return Err(format!("not a directory: {}", root.display())),
-            }
-        }
-        let redaction = Self {
-            access: Access::new(Arc::new(Roots::new(found)), Vec::new(), secrets),
-            state: Mutex::default(),
+    /// `seed` makes hashes of strings unpredictable.
+    pub(crate) fn new(workspaces: Workspaces, storage: Storage, seed: u64, is_dry: bool) -> Self {
+        Self {
+            workspaces,
             decisions: Decisions::new(storage.gateway().join(TASKS)),
             storage,
             seed,
-            started: SystemTime::now(),
             is_dry,
-        };
-        // So that the first request waits less.
-        let _ = redaction.refresh();
-        Ok(redaction)
-    }
-
-    /// Returns the current rules with their hash, and the contents of denied files.
-    fn refresh(&self) -> Result<(AccessView, u64, Arc<HiddenContents>), String> {
-        let (view, _) = self.access.view();
-        let roots = 0..view.roots().as_slice().len();
-        if let Some(why) = roots.clone().find_map(|root| view.unusable(root)) {
-            return Err(format!("cannot tell what is denied: {why}"));
         }
-        let mut state = self.state.lock();
-        let is_denied_new = state.tree.refresh(&view);
-        let texts: Vec<String> = roots
-            .map(|root| format!("{:?}", view.entry_rules(root)))
-            .collect();
-        let rules = hash_of(&(texts, state.tree.rules(&view)));
-        let is_old = state.read.is_none_or(|read| read.elapsed() > REREAD);
-        if is_denied_new || is_old || rules != state.rules || !state.contents.is_current() {
-            state.contents = Arc::new(self.read(&view));
-            state.rules = rules;
-            state.read = Some(Instant::now());
-        }
-        Ok((view, rules, state.contents.clone()))
-    }
-
-    fn read(&self, view: &AccessView) -> HiddenContents {
-        HiddenContents::read_lines(view, MIN_LINE_BYTES).with_public_lines(self.started)
     }
 
     /// Checks a request of a task, valid JSON.
     ///
     /// # Errors
     /// If it cannot be checked, or a decision cannot be stored.
-    pub(crate) fn check(&self, task: &str, text: &str) -> Result<Checked, String> {
-        let (view, rules, contents) = self.refresh()?;
-        let strings = Strings::find(text).map_err(|_| "it is nested too deeply".to_owned())?;
+    pub(crate) fn check(
+        &self,
+        workspace: &Workspace,
+        task: &str,
+        body: &RequestBody,
+    ) -> Result<Checked, String> {
+        let text = &*body.text;
+        let Denied {
+            view,
+            rules,
+            contents,
+        } = workspace.denied()?;
+        let strings = Strings::find(text, &body.values);
         let decisions = self.decisions.task(self.hash(&[task]))?;
         let mut task = decisions.lock();
         let mut judge = Judge {
             view: &view,
             redactor: Redactor::new(&view, &contents, None),
-            calls: strings.calls.iter().map(|call| (call, None)).collect(),
+            calls: &strings.calls,
+            notices: HashMap::new(),
             hidden: Vec::new(),
         };
         let mut decided = Vec::new();
@@ -204,8 +154,8 @@ impl Redaction {
         let literal = text.get(piece.range.clone()).unwrap_or_default();
         match piece.call.and_then(|call| strings.calls.get(call)) {
             // The same text is the result of other calls too.
-            Some(call) if !call.paths.is_empty() => self.hash(&[literal, &call.key]),
-            _ => self.hash(&[literal]),
+            Some(call) => self.hash(&[literal, &call.key]),
+            None => self.hash(&[literal]),
         }
     }
 
@@ -225,8 +175,9 @@ type Notice = Option<(String, HiddenFile)>;
 struct Judge<'a> {
     view: &'a AccessView,
     redactor: Redactor<'a>,
-    /// Calls, with the notice of the denied file that each names, once that is known.
-    calls: Vec<(&'a Call<'a>, Option<Notice>)>,
+    calls: &'a [Call<'a>],
+    /// The notices of the denied files that calls read, by their names and arguments.
+    notices: HashMap<(&'a str, &'a str), Notice>,
     /// Files whose contents were replaced.
     hidden: Vec<HiddenFile>,
 }
@@ -252,27 +203,50 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns the notice in place of the result of a call that names a denied file.
+    /// Returns the notice in place of the result of a call that reads a denied file.
     fn denied_file(&mut self, call: usize) -> Notice {
-        let (call, known) = self.calls.get_mut(call)?;
+        let call = self.calls.get(call)?;
         let view = self.view;
         let find = || {
-            call.paths.iter().find_map(|path| {
-                let (location, answer) = view.check_written(path);
-                // What is no path cannot be read either.
-                let location = location.filter(|_| answer.access == AccessKind::Denied)?;
-                let shown = view.roots().block_path(&location).0;
-                let notice = contents_notice(&shown, answer.rule.as_ref());
-                let file = HiddenFile {
-                    path: shown,
-                    rule: answer.rule,
-                    count: 1,
-                };
-                Some((notice, file))
-            })
+            let file = denied_file(view, &call.name, &call.arguments)?;
+            Some((contents_notice(&file.path, file.rule.as_ref()), file))
         };
-        known.get_or_insert_with(find).clone()
+        let known = self.notices.entry((&call.name, &call.arguments));
+        known.or_insert_with(find).clone()
     }
+}
+
+/// Returns the denied file whose content is the result of a call: by a path, or by a command that
+/// does nothing else.
+fn denied_file(view: &AccessView, name: &str, arguments: &str) -> Option<HiddenFile> {
+    let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into());
+    let call = ToolCall::of_mcp_tool(name, &arguments).ok()?;
+    let of_path = |path: &String| {
+        let (location, answer) = view.check_written(path);
+        // What is no path cannot be read either.
+        let location = location.filter(|_| answer.access == AccessKind::Denied)?;
+        Some((view.roots().block_path(&location).0, answer.rule))
+    };
+    let of_command = |command: &String| {
+        let is_simple = !command.trim().contains([';', '|', '&', '\n', '`', '$']);
+        let answer = is_simple
+            .then(|| view.check_command_with(command, RecursiveReaders::Allow))
+            .filter(|answer| answer.instead.is_none())?;
+        answer
+            .denied
+            .iter()
+            .find_map(|operand| of_path(&operand.path))
+    };
+    let (path, rule) = call
+        .paths
+        .iter()
+        .find_map(of_path)
+        .or_else(|| call.commands.iter().find_map(of_command))?;
+    Some(HiddenFile {
+        path,
+        rule,
+        count: 1,
+    })
 }
 
 /// Replaces the contents of denied files in a text, and in the JSON strings that it contains. Returns
@@ -301,9 +275,7 @@ fn redact(
         if at > 0 {
             changed.push('"');
         }
-        // Not the start of a diff.
-        let is_command = part.starts_with("diff ") && !part.contains("\\n");
-        let inner = (part.len() >= MIN_LINE_BYTES && !is_command)
+        let inner = (part.len() >= MIN_LINE_BYTES)
             .then(|| redact(redactor, &decode(part), depth + 1, hidden))
             .flatten();
         match inner {

@@ -5,10 +5,10 @@
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
-use sightline_conversation::wire::json::{Cursor, decode, string_equals};
-
-/// Maximum nesting of arrays and objects.
-const MAX_DEPTH: usize = 128;
+use sightline_conversation::wire::{
+    Values,
+    json::{decode, string_equals},
+};
 
 /// Types of objects that a model or its provider wrote.
 const OF_MODELS: [&str; 13] = [
@@ -51,22 +51,6 @@ const OPAQUE: [&str; 20] = [
     "image_url",
 ];
 
-/// Fields of arguments that are paths.
-const PATHS: [&str; 12] = [
-    "path",
-    "paths",
-    "file",
-    "files",
-    "file_path",
-    "filePath",
-    "file_paths",
-    "filename",
-    "absolute_path",
-    "notebook_path",
-    "relative_workspace_path",
-    "target_file",
-];
-
 /// A string of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -81,143 +65,118 @@ pub(crate) struct Piece {
 pub(crate) struct Call<'a> {
     /// Its id, or its name and arguments.
     pub(crate) key: Cow<'a, str>,
-    /// The paths in its arguments.
-    pub(crate) paths: Vec<String>,
+    pub(crate) name: Cow<'a, str>,
+    /// JSON, or a text.
+    pub(crate) arguments: Cow<'a, str>,
 }
 
 /// The strings of a request, in their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Strings<'a> {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) calls: Vec<Call<'a>>,
     by_id: HashMap<Cow<'a, str>, usize>,
     /// Calls without an id by name; their results come in the same order.
     by_name: HashMap<Cow<'a, str>, std::collections::VecDeque<usize>>,
+    text: &'a str,
+    values: &'a Values,
 }
 
-/// The request is nested too deeply.
-#[derive(Debug)]
-pub(crate) struct TooDeep;
-
 impl<'a> Strings<'a> {
-    /// Finds the strings of a valid JSON text.
-    pub(crate) fn find(text: &'a str) -> Result<Self, TooDeep> {
-        let mut strings = Self::default();
-        strings.value(text, 0..text.len(), None, 0)?;
-        Ok(strings)
+    /// Finds the strings in the values of a text.
+    pub(crate) fn find(text: &'a str, values: &'a Values) -> Self {
+        let mut strings = Self {
+            pieces: Vec::new(),
+            calls: Vec::new(),
+            by_id: HashMap::new(),
+            by_name: HashMap::new(),
+            text,
+            values,
+        };
+        strings.value(Values::ALL, None);
+        strings
     }
 
     /// Adds the strings of a value.
-    fn value(
-        &mut self,
-        text: &'a str,
-        range: Range<usize>,
-        call: Option<usize>,
-        depth: usize,
-    ) -> Result<(), TooDeep> {
-        if depth > MAX_DEPTH {
-            return Err(TooDeep);
-        }
-        let value = text.get(range.clone()).unwrap_or_default();
-        let at = |inner: Range<usize>| range.start + inner.start..range.start + inner.end;
-        let mut cursor = Cursor::new(value);
-        match cursor.peek() {
-            Some(b'"') => {
-                let range = at(cursor.skip_value());
-                self.pieces.push(Piece { range, call });
-            }
-            Some(b'[') => {
-                cursor.enter(b'[');
-                while cursor.next_item(b']') {
-                    let item = at(cursor.skip_value());
-                    self.value(text, item, call, depth + 1)?;
-                }
-            }
-            Some(b'{') => self.object(text, range, call, depth)?,
+    fn value(&mut self, value: usize, call: Option<usize>) {
+        let (values, range) = (self.values, self.values.range(value));
+        match self.text.as_bytes().get(range.start) {
+            Some(b'"') => self.pieces.push(Piece { range, call }),
+            Some(b'[') => values.inside(value).for_each(|item| self.value(item, call)),
+            Some(b'{') => self.object(value, call),
             _ => {}
         }
-        Ok(())
     }
 
-    fn object(
-        &mut self,
-        text: &'a str,
-        range: Range<usize>,
-        call: Option<usize>,
-        depth: usize,
-    ) -> Result<(), TooDeep> {
-        let object = Members::of(text.get(range.clone()).unwrap_or_default());
-        self.add_call(&object);
-        let is = |name: &str, values: &[&str]| {
-            let value = object.get(name).filter(|value| value.starts_with('"'));
-            value.is_some_and(|value| values.iter().any(|known| string_equals(value, known)))
+    fn object(&mut self, object: usize, call: Option<usize>) {
+        self.add_call(object);
+        let is = |name: &str, known: &[&str]| {
+            let value = self
+                .get(object, name)
+                .filter(|value| value.starts_with('"'));
+            value.is_some_and(|value| known.iter().any(|known| string_equals(value, known)))
         };
         if is("type", &OF_MODELS) {
-            return Ok(());
+            return;
         }
         let is_of_model = is("role", &["assistant", "model"]);
-        let call = self.call_of_result(&object).or(call);
-        for (key, inner) in &object.members {
-            let value = range.start + inner.start..range.start + inner.end;
+        let call = self.call_of_result(object).or(call);
+        let (text, values) = (self.text, self.values);
+        for (key, value) in values.members(text, object) {
+            let key = values.text(text, key);
             // What a model wrote is searched for calls only.
             if is_of_model || string_equals(key, "tool_calls") {
-                self.add_calls_below(text.get(value).unwrap_or_default(), depth + 1)?;
+                self.add_calls_below(value);
             } else if !OPAQUE.iter().any(|name| string_equals(key, name)) {
-                self.value(text, value, call, depth + 1)?;
+                self.value(value, call);
             }
         }
-        Ok(())
+    }
+
+    /// Returns the text of a member.
+    fn get(&self, object: usize, name: &str) -> Option<&'a str> {
+        let member = self.values.member(self.text, object, name)?;
+        Some(self.values.text(self.text, member))
     }
 
     /// Adds the calls in what a model wrote.
-    fn add_calls_below(&mut self, value: &'a str, depth: usize) -> Result<(), TooDeep> {
-        if depth > MAX_DEPTH {
-            return Err(TooDeep);
-        }
-        let mut cursor = Cursor::new(value);
-        match cursor.peek() {
-            Some(b'[') => {
-                cursor.enter(b'[');
-                while cursor.next_item(b']') {
-                    let item = value.get(cursor.skip_value()).unwrap_or_default();
-                    self.add_calls_below(item, depth + 1)?;
-                }
-            }
-            Some(b'{') => self.add_call(&Members::of(value)),
+    fn add_calls_below(&mut self, value: usize) {
+        let (text, values) = (self.text, self.values);
+        match text.as_bytes().get(values.range(value).start) {
+            Some(b'[') => values
+                .inside(value)
+                .for_each(|item| self.add_calls_below(item)),
+            Some(b'{') => self.add_call(value),
             _ => {}
         }
-        Ok(())
     }
 
     /// Adds the call that an object is.
-    fn add_call(&mut self, object: &Members<'a>) {
+    fn add_call(&mut self, object: usize) {
         // Chat completions and Gemini have an object inside.
         let inner = |name| {
-            let inner = object.get(name).filter(|inner| inner.starts_with('{'));
-            inner.map(Members::of)
+            let inner = self.values.member(self.text, object, name)?;
+            let is_object = self.values.text(self.text, inner).starts_with('{');
+            is_object.then_some(inner)
         };
-        let inside;
         let (call, id) = if let Some(inner) = inner("functionCall") {
-            inside = inner;
-            (&inside, inside.get("id"))
+            (inner, self.get(inner, "id"))
         } else if let Some(inner) = inner("function") {
-            inside = inner;
-            (&inside, object.get("id"))
+            (inner, self.get(object, "id"))
         } else {
-            (object, object.get("call_id").or_else(|| object.get("id")))
+            let id = self.get(object, "call_id");
+            (object, id.or_else(|| self.get(object, "id")))
         };
         let arguments = ["input", "arguments", "args"]
             .iter()
-            .find_map(|name| call.get(name));
-        let (Some(arguments), Some(name)) = (arguments, call.get("name")) else {
+            .find_map(|name| self.get(call, name));
+        let (Some(arguments), Some(name)) = (arguments, self.get(call, "name")) else {
             return;
         };
         let arguments = match arguments.starts_with('"') {
             true => decode(arguments),
             false => Cow::Borrowed(arguments),
         };
-        let mut paths = Vec::new();
-        add_paths(&arguments, false, 0, &mut paths);
         let number = self.calls.len();
         let name = decode(name);
         let id = id.filter(|id| id.starts_with('"')).map(decode);
@@ -227,78 +186,31 @@ impl<'a> Strings<'a> {
         };
         match id {
             Some(id) => drop(self.by_id.insert(id, number)),
-            None => self.by_name.entry(name).or_default().push_back(number),
+            None => {
+                let calls = self.by_name.entry(name.clone()).or_default();
+                calls.push_back(number);
+            }
         }
-        self.calls.push(Call { key, paths });
+        self.calls.push(Call {
+            key,
+            name,
+            arguments,
+        });
     }
 
     /// Returns the call whose result an object is.
-    fn call_of_result(&mut self, object: &Members<'a>) -> Option<usize> {
-        if let Some(result) = object.get("functionResponse") {
-            let result = Members::of(result);
-            if let Some(id) = result.get("id") {
+    fn call_of_result(&mut self, object: usize) -> Option<usize> {
+        if let Some(result) = self.values.member(self.text, object, "functionResponse") {
+            if let Some(id) = self.get(result, "id") {
                 return self.by_id.get(&decode(id)).copied();
             }
-            let name = decode(result.get("name")?);
+            let name = decode(self.get(result, "name")?);
             return self.by_name.get_mut(&name)?.pop_front();
         }
         let id = ["tool_use_id", "tool_call_id", "call_id"]
             .iter()
-            .find_map(|name| object.get(name))?;
+            .find_map(|name| self.get(object, name))?;
         self.by_id.get(&decode(id)).copied()
-    }
-}
-
-/// The members of an object, found in one pass: the objects of a request hold all of it.
-struct Members<'a> {
-    object: &'a str,
-    members: Vec<(&'a str, Range<usize>)>,
-}
-
-impl<'a> Members<'a> {
-    fn of(object: &'a str) -> Self {
-        let mut members = Vec::new();
-        let mut cursor = Cursor::new(object);
-        if cursor.enter(b'{') {
-            while let Some(key) = cursor.next_member() {
-                members.push((key, cursor.skip_value()));
-            }
-        }
-        Self { object, members }
-    }
-
-    /// Returns a value; the last one if there are several.
-    fn get(&self, name: &str) -> Option<&'a str> {
-        let mut members = self.members.iter().rev();
-        let (_, range) = members.find(|(key, _)| string_equals(key, name))?;
-        self.object.get(range.clone())
-    }
-}
-
-/// Adds the strings that are paths by the names of their fields.
-fn add_paths(value: &str, is_path: bool, depth: usize, paths: &mut Vec<String>) {
-    let mut cursor = Cursor::new(value);
-    match cursor.peek() {
-        Some(b'"') if is_path => {
-            let string = value.get(cursor.skip_value()).unwrap_or_default();
-            paths.push(decode(string).into_owned());
-        }
-        Some(b'[') if depth < 8 => {
-            cursor.enter(b'[');
-            while cursor.next_item(b']') {
-                let item = value.get(cursor.skip_value()).unwrap_or_default();
-                add_paths(item, is_path, depth + 1, paths);
-            }
-        }
-        Some(b'{') if depth < 8 => {
-            cursor.enter(b'{');
-            while let Some(key) = cursor.next_member() {
-                let inner = value.get(cursor.skip_value()).unwrap_or_default();
-                let is_path = PATHS.iter().any(|name| string_equals(key, name));
-                add_paths(inner, is_path, depth + 1, paths);
-            }
-        }
-        _ => {}
     }
 }
 
@@ -306,23 +218,23 @@ fn add_paths(value: &str, is_path: bool, depth: usize, paths: &mut Vec<String>) 
 mod tests {
     use super::*;
 
-    /// Returns the strings, each with the paths of its call.
-    fn strings(text: &str) -> Vec<(String, Vec<String>)> {
-        let found = Strings::find(text).unwrap();
+    /// Returns the strings, each with the arguments of its call.
+    fn strings(text: &str) -> Vec<(String, String)> {
+        let values = Values::find(text).unwrap();
+        let found = Strings::find(text, &values);
         let pieces = found.pieces.iter();
         let pieces = pieces.map(|piece| {
-            let paths = piece.call.map(|call| found.calls[call].paths.clone());
+            let arguments = piece.call.map(|call| found.calls[call].arguments.as_ref());
             let string = decode(&text[piece.range.clone()]).into_owned();
-            (string, paths.unwrap_or_default())
+            (string, arguments.unwrap_or_default().to_owned())
         });
         pieces.collect()
     }
 
-    fn assert_strings(text: &str, expected: &[(&str, &[&str])]) {
-        let expected = expected.iter().map(|(string, paths)| {
-            let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-            ((*string).to_owned(), paths)
-        });
+    fn assert_strings(text: &str, expected: &[(&str, &str)]) {
+        let expected = expected
+            .iter()
+            .map(|(string, arguments)| ((*string).to_owned(), (*arguments).to_owned()));
         assert_eq!(strings(text), expected.collect::<Vec<_>>());
     }
 
@@ -338,7 +250,12 @@ mod tests {
                 {"role": "user", "content": [
                     {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "r"}]},
                     {"type": "new_kind", "deep": {"er": ["u"]}}]}]}"#,
-            &[("s", &[]), ("a\nb", &[]), ("r", &["/w/.env"]), ("u", &[])],
+            &[
+                ("s", ""),
+                ("a\nb", ""),
+                ("r", r#"{"file_path": "/w/.env"}"#),
+                ("u", ""),
+            ],
         );
     }
 
@@ -350,7 +267,7 @@ mod tests {
                 {"type": "reasoning", "encrypted_content": "e", "summary": ["s"]},
                 {"type": "function_call", "call_id": "c", "name": "read", "arguments": "{\"files\":[{\"path\":\"x\"}]}"},
                 {"type": "function_call_output", "call_id": "c", "output": "o"}], "instructions": "i"}"#,
-            &[("p", &[]), ("o", &["x"]), ("i", &[])],
+            &[("p", ""), ("o", r#"{"files":[{"path":"x"}]}"#), ("i", "")],
         );
     }
 
@@ -361,7 +278,7 @@ mod tests {
                 {"role": "assistant", "content": "mine", "tool_calls": [
                     {"id": "a", "type": "function", "function": {"name": "r", "arguments": "{\"path\":\"p\"}"}}]},
                 {"role": "tool", "tool_call_id": "a", "content": "result"}]}"#,
-            &[("result", &["p"])],
+            &[("result", r#"{"path":"p"}"#)],
         );
     }
 
@@ -378,19 +295,13 @@ mod tests {
                     {"functionResponse": {"name": "read_file", "response": {"output": "two"}}},
                     {"functionResponse": {"id": "i", "name": "read_file", "response": {"output": "three"}}}]}]}"#,
             &[
-                ("read_file", &["1"]),
-                ("one", &["1"]),
-                ("read_file", &["2"]),
-                ("two", &["2"]),
-                ("read_file", &["3"]),
-                ("three", &["3"]),
+                ("read_file", r#"{"file_path": "1"}"#),
+                ("one", r#"{"file_path": "1"}"#),
+                ("read_file", r#"{"file_path": "2"}"#),
+                ("two", r#"{"file_path": "2"}"#),
+                ("read_file", r#"{"file_path": "3"}"#),
+                ("three", r#"{"file_path": "3"}"#),
             ],
         );
-    }
-
-    #[test]
-    fn deep_nesting_is_refused() {
-        let text = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-        assert!(Strings::find(&text).is_err());
     }
 }

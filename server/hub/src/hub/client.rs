@@ -1,32 +1,47 @@
 //! Messages of the agent.
 
-use std::{io, thread, time::Instant};
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Weak,
+    thread,
+    time::Instant,
+};
 
 use serde_json::{Map, Value, json, value::RawValue};
 
+use parking_lot::Mutex;
+
 use super::{
-    Call, Event, Hub,
-    hosted::{LISTS, Purpose, State, name_of},
-    messages,
-    names::exposed,
-    print,
+    Call, Hub,
+    hosted::{LISTS, Purpose, State},
+    names::{renamed, shown},
 };
 use crate::{
-    judge::{Request, refused},
-    message::{Kind, Message, Object, error_response, response, tool_error},
+    judge::{Asked, Judge, Request, refused},
+    message::{
+        Kind, MAX_MESSAGE, Message, Object, error_response, invalid, outgoing, response, tool_error,
+    },
+    process::{Line, print},
 };
 
 /// Versions of the protocol that agents may use.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 impl Hub {
-    pub(super) fn client_line(&mut self, line: &[u8]) -> io::Result<()> {
-        if line.trim_ascii().is_empty() {
-            return Ok(());
-        }
-        let messages = match messages(line) {
+    pub(super) fn client_line(&mut self, line: Line) -> io::Result<()> {
+        let line = match line {
+            Line::Text(line) if line.trim_ascii().is_empty() => return Ok(()),
+            Line::Text(line) => line,
+            Line::TooLong(id) => {
+                let why = format!("the message is longer than {MAX_MESSAGE} bytes");
+                let id = id.as_deref().unwrap_or("null");
+                return print(error_response(id, -32600, &why));
+            }
+        };
+        let messages = match Message::parse_line(&line) {
             Ok(messages) => messages,
-            Err(why) => return print(&error_response("null", -32700, &why)),
+            Err(why) => return invalid(&line, &why).map_or(Ok(()), print),
         };
         for message in messages {
             match message.kind {
@@ -35,34 +50,26 @@ impl Hub {
                 Kind::Response => self.client_response(message),
             }
         }
-        Ok(())
+        self.answer_lists()
     }
 
     fn client_request(&mut self, message: &Message<'_>) -> io::Result<()> {
         let id = message.id();
         let params = message.params();
         match message.method.as_str() {
-            "initialize" => print(&response(id, &self.initialize(&params))),
-            "ping" => print(&response(id, &json!({}))),
+            "initialize" => print(response(id, &self.initialize(&params))),
+            "ping" => print(response(id, &json!({}))),
             // Agents that ask for it continue with `initialize`.
-            "server/discover" => print(&error_response(
-                id,
-                -32601,
-                "unknown method server/discover",
-            )),
+            "server/discover" => {
+                print(error_response(id, -32601, "unknown method server/discover"))
+            }
             "logging/setLevel" => {
-                self.wants_log = true;
-                for server in self
-                    .servers
-                    .iter_mut()
-                    .filter(|server| server.state == State::Ready)
-                {
-                    if server.capabilities.get("logging").is_some() {
-                        let level = json!({ "level": params.text("level") });
-                        server.request("logging/setLevel", &level, Purpose::Dropped);
-                    }
+                let level = params.text("level").unwrap_or_default();
+                for server in &mut self.servers {
+                    server.set_log_level(&level);
                 }
-                print(&response(id, &json!({})))
+                self.log_level = Some(level);
+                print(response(id, &json!({})))
             }
             "tools/call" => self.call_tool(id, &params),
             "prompts/get" => {
@@ -71,7 +78,7 @@ impl Hub {
                     Some((at, prompt)) => {
                         self.call(at, id, &message.method, &params, &[("name", prompt.into())])
                     }
-                    None => print(&error_response(
+                    None => print(error_response(
                         id,
                         -32602,
                         &format!("there is no prompt {name}"),
@@ -94,7 +101,7 @@ impl Hub {
                         }
                         self.call(at, id, &message.method, &params, &[("uri", own.into())])
                     }
-                    None => print(&error_response(
+                    None => print(error_response(
                         id,
                         -32002,
                         &format!("no server has the resource {uri}"),
@@ -116,7 +123,7 @@ impl Hub {
                         reference[member] = own.into();
                         self.call(at, id, &message.method, &params, &[("ref", reference)])
                     }
-                    None => print(&error_response(
+                    None => print(error_response(
                         id,
                         -32602,
                         "no server has this prompt or resource",
@@ -125,11 +132,15 @@ impl Hub {
             }
             method => match LISTS.iter().position(|(_, list, _)| *list == method) {
                 Some(kind) => self.list(id, kind),
-                None => print(&error_response(
-                    id,
-                    -32601,
-                    &format!("unknown method {method}"),
-                )),
+                // Only servers may know it.
+                None => match self.owner_of_params(&params) {
+                    Some((at, own)) => self.call(at, id, method, &params, own.as_slice()),
+                    None => print(error_response(
+                        id,
+                        -32601,
+                        &format!("unknown method {method}"),
+                    )),
+                },
             },
         }
     }
@@ -142,7 +153,7 @@ impl Hub {
         let name = parsed("clientInfo")["name"]
             .as_str()
             .unwrap_or_default()
-            .to_owned();
+            .into();
         self.agent = Some((name, parsed("capabilities")));
         // The servers and their parameters depend on the name of the agent.
         self.versions.clear();
@@ -155,31 +166,59 @@ impl Hub {
             .into_iter()
             .find(|known| *known == wanted)
             .unwrap_or(VERSIONS[3]);
-        json!({
-            "protocolVersion": version,
-            "capabilities": {
+        let capabilities = match self.setup.servers {
+            Some(_) => json!({
                 "tools": { "listChanged": true }, "prompts": { "listChanged": true },
                 "resources": { "subscribe": true, "listChanged": true }, "logging": {}, "completions": {},
-            },
+            }),
+            None => json!({ "tools": {} }),
+        };
+        json!({
+            "protocolVersion": version,
+            "capabilities": capabilities,
             "serverInfo": self.setup.info,
             "instructions": self.setup.instructions,
         })
     }
 
     fn client_notification(&mut self, message: &Message<'_>) {
-        if message.method != "notifications/cancelled" {
-            return;
-        }
         let params = message.params();
-        let Some(id) = params.raw("requestId").map(RawValue::get) else {
-            return;
-        };
+        match message.method.as_str() {
+            "notifications/cancelled" => {
+                if let Some(id) = params.raw("requestId") {
+                    self.cancel(id.get(), params.text("reason"));
+                }
+            }
+            // Servers are started later, and have the roots of the workspace.
+            "notifications/initialized" | "notifications/roots/list_changed" => {}
+            "notifications/progress" => {
+                let token = params.raw("progressToken").map(RawValue::get);
+                let is_its =
+                    |asked: &&super::Asked| token.is_some() && asked.token.as_deref() == token;
+                let server = self.asked.values().find(is_its).map(|asked| asked.uid);
+                if let Some(at) = server.and_then(|uid| self.position(uid)) {
+                    self.servers[at].send(message.members.line());
+                }
+            }
+            method => {
+                if let Some((at, own)) = self.owner_of_params(&params)
+                    && self.servers[at].state == State::Ready
+                {
+                    let mut params = params.clone();
+                    if own.is_none_or(|(name, value)| params.set(name, &value).is_ok()) {
+                        self.servers[at].send(outgoing(None, method, &params));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Cancels a request of the agent.
+    fn cancel(&mut self, id: &str, reason: Option<String>) {
         if let Some((uid, upstream)) = self.calls.remove(id)
             && let (Some(at), Some(upstream)) = (self.position(uid), upstream)
         {
-            let reason = params
-                .text("reason")
-                .unwrap_or_else(|| "the agent cancelled it".to_owned());
+            let reason = reason.unwrap_or_else(|| "the agent cancelled it".to_owned());
             self.servers[at].cancel(upstream, &reason);
         }
         self.waiting.retain(|(waiting, ..)| waiting != id);
@@ -188,12 +227,12 @@ impl Hub {
     /// Passes the answer of the agent to the server that asked.
     fn client_response(&mut self, mut message: Message<'_>) {
         let id = message.id().parse::<u64>().ok();
-        let Some((uid, generation, own)) = id.and_then(|id| self.asked.remove(&id)) else {
+        let Some(asked) = id.and_then(|id| self.asked.remove(&id)) else {
             return;
         };
-        let own: Result<&RawValue, _> = serde_json::from_str(&own);
-        if let (Some(at), Ok(own)) = (self.position(uid), own)
-            && self.servers[at].generation == generation
+        let own: Result<&RawValue, _> = serde_json::from_str(&asked.id);
+        if let (Some(at), Ok(own)) = (self.position(asked.uid), own)
+            && self.servers[at].generation == asked.generation
             && message.members.set("id", &own).is_ok()
         {
             self.servers[at].send(message.members.line());
@@ -204,33 +243,14 @@ impl Hub {
         // The user may have changed the servers just now.
         self.reconfigure()?;
         let name = params.text("name").unwrap_or_default();
-        let found = self.servers.iter().enumerate().find_map(|(at, server)| {
-            let own = server
-                .tools()
-                .find(|(_, own, offered, _)| *offered && exposed(&server.server.name, own) == name);
-            server.is_usable().then_some((at, own?.1))
-        });
-        if let Some((at, own)) = found {
-            return self.call(at, id, "tools/call", params, &[("name", own.into())]);
-        }
-        // Servers whose lists are not known yet.
-        let unknown = self.servers.iter().position(|server| {
-            let rest = name
-                .strip_prefix(&server.server.name)
-                .and_then(|rest| rest.strip_prefix("__"));
-            server.is_usable()
-                && server.lists.is_none()
-                && rest.is_some_and(|tool| server.server.entry.tools.offers(tool))
-        });
-        if let Some(at) = unknown {
-            let own = name[self.servers[at].server.name.len() + 2..].to_owned();
+        if let Some((at, own)) = self.find_tool(&name) {
             return self.call(at, id, "tools/call", params, &[("name", own.into())]);
         }
         let arguments = params.raw("arguments").map_or("{}", RawValue::get);
         let arguments: Map<String, Value> = match serde_json::from_str(arguments) {
             Ok(arguments) => arguments,
             Err(error) => {
-                return print(&error_response(
+                return print(error_response(
                     id,
                     -32602,
                     &format!("invalid arguments: {error}"),
@@ -242,71 +262,72 @@ impl Hub {
         thread::Builder::new()
             .name("tool".to_owned())
             .spawn(move || {
-                let line = match own.call(&name, arguments, &agent.unwrap_or_default()) {
-                    Some(result) => response(&id, &result),
-                    None => error_response(&id, -32602, &format!("there is no tool {name}")),
+                let agent = agent.unwrap_or_default();
+                // A panic fails this call only.
+                let call = AssertUnwindSafe(|| own.call(&name, arguments, &agent));
+                let line = match catch_unwind(call) {
+                    Ok(Some(result)) => response(&id, &result),
+                    Ok(None) => error_response(&id, -32602, &format!("there is no tool {name}")),
+                    Err(_) => response(&id, &tool_error(&format!("{name} failed"))),
                 };
                 // A closed output ends the session elsewhere.
-                let _ = print(&line);
+                let _ = print(line);
             })?;
         Ok(())
     }
 
-    /// Judges a request for a server, with other values of some params, and sends it then.
+    /// Judges a request for a server, with other values of some params, and sends it then. If that may take
+    /// time, another thread does it.
     fn call(
         &mut self,
         at: usize,
         id: &str,
         method: &str,
         params: &Object<'_>,
-        own: &[(&str, Value)],
+        own: &[(&'static str, Value)],
     ) -> io::Result<()> {
-        let mut params: Value = match serde_json::from_slice(&params.line()) {
-            Ok(params) => params,
-            Err(error) => {
-                return print(&error_response(
-                    id,
-                    -32602,
-                    &format!("invalid params: {error}"),
-                ));
-            }
-        };
-        for (name, value) in own {
-            params[*name] = value.clone();
+        let mut params = params.clone().into_owned();
+        let set = own
+            .iter()
+            .try_for_each(|(name, value)| params.set(name, value));
+        if let Err(error) = set {
+            let why = format!("invalid params: {error}");
+            return print(error_response(id, -32602, &why));
         }
-        let token = params["_meta"].get("progressToken").map(Value::to_string);
+        let token = params.progress_token();
+        let judge = self.judge(at);
         let server = &mut self.servers[at];
         server.calls += 1;
-        let uid = server.uid;
-        let may_write = method == "tools/call"
-            && !server.reads_only(params["name"].as_str().unwrap_or_default());
-        self.calls.insert(id.to_owned(), (uid, None));
         let call = Call {
-            uid,
+            uid: server.uid,
             id: id.to_owned(),
             method: method.to_owned(),
             params,
             token,
         };
-        let events = self.events.clone();
-        self.judge_later(at, move |judge| {
-            let text = call.params.to_string();
-            let outcome = Object::parse(&text)
-                .map_err(|error| error.to_string())
-                .and_then(|params| judge.request(&call.method, &params));
-            if outcome.is_ok() && may_write {
-                judge.rules.save_before_change();
+        let tool = call.params.text("name").unwrap_or_default();
+        let reads_only = server
+            .tools
+            .iter()
+            .any(|it| it.name == tool && it.reads_only);
+        self.calls.insert(id.to_owned(), (call.uid, None));
+        match judge.read(method, &call.params, reads_only) {
+            Err(why) => self.judged(call, Err(why)),
+            Ok(asked) if asked.is_quick(&*self.setup.rules) => {
+                self.judged(call, judge.decide(asked))
             }
-            let _ = events.send(Event::Judged { call, outcome });
-        })
+            Ok(asked) => {
+                let hub = self.own.clone();
+                thread::Builder::new()
+                    .name("judge".to_owned())
+                    .spawn(move || judge_call(&hub, &judge, call, asked))?;
+                Ok(())
+            }
+        }
     }
 
     /// Sends a request that was judged.
-    pub(super) fn judged(
-        &mut self,
-        call: Call,
-        outcome: Result<Request, String>,
-    ) -> io::Result<()> {
+    fn judged(&mut self, call: Call, outcome: Result<Request, String>) -> io::Result<()> {
         if !self.calls.contains_key(&call.id) {
             // It was cancelled.
             return Ok(());
@@ -317,27 +338,35 @@ impl Hub {
             self.ensure_started(at)?;
             Ok((at, request))
         });
-        let (at, request) = match sent {
+        let (at, judged) = match sent {
             Ok(sent) => sent,
             Err(why) => {
                 self.calls.remove(&call.id);
                 if let Some(at) = at {
                     self.servers[at].errors += 1;
                 }
-                return print(&refused(&call.id, &call.method, &why));
+                return print(refused(&call.id, &call.method, &why));
             }
         };
         let server = &mut self.servers[at];
-        let mut params = call.params;
         let id = server.next(Purpose::Call {
             id: call.id.clone(),
             token: call.token,
-            request,
+            is_task: call.params.raw("task").is_some(),
+            request: judged,
         });
-        params["_meta"]["progressToken"] = id.into();
-        let line = json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": params })
-            .to_string()
-            .into_bytes();
+        let mut params = call.params;
+        let mut meta = params.object("_meta").unwrap_or_default();
+        let written = meta
+            .set("progressToken", &id)
+            .and_then(|()| serde_json::value::to_raw_value(&meta));
+        drop(meta);
+        if let Err(error) = written.and_then(|meta| params.set("_meta", &meta)) {
+            server.in_flight.remove(&id);
+            self.calls.remove(&call.id);
+            return print(refused(&call.id, &call.method, &error.to_string()));
+        }
+        let line = outgoing(Some(id), &call.method, &params);
         if server.state == State::Ready {
             server.send(line);
         } else {
@@ -350,12 +379,12 @@ impl Hub {
     /// Answers a request for a list, when the lists of all servers are known.
     fn list(&mut self, id: &str, kind: usize) -> io::Result<()> {
         // The user may have changed the servers just now.
-        self.tick()?;
+        self.reconfigure()?;
         let mut limit = Instant::now();
         for at in 0..self.servers.len() {
             let server = &self.servers[at];
             if server.lists.is_none() && matches!(server.state, State::Idle | State::Starting) {
-                limit = limit.max(Instant::now() + server.server.start_timeout());
+                limit = limit.max(Instant::now() + server.patience());
                 if let Err(why) = self.ensure_started(at) {
                     tracing::warn!(why, "a server is not listed");
                 }
@@ -379,8 +408,7 @@ impl Hub {
             .partition(|(_, _, limit)| !unknown || *limit <= now);
         self.waiting = waiting;
         for (id, kind, _) in ready {
-            let line = self.listed(&id, kind);
-            print(&line)?;
+            print(self.listed(&id, kind))?;
         }
         Ok(())
     }
@@ -405,19 +433,14 @@ impl Hub {
         {
             let name = &server.server.name;
             if kind == 0 {
-                let offered = server.tools().filter(|(_, _, offered, _)| *offered);
-                items.extend(
-                    offered
-                        .filter_map(|(tool, own, ..)| renamed(tool, "name", &exposed(name, &own))),
-                );
+                let offered = server.tools.iter().filter(|tool| tool.offered);
+                items.extend(offered.map(|tool| tool.definition.clone()));
                 continue;
             }
             let Some(lists) = &server.lists else { continue };
             if kind == 1 {
                 let prompts = lists.prompts.iter();
-                items.extend(prompts.filter_map(|prompt| {
-                    renamed(prompt, "name", &exposed(name, &name_of(prompt)))
-                }));
+                items.extend(prompts.filter_map(|prompt| shown(&server.server, prompt)));
                 continue;
             }
             let (list, member) = if kind == 2 {
@@ -430,20 +453,20 @@ impl Hub {
                     .ok()
                     .and_then(|item| item.text(member))
                     .unwrap_or_default();
-                if self.judge(at, |judge| judge.hides(&uri)) {
+                if self.judge(at).hides(&uri) {
                     continue;
                 }
-                let shown = if uris.contains(&uri) {
+                let offered = if uris.contains(&uri) {
                     format!("mcp+{name}:{uri}")
                 } else {
                     uri.clone()
                 };
-                items.extend(if shown == uri {
+                items.extend(if offered == uri {
                     Some(item.clone())
                 } else {
-                    renamed(item, member, &shown)
+                    renamed(item, member, &offered)
                 });
-                uris.push(shown);
+                uris.push(offered);
             }
         }
         let mut result = Object::default();
@@ -451,54 +474,6 @@ impl Hub {
             Ok(()) => response(id, &result),
             Err(error) => refused(id, method, &error.to_string()),
         }
-    }
-
-    fn find_prompt(&self, name: &str) -> Option<(usize, String)> {
-        self.servers.iter().enumerate().find_map(|(at, server)| {
-            let lists = server.lists.as_ref().filter(|_| server.is_usable())?;
-            let mut own = lists.prompts.iter().map(|prompt| name_of(prompt));
-            Some((
-                at,
-                own.find(|own| exposed(&server.server.name, own) == name)?,
-            ))
-        })
-    }
-
-    /// Returns the server of a resource, and its URI there.
-    fn owner_of(&self, uri: &str) -> Option<(usize, String)> {
-        let usable = || {
-            self.servers
-                .iter()
-                .enumerate()
-                .filter(|(_, server)| server.is_usable())
-        };
-        if let Some((name, own)) = uri
-            .strip_prefix("mcp+")
-            .and_then(|rest| rest.split_once(':'))
-        {
-            let (at, _) = usable().find(|(_, server)| server.server.name == name)?;
-            return Some((at, own.to_owned()));
-        }
-        let has = |list: &[Box<RawValue>], member: &str, fits: &dyn Fn(&str) -> bool| {
-            list.iter().any(|item| {
-                let item = Object::parse(item.get()).unwrap_or_default();
-                item.text(member).is_some_and(|own| fits(&own))
-            })
-        };
-        let listed = usable().find(|(_, server)| {
-            let lists = server.lists.as_ref();
-            lists.is_some_and(|lists| has(&lists.resources, "uri", &|own| own == uri))
-        });
-        let templated = || {
-            usable().find(|(_, server)| {
-                let fits = |own: &str| uri.starts_with(own.split('{').next().unwrap_or(own));
-                let lists = server.lists.as_ref();
-                lists.is_some_and(|lists| has(&lists.templates, "uriTemplate", &fits))
-            })
-        };
-        listed
-            .or_else(templated)
-            .map(|(at, _)| (at, uri.to_owned()))
     }
 
     /// Answers the requests that a server cannot answer any more.
@@ -514,7 +489,7 @@ impl Hub {
                 let why = format!(
                     "the server {name} failed: {why}. Nothing is repeated; call again if it is safe"
                 );
-                let _ = print(&refused(&id, &request.method, &why));
+                let _ = print(refused(&id, &request.method, &why));
             }
         }
     }
@@ -533,7 +508,12 @@ impl Hub {
     /// Ends calls without an answer or progress.
     pub(super) fn end_late_calls(&mut self, at: usize) -> io::Result<()> {
         let server = &mut self.servers[at];
-        if server.state != State::Ready {
+        // The user may take time for a question.
+        let mut asking = self.asked.values();
+        if server.state != State::Ready || asking.any(|asked| asked.uid == server.uid) {
+            for request in server.in_flight.values_mut() {
+                request.last = Instant::now();
+            }
             return Ok(());
         }
         let limit = server.server.timeout();
@@ -559,16 +539,18 @@ impl Hub {
                      set `timeout` of the server",
                     limit.as_secs()
                 );
-                print(&response(&id, &tool_error(&why)))?;
+                print(response(&id, &tool_error(&why)))?;
             }
         }
         Ok(())
     }
 }
 
-/// Returns a definition with another value of a member.
-fn renamed(item: &RawValue, member: &'static str, value: &str) -> Option<Box<RawValue>> {
-    let mut definition = Object::parse(item.get()).ok()?;
-    definition.set(member, &value).ok()?;
-    serde_json::value::to_raw_value(&definition).ok()
+/// Judges a request, and sends it then.
+fn judge_call(hub: &Weak<Mutex<Hub>>, judge: &Judge, call: Call, asked: Asked) {
+    let outcome = judge.decide(asked);
+    if let Some(hub) = hub.upgrade() {
+        // A closed output ends the session elsewhere.
+        let _ = hub.lock().judged(call, outcome);
+    }
 }

@@ -6,14 +6,14 @@ use std::{
     ffi::OsString,
     io::BufReader,
     path::Path,
-    sync::mpsc,
+    process::{ChildStderr, ChildStdout},
     thread,
     time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json, value::RawValue};
 use sightline_agents::servers::{
-    config::{Pin, Server},
+    config::Server,
     secrets::{masked, secrets},
     store::{Lists, Store},
 };
@@ -21,15 +21,14 @@ use sightline_base::{clock::now_millis, escape::printable};
 use sightline_protocol::mcp::{McpServer, McpServerState, McpTool};
 
 use super::{
-    Event,
     environment::{self, find_program},
     is_usable,
-    names::{exposed, hash},
+    names::{Tool, hash, name_of, tools},
 };
 use crate::{
     connect::HEADERS,
     judge::Request,
-    message::{Object, reads_only},
+    message::{Object, outgoing},
     process::{Line, Output, Process, Start, read_line},
 };
 
@@ -42,13 +41,15 @@ pub(super) const LISTS: [(&str, &str, &str); 4] = [
     ("resources", "resources/list", "resources"),
     ("resources", "resources/templates/list", "resourceTemplates"),
 ];
+/// Time to wait for the lists of a server that failed when it was started last.
+const FAILED_PATIENCE: Duration = Duration::from_millis(500);
+/// Time to wait for more changes of lists, and the most that is waited.
+const DEBOUNCE: Duration = Duration::from_millis(300);
+const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 /// Times between the crash of a server and its next start.
 const DELAYS: [u64; 6] = [1, 2, 4, 8, 16, 30];
 /// Crashes within a minute after which a server is not started any more.
 const MAX_CRASHES: usize = 3;
-/// Bytes of a definition for each token, about.
-const BYTES_PER_TOKEN: u64 = 4;
-
 /// What a server does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -76,6 +77,8 @@ pub(super) enum Purpose {
         id: String,
         /// Its token for progress, as written.
         token: Option<String>,
+        /// Whether it asks for a task, which is named in the answer.
+        is_task: bool,
         request: Request,
     },
     /// Its answer is not wanted any more.
@@ -91,6 +94,7 @@ pub(super) struct InFlight {
 
 pub(super) struct Hosted {
     pub(super) server: Server,
+    store: Store,
     /// Different for each entry that a server ever had.
     pub(super) uid: u64,
     pub(super) state: State,
@@ -98,6 +102,10 @@ pub(super) struct Hosted {
     /// Number of the process.
     pub(super) generation: u64,
     pub(super) lists: Option<Lists>,
+    /// Whether it never sent any, and failed before.
+    has_failed: bool,
+    /// The tools in these lists.
+    pub(super) tools: Vec<Tool>,
     /// Capabilities of the server that runs.
     pub(super) capabilities: Value,
     pub(super) in_flight: HashMap<u64, InFlight>,
@@ -105,8 +113,8 @@ pub(super) struct Hosted {
     pub(super) queue: Vec<Vec<u8>>,
     /// Lists that were asked for, and what came.
     fetched: Lists,
-    /// When its lists are asked for again.
-    pub(super) fetch_at: Option<Instant>,
+    /// When it said first and last that its lists have changed.
+    changed: Option<(Instant, Instant)>,
     next_id: u64,
     crashes: Vec<Instant>,
     pub(super) used: Instant,
@@ -120,19 +128,22 @@ pub(super) struct Hosted {
 }
 
 impl Hosted {
-    pub(super) fn new(server: Server, uid: u64, state: State) -> Self {
+    pub(super) fn new(server: Server, store: Store, uid: u64, state: State) -> Self {
         Self {
             server,
+            store,
             uid,
             state,
             process: None,
             generation: 0,
             lists: None,
+            has_failed: false,
+            tools: Vec::new(),
             capabilities: Value::Null,
             in_flight: HashMap::new(),
             queue: Vec::new(),
             fetched: Lists::default(),
-            fetch_at: None,
+            changed: None,
             next_id: 0,
             crashes: Vec::new(),
             used: Instant::now(),
@@ -151,7 +162,7 @@ impl Hosted {
     }
 
     /// Looks up its lists, which depend on the program and on the capabilities of the agent.
-    pub(super) fn look_up(&mut self, store: &Store, root: &Path, capabilities: &Value) {
+    pub(super) fn look_up(&mut self, root: &Path, capabilities: &Value) {
         let program = find_program(&self.server.entry.command);
         let version = program.and_then(|path| {
             let metadata = path.metadata().ok()?;
@@ -164,42 +175,48 @@ impl Hosted {
             .unwrap_or_default();
         let key = json!([self.server.name, self.server.hash(), version, names, root]);
         self.key = hash(&key.to_string())[..32].to_owned();
-        self.lists = store.lists(&self.key);
+        let lists = self.store.lists(&self.key);
+        self.has_failed = lists.as_ref().is_some_and(|lists| lists.failed);
+        self.lists = lists.filter(|lists| !lists.failed);
+        self.note_tools();
     }
 
-    /// Starts it.
+    /// Starts it. Returns its messages.
     pub(super) fn start(
         &mut self,
         root: &Path,
-        store: &Store,
-        events: &mpsc::SyncSender<Event>,
         capabilities: &Value,
-    ) {
+    ) -> Option<BufReader<ChildStdout>> {
         self.generation += 1;
         self.state = State::Starting;
         self.started = Some((Instant::now(), now_millis()));
-        store.log(
-            &self.server.name,
-            &format!("--- started at {}\n", now_millis()),
-        );
+        self.log(&format!(
+            "--- started at {}",
+            jiff::Timestamp::now().strftime("%F %T UTC")
+        ));
         let started = self.command(root).and_then(|start| {
-            Process::start(&start).map_err(|error| format!("it cannot be started: {error}"))
+            let (process, Output { messages, errors }) =
+                Process::start(&start).map_err(|error| format!("it cannot be started: {error}"))?;
+            self.process = Some(process);
+            self.log_errors(errors)
+                .map_err(|error| format!("it cannot be read: {error}"))?;
+            Ok(messages)
         });
-        let (process, output) = match started {
-            Ok(started) => started,
-            Err(why) => return self.fail(why, store),
+        let messages = match started {
+            Ok(messages) => messages,
+            Err(why) => {
+                self.stop();
+                self.fail(why);
+                return None;
+            }
         };
-        if let Err(error) = self.read(output, store, events) {
-            process.end(false);
-            return self.fail(format!("it cannot be read: {error}"), store);
-        }
-        self.process = Some(process);
         let params = json!({
             "protocolVersion": VERSION,
             "capabilities": capabilities,
             "clientInfo": { "name": "sightline", "version": env!("CARGO_PKG_VERSION") },
         });
         self.request("initialize", &params, Purpose::Initialize);
+        Some(messages)
     }
 
     /// Returns how to start it.
@@ -246,38 +263,11 @@ impl Hosted {
         })
     }
 
-    /// Reads its streams, on threads.
-    fn read(
-        &self,
-        output: Output,
-        store: &Store,
-        events: &mpsc::SyncSender<Event>,
-    ) -> std::io::Result<()> {
-        let Output {
-            mut messages,
-            errors,
-        } = output;
-        let (uid, generation, events) = (self.uid, self.generation, events.clone());
-        thread::Builder::new()
-            .name("server-output".to_owned())
-            .spawn(move || {
-                while let Ok(Some(line)) = read_line(&mut messages) {
-                    if events
-                        .send(Event::Server {
-                            uid,
-                            generation,
-                            line,
-                        })
-                        .is_err()
-                    {
-                        return;
-                    }
-                }
-                let _ = events.send(Event::ServerEnd { uid, generation });
-            })?;
+    /// Adds what it prints as errors to its log, on a thread.
+    fn log_errors(&self, errors: Option<ChildStderr>) -> std::io::Result<()> {
         if let Some(errors) = errors {
             let (store, name, secrets) = (
-                store.clone(),
+                self.store.clone(),
                 self.server.name.clone(),
                 self.secrets.clone(),
             );
@@ -301,15 +291,42 @@ impl Hosted {
         masked(text, &self.secrets)
     }
 
+    /// Adds a line to its log.
+    pub(super) fn log(&self, line: &str) {
+        self.store.log(&self.server.name, &format!("{line}\n"));
+    }
+
     /// Notes that it cannot run, until the user restarts it.
-    pub(super) fn fail(&mut self, why: String, store: &Store) {
+    pub(super) fn fail(&mut self, why: String) {
         let why = self.masked(&why);
-        store.log(&self.server.name, &format!("--- failed: {why}\n"));
+        self.log(&format!("--- failed: {why}"));
         self.state = State::Failed(why, None);
+        if self.lists.is_none() {
+            let failed = Lists {
+                failed: true,
+                ..Lists::default()
+            };
+            self.write_lists(&failed);
+        }
+    }
+
+    fn write_lists(&self, lists: &Lists) {
+        if let Err(error) = self.store.write_lists(&self.key, lists) {
+            tracing::warn!(%error, "cannot store the lists of a server");
+        }
+    }
+
+    /// Returns how long a request for a list waits for its lists.
+    pub(super) fn patience(&self) -> Duration {
+        if self.has_failed {
+            FAILED_PATIENCE
+        } else {
+            self.server.start_timeout()
+        }
     }
 
     /// Notes that its process has ended without being asked.
-    pub(super) fn crash(&mut self, code: Option<i32>, store: &Store) {
+    pub(super) fn crash(&mut self, code: Option<i32>) {
         let now = Instant::now();
         let was_ready = self.state == State::Ready;
         self.crashes
@@ -321,9 +338,9 @@ impl Hosted {
             None => "it was killed".to_owned(),
         };
         if self.crashes.len() >= MAX_CRASHES || code == Some(127) || !was_ready {
-            return self.fail(why, store);
+            return self.fail(why);
         }
-        store.log(&self.server.name, &format!("--- {why}\n"));
+        self.log(&format!("--- {why}"));
         let delay = DELAYS[(self.crashes.len() - 1).min(DELAYS.len() - 1)];
         self.state = State::Failed(why, Some(now + Duration::from_secs(delay)));
     }
@@ -346,11 +363,7 @@ impl Hosted {
     /// Sends a request. Returns its id.
     pub(super) fn request(&mut self, method: &str, params: &Value, purpose: Purpose) -> u64 {
         let id = self.next(purpose);
-        self.send(
-            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-                .to_string()
-                .into(),
-        );
+        self.send(outgoing(Some(id), method, params));
         id
     }
 
@@ -378,11 +391,7 @@ impl Hosted {
         if let Some(request) = self.in_flight.get_mut(&id) {
             request.purpose = Purpose::Dropped;
             let params = json!({ "requestId": id, "reason": reason });
-            self.send(
-                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
-                    .to_string()
-                    .into(),
-            );
+            self.send(outgoing(None, "notifications/cancelled", &params));
         }
     }
 
@@ -400,9 +409,24 @@ impl Hosted {
         }
     }
 
+    /// Notes that its lists have changed.
+    pub(super) fn note_change(&mut self) {
+        let now = Instant::now();
+        let first = self.changed.map_or(now, |(first, _)| first);
+        self.changed = Some((first, now));
+    }
+
+    /// Returns whether its lists have changed, and it is time to ask for them: more changes may follow.
+    pub(super) fn wants_fetch(&self) -> bool {
+        self.state == State::Ready
+            && self.changed.is_some_and(|(first, last)| {
+                last.elapsed() >= DEBOUNCE || first.elapsed() >= MAX_DEBOUNCE
+            })
+    }
+
     /// Asks for its lists.
     pub(super) fn fetch(&mut self) {
-        self.fetch_at = None;
+        self.changed = None;
         self.fetched = Lists::default();
         for request in self.in_flight.values_mut() {
             if matches!(request.purpose, Purpose::List { .. }) {
@@ -450,14 +474,26 @@ impl Hosted {
             &mut lists.resources,
             &mut lists.templates,
         ][kind] = items;
-        !self
-            .in_flight
+        !self.awaits_lists()
+    }
+
+    /// Asks for messages for the log, if it runs and has some.
+    pub(super) fn set_log_level(&mut self, level: &str) {
+        if self.state == State::Ready && self.capabilities.get("logging").is_some() {
+            let params = json!({ "level": level });
+            self.request("logging/setLevel", &params, Purpose::Dropped);
+        }
+    }
+
+    /// Returns whether it was asked for a list that did not come yet.
+    pub(super) fn awaits_lists(&self) -> bool {
+        self.in_flight
             .values()
             .any(|request| matches!(request.purpose, Purpose::List { .. }))
     }
 
     /// Uses the lists that came. Returns the numbers of those that differ.
-    pub(super) fn use_lists(&mut self, store: &Store, accepted: i64) -> Vec<usize> {
+    pub(super) fn use_lists(&mut self, accepted: i64) -> Vec<usize> {
         let mut new = std::mem::take(&mut self.fetched);
         let old = self.lists.take().unwrap_or_default();
         let of = |lists: &Lists, kind: usize| {
@@ -474,11 +510,11 @@ impl Hosted {
         let changed: Vec<usize> = (0..LISTS.len())
             .filter(|kind| of(&old, *kind) != of(&new, *kind))
             .collect();
-        let definitions = new
+        let definitions: Vec<(String, String)> = new
             .tools
             .iter()
-            .map(|tool| (name_of(tool), hash(tool.get())));
-        let definitions: Vec<(String, String)> = definitions.collect();
+            .map(|tool| (name_of(tool), hash(tool.get())))
+            .collect();
         if accepted > old.pinned_at {
             new.pinned_at = accepted;
         } else {
@@ -491,39 +527,20 @@ impl Hosted {
                 .entry(name.clone())
                 .or_insert_with(|| definition.clone());
             if *pin != definition && changed.contains(&0) {
-                store.log(
-                    &self.server.name,
-                    &format!("--- the definition of the tool {name} has changed\n"),
-                );
+                self.log(&format!(
+                    "--- the definition of the tool {name} has changed"
+                ));
             }
         }
-        if let Err(error) = store.write_lists(&self.key, &new) {
-            tracing::warn!(%error, "cannot store the lists of a server");
-        }
+        self.write_lists(&new);
         self.lists = Some(new);
+        self.note_tools();
         changed
     }
 
-    /// Returns its tools, with whether each is offered, and whether its definition changed.
-    pub(super) fn tools(&self) -> impl Iterator<Item = (&RawValue, String, bool, bool)> {
-        self.lists.iter().flat_map(|lists| {
-            lists.tools.iter().map(|tool| {
-                let name = name_of(tool);
-                let pin = lists.pins.get(&name);
-                let changed = pin.is_some_and(|pin| *pin != hash(tool.get()));
-                let blocked = changed && self.server.entry.pin == Pin::Block;
-                let offered = self.server.entry.tools.offers(&name) && !blocked;
-                (&**tool, name, offered, changed)
-            })
-        })
-    }
-
-    /// Returns whether a tool says that it changes nothing.
-    pub(super) fn reads_only(&self, name: &str) -> bool {
-        let tools = self.lists.iter().flat_map(|lists| &lists.tools);
-        tools
-            .into_iter()
-            .any(|tool| name_of(tool) == name && reads_only(tool))
+    fn note_tools(&mut self) {
+        let lists = self.lists.iter();
+        self.tools = lists.flat_map(|lists| tools(&self.server, lists)).collect();
     }
 
     /// Returns whether time is over for its start.
@@ -537,25 +554,18 @@ impl Hosted {
     /// Returns whether it is not used.
     pub(super) fn is_unused(&self) -> bool {
         let idle = self.server.entry.idle;
+        // A call that was cancelled may never be answered.
+        let mut awaited = self.in_flight.values();
         self.state == State::Ready
             && idle > 0
-            && self.in_flight.is_empty()
+            && !awaited.any(|request| !matches!(request.purpose, Purpose::Dropped))
             && self.subscriptions == 0
             && self.used.elapsed() >= Duration::from_secs(idle)
     }
 
     /// Returns its state for the user.
     pub(super) fn report(&self) -> McpServer {
-        let tools: Vec<McpTool> = self
-            .tools()
-            .map(|(tool, name, enabled, changed)| McpTool {
-                exposed_as: exposed(&self.server.name, &name),
-                tokens: (tool.get().len() as u64).div_ceil(BYTES_PER_TOKEN),
-                name,
-                enabled,
-                changed,
-            })
-            .collect();
+        let tools: Vec<McpTool> = self.tools.iter().map(Tool::report).collect();
         let has_changed = tools.iter().any(|tool| tool.changed);
         let (state, reason) = match &self.state {
             State::Disabled => (McpServerState::Disabled, None),
@@ -582,10 +592,4 @@ impl Hosted {
             ..McpServer::default()
         }
     }
-}
-
-/// Returns the name in a definition.
-pub(super) fn name_of(item: &RawValue) -> String {
-    let definition = Object::parse(item.get()).unwrap_or_default();
-    definition.text("name").unwrap_or_default()
 }

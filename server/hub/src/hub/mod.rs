@@ -1,24 +1,29 @@
-//! All servers of the user in one connection, besides our own tools: `server__tool`.
+//! Our own tools and all servers of the user in one connection: `server__tool`.
 //!
-//! One thread owns the state of all servers. It gets the lines of the agent and of each server as
-//! events. Requests and results are judged on other threads. Servers are started by that thread,
-//! which is the main thread: on Linux they end with it.
+//! The state of all servers is behind one lock, which is held for a step at a time. Each peer has a thread
+//! that reads its lines and takes these steps, so a message passes through one thread. What may take time is
+//! judged without the lock.
 
 mod client;
 mod environment;
 mod hosted;
 mod names;
+mod owners;
+mod trial;
 mod upstream;
+
+pub use trial::try_server;
 
 use std::{
     collections::{HashMap, HashSet},
-    io::{self, Write},
-    path::PathBuf,
-    sync::{Arc, mpsc},
+    io,
+    path::Path,
+    sync::{Arc, Weak, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sightline_access::redact::KeptContents;
 use sightline_agents::{
@@ -26,23 +31,21 @@ use sightline_agents::{
     servers::{
         Manager,
         config::{self, Server},
-        servers_of_agent,
-        store::{self, Session, Version},
+        servers_of_client,
+        store::{self, Session, Store, Version},
     },
 };
 use sightline_protocol::mcp::McpServerState;
 
 use self::hosted::{Hosted, LISTS, State};
 use crate::{
-    judge::{Judge, Request, Rules},
-    message::{MAX_MESSAGE, Message, error_response},
-    process::{Line, read_line},
+    judge::{Judge, Rules},
+    message::{Object, outgoing},
+    process::{Process, print, read_line},
 };
 
 /// How often files, timeouts and idle servers are looked at.
 const TICK: Duration = Duration::from_millis(500);
-/// Number of lines that are read before they are handled.
-const QUEUED: usize = 256;
 
 /// Our own tools.
 pub trait OwnTools: Send + Sync {
@@ -59,41 +62,23 @@ pub struct Setup {
     pub rules: Arc<dyn Rules>,
     /// Our own tools.
     pub own: Arc<dyn OwnTools>,
-    /// The servers of the workspace folder.
-    pub manager: Manager,
+    /// The servers of the user. `None` if only our own tools are offered.
+    pub servers: Option<UserServers>,
     /// The workspace folder.
-    pub root: PathBuf,
-    /// The files of agents.
-    pub locations: Locations,
+    pub root: Arc<Path>,
     /// Name and version of this server.
     pub info: Value,
     /// What every session of an agent sees.
     pub instructions: String,
 }
 
-enum Event {
-    Client(Line),
-    ClientEnd(io::Result<()>),
-    Server {
-        uid: u64,
-        generation: u64,
-        line: Line,
-    },
-    ServerEnd {
-        uid: u64,
-        generation: u64,
-    },
-    /// What it started has ended too.
-    ServerGone {
-        uid: u64,
-        generation: u64,
-        code: Option<i32>,
-    },
-    /// A call was judged: the request to send, or why it is refused.
-    Judged {
-        call: Call,
-        outcome: Result<Request, String>,
-    },
+/// The servers of the user.
+#[derive(Clone)]
+pub struct UserServers {
+    /// Those of the workspace folder.
+    pub manager: Manager,
+    /// The files of agents.
+    pub locations: Locations,
 }
 
 /// A request of the agent for a server.
@@ -103,126 +88,145 @@ struct Call {
     id: String,
     method: String,
     /// Its params for the server.
-    params: Value,
+    params: Object<'static>,
     /// Token of the agent for progress, as written.
+    token: Option<String>,
+}
+
+/// A request of a server for the agent.
+struct Asked {
+    uid: u64,
+    /// The process of the server.
+    generation: u64,
+    /// Its id and its token for progress, as written.
+    id: String,
     token: Option<String>,
 }
 
 struct Hub {
     setup: Setup,
     contents: Arc<KeptContents>,
-    events: mpsc::SyncSender<Event>,
+    /// For the threads that read.
+    own: Weak<Mutex<Self>>,
+    /// Ends the session.
+    ended: mpsc::Sender<io::Result<()>>,
     servers: Vec<Hosted>,
     next_uid: u64,
     /// Versions of the configuration files and of the decisions of the user.
     versions: Vec<Option<Version>>,
     state: store::State,
-    /// What was last written about the session.
-    reported: Session,
     /// Name and capabilities of the agent, after `initialize`.
-    agent: Option<(String, Value)>,
-    wants_log: bool,
+    agent: Option<(Arc<str>, Value)>,
+    /// The least level of messages for the log that the agent wants.
+    log_level: Option<String>,
     /// Requests of the agent that a server answers, by their ids as written: the server, and the id there.
     calls: HashMap<String, (u64, Option<u64>)>,
-    /// Requests of servers that the agent answers, by the id there: the server, its process, and its id as written.
-    asked: HashMap<u64, (u64, u64, String)>,
+    /// Requests of servers that the agent answers, by the id there.
+    asked: HashMap<u64, Asked>,
     next_asked: u64,
+    /// The servers of tasks, by their ids.
+    tasks: HashMap<String, u64>,
     /// Requests for lists that wait for servers.
     waiting: Vec<(String, usize, Instant)>,
     subscribed: HashSet<String>,
 }
 
-/// Returns whether servers are configured for a workspace.
-pub fn has_servers(setup: &Setup) -> bool {
-    setup
-        .manager
-        .read()
-        .map_or(true, |servers| !servers.is_empty())
-}
-
-/// Serves one agent until the end of its messages. Must run on the main thread.
+/// Serves one agent until the end of its messages.
 ///
 /// # Errors
 /// If the standard streams fail.
 pub fn serve(setup: Setup) -> io::Result<()> {
-    let (events, received) = mpsc::sync_channel(QUEUED);
-    let sender = events.clone();
+    let store = setup
+        .servers
+        .as_ref()
+        .map(|servers| servers.manager.store.clone());
+    let (ended, end) = mpsc::channel();
+    let hub = Hub::new(setup, ended.clone());
+    let agent = hub.clone();
     thread::Builder::new()
         .name("stdin".to_owned())
         .spawn(move || {
             let mut input = io::stdin().lock();
-            let end = loop {
+            let outcome = loop {
                 match read_line(&mut input) {
                     Ok(Some(line)) => {
-                        if sender.send(Event::Client(line)).is_err() {
-                            return;
+                        if let Err(error) = agent.lock().client_line(line) {
+                            break Err(error);
                         }
                     }
                     Ok(None) => break Ok(()),
-                    Err(error) => break Err(error),
+                    Err(error) => break Err(cannot_read(&error)),
                 }
             };
-            let _ = sender.send(Event::ClientEnd(end));
+            let _ = ended.send(outcome);
         })?;
-    let mut hub = Hub {
-        setup,
-        contents: Arc::default(),
-        events,
-        servers: Vec::new(),
-        next_uid: 0,
-        versions: Vec::new(),
-        state: store::State::default(),
-        reported: Session::default(),
-        agent: None,
-        wants_log: false,
-        calls: HashMap::new(),
-        asked: HashMap::new(),
-        next_asked: 0,
-        waiting: Vec::new(),
-        subscribed: HashSet::new(),
+    let mut reported = Session::default();
+    let outcome = loop {
+        if let Ok(outcome) = end.recv_timeout(TICK) {
+            break outcome;
+        }
+        let session = {
+            let mut hub = hub.lock();
+            if let Err(error) = hub.tick() {
+                break Err(error);
+            }
+            hub.session()
+        };
+        // A session without servers is not shown.
+        let has_servers = !session.servers.is_empty() || !reported.servers.is_empty();
+        if session != reported
+            && has_servers
+            && let Some(store) = &store
+        {
+            report(store, &session);
+            reported = session;
+        }
     };
-    hub.configure();
-    let outcome = hub.run(&received);
-    let ends: Vec<_> = hub.servers.iter_mut().filter_map(Hosted::stop).collect();
-    for end in ends {
-        let _ = end.join();
+    stop(&hub);
+    if let Some(store) = store {
+        store.end_session();
     }
-    hub.setup.manager.store.end_session();
     outcome
 }
 
+fn cannot_read(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot read standard input: {error}"))
+}
+
+/// Ends all servers.
+fn stop(hub: &Mutex<Hub>) {
+    let ends: Vec<_> = {
+        let mut hub = hub.lock();
+        hub.servers.iter_mut().filter_map(Hosted::stop).collect()
+    };
+    for end in ends {
+        let _ = end.join();
+    }
+}
+
 impl Hub {
-    fn run(&mut self, events: &mpsc::Receiver<Event>) -> io::Result<()> {
-        let mut ticked = Instant::now();
-        loop {
-            match events.recv_timeout(TICK) {
-                Ok(Event::Client(Line::Text(line))) => self.client_line(&line)?,
-                Ok(Event::Client(Line::TooLong)) => {
-                    let why = format!("the message is longer than {MAX_MESSAGE} bytes");
-                    print(&error_response("null", -32600, &why))?;
-                }
-                Ok(Event::ClientEnd(outcome)) => return outcome,
-                Ok(Event::Server {
-                    uid,
-                    generation,
-                    line,
-                }) => self.server_line(uid, generation, line)?,
-                Ok(Event::ServerEnd { uid, generation }) => self.server_ended(uid, generation)?,
-                Ok(Event::ServerGone {
-                    uid,
-                    generation,
-                    code,
-                }) => self.server_gone(uid, generation, code)?,
-                Ok(Event::Judged { call, outcome }) => self.judged(call, outcome)?,
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
-            }
-            if ticked.elapsed() >= TICK {
-                ticked = Instant::now();
-                self.tick()?;
-            }
-            self.answer_lists()?;
-        }
+    /// Creates one without an agent.
+    fn new(setup: Setup, ended: mpsc::Sender<io::Result<()>>) -> Arc<Mutex<Self>> {
+        Arc::new_cyclic(|own| {
+            Mutex::new(Self {
+                setup,
+                contents: Arc::default(),
+                own: own.clone(),
+                ended,
+                servers: Vec::new(),
+                next_uid: 0,
+                versions: Vec::new(),
+                state: store::State::default(),
+                agent: None,
+                log_level: None,
+                calls: HashMap::new(),
+                asked: HashMap::new(),
+                next_asked: 0,
+                tasks: HashMap::new(),
+                waiting: Vec::new(),
+                subscribed: HashSet::new(),
+            })
+        })
     }
 
     fn position(&self, uid: u64) -> Option<usize> {
@@ -242,47 +246,24 @@ impl Hub {
         capabilities
     }
 
-    fn judge<T>(&self, at: usize, judge: impl FnOnce(&Judge<'_>) -> T) -> T {
+    /// Returns what judges for a server.
+    fn judge(&self, at: usize) -> Judge {
         let server = &self.servers[at].server;
-        judge(&Judge {
-            rules: &*self.setup.rules,
-            contents: &self.contents,
-            folder: &self.setup.root,
+        Judge {
+            rules: self.setup.rules.clone(),
+            contents: self.contents.clone(),
+            folder: self.setup.root.clone(),
             passes_text: server.entry.results == config::Results::Pass,
-            server: &server.name,
-            agent: self.agent.as_ref().map(|(name, _)| &**name),
-        })
-    }
-
-    /// Judges on another thread, and uses the outcome there.
-    fn judge_later(
-        &self,
-        at: usize,
-        work: impl FnOnce(&Judge<'_>) + Send + 'static,
-    ) -> io::Result<()> {
-        let server = &self.servers[at].server;
-        let passes_text = server.entry.results == config::Results::Pass;
-        let (name, agent) = (server.name.clone(), self.agent.clone());
-        let (rules, contents) = (self.setup.rules.clone(), Arc::clone(&self.contents));
-        let folder = self.setup.root.clone();
-        thread::Builder::new()
-            .name("judge".to_owned())
-            .spawn(move || {
-                work(&Judge {
-                    rules: &*rules,
-                    contents: &contents,
-                    folder: &folder,
-                    passes_text,
-                    server: &name,
-                    agent: agent.as_ref().map(|(name, _)| &**name),
-                });
-            })?;
-        Ok(())
+            server: server.name.as_str().into(),
+            agent: self.agent.as_ref().map(|(name, _)| name.clone()),
+        }
     }
 
     /// Reads the configuration if it changed. Only servers that changed are stopped. Returns whether any did.
     fn configure(&mut self) -> bool {
-        let manager = &self.setup.manager;
+        let Some(UserServers { manager, locations }) = self.setup.servers.clone() else {
+            return false;
+        };
         let versions = manager.configuration_versions();
         if versions == self.versions {
             return false;
@@ -302,7 +283,7 @@ impl Hub {
         let mut known = std::mem::take(&mut self.servers);
         let mut changed = false;
         for server in servers {
-            let wanted = self.first_state(&server);
+            let wanted = self.first_state(&server, &locations);
             let at = known.iter().position(|known| known.server == server);
             let restarts = old.restarts.get(&server.name) != self.state.restarts.get(&server.name)
                 || old.accepted.get(&server.name) != self.state.accepted.get(&server.name);
@@ -313,12 +294,9 @@ impl Hub {
                 _ => {
                     changed = true;
                     self.next_uid += 1;
-                    let mut hosted = Hosted::new(server, self.next_uid, wanted);
-                    hosted.look_up(
-                        &self.setup.manager.store,
-                        &self.setup.root,
-                        &self.capabilities(),
-                    );
+                    let store = manager.store.clone();
+                    let mut hosted = Hosted::new(server, store, self.next_uid, wanted);
+                    hosted.look_up(&self.setup.root, &self.capabilities());
                     self.servers.push(hosted);
                 }
             }
@@ -332,32 +310,25 @@ impl Hub {
     }
 
     /// Returns the state of a server that was not started.
-    fn first_state(&self, server: &Server) -> State {
+    fn first_state(&self, server: &Server, locations: &Locations) -> State {
         match self.state.of(server) {
             McpServerState::Failed => {
                 State::Failed(server.problem.clone().unwrap_or_default(), None)
             }
             McpServerState::Disabled => State::Disabled,
-            _ if self.reads_itself(server) => State::Elsewhere,
+            _ if self.reads_itself(server, locations) => State::Elsewhere,
             McpServerState::Untrusted => State::Untrusted,
             _ => State::Idle,
         }
     }
 
     /// Returns whether the agent has a server itself, by its name or by its command.
-    fn reads_itself(&self, server: &Server) -> bool {
+    fn reads_itself(&self, server: &Server, locations: &Locations) -> bool {
         let Some((agent, _)) = &self.agent else {
             return false;
         };
-        let has_it = |own: &Server| {
-            let entry = &own.entry;
-            own.name == server.name
-                || entry.command == server.entry.command && entry.args == server.entry.args
-        };
-        if servers_of_agent(agent, &self.setup.locations)
-            .iter()
-            .any(has_it)
-        {
+        let has_it = |own: &Server| own.name == server.name || own.runs_as(server);
+        if servers_of_client(agent, locations).iter().any(has_it) {
             return true;
         }
         let agent = agent.to_ascii_lowercase();
@@ -372,6 +343,9 @@ impl Hub {
     /// Applies changes of the configuration.
     fn reconfigure(&mut self) -> io::Result<()> {
         if self.configure() {
+            if let Some(servers) = &self.setup.servers {
+                report(&servers.manager.store, &self.session());
+            }
             for kind in 0..LISTS.len() {
                 self.notify_changed(kind)?;
             }
@@ -384,44 +358,34 @@ impl Hub {
         self.reconfigure()?;
         for at in 0..self.servers.len() {
             let server = &mut self.servers[at];
-            if server.is_late() {
+            // Its output is open if only the process that supervises it was killed.
+            if server.process.as_mut().is_some_and(Process::was_killed) {
+                server.crash(None);
+                server.stop();
+                self.answer_all_of(at)?;
+            } else if server.is_late() {
                 server.stop();
                 let limit = server.server.entry.start_timeout;
-                server.fail(
-                    format!("it did not start within {limit} s"),
-                    &self.setup.manager.store,
-                );
+                server.fail(format!("it did not start within {limit} s"));
                 self.answer_all_of(at)?;
             } else if server.is_unused() {
                 server.stop();
-            } else if server.fetch_at.is_some_and(|at| at <= Instant::now())
-                && server.state == State::Ready
-            {
+            } else if server.wants_fetch() {
                 server.fetch();
             }
             self.end_late_calls(at)?;
         }
-        self.report();
-        Ok(())
+        self.answer_lists()
     }
 
-    /// Writes the state of the session for the user, if it changed.
-    fn report(&mut self) {
-        let session = Session {
+    /// Returns the state of the session for the user.
+    fn session(&self) -> Session {
+        let agent = self.agent.as_ref().map(|(name, _)| name.to_string());
+        Session {
             pid: std::process::id(),
-            root: self.setup.root.clone(),
-            agent: self
-                .agent
-                .as_ref()
-                .map(|(name, _)| name.clone())
-                .unwrap_or_default(),
+            root: self.setup.root.to_path_buf(),
+            agent: agent.unwrap_or_default(),
             servers: self.servers.iter().map(Hosted::report).collect(),
-        };
-        if session != self.reported {
-            if let Err(error) = self.setup.manager.store.write_session(&session) {
-                tracing::warn!(%error, "cannot write the state of MCP servers");
-            }
-            self.reported = session;
         }
     }
 
@@ -455,12 +419,18 @@ impl Hub {
                 ));
             }
         }
-        server.start(
-            &self.setup.root,
-            &self.setup.manager.store,
-            &self.events,
-            &capabilities,
-        );
+        let messages = server.start(&self.setup.root, &capabilities);
+        if let (Some(messages), Some(hub)) = (messages, self.own.upgrade()) {
+            let (uid, generation) = (server.uid, server.generation);
+            let reader = thread::Builder::new().name("server-output".to_owned());
+            if let Err(error) =
+                reader.spawn(move || upstream::read(&hub, uid, generation, messages))
+            {
+                server.stop();
+                let why = format!("it cannot be read: {error}");
+                server.fail(why);
+            }
+        }
         match &server.state {
             State::Failed(why, _) => {
                 Err(format!("the server {} failed: {why}", server.server.name))
@@ -480,27 +450,17 @@ impl Hub {
         if self.agent.is_none() {
             return Ok(());
         }
-        print(
-            json!({ "jsonrpc": "2.0", "method": METHODS[kind] })
-                .to_string()
-                .as_bytes(),
-        )
+        print(outgoing(None, METHODS[kind], &json!({})))
+    }
+}
+
+/// Writes the state of the session for the user.
+fn report(store: &Store, session: &Session) {
+    if let Err(error) = store.write_session(session) {
+        tracing::warn!(%error, "cannot write the state of MCP servers");
     }
 }
 
 fn is_usable(state: &State) -> bool {
     !matches!(state, State::Disabled | State::Elsewhere | State::Untrusted)
-}
-
-/// Parses one line of a peer: its messages, or why it is none.
-fn messages(line: &[u8]) -> Result<Vec<Message<'_>>, String> {
-    Message::parse_line(line)
-}
-
-/// Writes a line to standard output.
-fn print(line: &[u8]) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    output.write_all(line)?;
-    output.write_all(b"\n")?;
-    output.flush()
 }

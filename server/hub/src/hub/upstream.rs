@@ -1,145 +1,189 @@
 //! Messages of servers.
 
 use std::{
-    io, thread,
-    time::{Duration, Instant},
+    io::{self, BufRead},
+    time::Instant,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    Event, Hub,
+    Asked, Hub,
     hosted::{Purpose, State},
-    messages, print,
 };
 use crate::{
-    judge::refused,
-    message::{Kind, Message, Object},
-    process::Line,
+    judge::{Judge, Request, refused},
+    message::{Kind, Message, error_response, outgoing, response, too_long},
+    process::{Line, print, read_line},
 };
 
-/// Time to wait for more changes of lists.
-const DEBOUNCE: Duration = Duration::from_millis(300);
-/// Results that are larger are judged on another thread, so that others do not wait.
-const MAX_INLINE: usize = 16 << 10;
+/// What is judged before the agent gets it.
+enum Pending {
+    Nothing,
+    /// The answer to a call.
+    Answer(Judge, Request),
+    /// A notification.
+    Notification(Judge),
+}
+
+/// Reads the messages of a server until its end. Then ends its process.
+pub(super) fn read(hub: &Mutex<Hub>, uid: u64, generation: u64, mut messages: impl BufRead) {
+    let mut outcome = Ok(());
+    while let Ok(Some(line)) = read_line(&mut messages) {
+        outcome = read_message(hub, uid, generation, line);
+        if outcome.is_err() {
+            break;
+        }
+    }
+    let mut guard = hub.lock();
+    let at = guard.current(uid, generation);
+    let process = at.and_then(|at| guard.servers[at].process.take());
+    if let Some(process) = process {
+        drop(guard);
+        let code = process.end(true);
+        guard = hub.lock();
+        outcome = outcome.and_then(|()| guard.server_gone(uid, generation, code));
+    }
+    if outcome.is_err() {
+        // The agent has closed its input.
+        let _ = guard.ended.send(outcome);
+    }
+}
+
+/// Handles a line of a server. What it sends is judged without the lock, in its order.
+fn read_message(hub: &Mutex<Hub>, uid: u64, generation: u64, line: Line) -> io::Result<()> {
+    let log = |text: &str| {
+        let hub = hub.lock();
+        if let Some(at) = hub.current(uid, generation) {
+            hub.log(at, text);
+        }
+    };
+    let line = match line {
+        Line::Text(line) => line,
+        Line::TooLong(id) => {
+            log("a message that is too long");
+            let mut hub = hub.lock();
+            let at = hub.current(uid, generation);
+            let id = id.and_then(|id| id.parse().ok());
+            let call = at.and_then(|at| hub.servers[at].in_flight.remove(&id?));
+            return match call.map(|call| call.purpose) {
+                Some(Purpose::Call { id, request, .. }) if hub.calls.remove(&id).is_some() => {
+                    print(refused(&id, &request.method, &too_long()))
+                }
+                _ => Ok(()),
+            };
+        }
+    };
+    let Ok(messages) = Message::parse_line(&line) else {
+        log(&String::from_utf8_lossy(&line));
+        return Ok(());
+    };
+    for mut message in messages {
+        let pending = {
+            let mut hub = hub.lock();
+            let Some(at) = hub.current(uid, generation) else {
+                return Ok(());
+            };
+            let pending = match message.kind {
+                Kind::Response => hub.server_response(at, &mut message)?,
+                Kind::Request => {
+                    hub.server_request(at, &mut message)?;
+                    Pending::Nothing
+                }
+                Kind::Notification => hub.server_notification(at, &mut message)?,
+            };
+            hub.answer_lists()?;
+            pending
+        };
+        let changed = match pending {
+            Pending::Nothing => continue,
+            Pending::Answer(judge, request) => {
+                let judged = judge.response(&request, &mut message);
+                if judged.is_error {
+                    let mut hub = hub.lock();
+                    if let Some(at) = hub.current(uid, generation) {
+                        hub.servers[at].errors += 1;
+                    }
+                }
+                judged.changed
+            }
+            Pending::Notification(judge) => match judge.unasked(&mut message) {
+                Ok(changed) => changed,
+                Err(why) => {
+                    log(&format!("a notification is left out: {why}"));
+                    continue;
+                }
+            },
+        };
+        print(changed.unwrap_or_else(|| message.members.line()))?;
+    }
+    Ok(())
+}
 
 impl Hub {
-    pub(super) fn server_line(&mut self, uid: u64, generation: u64, line: Line) -> io::Result<()> {
-        let Some(at) = self.current(uid, generation) else {
-            return Ok(());
-        };
-        let Line::Text(line) = line else {
-            return self.log(at, "a message that is too long");
-        };
-        let messages = match messages(&line) {
-            Ok(messages) => messages,
-            Err(_) => return self.log(at, &String::from_utf8_lossy(&line)),
-        };
-        for message in messages {
-            match message.kind {
-                Kind::Response => self.server_response(at, message)?,
-                Kind::Request => self.server_request(at, message)?,
-                Kind::Notification => self.server_notification(at, message)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn log(&self, at: usize, text: &str) -> io::Result<()> {
+    fn log(&self, at: usize, text: &str) {
         let server = &self.servers[at];
-        let text = server.masked(&sightline_base::escape::printable(text));
-        self.setup
-            .manager
-            .store
-            .log(&server.server.name, &format!("{text}\n"));
-        Ok(())
+        server.log(&server.masked(&sightline_base::escape::printable(text)));
     }
 
-    fn server_response(&mut self, at: usize, mut message: Message<'_>) -> io::Result<()> {
+    /// Uses the answer to a request.
+    fn server_response(&mut self, at: usize, message: &mut Message<'_>) -> io::Result<Pending> {
         let server = &mut self.servers[at];
         let id = message.id().parse::<u64>().ok();
         let Some(answered) = id.and_then(|id| server.in_flight.remove(&id)) else {
-            return Ok(());
+            return Ok(Pending::Nothing);
         };
         server.used = Instant::now();
-        let own = message.members.clone();
-        let result = own.object("result");
         match answered.purpose {
-            Purpose::Dropped => Ok(()),
-            Purpose::Initialize => {
-                match result {
-                    Some(result) => {
-                        server.initialized(&result);
-                        if server.capabilities.get("logging").is_some() && self.wants_log {
-                            server.request(
-                                "logging/setLevel",
-                                &json!({ "level": "info" }),
-                                Purpose::Dropped,
-                            );
-                        }
-                        if server
-                            .in_flight
-                            .values()
-                            .all(|request| !matches!(request.purpose, Purpose::List { .. }))
-                        {
-                            self.use_lists(at)?;
-                        }
+            Purpose::Dropped => {}
+            Purpose::Initialize => match message.members.object("result") {
+                Some(result) => {
+                    server.initialized(&result);
+                    if let Some(level) = &self.log_level {
+                        server.set_log_level(level);
                     }
-                    None => {
-                        let error = message
-                            .members
-                            .object("error")
-                            .and_then(|error| error.text("message"));
-                        server.stop();
-                        server.fail(
-                            format!("it refused to start: {}", error.unwrap_or_default()),
-                            &self.setup.manager.store,
-                        );
-                        self.answer_all_of(at)?;
+                    if !server.awaits_lists() {
+                        self.use_lists(at)?;
                     }
                 }
-                Ok(())
-            }
+                None => {
+                    let error = message.members.object("error");
+                    let why = error.and_then(|error| error.text("message"));
+                    server.stop();
+                    server.fail(format!("it refused to start: {}", why.unwrap_or_default()));
+                    self.answer_all_of(at)?;
+                }
+            },
             Purpose::List { kind, items } => {
+                let result = message.members.object("result");
                 if server.listed(kind, items, result.as_ref()) {
                     self.use_lists(at)?;
                 }
-                Ok(())
             }
-            Purpose::Call { id, request, .. } => {
+            Purpose::Call {
+                id,
+                request,
+                is_task,
+                ..
+            } => {
+                let task = || {
+                    let result = message.members.object("result")?;
+                    result.object("task")?.text("taskId")
+                };
+                if let Some(task) = is_task.then(task).flatten() {
+                    self.tasks.insert(task, server.uid);
+                }
                 if self.calls.remove(&id).is_none() {
-                    return Ok(());
+                    return Ok(Pending::Nothing);
                 }
-                let own: Result<&RawValue, _> = serde_json::from_str(&id);
-                if own.is_ok_and(|own| message.members.set("id", &own).is_err()) {
-                    return print(&refused(
-                        &id,
-                        &request.method,
-                        "the answer cannot be written",
-                    ));
-                }
-                let is_error = result.as_ref().is_none_or(|result| {
-                    result.raw("isError").is_some_and(|raw| raw.get() == "true")
-                });
-                server.errors += u64::from(is_error);
-                let line = message.members.line();
-                if line.len() <= MAX_INLINE {
-                    let changed = self.judge(at, |judge| judge.response(&request, &mut message));
-                    return print(&changed.unwrap_or(line));
-                }
-                self.judge_later(at, move |judge| {
-                    let judged = messages(&line).ok().and_then(|mut messages| {
-                        let changed = judge.response(&request, messages.first_mut()?);
-                        Some(changed.unwrap_or_else(|| line.clone()))
-                    });
-                    // A closed output ends the session elsewhere.
-                    let _ = print(&judged.unwrap_or_else(|| {
-                        refused(&id, &request.method, "the answer cannot be read")
-                    }));
-                })?;
-                Ok(())
+                // It was read from a message.
+                let own: &RawValue = serde_json::from_str(&id).unwrap_or(RawValue::NULL);
+                message.members.set("id", &own).map_err(io::Error::other)?;
+                return Ok(Pending::Answer(self.judge(at), request));
             }
         }
+        Ok(Pending::Nothing)
     }
 
     /// Uses the lists that a server sent, and reports changes to the agent.
@@ -152,7 +196,7 @@ impl Hub {
             .get(&server.server.name)
             .copied()
             .unwrap_or_default();
-        let mut changed = server.use_lists(&self.setup.manager.store, accepted);
+        let mut changed = server.use_lists(accepted);
         // One notification is for both lists of resources.
         if changed.contains(&2) {
             changed.retain(|kind| *kind != 3);
@@ -166,120 +210,109 @@ impl Hub {
     }
 
     /// Answers a request of a server, or passes it to the agent.
-    fn server_request(&mut self, at: usize, mut message: Message<'_>) -> io::Result<()> {
+    fn server_request(&mut self, at: usize, message: &mut Message<'_>) -> io::Result<()> {
         let own = message.id().to_owned();
-        let answer = |result: Value| {
-            let mut line = Object::default();
-            let id: &RawValue = serde_json::from_str(&own).unwrap_or(RawValue::NULL);
-            for outcome in [line.set("jsonrpc", &"2.0"), line.set("id", &id)] {
-                debug_assert!(outcome.is_ok());
-            }
-            let member = if result.get("code").is_some() {
-                "error"
-            } else {
-                "result"
-            };
-            let _ = line.set(member, &result);
-            line.line()
-        };
+        let server = &self.servers[at];
         let capability = match message.method.as_str() {
             "ping" => {
-                self.servers[at].send(answer(json!({})));
+                server.send(response(&own, &json!({})));
                 return Ok(());
             }
             // Servers use them in place of their arguments, so the roots of the agent do not count.
             "roots/list" => {
                 let root =
                     sightline_base::path::AbsPath::new(&self.setup.root).map(|root| root.to_uri());
-                self.servers[at].send(answer(json!({ "roots": [{ "uri": root }] })));
+                server.send(response(&own, &json!({ "roots": [{ "uri": root }] })));
                 return Ok(());
             }
-            "sampling/createMessage" => "sampling",
-            "elicitation/create" => "elicitation",
-            _ => "",
+            "sampling/createMessage" => Some("sampling"),
+            "elicitation/create" => Some("elicitation"),
+            // The agent says if it does not know it.
+            _ => None,
         };
-        let offered = self
-            .agent
-            .as_ref()
-            .is_some_and(|(_, own)| own.get(capability).is_some());
+        let offered = self.agent.as_ref().is_some_and(|(_, own)| {
+            capability.is_none_or(|capability| own.get(capability).is_some())
+        });
         if !offered {
             let why = format!("the client does not support {}", message.method);
-            self.servers[at].send(answer(json!({ "code": -32601, "message": why })));
+            server.send(error_response(&own, -32601, &why));
             return Ok(());
         }
-        let judged = self.judge(at, |judge| judge.unasked(&mut message));
-        if let Err(why) = judged {
-            self.servers[at].send(answer(
-                json!({ "code": -32603, "message": format!("sightline: {why}") }),
-            ));
+        if let Err(why) = self.judge(at).unasked(message) {
+            server.send(error_response(&own, -32603, &format!("sightline: {why}")));
             return Ok(());
         }
-        if capability == "elicitation"
+        if capability == Some("elicitation")
             && let Some(raw) = message.members.raw("params")
             && let Ok(mut params) = serde_json::from_str::<Value>(raw.get())
         {
             let text = params["message"].as_str().unwrap_or_default();
-            params["message"] = format!("{}: {text}", self.servers[at].server.name).into();
+            params["message"] = format!("{}: {text}", server.server.name).into();
             let _ = message.members.set("params", &params);
         }
         self.next_asked += 1;
-        let server = &self.servers[at];
-        self.asked.insert(
-            self.next_asked,
-            (server.uid, server.generation, own.clone()),
-        );
-        match message.members.set("id", &self.next_asked) {
-            Ok(()) => print(&message.members.line()),
-            Err(_) => Ok(()),
-        }
+        let asked = Asked {
+            uid: server.uid,
+            generation: server.generation,
+            id: own,
+            token: message.params().progress_token(),
+        };
+        self.asked.insert(self.next_asked, asked);
+        message
+            .members
+            .set("id", &self.next_asked)
+            .map_err(io::Error::other)?;
+        print(message.members.line())
     }
 
-    fn server_notification(&mut self, at: usize, mut message: Message<'_>) -> io::Result<()> {
+    /// Uses a notification of a server.
+    fn server_notification(&mut self, at: usize, message: &mut Message<'_>) -> io::Result<Pending> {
         let server = &mut self.servers[at];
         let params = message.params();
         match message.method.as_str() {
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed" => {
-                server.fetch_at = Some(Instant::now() + DEBOUNCE);
-                return Ok(());
+                server.note_change();
+                return Ok(Pending::Nothing);
             }
             "notifications/progress" => {
                 let id = params
                     .raw("progressToken")
                     .and_then(|raw| raw.get().parse::<u64>().ok());
                 let Some(request) = id.and_then(|id| server.in_flight.get_mut(&id)) else {
-                    return Ok(());
+                    return Ok(Pending::Nothing);
                 };
                 request.last = Instant::now();
                 let Purpose::Call {
                     token: Some(token), ..
                 } = &request.purpose
                 else {
-                    return Ok(());
+                    return Ok(Pending::Nothing);
                 };
-                let token: Value = serde_json::from_str(token).unwrap_or_default();
+                // It was read from a message.
+                let token: &RawValue = serde_json::from_str(token).unwrap_or(RawValue::NULL);
                 let mut own = params.clone();
-                if own.set("progressToken", &token).is_err() {
-                    return Ok(());
-                }
-                let own = serde_json::value::to_raw_value(&own);
-                drop(params);
-                if own.is_ok_and(|own| message.members.set("params", &own).is_err()) {
-                    return Ok(());
-                }
+                let written = own
+                    .set("progressToken", &token)
+                    .and_then(|()| serde_json::value::to_raw_value(&own));
+                drop((params, own));
+                let params = written.map_err(io::Error::other)?;
+                message
+                    .members
+                    .set("params", &params)
+                    .map_err(io::Error::other)?;
             }
             "notifications/message" => {
-                let text = params.raw("data").map_or("", RawValue::get).to_owned();
-                self.log(at, &text)?;
-                if !self.wants_log {
-                    return Ok(());
+                self.log(at, params.raw("data").map_or("", RawValue::get));
+                if self.log_level.is_none() {
+                    return Ok(Pending::Nothing);
                 }
             }
             "notifications/resources/updated" => {
                 let uri = params.text("uri").unwrap_or_default();
                 if !self.subscribed.contains(&uri) {
-                    return Ok(());
+                    return Ok(Pending::Nothing);
                 }
             }
             "notifications/cancelled" => {
@@ -288,64 +321,31 @@ impl Hub {
                 let asked = self
                     .asked
                     .iter()
-                    .find(|(_, (asking, _, id))| *asking == uid && Some(&**id) == own);
+                    .find(|(_, asked)| asked.uid == uid && Some(&*asked.id) == own);
                 if let Some(id) = asked.map(|(id, _)| *id) {
                     self.asked.remove(&id);
                     let params = json!({ "requestId": id });
-                    let line =
-                        json!({ "jsonrpc": "2.0", "method": message.method, "params": params });
-                    return print(line.to_string().as_bytes());
+                    print(outgoing(None, &message.method, &params))?;
                 }
-                return Ok(());
+                return Ok(Pending::Nothing);
             }
             _ => {}
         }
-        let unchanged = message.members.line();
-        match self.judge(at, |judge| judge.unasked(&mut message)) {
-            Ok(changed) => print(&changed.unwrap_or(unchanged)),
-            Err(why) => self.log(at, &format!("a notification is left out: {why}")),
-        }
-    }
-
-    /// Ends a server that has closed its output.
-    pub(super) fn server_ended(&mut self, uid: u64, generation: u64) -> io::Result<()> {
-        let Some(at) = self.current(uid, generation) else {
-            return Ok(());
-        };
-        let Some(process) = self.servers[at].process.take() else {
-            return Ok(());
-        };
-        let events = self.events.clone();
-        thread::Builder::new()
-            .name("server-end".to_owned())
-            .spawn(move || {
-                let code = process.end(true);
-                // The session may be over.
-                let _ = events.send(Event::ServerGone {
-                    uid,
-                    generation,
-                    code,
-                });
-            })?;
-        Ok(())
+        Ok(Pending::Notification(self.judge(at)))
     }
 
     /// Notes that a server has ended without being asked.
-    pub(super) fn server_gone(
-        &mut self,
-        uid: u64,
-        generation: u64,
-        code: Option<i32>,
-    ) -> io::Result<()> {
+    fn server_gone(&mut self, uid: u64, generation: u64, code: Option<i32>) -> io::Result<()> {
         let Some(at) = self.current(uid, generation) else {
             return Ok(());
         };
         let server = &mut self.servers[at];
         if matches!(server.state, State::Starting | State::Ready) {
-            server.crash(code, &self.setup.manager.store);
+            server.crash(code);
         }
         server.generation += 1;
-        self.answer_all_of(at)
+        self.answer_all_of(at)?;
+        self.answer_lists()
     }
 
     /// Returns the number of a server, if this is its process.

@@ -4,7 +4,6 @@
 //! files, messages or prompts.
 
 use std::{
-    fs::OpenOptions,
     io::{self, Write},
     path::{Path, PathBuf},
     sync::{
@@ -36,6 +35,7 @@ pub fn start() {
     });
     let layer = fmt::layer()
         .with_ansi(false)
+        .with_span_events(fmt::format::FmtSpan::CLOSE)
         .with_writer(|| LogOutput)
         .with_filter(ours);
     let _ = tracing_subscriber::registry().with(layer).try_init();
@@ -58,10 +58,8 @@ pub fn set_file(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(io::Error::other("not a regular file"));
     }
-    let mut options = OpenOptions::new();
+    let mut options = sightline_base::storage::atomic_file::private_options();
     options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let _ = FILE.set(Mutex::new(options.open(path)?));
     Ok(())
 }

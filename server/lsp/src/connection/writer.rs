@@ -280,8 +280,10 @@ fn is_writable(_: &PipeWriter) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
+    use std::io::Read;
     use std::{
-        io::{PipeReader, Read},
+        io::PipeReader,
         sync::{Arc, mpsc},
         thread::{self, JoinHandle},
         time::Duration,

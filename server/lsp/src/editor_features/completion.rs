@@ -95,8 +95,8 @@ fn completions(folder: &AbsPath, typed: &str) -> (Vec<Name>, bool) {
         return none;
     };
     // Targets of symlinks outside the folder are not listed.
-    let real = fs::canonicalize(folder.join(&rel).as_path());
-    let base = fs::canonicalize(folder.as_path());
+    let real = sightline_base::path::canonicalize(folder.join(&rel).as_path());
+    let base = sightline_base::path::canonicalize(folder.as_path());
     let (Ok(real), Ok(base)) = (real, base) else {
         return none;
     };

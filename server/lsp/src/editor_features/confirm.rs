@@ -10,7 +10,8 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use sightline_engine::{
     error::Error,
-    request_context::RequestContext,
+    jobs::{all_task_keys, keys_of_roots},
+    request_context::{RequestContext, Response},
     services::{MessageKind, Services, confirmations::Confirmation},
     session::Snapshot,
 };
@@ -84,6 +85,28 @@ pub(super) fn ask(
             }
         },
     );
+}
+
+/// Asks, and then runs a restore or an undo as a job.
+pub(super) fn ask_to_restore<R>(
+    context: &RequestContext<'_>,
+    what: String,
+    question: String,
+    yes: &'static str,
+    restore: impl FnOnce(&RequestContext<'_>) -> Result<Response<R>, Error> + Send + 'static,
+) -> Result<CommandResult, Error> {
+    let services = context.services.clone();
+    ask(context.services, what, &question, yes, move |snapshot| {
+        let mut keys = keys_of_roots(snapshot.roots());
+        keys.extend(all_task_keys());
+        let worker = services.clone();
+        // The snapshot whose roots are the keys.
+        services.jobs.run(keys, "restore", move |_| {
+            let context = RequestContext::new(&worker, snapshot);
+            command_result::show_summary(&context, restore(&context));
+        });
+    });
+    command_result::without_message(question)
 }
 
 fn suggest_commands(services: &Services, question: &str) {

@@ -1,5 +1,5 @@
 //! Hover in `.clineignore` files, on the text in the editor, and if a setting says so in other files, on
-//! who wrote a line.
+//! the author of a line.
 //!
 //! Results name hidden files, because they are for the user, not for agents.
 
@@ -48,12 +48,12 @@ fn contents(context: &RequestContext<'_>, text: &str) -> Value {
     json!({ "contents": { "kind": kind, "value": text } })
 }
 
-/// Returns whether hover tells who wrote a line.
+/// Returns whether hover shows the author of a line.
 pub(crate) fn shows_blame(snapshot: &Snapshot) -> bool {
     snapshot.settings.checkpoints.blame_hover
 }
 
-/// Tells who wrote a line of a saved document. `None` if that is unknown.
+/// Returns the author of a line of a saved document. `None` if that is unknown.
 fn blame(context: &RequestContext<'_>, at: &At) -> Option<String> {
     let snapshot = &context.snapshot;
     let uri = normalize_uri(&at.text_document.uri);

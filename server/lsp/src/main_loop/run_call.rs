@@ -34,12 +34,7 @@ pub(super) fn run_call(
     let started = Instant::now();
     let outcome = catch_panic(method, || {
         cancel.check()?;
-        let context = RequestContext {
-            services,
-            snapshot,
-            cancel,
-            token: call.token.clone(),
-        };
+        let context = RequestContext::with(services, snapshot, cancel, call.token.clone());
         let outcome = call.run(&context);
         if origin != Origin::Socket
             && let Err(error) = &outcome

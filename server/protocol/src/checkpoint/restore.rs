@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::turns::short_id;
 use crate::files::{ProgressToken, is_false};
@@ -10,7 +11,7 @@ use crate::files::{ProgressToken, is_false};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RestoreOnly {
-    /// Takes back what the turn changed, and keeps later changes. Lines are merged; a file that cannot be
+    /// Reverts the turn, and keeps later changes. Lines are merged; a file that cannot be
     /// merged is a conflict and left unchanged.
     Turn,
 }
@@ -27,6 +28,7 @@ pub struct FileHunks {
 }
 
 /// Params of `sightline/previewRestore`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewRestoreParams {
@@ -34,7 +36,6 @@ pub struct PreviewRestoreParams {
     /// point of the last restore.
     pub id: String,
     /// Limits the operation to these paths and everything below them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
     /// Include the checkpoints of other workspace folders from the same group. Fails
     /// with `conflict` if one of those folders is not open.
@@ -42,25 +43,21 @@ pub struct PreviewRestoreParams {
     pub all_roots: bool,
     /// Preview `sightline/undoRestore`, with its changes in every folder, or a restore. By default,
     /// an undo if `id` is the undo point of a restore of files and there are no `paths`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<bool>,
-    /// Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+    /// Revert the turn, and keep later changes. `id` is the name of a turn, or one of its
     /// checkpoints.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<RestoreOnly>,
-    /// Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
-    /// they are reverted as with `only`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Restore only these hunks of files, and `paths` besides. Fails if one of them does not exist. If `id`
+    /// is the name of a turn, they are reverted as with `only`.
     pub hunks: Option<Vec<FileHunks>>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `sightline/previewRestore`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewRestoreResult {
@@ -71,36 +68,32 @@ pub struct PreviewRestoreResult {
     /// Token of this preview. A restore with this token makes exactly these changes, or none.
     pub token: String,
     /// Id of the undo point, with `undo`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
     /// Task whose conversation would be restored as well, with `undo`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// The state that would be restored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<RestoreTarget>,
-    /// What the user may not expect, as text: another branch is checked out now, or the checkpoint is
-    /// from another folder.
+    /// What the user may not expect, as text: another branch is checked out now, the checkpoint is from
+    /// another folder, another turn ran at the same time as this one and changed the same files, or this
+    /// undoes an undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 /// The state that a restore leads to.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreTarget {
     /// Id of the checkpoint.
     pub id: String,
     /// Name of the turn whose state before, or with a `+` after it this is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Label of the checkpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Creation time, in milliseconds since the Unix epoch.
     pub created_at: i64,
     /// Branch of the user's repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
 }
 
@@ -169,34 +162,29 @@ pub enum RestoreMode {
 }
 
 /// Params of `sightline/restoreCheckpoint`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreCheckpointParams {
     /// Checkpoint, named as in `sightline/diffCheckpoints`.
     pub id: String,
     /// Limits the operation to these paths and everything below them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
-    /// Take back what the turn changed, and keep later changes. `id` is the name of a turn, or one of its
+    /// Revert the turn, and keep later changes. `id` is the name of a turn, or one of its
     /// checkpoints.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<RestoreOnly>,
-    /// Restore only these hunks. Fails if one of them does not exist. If `id` is the name of a turn,
-    /// they are reverted as with `only`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Restore only these hunks of files, and `paths` besides. Fails if one of them does not exist. If `id`
+    /// is the name of a turn, they are reverted as with `only`.
     pub hunks: Option<Vec<FileHunks>>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// What to restore.
     #[serde(default)]
     pub mode: RestoreMode,
     /// Id of the task. Defaults to the task of the checkpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Token of a preview. If the preview is out of date, nothing is changed and the
     /// error is `conflict`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// Also replace unsaved text in open documents.
     #[serde(default)]
@@ -206,11 +194,11 @@ pub struct RestoreCheckpointParams {
     #[serde(default)]
     pub all_roots: bool,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 
 /// Result of `sightline/restoreCheckpoint` and `sightline/undoRestore`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreCheckpointResult {
@@ -221,10 +209,8 @@ pub struct RestoreCheckpointResult {
     pub conflicts: Vec<RestoreConflict>,
     /// Id of the checkpoint created before the restore, for `sightline/undoRestore`.
     /// Absent if there was nothing to do; the last undo point then stays the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
     /// The restored conversation, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<RestoredTask>,
 }
 
@@ -273,26 +259,22 @@ pub struct RestoredTask {
 }
 
 /// Params of `sightline/undoRestore`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct UndoRestoreParams {
     /// `undoId` of the restore to undo, or at least 4 digits of it. Defaults to `last`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Limits the undo to these paths and everything below them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
     /// Token of a preview of the undo. If the preview is out of date, nothing is
     /// changed and the error is `conflict`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// Also revert paths that were changed after the restore, and replace unsaved text in
     /// open documents.
     pub force: bool,
     /// Token for `$/progress` notifications, as in LSP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::DifferenceStatus;
 use crate::files::is_false;
@@ -38,6 +39,7 @@ pub enum CheckpointKind {
 }
 
 /// Turn of an agent that a checkpoint belongs to.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointTurn {
@@ -50,20 +52,15 @@ pub struct CheckpointTurn {
     pub turn: String,
     /// Number of the prompt in the session, from 1. The fields from here on are absent if the turn was not
     /// recorded here: by an older version, or on another machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
     /// Name of the turn, such as `claude-2.3`. Accepted wherever a checkpoint id is expected, for the state
     /// before the turn; with a `+`, for the state after it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The first characters of the prompt, if the setting `checkpoints.turnNames` stores them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Time of the prompt, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<i64>,
     /// End of the turn, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<i64>,
 }
 
@@ -87,20 +84,17 @@ pub fn short_id(id: &str) -> &str {
 }
 
 /// Params of `sightline/listTurns`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListTurnsParams {
     /// Return only turns of this workspace folder, given by path, URI or name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Return only turns of this session: its name, such as `claude-2`, or what the agent calls it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Maximum number of turns to return, newest first; 100 by default, at most 1000.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Return only turns that began before this one, to continue a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 
@@ -113,6 +107,7 @@ pub struct ListTurnsResult {
 }
 
 /// A turn of an agent: a prompt, and what followed.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTurn {
@@ -127,24 +122,19 @@ pub struct ListedTurn {
     /// Number of the prompt in the session, from 1.
     pub number: u64,
     /// The first characters of the prompt, if the setting `checkpoints.turnNames` stores them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Time of the prompt, in milliseconds since the Unix epoch.
     pub started_at: i64,
     /// End of the turn, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<i64>,
     /// True if the turn has not ended.
     #[serde(default, skip_serializing_if = "is_false")]
     pub running: bool,
     /// Branch and commit of the user's repository at the prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<CheckpointHead>,
     /// Id of the checkpoint before the first edit. Absent if the turn edited nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     /// Id of the checkpoint at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Files that changed in the turn, sorted by path. At most 200.
     pub files: Vec<TurnFile>,
@@ -152,7 +142,6 @@ pub struct ListedTurn {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_files: u64,
     /// What changed between the end of the turn before and the first edit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<OutsideChanges>,
 }
 
@@ -178,6 +167,7 @@ pub struct TurnFile {
 }
 
 /// What changed between two turns: by the user, another program, or another agent.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutsideChanges {
@@ -190,10 +180,8 @@ pub struct OutsideChanges {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<String>,
     /// Branch and commit before, if they changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CheckpointHead>,
     /// Branch and commit after, if they changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<CheckpointHead>,
 }
 
@@ -216,30 +204,28 @@ pub struct BlameResult {
     pub lines: Vec<BlameLine>,
 }
 
-/// Who wrote a line.
+/// Author of a line.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlameLine {
     /// Number of the line, from 1.
     pub line: u64,
-    /// Who wrote it.
+    /// Author.
     pub by: BlameAuthor,
     /// Name of the turn in which it was written. Absent if several turns ran then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
     /// Name of the agent. Absent if several agents had a turn then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Names of the turns, if several ran when it was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<String>,
     /// Time of the first checkpoint with the line, in milliseconds since the Unix epoch. Absent if no
     /// checkpoint has it yet, and for `unknown`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
 }
 
-/// Who wrote a line.
+/// Author of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BlameAuthor {
@@ -253,6 +239,7 @@ pub enum BlameAuthor {
 }
 
 /// Params of `sightline/commitCheckpoint`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitCheckpointParams {
@@ -262,10 +249,8 @@ pub struct CommitCheckpointParams {
     /// Name of the new branch.
     pub branch: String,
     /// Commit message. By default the label of the checkpoint, or the prompt of the turn that ends with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Path, URI or name of the only workspace folder to search, unless the id is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
 }
 

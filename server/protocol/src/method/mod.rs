@@ -17,8 +17,8 @@ use causes::{
 
 use crate::error::ErrorKind;
 use crate::{
-    access, checkpoint, compaction, conversation, decision, editor, environment, files, mcp, rules,
-    task, tokens, tracker,
+    access, checkpoint, compaction, conversation, decision, editor, environment, files, mcp, task,
+    tokens, tracker,
 };
 
 /// Direction of a method.
@@ -137,7 +137,7 @@ methods! {
             };
         /// Lists the rule files in force, and what they deny. For the user: agents see neither.
         ListRules = "sightline/listRules":
-            rules::ListRulesParams => rules::ListRulesResult,
+            files::ListRulesParams => files::ListRulesResult,
             since "0.1.0", fails {};
         /// Replaces the contents of denied files in texts.
         Redact = "sightline/redact":
@@ -181,6 +181,10 @@ methods! {
         /// Returns the files with unsaved changes.
         UnsavedFiles = "sightline/unsavedFiles":
             editor::UnsavedFilesParams => editor::UnsavedFilesResult,
+            since "0.1.0", fails {};
+        /// Returns the agents that are connected to the editor by their IDE protocol.
+        ConnectedAgents = "sightline/connectedAgents":
+            editor::ConnectedAgentsParams => editor::DidChangeBridgesParams,
             since "0.1.0", fails {};
         /// Shows a file in the editor, with `window/showDocument`.
         OpenFile = "sightline/openFile":
@@ -393,7 +397,7 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
-        /// Returns which turn, which agent or the user wrote each line of a file.
+        /// Returns the author of each line of a file: a turn, an agent or the user.
         Blame = "sightline/blame":
             checkpoint::BlameParams => checkpoint::BlameResult,
             since "0.1.0", fails {

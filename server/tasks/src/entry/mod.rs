@@ -21,6 +21,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 use sightline_base::limits::MAX_ENTRY_BYTES;
 use sightline_protocol::compaction::CompactionTrigger;
 use uuid::Uuid;
@@ -145,15 +146,15 @@ pub(crate) struct LogLine<'a> {
 }
 
 /// A message of a compaction, as stored.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MessageLine<'a> {
     uuid: Uuid,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     copy_of: Option<Uuid>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_compact_summary: bool,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     message: Option<&'a RawValue>,
 }
 
@@ -173,16 +174,13 @@ pub(crate) struct ToolResult {
 }
 
 /// Compaction data of an entry.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct CompactMetadata {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trigger: Option<CompactionTrigger>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pre_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) post_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fallback_reason: Option<String>,
     /// Id of the original message. Only in the format of version 0.1.0.
     #[serde(skip_serializing)]

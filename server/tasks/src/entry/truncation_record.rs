@@ -11,6 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
+use serde_with::skip_serializing_none;
 use uuid::Uuid;
 
 use sightline_conversation::{ContextHistory, DeletedRange};
@@ -36,15 +37,14 @@ pub(crate) struct LoggedTruncation {
 }
 
 /// The truncation from an entry on. Stored under the name `masks`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TruncationRecord {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) deleted_range: Option<[i64; 2]>,
     #[serde(default = "no_history")]
     pub(crate) context_history: Value,
     /// Timestamp of the edits made with this entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time: Option<Number>,
     /// Ids of the messages that the indexes refer to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -149,6 +149,81 @@ fn interrupted_server_tool_calls_are_removed() {
     }
 }
 
+/// A provider that paused the turn leaves calls in several messages. The log is read again, with every range left out.
+#[test]
+fn server_tools_are_resumed_in_whole_pairs() {
+    let block = |word: &str| match word.split_at(1) {
+        ("c", id) => json!({"type": "server_tool_use", "id": id, "name": "search", "input": {}}),
+        ("r", id) => json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []}),
+        _ => json!({"type": "text", "text": word}),
+    };
+    let message = |word: &str| {
+        let role = if word.starts_with('u') {
+            "user"
+        } else {
+            "assistant"
+        };
+        let blocks: Vec<Value> = word[1..].split(',').map(block).collect();
+        json!({"role": role, "content": blocks}).to_string()
+    };
+    for (script, interrupted) in [
+        ("ux at ux at,c1", vec!["1"]),
+        ("ux ac1 ar1,c2", vec!["2"]),
+        ("ux ac1 at", vec!["1"]),
+        ("ux ac1 ac2 at", vec!["1", "2"]),
+        ("ux ac1,c2 ar2 at", vec!["1"]),
+        ("ux at ux ac1 ar1 ux at ux at,c2", vec!["2"]),
+        ("ux ac1 ar1", vec![]),
+        ("ux at ux ac1 ar1 at ux at ux at", vec![]),
+    ] {
+        let messages: Vec<String> = script.split(' ').map(message).collect();
+        let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+        let ranges = (2..messages.len()).step_by(2);
+        let ranges = ranges.flat_map(|from| (from + 1..messages.len()).map(move |to| (from, to)));
+        for range in ranges.map(Some).chain([None]) {
+            let scratch = Scratch::new();
+            scratch.append("t", &messages, 0);
+            let cancel = Cancel::default();
+            if let Some((from, to)) = range {
+                let truncation = TruncationState {
+                    deleted_range: Some(DeletedRange([from as i64, to as i64])),
+                    ..TruncationState::default()
+                };
+                let seen = scratch.store.load(&at("t"), &cancel).unwrap();
+                let stored = scratch.store.store_truncation(
+                    &at("t"),
+                    &seen,
+                    &truncation,
+                    &1.into(),
+                    &EntryMeta::default(),
+                    &cancel,
+                );
+                assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
+            }
+            let scratch = scratch.reopened();
+            let resumed = resume(&scratch, &[], &[]);
+            assert_eq!(resumed.interrupted_tools, interrupted, "{script} {range:?}");
+            let mut open = Vec::new();
+            for text in texts(&resumed) {
+                let message: Value = serde_json::from_str(&text).unwrap();
+                let blocks = message["content"].as_array().unwrap();
+                assert!(!blocks.is_empty(), "{script} {range:?}");
+                for block in blocks {
+                    match block["type"].as_str().unwrap() {
+                        "server_tool_use" => open.push(block["id"].clone()),
+                        "web_search_tool_result" => {
+                            let call = open.iter().position(|id| *id == block["tool_use_id"]);
+                            open.remove(call.expect("a result has a call"));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            assert_eq!(open, [] as [Value; 0], "{script} {range:?}");
+        }
+    }
+}
+
 #[test]
 fn resume_returns_the_messages_to_send() {
     let scratch = Scratch::new();

@@ -52,6 +52,12 @@ impl Scratch {
         Self { dir, store }
     }
 
+    /// Opens the data directory again.
+    pub(crate) fn reopened(self) -> Self {
+        let store = self.again();
+        Self { store, ..self }
+    }
+
     /// Returns a store with an empty cache.
     pub(crate) fn again(&self) -> TaskStore {
         open(&self.data())

@@ -8,7 +8,7 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 use super::Result;
 
 /// Modification time of all entries: 1980-01-01, the earliest time of a zip archive.
-const MODIFIED: u64 = 315_532_800;
+pub(super) const MODIFIED: u64 = 315_532_800;
 
 /// A file of an archive.
 pub(super) struct Entry {

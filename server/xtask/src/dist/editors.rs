@@ -50,6 +50,10 @@ pub(super) fn write_vsix(
     let name = format!("sightline-{}-{VERSION}.vsix", platform.vscode);
     let mut package = npm(&["run", "--silent", "package"]);
     package
+        // The times of all files, so that equal content gives equal bytes.
+        .env("SOURCE_DATE_EPOCH", archive::MODIFIED.to_string())
+        .env("TZ", "UTC")
+        .env("LC_ALL", "C")
         .env("SIGHTLINE_VSIX_TARGET", platform.vscode)
         .env("SIGHTLINE_VSIX_PROGRAM", program)
         .env("SIGHTLINE_VSIX_FILE", output.folder.join(&name));

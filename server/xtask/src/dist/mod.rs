@@ -2,7 +2,7 @@
 //!
 //! Packages of a platform contain its program: the archive, the wheel, the npm package and the
 //! VS Code extension. Shared packages are the npm package that selects the platform, the plugin
-//! for Neovim and the extension for Zed. Installers name the archives and their checksums, so
+//! for Neovim, the extension for Zed and the list of crates (SBOM). Installers name the archives and their checksums, so
 //! they are written when the archives of all platforms are in the directory. `SHA256SUMS` is
 //! written last, for all files.
 
@@ -12,6 +12,7 @@ mod editors;
 mod installers;
 mod npm;
 mod platform;
+mod sbom;
 mod wheel;
 
 use std::{
@@ -52,6 +53,20 @@ pub(crate) struct Options {
     /// Do not build the VS Code extension, which needs npm.
     #[arg(long)]
     no_vsix: bool,
+}
+
+impl Options {
+    /// Returns the options of a release, for this machine. Without npm, there is no VS Code extension.
+    pub(crate) fn everything(binary: Option<PathBuf>, repository: &str) -> Self {
+        let npm = Command::new("npm").arg("--version").output();
+        Self {
+            only: None,
+            target: None,
+            binary,
+            repository: Some(repository.to_owned()),
+            no_vsix: npm.is_err(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -121,6 +136,7 @@ fn write_packages(options: &Options, output: &Output) -> Result<()> {
         let (name, content) = npm::main_package(&project)?;
         output.write(&name, &content)?;
         editors::write_shared(output, &project)?;
+        sbom::write(output)?;
         match repository_url {
             Some(url) => installers::write(output, url)?,
             None => println!("installers: skipped, because --repository is absent"),
@@ -323,6 +339,7 @@ mod tests {
             .unzip();
         let packages = [
             format!("npm-sightline-{VERSION}.tgz"),
+            format!("sightline-{VERSION}.cdx.json"),
             format!("sightline-zed-v{VERSION}.tar.gz"),
             format!("sightline.nvim-v{VERSION}.tar.gz"),
         ];

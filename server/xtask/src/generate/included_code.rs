@@ -1,4 +1,5 @@
-//! Code blocks of documents that include a whole file of the repository.
+//! Parts of documents that are not written by hand: code blocks that include a whole file of the
+//! repository, and texts that change with the first release.
 
 use std::{
     fs, io,
@@ -7,6 +8,15 @@ use std::{
 
 /// Marks a code block that includes a whole file.
 const SHOWN: &str = "<!-- the file: ";
+
+/// Whether packages of a release can be downloaded. `cargo xtask generate` then replaces the texts
+/// for the time before by those for the time after it.
+pub(crate) const IS_RELEASED: bool = false;
+
+/// Starts a text that is shown before the first release.
+const BEFORE: &str = "<!-- before the first release -->\n";
+/// Ends it, and starts the text after the first release, which is a comment until then.
+const AFTER: &str = "<!-- after the first release\n";
 
 /// Returns every Markdown file of the repository with its text.
 pub(crate) fn documents(repository: &Path) -> io::Result<Vec<(PathBuf, String)>> {
@@ -38,8 +48,15 @@ pub(crate) fn documents(repository: &Path) -> io::Result<Vec<(PathBuf, String)>>
 pub(super) fn updated(repository: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     documents(repository)?
         .into_iter()
-        .filter(|(_, text)| text.contains(SHOWN))
-        .map(|(path, text)| Ok((path, update(repository, &text)?)))
+        .filter(|(_, text)| text.contains(SHOWN) || text.contains(BEFORE))
+        .map(|(path, text)| {
+            let text = if IS_RELEASED {
+                after_release(text)?
+            } else {
+                text
+            };
+            Ok((path, update(repository, &text)?))
+        })
         .collect()
 }
 
@@ -58,4 +75,42 @@ fn update(repository: &Path, text: &str) -> io::Result<String> {
         ));
     }
     Ok(updated)
+}
+
+/// Replaces the texts for the time before the first release.
+fn after_release(mut text: String) -> io::Result<String> {
+    let invalid = || io::Error::other(format!("no `{}` follows `{BEFORE}`", AFTER.trim_end()));
+    while let Some((start, rest)) = text.split_once(BEFORE) {
+        let (_, rest) = rest.split_once(AFTER).ok_or_else(invalid)?;
+        let (after, rest) = rest.split_once("-->\n").ok_or_else(invalid)?;
+        text = format!("{start}{after}{rest}");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_change_with_the_first_release() {
+        let text = format!("a\n{BEFORE}old\n{AFTER}new\n-->\nb\n");
+        let text = text.repeat(2);
+        assert_eq!(after_release(text).unwrap(), "a\nnew\nb\n".repeat(2));
+        assert!(after_release(format!("{BEFORE}old\n")).is_err());
+    }
+
+    #[test]
+    fn documents_can_be_released() {
+        let documents = documents(&crate::repository()).unwrap();
+        let texts = documents
+            .into_iter()
+            .map(|(_, text)| after_release(text).unwrap());
+        assert!(
+            texts
+                .filter(|text| text.contains("There are no releases yet"))
+                .count()
+                == 0
+        );
+    }
 }

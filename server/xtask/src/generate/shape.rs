@@ -92,7 +92,7 @@ fn body(mut keywords: Keywords) -> Result<Body, GenerateError> {
 }
 
 fn choice(mut keywords: Keywords) -> Result<Choice, GenerateError> {
-    keywords.expect("type", "string")?;
+    keywords.require("type", "string")?;
     let value = keywords.text("const");
     let doc = keywords.text("description");
     keywords.finish()?;
@@ -100,7 +100,7 @@ fn choice(mut keywords: Keywords) -> Result<Choice, GenerateError> {
 }
 
 fn record(mut keywords: Keywords, properties: &Value) -> Result<Body, GenerateError> {
-    keywords.expect("type", "object")?;
+    keywords.require("type", "object")?;
     // `false` (settings reject unknown keys) and absent (methods ignore them) give the
     // same client type. `true` allows additional keys.
     let open = match keywords.take("additionalProperties") {
@@ -233,7 +233,7 @@ impl Keywords {
         }
     }
 
-    fn expect(&mut self, keyword: &str, value: &str) -> Result<(), GenerateError> {
+    fn require(&mut self, keyword: &str, value: &str) -> Result<(), GenerateError> {
         match self.text(keyword) {
             found if found == value => Ok(()),
             found => Err(self.error(&format!("`{keyword}: {found}` instead of `{value}`"))),

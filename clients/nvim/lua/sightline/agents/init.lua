@@ -9,11 +9,32 @@ local M = {}
 ---@type table<integer, sightline.DidChangeBridgesParams> by id of the LSP client
 local connected = {}
 
+--- The variables that are set for agents in terminals, with their earlier values.
+---@type table<string, string|false>
+local earlier = {}
+
 --- Handles a change of the connected agents.
 ---@param client integer id of the LSP client
 ---@param bridges? sightline.DidChangeBridgesParams `nil` if the client exited
 function M.changed(client, bridges)
   connected[client] = bridges
+  M.set_environment()
+end
+
+--- Sets the variables by which an agent in a terminal finds the server of the current project.
+function M.set_environment()
+  local wanted = M.of(server.client_id(server.root())).environment or {}
+  for name, value in pairs(earlier) do
+    if not wanted[name] then
+      vim.env[name], earlier[name] = value or nil, nil
+    end
+  end
+  for name, value in pairs(wanted) do
+    if earlier[name] == nil then
+      earlier[name] = vim.env[name] or false
+    end
+    vim.env[name] = value
+  end
 end
 
 --- Returns the agents that are connected to a client.
@@ -41,12 +62,12 @@ end
 
 --- Pauses or resumes the connections of the project.
 function M.pause()
-  server.request('pauseBridges', nil, report)
+  server.execute('pauseBridges', nil, report)
 end
 
 --- Opens the page of the project in a browser.
 function M.page()
-  server.request('openPage', nil, report)
+  server.execute('openPage', nil, report)
 end
 
 --- Sends lines of the current file to the connected agents, or the selection, or the file.
@@ -59,7 +80,7 @@ function M.send(first, last)
   end
   local range = first and { start = { line = first - 1, character = 0 }, ['end'] = { line = last, character = 0 } }
   local params = { uri = vim.uri_from_fname(buffers.path(bufnr)), range = range }
-  server.request('sendToAgent', params, report, { bufnr = bufnr })
+  server.execute('sendToAgent', params, report, { bufnr = bufnr })
 end
 
 return M

@@ -1,4 +1,4 @@
---- Shows who wrote each line of a file as virtual text, on demand.
+--- Shows the author of each line of a file as virtual text, on demand.
 
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
@@ -24,7 +24,7 @@ local function hide(bufnr)
   vim.b[bufnr].sightline_blame = nil
 end
 
---- Shows or hides who wrote the lines of the current file. They are hidden when the text changes.
+--- Shows or hides the author of each line of the current file. They are hidden when the text changes.
 function M.toggle()
   local bufnr = vim.api.nvim_get_current_buf()
   if vim.b[bufnr].sightline_blame then

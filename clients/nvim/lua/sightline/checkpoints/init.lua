@@ -87,11 +87,11 @@ end
 ---@param id string
 ---@param paths? string[]
 ---@param target sightline.Target
----@param only? 'turn' take back what the turn changed only
+---@param only? 'turn' revert what the turn changed only
 local function preview_and_restore(id, paths, target, only)
   local short = show.id(id)
   review.open({
-    title = (only and 'take back only ' or 'restore ') .. short,
+    title = (only and 'revert ' or 'restore ') .. short,
     verb = 'restore',
     done = 'restored',
     nothing = ('already up to date with %s'):format(short),
@@ -108,7 +108,7 @@ end
 ---@param id? string
 ---@param paths? string[]
 ---@param target? sightline.Target
----@param only? 'turn' take back what the turn changed only
+---@param only? 'turn' revert what the turn changed only
 function M.restore(id, paths, target, only)
   target = target or current_target()
   if id then

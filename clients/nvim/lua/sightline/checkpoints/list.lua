@@ -15,7 +15,7 @@ local M = {}
 ---@field changes? { from: string, to?: string } What the row changed, for `diffCheckpoints`.
 ---@field id? string What `R` restores.
 ---@field after? string What `A` restores.
----@field turn? string Name of the turn, which `o` takes back.
+---@field turn? string Name of the turn, which `o` reverts.
 ---@field ids string[] Checkpoints that `d` deletes.
 ---@field label? string
 ---@field previous? string Checkpoint before this one.
@@ -240,7 +240,7 @@ function List:keys()
     end, 'after') },
     {
       'o',
-      'take back only this turn, and keep what came later',
+      'revert this turn, and keep what came later',
       self:on_row(function(row)
         restore(row.turn, 'turn')
       end, 'turn'),

@@ -75,7 +75,7 @@ local function report(operation, target, force)
       text = ('%s; %s failed: %s'):format(text, show.count(#failed, 'file'), first)
       return show.say(text, vim.log.levels.WARN)
     end
-    local back = operation.verb == 'undo' and 'takes back the undo' or 'takes it back'
+    local back = operation.verb == 'undo' and 'reverts the undo' or 'reverts it'
     show.say(('%s; :Sightline undo %s'):format(text, back))
   end
 end

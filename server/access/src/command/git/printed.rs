@@ -1,34 +1,69 @@
 //! What a git command prints: the denied files among the names that git gives for the same arguments.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, rc::Rc};
 
 use super::{
     super::{
         expand::Field,
         judge::Judge,
         programs::has,
-        syntax::{DeniedName, Fix},
+        syntax::{DeniedName, Exclusion, Fix},
     },
-    Changes, Git, MAX_DIRS, excludes, object_path,
-    options::{ARCHIVE, DIFF, GREP, LIST, Question},
-    repository::{Repository, output_of},
-    top_of,
+    Changes, Git, MAX_DIRS,
+    ask::{FileVersion, Repository, Version},
+    excludes, object_path, top_of,
 };
 
-/// Maximum denied files whose contents `git grep` is asked for.
-const MAX_GREPPED: usize = 200;
 /// Subcommands whose contents a pathspec restricts.
 const PATHSPECS: &str = "diff show log reflog whatchanged grep archive diff-tree diff-index diff-files format-patch \
-                         range-diff fast-export difftool add checkout restore reset";
+                         range-diff fast-export difftool add checkout restore reset ls-files";
+/// A pathspec that leaves out a path, at the top of the work tree and below.
+const AT_TOP: Exclusion = Exclusion {
+    name: ("", ""),
+    path: (":!{}", ":!{}"),
+    literal: ":(exclude,literal){}",
+};
+const BELOW_TOP: Exclusion = Exclusion {
+    path: (":(top,exclude){}", ":(top,exclude){}"),
+    literal: ":(top,exclude,literal){}",
+    ..AT_TOP
+};
+/// Subcommands that print the files of commits.
+const OF_COMMITS: &str =
+    "diff-tree fast-export format-patch log range-diff reflog show whatchanged";
 /// Options with which git prints contents.
 const PATCH: &str = "-p -u -U --patch --unified --patch-with-stat --patch-with-raw --binary -c --cc --dd --remerge-diff \
                      --diff-merges --check --word-diff --color-words -W --function-context -L";
 /// Options with which git prints names or numbers only.
 const NAMES_ONLY: &str = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch \
-                          --quiet --compact-summary --exit-code-only";
-/// Options with which git prints the names of files, and nothing else.
-pub(super) const QUESTION: &str =
-    "-z --no-ext-diff --no-textconv --no-relative --ignore-submodules=all";
+                          --quiet --compact-summary";
+/// Options with which `git grep` prints names or numbers only.
+const GREP_NAMES: &str =
+    "-l -L -c -q --files-with-matches --name-only --files-without-match --count --quiet";
+/// Options with which git starts a program, writes a file, or reads names from elsewhere.
+const UNSAFE: [&str; 9] = [
+    "--output",
+    "--open-files-in-pager",
+    "--ext-diff",
+    "--textconv",
+    "--remerge-diff",
+    "--diff-merges",
+    "--stdin",
+    "--show-signature",
+    "--help",
+];
+/// Options that change only how changes and names are printed.
+const DECORATIONS: &str = "-p --patch --stat --numstat --name-only --name-status --graph -q --quiet --full-name -z -t -v -f \
+                           --eol --debug --source --error-unmatch";
+/// Options of `git grep` that do not change which files have matches.
+const GREP_FORMS: &str = "-n -h -H -c -L -q -o -p -W --line-number --count --files-without-match --quiet --heading --break \
+                          --only-matching --show-function --function-context --column --color --no-color";
+/// Options whose value is the next word.
+const GREP_VALUES: &str = "-e -f -m -A -B -C --max-count --max-depth --threads --after-context --before-context --context";
+const ARCHIVE_VALUES: &str = "-o --output --format --prefix --mtime --remote --exec";
+/// Options with which commands show changes before they use them.
+const INTERACTIVE: &str = "-p --patch -i --interactive -e --edit";
+const VERBOSE: &str = "-p --patch -v --verbose --interactive";
 
 /// What a git command would print.
 #[derive(Default)]
@@ -37,29 +72,30 @@ pub(in crate::command) struct Printed {
     pub(in crate::command) contents: Vec<DeniedName>,
     /// Denied files whose names it prints.
     pub(in crate::command) names: Vec<DeniedName>,
+    /// Whether it prints any names of files, in each folder where it may run.
+    pub(in crate::command) lists_any: bool,
     /// Whether the contents could not be determined.
     pub(in crate::command) is_unknown: bool,
 }
 
 /// How the contents that a subcommand prints are found.
-pub(super) enum Kind {
+enum Kind {
     /// It prints none.
     Nothing,
-    /// A command with `--name-only`.
-    NameOnly(Vec<&'static str>),
+    /// The files whose changes a command prints.
+    Changes(&'static [&'static str]),
+    /// The changes of the index and the work tree.
+    Uncommitted,
     Grep,
     /// The files of a tree.
     Tree,
-    /// The files whose lines `-L` names, under the names that they had.
-    Lines,
-    /// The tracked files that pathspecs match.
-    Tracked,
-    /// All tracked files.
-    All,
+    /// Everything that pathspecs match.
+    Matching,
+    Everything,
     /// The names that `ls-files` and `ls-tree` print.
     Listed,
     /// Changed and new files.
-    Changed,
+    Status,
 }
 
 impl Git {
@@ -69,435 +105,152 @@ impl Git {
         judge: &mut Judge<'_>,
         dirs: &[PathBuf],
         lists: bool,
-        fix: usize,
+        fix: Option<Fix>,
         changes: &Changes,
     ) -> Printed {
         let mut printed = Printed::default();
         let lists = lists && !self.prints() && !matches!(self.kind(true), Kind::Nothing);
-        let may_print = self.prints() || has("cat-file show", &self.subcommand);
         // A guard asks for names only.
-        if !lists && (!may_print || judge.guarded.is_some()) {
+        if !lists && (!self.prints() || judge.guarded.is_some()) {
             return printed;
         }
         let mut dirs = self.dirs(dirs);
         dirs.sort();
         dirs.dedup();
+        let count = dirs.len();
         dirs.retain(|dir| !self.selection.is_empty() || top_of(dir).is_some());
-        printed.is_unknown = dirs.len() > MAX_DIRS || self.is_elsewhere;
+        // The command line may make a repository there.
+        let is_made = dirs.len() < count && !changes.commands.is_empty() && !lists;
+        printed.is_unknown = dirs.len() > MAX_DIRS || self.is_elsewhere || is_made;
         if printed.is_unknown {
             return printed;
         }
         for dir in &dirs {
             let top = top_of(dir).unwrap_or_else(|| dir.clone());
-            match Repository::new(dir, &top, &self.selection) {
-                Some(mut repository) => {
-                    repository.fix = self.fix(&repository, fix);
-                    self.printed_in(judge, &repository, lists, &mut printed);
-                    self.printed_of_submodules(judge, &repository, &mut printed);
-                    let changes_it = lists || self.prints();
-                    if changes_it
-                        && self
-                            .printed_after(judge, &repository, changes, &mut printed)
-                            .is_none()
-                    {
-                        printed.is_unknown = true;
-                    }
-                }
-                None => printed.is_unknown = true,
+            let repository = Repository::new(dir, &top, &self.selection);
+            let Some(mut repository) = repository.filter(|it| !self.enters_submodules(it)) else {
+                printed.is_unknown = true;
+                continue;
+            };
+            repository.fix = fix.clone().and_then(|fix| self.fix(&repository, fix));
+            let now = self.files_now(judge, &repository, lists, &mut printed);
+            let later = self.files_after(judge, &repository, changes);
+            let Some(mut files) = now.zip(later).map(|(now, later)| [now, later].concat()) else {
+                printed.is_unknown = true;
+                continue;
+            };
+            if lists {
+                // The names may be given to a command that prints other versions.
+                files
+                    .iter_mut()
+                    .for_each(|file| file.version = Version::Any);
             }
+            printed.contents.extend(repository.denied(judge, &files));
         }
+        printed.lists_any &= dirs.len() == 1;
         if lists {
             printed.names.append(&mut printed.contents);
         }
         printed
     }
 
-    fn printed_in(
-        &self,
-        judge: &mut Judge<'_>,
-        repository: &Repository,
-        lists: bool,
-        printed: &mut Printed,
-    ) {
-        let has_unknown = self.words.iter().any(Field::has_unknown);
-        let kind = self.kind(lists);
-        let (command, options) = match &kind {
-            Kind::NameOnly(_) | Kind::Grep | Kind::Nothing if self.names_content(repository) => {
-                return self.tracked(judge, repository, &[], printed);
-            }
-            Kind::Nothing => return,
-            Kind::Listed | Kind::Changed => {
-                let options = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-                let paths = if matches!(kind, Kind::Changed) {
-                    let new = options("-o -z --exclude-standard --full-name");
-                    let new = repository.run("ls-files", &new, &[":/".to_owned()]);
-                    let changed = options(&format!("--name-only {QUESTION}"));
-                    let changed = repository.run("diff", &changed, &["HEAD".to_owned()]);
-                    let changed = changed.or_else(|| repository.files(&[], false));
-                    new.zip(changed)
-                        .map(|(new, changed)| [new, changed].concat())
-                } else if let Some(question) = self.question() {
-                    repository.run(
-                        &self.subcommand,
-                        &options("-z --full-name"),
-                        &question.words,
-                    )
-                } else {
-                    repository.files(&self.pathspecs(), true)
-                };
-                // The lines of `ls-tree` begin with the mode and the id.
-                let path = |line: &String| line.rsplit('\t').next().unwrap_or_default().to_owned();
-                let paths: Option<Vec<String>> = paths.map(|it| it.iter().map(path).collect());
-                printed.is_unknown |= paths.is_none();
-                let denied = repository.denied(judge, &paths.unwrap_or_default());
-                return printed.contents.extend(denied);
-            }
-            Kind::All => return self.tracked(judge, repository, &[], printed),
-            Kind::Tracked => return self.tracked(judge, repository, &self.pathspecs(), printed),
-            _ if has_unknown => {
-                return self.tracked(judge, repository, &self.pathspecs(), printed);
-            }
-            Kind::Lines => return self.lines(judge, repository, printed),
-            Kind::Grep => return self.grep(judge, repository, printed),
-            // Git prints nothing: it is not a tree.
-            Kind::Tree if self.names_content(repository) => return,
-            Kind::Tree => (vec!["ls-tree"], "-r -z --name-only --full-tree".to_owned()),
-            Kind::NameOnly(command) => {
-                let mut options = format!("--name-only {QUESTION}");
-                if command[0] == "diff-tree" {
-                    options.push_str(" -r");
-                }
-                if has("log show whatchanged reflog stash", command[0]) {
-                    options.push_str(" --format=");
-                }
-                (command.clone(), options)
-            }
-        };
-        let options: Vec<String> = command[1..]
-            .iter()
-            .copied()
-            .chain(options.split_ascii_whitespace())
-            .map(str::to_owned)
-            .collect();
-        let paths = self
-            .question()
-            .and_then(|question| repository.run(command[0], &options, &question.words));
-        match paths {
-            Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
-            None => self.tracked(judge, repository, &self.pathspecs(), printed),
-        }
-    }
-
-    /// Returns whether an operand means the content of a file, but does not say of which: an id, a tag.
-    fn names_content(&self, repository: &Repository) -> bool {
-        let words = || self.words.iter().map(Field::text);
-        if self.subcommand == "cat-file" && words().any(|word| has("-e -t -s", &word)) {
-            return false;
-        }
-        let operands: String = words()
-            .take_while(|word| word != "--")
-            .filter(|word| !word.starts_with('-') && !word.contains([':', '\n']))
-            .flat_map(|word| [format!("{word}\n"), format!("{word}^{{}}\n")])
-            .collect();
-        if operands.is_empty() {
-            return false;
-        }
-        let mut command = repository.command();
-        command.args(["cat-file", "--batch-check=%(objecttype)"]);
-        let types = output_of(command, operands.into_bytes());
-        match types {
-            Some(types) => types
-                .split(|byte| *byte == b'\n')
-                .any(|line| line == b"blob"),
-            // The questions after this one fail as well.
-            None => self.subcommand == "cat-file",
-        }
-    }
-
-    /// Adds the tracked files of submodules, if the command enters them.
-    fn printed_of_submodules(
+    /// Returns the files that the command prints now. `None` if git cannot tell.
+    fn files_now(
         &self,
         judge: &Judge<'_>,
         repository: &Repository,
+        lists: bool,
         printed: &mut Printed,
-    ) {
-        let names_them = |text: &str| {
-            let is_short =
-                text == "--submodule" || text.ends_with("=log") || text.ends_with("=short");
-            text.starts_with("--recurse-s") || text.starts_with("--subm") && !is_short
-        };
-        let is_asked = || self.words.iter().any(|word| names_them(&word.text()));
-        if !repository.has_submodules()
-            || !(is_asked() || self.sets_submodules || repository.enters_submodules())
-        {
-            return;
-        }
-        let options = ["-z", "--full-name", "--recurse-submodules"].map(str::to_owned);
-        let Some(paths) = repository.run("ls-files", &options, &[":/".to_owned()]) else {
-            printed.is_unknown = true;
-            return;
-        };
-        let mut denied = repository.denied(judge, &paths);
-        denied.iter_mut().for_each(|name| name.fix = None);
-        printed.contents.extend(denied);
-    }
-
-    /// `log -L` follows files like `--follow`, and prints nothing else.
-    fn lines(&self, judge: &mut Judge<'_>, repository: &Repository, printed: &mut Printed) {
-        for range in self.ranges() {
-            let file = range.rsplit(':').next().unwrap_or_default();
-            let options = format!("--name-only {QUESTION} --format= --follow");
-            let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
-            let paths = self.question().and_then(|mut question| {
-                let file = format!(":(literal){file}");
-                question.words.extend(["--".to_owned(), file]);
-                repository.run("log", &options, &question.words)
-            });
-            match paths {
-                Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
-                None => self.tracked(judge, repository, &[], printed),
+    ) -> Option<Vec<FileVersion>> {
+        let specs = self.pathspecs();
+        let has_history = has(OF_COMMITS, &self.subcommand);
+        let all = || repository.everything(&specs, self.subcommand == "grep", has_history);
+        let found = match self.kind(lists) {
+            Kind::Nothing => Some(Vec::new()),
+            Kind::Everything => return repository.everything(&[], false, true),
+            Kind::Matching => None,
+            Kind::Uncommitted => {
+                let specs = [vec!["--".to_owned()], specs.clone()].concat();
+                let staged = repository.changes(&["diff", "--cached"], &specs)?;
+                Some([staged, repository.changes(&["diff"], &specs)?].concat())
             }
-        }
-    }
-
-    /// Returns the values of `-L` of `git log`.
-    fn ranges(&self) -> impl Iterator<Item = String> {
-        let applies = has("log show whatchanged reflog", &self.subcommand);
-        let words = self.words.iter().enumerate().filter(move |_| applies);
-        words.filter_map(|(at, word)| match word.text().strip_prefix("-L")? {
-            "" => self.words.get(at + 1).map(Field::text),
-            range => Some(range.to_owned()),
-        })
-    }
-
-    /// Returns how the command can leave out a file. `at`: the end of its words, or 0.
-    fn fix(&self, repository: &Repository, at: usize) -> Option<Fix> {
-        if at == 0 || !has(PATHSPECS, &self.subcommand) || self.ranges().next().is_some() {
-            return None;
-        }
-        let is_path = |word: &Field| {
-            let text = word.text();
-            text == "--" || repository.has_file(&text) && !text.starts_with('-')
-        };
-        let is_at_top = repository.is_at_top();
-        let opening = if self.words.iter().any(is_path) {
-            ""
-        } else if is_at_top || has("grep archive", &self.subcommand) {
-            " -- ."
-        } else {
-            " -- :/"
-        };
-        let spec = if is_at_top { "':!{}'" } else { "':!/{}'" };
-        Some(Fix {
-            at,
-            opening,
-            file: spec,
-            folder: spec,
-            by_name: false,
-        })
-    }
-
-    /// Returns what git can be asked with. `None` if an option is not known to be harmless.
-    pub(super) fn question(&self) -> Option<Question> {
-        let mut words: Vec<String> = self.words.iter().map(Field::text).collect();
-        let options = match self.subcommand.as_str() {
-            "grep" => GREP,
-            "archive" => ARCHIVE,
-            "ls-files" | "ls-tree" => LIST,
-            "stash" => {
-                if words
-                    .first()
-                    .is_some_and(|word| has("show list push save", word))
+            Kind::Status => {
+                let new = repository.untracked(&[":/".to_owned()], false)?;
+                let changed = repository.changes(&["diff", "HEAD"], &[]);
+                Some([new, changed.or_else(all)?].concat())
+            }
+            Kind::Listed => {
+                let question = self.question();
+                let options = ["-z", "--full-name"].map(str::to_owned);
+                let lines = match &question {
+                    Some(words) => repository.run(&self.subcommand, &options, words)?,
+                    None => repository.files(&specs, true)?,
+                };
+                printed.lists_any = question.is_some() && !lines.is_empty();
+                // The lines of `ls-tree` begin with the mode and the id.
+                let path = |line: String| line.rsplit('\t').next().unwrap_or_default().to_owned();
+                Some(FileVersion::any_of(lines.into_iter().map(path)))
+            }
+            Kind::Tree => self.archived(repository),
+            Kind::Grep => self.grep(judge, repository, lists),
+            Kind::Changes(command) => self.question().and_then(|mut words| {
+                // The names in the tree of a folder are relative to it.
+                let is_folder = |word: &String| {
+                    object_path(word).is_some_and(|path| repository.dir.join(path).is_dir())
+                        && !word.ends_with(':')
+                };
+                if command[0] == "stash" && words.first().is_some_and(|word| has("show list", word))
                 {
                     words.remove(0);
                 }
-                DIFF
-            }
-            _ => DIFF,
+                let has_folder = command[0] == "diff" && words.iter().any(is_folder);
+                let changes = || repository.changes(command, &words);
+                (!has_folder).then(changes)?
+            }),
         };
-        let mut question = options.question(words.into_iter())?;
-        if !has("archive ls-tree", &self.subcommand) {
-            let dashes = question.words.iter().position(|word| word == "--");
-            let mut at = 0..;
-            // An object is checked by its path.
-            question.words.retain(|word| {
-                let is_operand = at.next() < dashes.or(Some(usize::MAX));
-                // `:/TEXT` is the newest commit with this text.
-                !is_operand || word.starts_with(":/") || object_path(word).is_none()
-            });
+        found.or_else(all)
+    }
+
+    /// Returns the files of a tree that `git archive` packs.
+    fn archived(&self, repository: &Repository) -> Option<Vec<FileVersion>> {
+        let mut words = Vec::new();
+        let mut texts = self.words.iter().map(Field::known);
+        while let Some(text) = texts.next() {
+            let text = text?;
+            if has(ARCHIVE_VALUES, &text) {
+                texts.next();
+            } else if !text.starts_with('-') {
+                words.push(text);
+            }
         }
-        Some(question)
+        repository.tree("--full-name", &words)
     }
 
-    /// Returns whether the command prints contents.
-    pub(in crate::command) fn prints(&self) -> bool {
-        !matches!(self.kind(false), Kind::Nothing)
-    }
-
-    /// `lists`: of a command that prints names only, the files whose names it prints.
-    pub(super) fn kind(&self, lists: bool) -> Kind {
-        let texts: Vec<String> = self.words.iter().map(Field::text).collect();
-        // Abbreviations and clusters count.
-        let is_set = |names: &str| {
-            let before_paths = texts.iter().take_while(|text| *text != "--");
-            before_paths.into_iter().any(|text| {
-                let name = text.split('=').next().unwrap_or(text);
-                names.split_ascii_whitespace().any(|known| {
-                    if name.starts_with("--") {
-                        name.len() > 2 && known.starts_with(name)
-                    } else {
-                        known.len() == 2
-                            && name.starts_with('-')
-                            && name
-                                .split(['m', 'F', 'C', 't'])
-                                .next()
-                                .is_some_and(|letters| letters.contains(&known[1..]))
-                    }
-                })
-            })
-        };
-        let question = self.question();
-        let has_option = |names: &str| {
-            question
-                .as_ref()
-                .is_some_and(|question| question.names.iter().any(|name| has(names, name)))
-        };
-        let command = |words: &[&'static str]| Kind::NameOnly(words.to_vec());
-        // The last one decides.
-        let last_of = |options: &str| {
-            let names = &question.as_ref()?.names;
-            names.iter().rposition(|name| has(options, name))
-        };
-        let is_patch = has_option(PATCH) && last_of("-s --no-patch") < last_of(PATCH);
-        let only_names = has_option(NAMES_ONLY) && !is_patch && !lists;
-        let names_them = has_option(NAMES_ONLY) || self.subcommand.starts_with("diff-");
-        let is_patch = is_patch || lists && names_them;
-        let first = texts.first().map_or("", String::as_str);
-        match self.subcommand.as_str() {
-            _ if texts.iter().any(|text| text == "--help") => Kind::Nothing,
-            "reflog" if has("expire delete exists drop", first) => Kind::Nothing,
-            "ls-files" | "ls-tree" if lists => Kind::Listed,
-            "status" if lists => Kind::Changed,
-            "stash" if !has("show list", first) && is_set("-p --patch") => command(&["diff"]),
-            "stash" if !has("show list", first) => Kind::Nothing,
-            "diff" | "show" | "difftool" | "diff-tree" | "diff-index" | "diff-files" | "log"
-            | "reflog" | "whatchanged" | "stash" | "grep"
-                if question.is_none() =>
-            {
-                Kind::Tracked
-            }
-            // [`Self::without_repository`] judges these.
-            "diff" | "grep" if has_option("--no-index") => Kind::Nothing,
-            "log" | "show" | "whatchanged" | "reflog" if has_option("-L") => Kind::Lines,
-            "diff" if !only_names => command(&["diff"]),
-            "show" if !only_names => {
-                // A single object is checked by its path.
-                let mut operands = texts
-                    .iter()
-                    .filter(|text| !text.starts_with('-'))
-                    .peekable();
-                let is_object = operands.peek().is_some()
-                    && operands.all(|text| object_path(text).is_some() && !text.starts_with(":/"));
-                if is_object {
-                    Kind::Nothing
-                } else {
-                    command(&["show"])
-                }
-            }
-            "difftool" => command(&["diff"]),
-            "range-diff" | "fast-export" | "format-patch" => Kind::Tracked,
-            "bundle" if first != "create" => Kind::Nothing,
-            "checkout-index" if !is_set("-a --all --stdin") => Kind::Nothing,
-            "bundle" | "pack-objects" | "checkout-index" | "unpack-file" | "merge-tree" => {
-                Kind::All
-            }
-            "diff-tree" if is_patch => command(&["diff-tree"]),
-            "diff-index" if is_patch => command(&["diff-index"]),
-            "diff-files" if is_patch => command(&["diff-files"]),
-            "log" if is_patch => command(&["log"]),
-            "reflog" if is_patch => command(&["reflog"]),
-            "whatchanged" if is_patch => command(&["whatchanged"]),
-            "stash" if is_patch && first == "show" => command(&["stash", "show"]),
-            "stash" if is_patch => command(&["stash", "list"]),
-            "add" | "checkout" | "restore" | "reset"
-                if is_set("-p --patch -i --interactive -e --edit") =>
-            {
-                Kind::Tracked
-            }
-            "commit" | "status" if is_set("-p --patch -v --verbose --interactive") => Kind::All,
-            "grep"
-                if lists
-                    || !has_option(
-                        "-l -L -c -q --files-with-matches --name-only --files-without-match --count --quiet",
-                    ) =>
-            {
-                Kind::Grep
-            }
-            "archive" if !has_option("-l --list") => Kind::Tree,
-            "cat-file" => {
-                let names_elsewhere = texts.iter().any(|text| {
-                    text.starts_with("--batch")
-                        || text.starts_with("--textconv")
-                        || text.starts_with("--filters")
-                });
-                let is_unknown = self.words.iter().any(Field::has_unknown)
-                    || texts.iter().all(|text| text.starts_with('-'));
-                if names_elsewhere || is_unknown {
-                    Kind::All
-                } else {
-                    Kind::Nothing
-                }
-            }
-            _ => Kind::Nothing,
-        }
-    }
-
-    /// Judges a command by the tracked files that pathspecs match.
-    pub(super) fn tracked(
+    /// Returns the files with lines that match; of the tracked ones, only denied files are searched.
+    fn grep(
         &self,
-        judge: &mut Judge<'_>,
+        judge: &Judge<'_>,
         repository: &Repository,
-        specs: &[String],
-        printed: &mut Printed,
-    ) {
-        // Another spelling of `--untracked`.
-        let reads_others = self.subcommand == "grep" && self.question().is_none();
-        match repository.files(specs, reads_others) {
-            Some(paths) => printed.contents.extend(repository.denied(judge, &paths)),
-            None => printed.is_unknown = true,
+        lists: bool,
+    ) -> Option<Vec<FileVersion>> {
+        let words = self.question()?;
+        if lists && self.sets("-L --files-without-match") {
+            return None;
         }
-    }
-
-    /// Returns the pathspecs of the command.
-    pub(super) fn pathspecs(&self) -> Vec<String> {
-        let texts: Vec<String> = self.words.iter().filter_map(Field::known).collect();
-        match texts.iter().position(|text| text == "--") {
-            Some(at) => texts[at + 1..].to_vec(),
-            None => texts.into_iter().filter(|text| excludes(text)).collect(),
-        }
-    }
-
-    /// `git grep` prints lines of the files that match. Only denied files are searched.
-    pub(super) fn grep(
-        &self,
-        judge: &mut Judge<'_>,
-        repository: &Repository,
-        printed: &mut Printed,
-    ) {
-        let Some(Question { words, names, .. }) = self.question() else {
-            return self.tracked(judge, repository, &self.pathspecs(), printed);
-        };
         let dashes = words.iter().position(|text| text == "--");
         let (before, after) = words.split_at(dashes.unwrap_or(words.len()));
         let mut specs: Vec<String> = after.iter().skip(1).cloned().collect();
         let mut options = Vec::new();
         let mut revisions = Vec::new();
-        let mut needs_pattern = !names.iter().any(|name| name == "-e");
+        let mut needs_pattern = !self.sets("-e -f");
         let mut texts = before.iter();
         while let Some(text) = texts.next() {
-            if text.starts_with('-') || !needs_pattern && has("( )", text) {
+            let name = text.split('=').next().unwrap_or(text);
+            if has(GREP_FORMS, name) {
+            } else if text.starts_with('-') || !needs_pattern && has("( )", text) {
                 options.push(text.clone());
-                if has(GREP.values, text) {
+                let is_cluster = text.len() > 2 && text.ends_with('e') && !text.starts_with("--");
+                if has(GREP_VALUES, text) || is_cluster {
                     options.extend(texts.next().cloned());
                 }
             } else if std::mem::take(&mut needs_pattern) {
@@ -510,48 +263,252 @@ impl Git {
                 revisions.push(text.clone());
             }
         }
-        let forms = "-l -z --full-name --no-textconv --no-recurse-submodules".split(' ');
-        let forms: Vec<String> = forms.map(str::to_owned).collect();
-        if !revisions.is_empty() || names.iter().any(|name| has("--untracked --cached", name)) {
-            let mut all = options;
-            all.extend(revisions);
-            all.push("--".to_owned());
-            all.extend(specs);
-            let Some(paths) = repository.run("grep", &forms, &all) else {
-                printed.is_unknown = true;
-                return;
-            };
-            let path = |text: &String| text.rsplit(':').next().unwrap_or_default().to_owned();
-            let paths: Vec<String> = paths.iter().map(path).collect();
-            printed.contents.extend(repository.denied(judge, &paths));
-            return;
-        }
-        let specs = if specs.iter().all(|spec| excludes(spec)) {
-            [vec![".".to_owned()], specs].concat()
-        } else {
-            specs
-        };
-        let Some(tracked) = repository.files(&specs, false) else {
-            printed.is_unknown = true;
-            return;
-        };
-        let denied = repository.denied(judge, &tracked);
-        if denied.is_empty() {
-            return;
-        }
-        let mut all = options;
-        all.push("--".to_owned());
-        all.extend(
-            denied
+        let searches_all = !revisions.is_empty() || self.sets("--cached --untracked");
+        let mut denied = Vec::new();
+        if !searches_all {
+            let tags = ["-v", "-z", "--full-name"].map(str::to_owned);
+            let here = specs
                 .iter()
-                .take(MAX_GREPPED)
-                .map(|name| format!(":(top,literal){}", name.path)),
-        );
-        match repository.run("grep", &forms, &all) {
-            Some(paths) if denied.len() <= MAX_GREPPED => {
-                printed.contents.extend(repository.denied(judge, &paths))
+                .all(|spec| excludes(spec))
+                .then(|| ".".to_owned());
+            let here: Vec<String> = here.into_iter().chain(specs.clone()).collect();
+            let lines =
+                repository.run("ls-files", &tags, &[vec!["--".to_owned()], here].concat())?;
+            // `h PATH` is assumed to be unchanged: the version in the index is searched.
+            let file = |line: &String| {
+                let (tag, path) = line.split_once(' ')?;
+                let version = match tag.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                    _ if lists => Version::Any,
+                    true => Version::Object(format!(":{path}")),
+                    false => Version::OnDisk,
+                };
+                let path = path.to_owned();
+                Some(FileVersion { path, version })
+            };
+            let tracked: Vec<FileVersion> = lines.iter().filter_map(file).collect();
+            let names = repository.denied(judge, &tracked);
+            if names.is_empty() {
+                return Some(Vec::new());
             }
-            _ => printed.contents.extend(denied),
+            let is_denied = |file: &FileVersion| names.iter().any(|name| name.path == file.path);
+            denied = tracked.into_iter().filter(is_denied).collect();
+            specs = denied
+                .iter()
+                .map(|file| format!(":(top,literal){}", file.path))
+                .collect();
+        }
+        let forms = "-l -z --full-name --no-textconv --no-recurse-submodules".split(' ');
+        options.extend(forms.map(str::to_owned));
+        options.extend(revisions.iter().cloned());
+        let specs = [vec!["--".to_owned()], specs].concat();
+        let found = repository.run("grep", &options, &specs)?;
+        if !searches_all {
+            denied.retain(|file| found.contains(&file.path));
+            return Some(denied);
+        }
+        // The names in the tree of a folder are relative to it, and of an id the file is not known.
+        let path = |text: &String| match revisions.is_empty() {
+            true => Some(text.clone()),
+            false => revisions.iter().find_map(|tree| {
+                let tree = tree.strip_suffix(':').unwrap_or(tree);
+                Some(text.strip_prefix(tree)?.strip_prefix(':')?.to_owned())
+            }),
+        };
+        let is_folder = |tree: &String| object_path(tree).is_some_and(|path| !path.is_empty());
+        if revisions.iter().any(is_folder) {
+            return None;
+        }
+        let paths = found.iter().map(path).collect::<Option<Vec<_>>>()?;
+        Some(FileVersion::any_of(paths))
+    }
+
+    /// Returns whether the command prints files of submodules.
+    fn enters_submodules(&self, repository: &Repository) -> bool {
+        let names_them = |word: &Field| {
+            let text = word.text();
+            let is_short =
+                text == "--submodule" || text.ends_with("=log") || text.ends_with("=short");
+            text.starts_with("--recurse-s") || text.starts_with("--subm") && !is_short
+        };
+        repository.has_submodules() && (self.sets_submodules || self.words.iter().any(names_them))
+    }
+
+    /// Returns how the command can leave out a file, at the end of its words.
+    fn fix(&self, repository: &Repository, fix: Fix) -> Option<Rc<Fix>> {
+        let has_lines = self.words.iter().any(|word| word.text().starts_with("-L"));
+        if fix.at == 0 || !has(PATHSPECS, &self.subcommand) || has_lines {
+            return None;
+        }
+        // The first operand of `grep` is its pattern.
+        let is_grep = self.subcommand == "grep" && !self.sets("-e -f");
+        let texts = self.words.iter().map(Field::text);
+        let operands = texts.filter(|text| text == "--" || !text.starts_with('-'));
+        let is_path = |text: String| {
+            self.subcommand == "ls-files"
+                || text == "--"
+                || text.contains(['*', '?', '['])
+                || text.starts_with(":(")
+                || excludes(&text)
+                || repository.has_file(&text)
+        };
+        let is_at_top = repository.is_at_top();
+        Some(Rc::new(Fix {
+            opening: match operands.skip(usize::from(is_grep)).any(is_path) {
+                true => "",
+                false if is_at_top || has("grep archive ls-files", &self.subcommand) => " -- .",
+                false => " -- :/",
+            },
+            exclusion: if is_at_top { AT_TOP } else { BELOW_TOP },
+            base: Some(String::new()),
+            ..fix
+        }))
+    }
+
+    /// Returns the words that git can be asked with. `None` if they are not known, or could start a program or
+    /// write a file.
+    fn question(&self) -> Option<Vec<String>> {
+        let mut words = Vec::new();
+        let mut is_path = false;
+        for word in &self.words {
+            let text = word.known()?;
+            let name = text.split('=').next().unwrap_or(&text);
+            is_path |= text == "--";
+            let is_unsafe = name.len() > 3 && UNSAFE.iter().any(|known| known.starts_with(name))
+                || self.subcommand == "grep"
+                    && name.starts_with('-')
+                    && letters(name).contains('O');
+            if is_unsafe && !is_path {
+                return None;
+            }
+            if is_path || !has(DECORATIONS, name) || self.subcommand == "grep" {
+                words.push(text);
+            }
+        }
+        Some(words)
+    }
+
+    /// Returns whether the command prints contents.
+    pub(in crate::command) fn prints(&self) -> bool {
+        !matches!(self.kind(false), Kind::Nothing)
+    }
+
+    /// Returns the last word before `--` that is one of these options, also as an abbreviation or in a cluster.
+    fn last_of(&self, options: &str) -> Option<usize> {
+        let texts = self.words.iter().map(Field::text);
+        let texts: Vec<String> = texts.take_while(|text| text != "--").collect();
+        texts.iter().rposition(|text| {
+            let name = text.split('=').next().unwrap_or(text);
+            options
+                .split_ascii_whitespace()
+                .any(|option| match option.strip_prefix("--") {
+                    Some(_) => name.len() > 4 && option.starts_with(name) && name != "--color",
+                    None => letters(name).contains(&option[1..]),
+                })
+        })
+    }
+
+    pub(super) fn sets(&self, options: &str) -> bool {
+        self.last_of(options).is_some()
+    }
+
+    /// `lists`: of a command that prints names only, the files whose names it prints.
+    fn kind(&self, lists: bool) -> Kind {
+        let texts: Vec<String> = self.words.iter().map(Field::text).collect();
+        let has_patch = self.sets(PATCH) && self.last_of("-s --no-patch") < self.last_of(PATCH);
+        let only_names = self.sets(NAMES_ONLY) && !has_patch && !lists;
+        let names_them = self.sets(NAMES_ONLY) || self.subcommand.starts_with("diff-");
+        let is_patch = has_patch || lists && names_them;
+        let is_verbose = self.sets(VERBOSE);
+        let is_interactive = self.sets(INTERACTIVE);
+        let first = texts.first().map_or("", String::as_str);
+        match self.subcommand.as_str() {
+            _ if texts.iter().any(|text| text == "--help") => Kind::Nothing,
+            "ls-files" | "ls-tree" if lists => Kind::Listed,
+            "status" if lists => Kind::Status,
+            // [`Self::without_repository`] judges these.
+            "diff" | "grep" if self.sets("--no-index") => Kind::Nothing,
+            "diff" if !only_names => Kind::Changes(&["diff"]),
+            "difftool" => Kind::Changes(&["diff"]),
+            "show" if !only_names => {
+                // A single object is checked by its path.
+                let mut operands = texts
+                    .iter()
+                    .filter(|text| !text.starts_with('-'))
+                    .peekable();
+                let is_object = operands.peek().is_some()
+                    && operands.all(|text| object_path(text).is_some() && !text.starts_with(":/"));
+                if is_object {
+                    Kind::Nothing
+                } else {
+                    Kind::Changes(&["show"])
+                }
+            }
+            "log" | "whatchanged" | "reflog" if self.sets("-L") => Kind::Matching,
+            "reflog" if has("expire delete exists drop", first) => Kind::Nothing,
+            "diff-tree" if is_patch => Kind::Changes(&["diff-tree"]),
+            "diff-index" if is_patch => Kind::Changes(&["diff-index"]),
+            "diff-files" if is_patch => Kind::Changes(&["diff-files"]),
+            "log" if is_patch => Kind::Changes(&["log"]),
+            "reflog" if is_patch => Kind::Changes(&["reflog"]),
+            "whatchanged" if is_patch => Kind::Changes(&["whatchanged"]),
+            "stash" if is_patch && first == "show" => Kind::Changes(&["stash", "show"]),
+            "stash" if is_patch && first == "list" => Kind::Changes(&["stash", "list"]),
+            "stash" if first != "show" && self.sets("-p --patch") => Kind::Uncommitted,
+            "add" if is_interactive => Kind::Uncommitted,
+            "commit" if is_verbose && self.sets("--amend") => Kind::Everything,
+            "commit" | "status" if is_verbose => Kind::Uncommitted,
+            "checkout" | "restore" | "reset" if is_interactive => Kind::Matching,
+            "grep" if lists || !self.sets(GREP_NAMES) || self.sets("-O --open-files-in-pager") => {
+                Kind::Grep
+            }
+            "archive" if !self.sets("-l --list") => Kind::Tree,
+            "format-patch" | "range-diff" | "fast-export" => Kind::Matching,
+            "bundle" if first == "create" => Kind::Everything,
+            "checkout-index" if self.sets("-a --all --stdin") => Kind::Everything,
+            "pack-objects" | "unpack-file" | "merge-tree" => Kind::Everything,
+            "cat-file" if !self.is_set("-e -t -s") || self.sets("--batch") => {
+                let named =
+                    |word: &&Field| object_path(&word.text()).is_some() && !word.has_unknown();
+                let operands = || {
+                    self.words
+                        .iter()
+                        .filter(|word| !word.text().starts_with('-'))
+                };
+                let converts =
+                    self.sets("--textconv --filters --batch --batch-check --batch-command");
+                let names = operands().filter(named).count();
+                if names == 1 && !converts {
+                    Kind::Nothing
+                } else {
+                    Kind::Everything
+                }
+            }
+            _ => Kind::Nothing,
         }
     }
+
+    /// Returns the pathspecs of the command.
+    fn pathspecs(&self) -> Vec<String> {
+        let texts: Vec<String> = self.words.iter().filter_map(Field::known).collect();
+        if has("log whatchanged", &self.subcommand) && self.sets("-L") {
+            // The files whose lines are printed.
+            let values = texts
+                .iter()
+                .filter(|text| text.starts_with("-L") || text.contains(','));
+            let files = values.filter_map(|text| Some(text.rsplit_once(':')?.1.to_owned()));
+            return files.collect();
+        }
+        match texts.iter().position(|text| text == "--") {
+            Some(at) => texts[at + 1..].to_vec(),
+            None => texts.into_iter().filter(|text| excludes(text)).collect(),
+        }
+    }
+}
+
+/// Returns the letters of a cluster of options, up to one that has a value.
+fn letters(text: &str) -> &str {
+    let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+    let letters = letters.unwrap_or_default();
+    let end = letters.find(|c: char| "mFCtSGe".contains(c));
+    &letters[..end.map_or(letters.len(), |end| end + 1)]
 }

@@ -11,8 +11,8 @@ use super::{Change, Checker, Reach, State};
 use crate::command::{
     expand::Field,
     git::output_of,
-    patches::without_folders,
     programs::{Arguments, NameList, has},
+    scripts::without_folders,
 };
 
 /// Programs that unpack archives.

@@ -60,7 +60,13 @@ const REWRITERS: &[(NameList, NameList)] = &[
         "fmt format",
     ),
     ("ktlint rubocop", "-A -F -a"),
+    ("prettier", "-w"),
 ];
+/// Options with which a program only checks.
+const CHECKS: NameList = "--check --diff --dry-run";
+/// Programs that only check or print the files that they are given, unless they rewrite them.
+const CHECKERS: NameList = "alejandra autopep8 black clang-format eslint flake8 gofmt gofumpt goimports isort markdownlint \
+     mypy nixfmt prettier pylint rustfmt shellcheck shfmt stylelint stylua swiftformat yamllint yapf";
 /// Programs that can write files or run programs, and the letters of the options with which they do not.
 const CAREFUL: &[(NameList, &str)] = &[
     ("ack ag delta iconv more ug ugrep uniq view xxd", ""),
@@ -83,6 +89,8 @@ pub(super) const CONTENT: NameList = "base32 base64 bsdtar cat column cpio cut e
 /// Programs that write files with names that the command line does not show.
 pub(super) const EXTRACTORS: NameList =
     "7z 7za aria2c bsdtar curl cpio git patch tar unar unzip wget";
+/// Programs that put the files of one folder into another, under their names.
+pub(super) const MERGERS: NameList = "cpio lndir pax rclone robocopy stow unison xcopy xstow";
 /// Subcommands of git that change no file that they are given.
 const GIT_READERS: NameList = "add annotate blame cat-file check-attr check-ignore commit describe diff \
      diff-files diff-index diff-tree grep hash-object log ls-files ls-tree reflog rev-list rev-parse shortlog show \
@@ -173,6 +181,9 @@ impl Effect {
                     .then(|| plain(Reach::Into))
                     .or(Some(plain(Reach::File)));
             }
+            if has(CHECKERS, &name) && only_checks(&name, &texts) {
+                return Some(plain(Reach::Nothing));
+            }
             if is_careful(&name) {
                 let reads = only_reads(&name, &texts);
                 return Some(Self {
@@ -214,12 +225,25 @@ fn writes_words(invocation: &Invocation, at: usize) -> bool {
 
 /// Returns whether a program rewrites its operands, like a formatter.
 fn rewrites(name: &str, texts: &[String]) -> bool {
-    let only_checks = |text: &String| ["--check", "--diff", "--dry-run"].contains(&text.as_str());
-    let is_given = |options: NameList| options.is_empty() || is_set(options, texts);
-    let mut rows = REWRITERS
+    rewriting_options(name).any(|options| options.is_empty() || is_set(options, texts))
+        && !is_set(CHECKS, texts)
+}
+
+/// Returns whether a formatter or linter has no option with which it writes files.
+fn only_checks(name: &str, texts: &[String]) -> bool {
+    let is_output = |text: &String| text.starts_with("-o") || text.starts_with("--out");
+    rewriting_options(name).all(|options| match options {
+        "" => is_set(CHECKS, texts),
+        options => !is_set(options, texts),
+    }) && !texts.iter().any(is_output)
+}
+
+/// Returns the options with which a program rewrites its operands; an empty list if it always does.
+fn rewriting_options(name: &str) -> impl Iterator<Item = NameList> {
+    let rows = REWRITERS
         .iter()
-        .filter(|(names, _)| names.is_empty() || has(names, name));
-    rows.any(|(_, options)| is_given(options)) && !texts.iter().any(only_checks)
+        .filter(move |(names, _)| names.is_empty() || has(names, name));
+    rows.map(|(_, options)| *options)
 }
 
 /// Returns the words of a simple command that may be the program that runs: the first one, and what it

@@ -10,7 +10,7 @@ mod effects;
 mod invocation;
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
 };
 
@@ -30,7 +30,7 @@ use super::{
 use crate::AccessView;
 use effects::{Effect, Reach};
 use invocation::Invocation;
-use sightline_base::path::AbsPath;
+use sightline_base::{fs::find_programs, path::AbsPath};
 
 /// Maximum words of code that are taken as one command.
 const MAX_CODE_WORDS: usize = 12;
@@ -58,6 +58,10 @@ pub trait CommandGuard: Sync {
     /// `None` if its value is unknown. `is_certain`: the program runs; otherwise these are words of another
     /// one, which may run them.
     fn run_refusal(&self, words: &[Option<&str>], is_certain: bool) -> Option<String>;
+    /// Returns the name by which [`Self::run_refusal`] knows a program that has another name here.
+    fn program_name(&self, _path: &Path) -> Option<&'static str> {
+        None
+    }
     /// Returns whether a change of the files of a folder, such as `git restore FOLDER`, concerns a place.
     fn is_in(&self, place: &Path, folder: &Path) -> bool {
         place.parent() == Some(folder)
@@ -110,7 +114,7 @@ impl<'a> Guarded<'a> {
         if let Some(refusal) = self.guard.change_refusal(path, change) {
             return Some(refusal);
         }
-        let real = fs::canonicalize(path).unwrap_or_default();
+        let real = sightline_base::path::canonicalize(path).unwrap_or_default();
         if reach == Reach::Into {
             // Programs that work on the folder of the session are not refused.
             let is_outside = |folder: &Path| !self.folder.starts_with(folder);
@@ -150,6 +154,7 @@ impl Checker<'_> {
         if self.guard.is_none() || words.is_empty() {
             return;
         }
+        let words = &self.with_known_names(words, state);
         self.guard_invocation(&Invocation::new(words), state);
         let names = words.iter().flat_map(|word| word.names.iter());
         let mut places: Vec<&Path> = names.map(|name| name.place.as_path()).collect();
@@ -266,6 +271,9 @@ impl Checker<'_> {
                     self.guard_word(&Field::quoted(&part), &dirs, Reach::File, change);
                 }
             }
+        }
+        if has(effects::MERGERS, &last) {
+            self.guard_merged(&operands, &dirs);
         }
         if effect.reach == Reach::Into && has(effects::EXTRACTORS, &last) {
             self.guard_word(&Field::quoted("."), &dirs, Reach::Into, Change::Any);
@@ -393,10 +401,46 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks a program that puts the files of one folder into another, of any two folders among its words. With one, the
+    /// other is the current folder, or the one above it as for `stow`.
+    fn guard_merged(&mut self, operands: &[&Field], dirs: &[PathBuf]) {
+        let Some(guarded) = &self.guard else { return };
+        let home = self.home.clone().unwrap_or_default();
+        let places = |text: &str| match text.strip_prefix('~') {
+            Some(rest) => vec![home.join(rest.trim_start_matches('/'))],
+            None => dirs.iter().map(|dir| dir.join(text)).collect(),
+        };
+        let folder = |path: PathBuf| AbsPath::new(&path).filter(|path| path.as_path().is_dir());
+        let words = operands.iter().flat_map(|word| pieces(&word.text()));
+        let words: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
+        let named = words.iter().flat_map(|word| places(word));
+        let mut targets: Vec<AbsPath> = named.filter_map(folder).collect();
+        if targets.len() < 2 {
+            let above = dirs.iter().filter_map(|dir| dir.parent());
+            let near = dirs.iter().map(PathBuf::as_path).chain(above);
+            targets.extend(near.filter_map(|dir| folder(dir.to_owned())));
+        }
+        let refusal = targets.iter().find_map(|target| {
+            // A package of `stow` is in one of the folders.
+            let inside = targets
+                .iter()
+                .flat_map(|folder| words.iter().map(|word| folder.as_path().join(word)));
+            let mut sources = inside.filter_map(folder).chain(targets.iter().cloned());
+            sources.find_map(|source| {
+                let (from, to) = (source.as_path(), target.as_path());
+                (from != to).then(|| guarded.refusal_of_copy(from, to))?
+            })
+        });
+        if let Some(refusal) = refusal {
+            self.refuse(&refusal);
+        }
+    }
+
     /// Checks the commands that begin at any of these words.
     fn guard_words(&mut self, words: Vec<&str>) {
         let Some(guarded) = &self.guard else { return };
-        let words: Vec<Option<&str>> = words.into_iter().map(Some).collect();
+        let words = words.into_iter().map(|word| Some(self.name_in_code(word)));
+        let words: Vec<Option<&str>> = words.collect();
         let refusal = (0..words.len()).find_map(|at| {
             let end = words.len().min(at + MAX_CODE_WORDS);
             // A program that is only named.
@@ -421,6 +465,45 @@ impl Checker<'_> {
         for field in named.iter().chain([field]) {
             self.guard_word(field, &state.dirs, Reach::File, Change::Any);
         }
+    }
+
+    /// Returns the words with the name by which the guard knows a program, if one is a copy of it or a link to it.
+    fn with_known_names(&self, words: &[Field], state: &State) -> Vec<Field> {
+        let mut named = words.to_vec();
+        for at in effects::programs(&Invocation::new(words)) {
+            let known = words.get(at).and_then(Field::known);
+            if let Some(name) = known.and_then(|word| self.known_name(&word, state)) {
+                named[at] = Field {
+                    span: words[at].span.clone(),
+                    ..Field::quoted(name)
+                };
+            }
+        }
+        named
+    }
+
+    fn known_name(&self, word: &str, state: &State) -> Option<&'static str> {
+        let guard = self.guard.as_ref()?.guard;
+        if word.contains('/') {
+            let below = word.strip_prefix("~/");
+            let at_home = below.and_then(|rest| Some(self.home.as_ref()?.join(rest)));
+            let mut paths = state.dirs.iter().map(|dir| dir.join(word)).chain(at_home);
+            return paths.find_map(|path| guard.program_name(&path));
+        }
+        let set = state.variables.get("PATH").into_iter().flatten();
+        set.map(|value| value.text().into())
+            .chain(env::var_os("PATH"))
+            .flat_map(|path| find_programs(&path, word).next())
+            .find_map(|path| guard.program_name(&path))
+    }
+
+    /// Returns the name by which the guard knows a path in code.
+    fn name_in_code<'w>(&self, word: &'w str) -> &'w str {
+        let Some(guarded) = self.guard.as_ref().filter(|_| word.contains('/')) else {
+            return word;
+        };
+        let path: PathBuf = guarded.folder.join(Path::new(word));
+        guarded.guard.program_name(&path).unwrap_or(word)
     }
 
     /// Checks everything that a word could name.

@@ -33,6 +33,10 @@ impl CommandGuard for TestGuard {
         };
         (is_tool && is_refused).then(|| "run".to_owned())
     }
+
+    fn program_name(&self, path: &Path) -> Option<&'static str> {
+        path.ends_with("copy").then_some("tool")
+    }
 }
 
 fn refuses(line: &str) -> Option<String> {
@@ -112,6 +116,10 @@ fn protected_files_are_not_changed() {
         "rm conf/key.json (",
         "rsync -a --delete new/ conf/",
         "npx --yes tidy conf/key.json",
+        "npx prettier --check --write conf/key.json",
+        "prettier -w conf/key.json",
+        "eslint -o conf/key.json a.txt",
+        "black conf/key.json",
         "find conf -type f -exec sed -i s/a/b/ {} +",
         "find . -not -path './other/*' -exec sed -i s/a/b/ {} +",
         "find conf -exec truncate -s 0 {} ;",
@@ -189,6 +197,17 @@ fn protected_files_are_not_changed() {
         "su -c 'rm conf/key.json'",
         "perl -e 'unlink glob q(conf/*)'",
         "git -c core.pager='rm conf/key.json' log",
+        "./copy hide",
+        "sudo nohup ROOT/copy hide &",
+        "c=./copy; $c hide",
+        "ld.so ./copy hide",
+        "python3 -c \"subprocess.run(['ROOT/copy', 'hide'])\"",
+        "stow -t ROOT other",
+        "stow --target=. other",
+        "stow -d . -t . other",
+        "cd new && stow ../other",
+        "lndir other ROOT",
+        "rclone copy other .",
     ]
     .into_iter()
     .filter(|line| refuses(line).is_none());
@@ -201,6 +220,10 @@ fn protected_files_are_read() {
         "cat conf/key.json",
         "cat < conf/key.json | grep x",
         "jq .hooks conf/key.json",
+        "npx prettier --check conf/key.json",
+        "prettier conf/key.json",
+        "eslint --max-warnings 0 conf/key.json",
+        "black --diff conf/key.json",
         "grep -rn x conf",
         "ls -la conf bin",
         "sed -n 1,5p conf/key.json",
@@ -261,6 +284,11 @@ fn protected_files_are_read() {
         "cpio -id -D new < missing.cpio",
         "git apply other.patch",
         "wc -c bin/tool; file bin/tool; sha256sum bin/tool",
+        "./copy show",
+        "python3 -c \"subprocess.run(['ROOT/copy', 'show'])\"",
+        "stow -t new other",
+        "lndir other new",
+        "rclone copy . host:backup",
     ]
     .into_iter()
     .filter_map(|line| Some((line, refuses(line)?)));

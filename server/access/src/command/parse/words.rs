@@ -15,11 +15,9 @@ impl Parser<'_> {
         let written = &self.text[start..self.at];
         Ok(Word {
             parts,
-            span: if self.has_places {
-                start..self.at
-            } else {
-                0..0
-            },
+            span: self
+                .place
+                .map_or(0..0, |place| place + start..place + self.at),
             with_backslashes: written
                 .contains('\\')
                 .then(|| written.replace(['"', '\''], "")),

@@ -24,15 +24,15 @@ use crate::scratch::{abs, ask, kind, workspace, write};
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQ==\n-----END PRIVATE KEY-----\n";
 const CERTIFICATE: &str =
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIB\n-----END CERTIFICATE-----\n";
-const TOKEN: &str = "//registry.npmjs.org/:_authToken=npm_abc\n";
-const PLAIN: &str = "save-exact=true\n";
+pub(super) const TOKEN: &str = "//registry.npmjs.org/:_authToken=npm_abc\n";
+pub(super) const PLAIN: &str = "save-exact=true\n";
 
 fn access(root: &Path) -> Access {
     let roots = Roots::new(vec![Root::new(abs(root), None)]);
     Access::new(Arc::new(roots), Vec::new(), Secrets::Deny)
 }
 
-fn view(root: &Path) -> AccessView {
+pub(super) fn view(root: &Path) -> AccessView {
     access(root).view().0
 }
 
@@ -336,13 +336,12 @@ fn commands_are_checked_by_contents() {
         ("git log -p", false),
         ("git show HEAD", false),
         ("git diff HEAD~1", false),
-        ("git checkout HEAD~1 -- .npmrc", false),
-        ("git restore --source=HEAD~1 .npmrc", false),
+        ("git checkout HEAD~1 -- .npmrc && cat .npmrc", false),
+        ("git restore --source=HEAD~1 .npmrc; cat .npmrc", false),
         ("git blame HEAD~1 -- .npmrc", false),
         ("git blame HEAD~1 .npmrc", false),
         ("git blame --reverse HEAD~1 .npmrc", false),
         ("git blame .npmrc", true),
-        ("git blame HEAD -- .npmrc", true),
         ("git annotate .npmrc", true),
         ("git blame -w -L 1,1 .npmrc", true),
         ("git blame -L1,1 HEAD~1 .npmrc", false),
@@ -411,12 +410,6 @@ fn contents_that_a_line_changes_are_not_read() {
         "npm config set x y; cat .npmrc",
         "make certs; cat certs/chain.pem",
         "./restore.sh; cat .npmrc",
-        "for b in old main; do cat .npmrc; git switch $b; done",
-        "while read b; do cat .npmrc; git switch $b; done",
-        "f() { cat .npmrc; }; git switch old; f",
-        "f() # reads\n{ cat .npmrc; git switch old; }; f; f",
-        "trap 'cat .npmrc' EXIT; git switch old",
-        "(sleep 1; cat .npmrc) & git switch old",
     ] {
         let result = view.check_command(line);
         assert!(!result.allowed, "{line}");

@@ -189,6 +189,21 @@ fn sections_of_diffs_are_replaced() {
 }
 
 #[test]
+fn text_that_looks_like_the_heading_of_a_section_is_kept() {
+    let (_parent, root) = workspace(&[(".clineignore", "private/\n"), ("private/plans.md", PLANS)]);
+    for text in [
+        "--- Hides files with a line in private/plans.md\nlocal M = {}\n",
+        "--- private/plans.md\n",
+        "text\n--- see private/plans.md\n--- @return boolean\n",
+        "diff between README.md and private/plans.md\nnothing\n",
+        "diff -u README.md private/plans.md\nprints the changes\n",
+        "==> Installing private/plans.md\n==> Done\nnext\n",
+    ] {
+        assert_eq!(redacted(&root, text), text);
+    }
+}
+
+#[test]
 fn what_tracked_files_contain_is_public() {
     let (_parent, root) = workspace(&[
         (".clineignore", "private/\n"),

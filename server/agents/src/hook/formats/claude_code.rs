@@ -28,6 +28,9 @@ fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {
     match (kind, answer) {
         (EventKind::Prompt, HookAnswer::Context(text)) => Some(context("UserPromptSubmit", text)),
         (EventKind::SessionStart, HookAnswer::Context(text)) => Some(context("SessionStart", text)),
+        (EventKind::SessionStart, HookAnswer::Notice(text)) => {
+            Some(json!({ "systemMessage": text }))
+        }
         (EventKind::Prompt, HookAnswer::Deny(reason)) => {
             Some(json!({ "decision": "block", "reason": reason }))
         }

@@ -4,6 +4,7 @@ use super::{EventKind, Format, claude_code};
 
 pub(super) const FORMAT: Format = Format {
     events: &[
+        ("SessionStart", EventKind::SessionStart),
         ("UserPromptSubmit", EventKind::Prompt),
         ("PreToolUse", EventKind::ToolCall),
         ("PostToolUse", EventKind::ToolEnd),

@@ -15,6 +15,15 @@ function hook(event, input) {
   return stdout.trim() === "" ? {} : JSON.parse(stdout)
 }
 
+// The prompt is the last message of the user: `<user_input mode="act">TEXT</user_input>`.
+function promptOf(context) {
+  const last = context?.snapshot?.messages?.findLast(({ role }) => role === "user")
+  const text = last?.content?.map?.((part) => part.text ?? "").join("\n")
+  if (!text) return {}
+  const [, mode, prompt] = /^<user_input mode="(\w+)">([^]*)<\/user_input>\s*$/.exec(text) ?? [null, undefined, text]
+  return { prompt, permission_mode: mode }
+}
+
 export default {
   name: "sightline",
   manifest: { capabilities: ["hooks"] },

@@ -1,6 +1,6 @@
-    beforeRun() {
+    beforeRun(context) {
       try {
-        const { contextModification } = hook("UserPromptSubmit", {})
+        const { contextModification } = hook("UserPromptSubmit", promptOf(context))
         return contextModification ? { appendContext: contextModification } : undefined
       } catch {
         // A prompt is never stopped.

@@ -18,5 +18,16 @@ function hook(event, input) {
   return stdout.trim() === "" ? {} : JSON.parse(stdout)
 }
 
-export const Sightline = async ({ directory }) => ({
+// No event tells that a session continues: it is older than this process.
+const started = Date.now()
+const known = new Set()
+
+async function isResumed(client, id) {
+  if (known.has(id)) return false
+  known.add(id)
+  const { data } = await client.session.get({ path: { id } }).catch(() => ({}))
+  return data?.time.created < started
+}
+
+export const Sightline = async ({ client, directory }) => ({
 {context}{access}{turns}})

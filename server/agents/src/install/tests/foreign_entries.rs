@@ -207,7 +207,7 @@ fn the_original_of_a_rewritten_file_has_nothing_of_ours() {
     let before = "{ \"theme\": \"dark\" }";
     let after = content.add(Some(before)).unwrap();
     let mut record = Record::default();
-    record.note(&path, Some(before), &after, Vec::new());
+    record.note(&path, Some(before), &after, Vec::new(), Vec::new());
     let original = |text: &str| content.original(Some(text), record.get(&path));
     assert_eq!(original(&after).as_deref(), Some(before));
 
@@ -216,7 +216,7 @@ fn the_original_of_a_rewritten_file_has_nothing_of_ours() {
     assert_eq!(parsed(&original), parsed(before));
 
     let mut created = Record::default();
-    created.note(&path, None, &after, Vec::new());
+    created.note(&path, None, &after, Vec::new(), Vec::new());
     let only_ours = content.add(None).unwrap();
     let rewritten = parsed(&only_ours).to_string();
     assert_eq!(content.original(Some(&rewritten), created.get(&path)), None);

@@ -66,11 +66,9 @@ impl Dir {
         Ok(fs::openat(&self.0, c".", DIR_FLAGS, Mode::empty())?)
     }
 
-    /// Returns device and inode.
-    #[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
+    /// Returns the identity of the directory.
     pub fn identity(&self) -> Option<(u64, u64)> {
-        let stat = fs::fstat(&self.0).ok()?;
-        Some((stat.st_dev as u64, stat.st_ino as u64))
+        Some(file_info(&fs::fstat(&self.0).ok()?).identity())
     }
 
     /// Returns whether the entry opened as `name` is still the file at `path`. Always true with
@@ -159,6 +157,7 @@ impl Dir {
         }
     }
 
+    /// Not available in one call.
     #[cfg(not(target_os = "linux"))]
     pub fn open_dir_below(&self, _path: &RelPath) -> io::Result<Option<Self>> {
         Ok(None)
@@ -199,7 +198,8 @@ impl Dir {
             Access::CreatePrivate => (flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, 0o600),
         };
         crate::fs::retry_while_leased(|| {
-            let file = fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode))?;
+            // The type of modes differs between systems.
+            let file = fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode as _))?;
             Ok(File::from(file))
         })
     }
@@ -296,6 +296,16 @@ impl Dir {
     }
 }
 
+/// Returns the metadata of what is at `path`. Follows symbolic links.
+pub fn stat(path: &Path) -> io::Result<FileInfo> {
+    Ok(file_info(&fs::stat(path)?))
+}
+
+/// Returns the metadata of the entry at `path`.
+pub fn lstat(path: &Path) -> io::Result<FileInfo> {
+    Ok(file_info(&fs::lstat(path)?))
+}
+
 /// Returns the metadata of an open file.
 pub fn stat_file(file: &File) -> io::Result<FileInfo> {
     Ok(file_info(&fs::fstat(file)?))
@@ -326,6 +336,7 @@ fn file_info(stat: &Stat) -> FileInfo {
             inode: stat.st_ino as u64,
             mode: stat.st_mode as u32,
         },
+        device: stat.st_dev as u64,
         links: stat.st_nlink as u64,
     }
 }

@@ -18,6 +18,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 use sightline_base::{
+    escape::hex,
     fs::dir::{Dir, FileInfo},
     path::RelPath,
 };
@@ -48,12 +49,7 @@ pub(in crate::restore) fn temp_file_name(undo: Oid, path: &RelPath) -> OsString 
     let mut hash = Sha256::new();
     hash.update(undo.as_bytes());
     hash.update(path.as_path().as_os_str().as_encoded_bytes());
-    let digest = hash.finalize();
-    let hex: String = digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!(".{hex}{TEMP_SUFFIX}").into()
+    format!(".{}{TEMP_SUFFIX}", hex(&hash.finalize()[..8])).into()
 }
 
 /// Returns a second temporary name, for file systems that cannot exchange names.

@@ -13,22 +13,15 @@ use tempfile::TempDir;
 
 use super::{
     Installed, NewFile, StepOutcome, check_before, check_unchanged,
-    displaced_files::{self, FileSlot, link_kept_name},
+    displaced_files::{self, FileSlot},
     file_content::verify_content,
-    in_place,
-    step_error::StepError,
 };
 use crate::{
-    restore::tests::crashes::{
-        at_crash_point_under_lease, at_crash_points, cancel_crash_point_under_lease,
-    },
+    restore::tests::crashes::at_crash_points,
     store::object::{Kind as Object, Mode, name_of},
     tree_diff::Leaf,
 };
-use sightline_base::fs::{
-    dir::{Dir, FileInfo},
-    lease::IS_REVOKED,
-};
+use sightline_base::fs::dir::{Dir, FileInfo};
 
 struct Fixture {
     folder: TempDir,
@@ -192,191 +185,6 @@ fn a_save_at_any_point_of_a_replace_is_not_lost() {
     }
 }
 
-/// Writes "new content" in place, or fails.
-#[cfg(target_os = "linux")]
-fn write_in_place(fixture: &Fixture) -> Result<bool, StepError> {
-    let before = fixture.seen("before");
-    in_place::write(&fixture.slot(), &before, fixture.found(), b"new content")
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_save_waits_while_a_file_is_written_in_place() {
-    for step in 0.. {
-        let fixture = Fixture::new("before");
-        let to = fixture.at(NAME);
-        let (begin, begun) = std::sync::mpsc::channel();
-        let is_over = std::thread::scope(|scope| {
-            let save = scope.spawn(move || begun.recv().map(|()| fs::write(to, "saved!").unwrap()));
-            at_crash_point_under_lease(
-                step,
-                Box::new(move || {
-                    begin.send(()).unwrap();
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                }),
-            );
-            assert_eq!(write_in_place(&fixture), Ok(true), "step {step}");
-            // If the point was not reached, the channel closes.
-            cancel_crash_point_under_lease();
-            save.join().unwrap().is_err()
-        });
-        let expected = if is_over { "new content" } else { "saved!" };
-        assert_eq!(fixture.read(NAME).as_deref(), Some(expected), "step {step}");
-        assert_eq!(fixture.names(), [NAME]);
-        if is_over {
-            assert!(step > 3, "{step} steps");
-            break;
-        }
-    }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_file_that_is_renamed_while_it_is_written_in_place_keeps_its_content() {
-    for step in 0..4 {
-        let fixture = Fixture::new("before");
-        let (from, to) = (fixture.at(NAME), fixture.at("renamed"));
-        at_crash_point_under_lease(
-            step,
-            Box::new(move || {
-                fs::rename(&from, to).unwrap();
-                fs::write(from, "saved!").unwrap();
-            }),
-        );
-        let why = write_in_place(&fixture).unwrap_err().message;
-        assert!(why.contains("changed during the restore"), "{why}");
-        assert_eq!(fixture.read(NAME).as_deref(), Some("saved!"), "step {step}");
-        assert_eq!(
-            fixture.read("renamed").as_deref(),
-            Some("before"),
-            "step {step}"
-        );
-    }
-}
-
-/// At a step under the lease, the lease looks revoked, and `act` is done.
-#[cfg(target_os = "linux")]
-fn revoke_lease(step: usize, act: impl FnOnce() + 'static) {
-    let revoke = move || {
-        act();
-        IS_REVOKED.set(true);
-    };
-    at_crash_point_under_lease(step, Box::new(revoke));
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_file_is_not_overwritten_after_its_lease_was_revoked() {
-    // Before anything is written.
-    let fixture = Fixture::new("before");
-    revoke_lease(0, || ());
-    assert_eq!(write_in_place(&fixture), Ok(false));
-    assert_eq!(fixture.read(NAME).as_deref(), Some("before"));
-    IS_REVOKED.set(false);
-    // Before the previous content is written back.
-    let (from, to) = (fixture.at(NAME), fixture.at("renamed"));
-    revoke_lease(4, move || fs::rename(from, to).unwrap());
-    let error = write_in_place(&fixture).unwrap_err();
-    assert!(
-        error.message.contains("may have changed it since"),
-        "{error:?}"
-    );
-    assert!(error.is_partly_written);
-    assert_eq!(fixture.read("renamed").as_deref(), Some("new content"));
-    IS_REVOKED.set(false);
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn special_files_are_not_written_in_place() {
-    let fixture = Fixture::new("before");
-    let set_user_id = fs::Permissions::from_mode(0o4644);
-    fs::set_permissions(fixture.at(NAME), set_user_id).unwrap();
-    assert_eq!(write_in_place(&fixture), Ok(false));
-    fs::set_permissions(fixture.at(NAME), fs::Permissions::from_mode(0o644)).unwrap();
-    // A program that waits for the lease would find the file busy.
-    let executable = Leaf {
-        mode: Mode::Executable,
-        ..fixture.seen("before")
-    };
-    let (slot, found) = (fixture.slot(), fixture.found());
-    assert_eq!(
-        in_place::write(&slot, &executable, found, b"new"),
-        Ok(false)
-    );
-    let rules = FileSlot {
-        name: OsStr::new(".gitignore"),
-        ..slot
-    };
-    let before = fixture.seen("before");
-    assert_eq!(in_place::write(&rules, &before, found, b"new"), Ok(false));
-    assert_eq!(write_in_place(&fixture), Ok(true));
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_file_with_a_long_name_is_kept_under_a_shorter_one() {
-    let fixture = Fixture::new("before");
-    let long = format!("{}é{}", "x".repeat(247), "y".repeat(6));
-    fs::rename(fixture.at(NAME), fixture.at(&long)).unwrap();
-    for _ in 0..2 {
-        let kept = link_kept_name(&fixture.dir, OsStr::new(&long)).unwrap();
-        assert_eq!(
-            kept.to_str().unwrap(),
-            format!("{}.kept-1", "x".repeat(247))
-        );
-        assert_eq!(
-            fixture.read(kept.to_str().unwrap()).as_deref(),
-            Some("before")
-        );
-    }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn only_a_closed_file_with_one_name_is_written_in_place() {
-    let fixture = Fixture::new("before");
-    let inode = || fs::metadata(fixture.at(NAME)).unwrap().ino();
-    let was = inode();
-    for other in [File::open(fixture.at(NAME)).unwrap(), {
-        let mut options = File::options();
-        options.write(true).open(fixture.at(NAME)).unwrap()
-    }] {
-        assert_eq!(write_in_place(&fixture), Ok(false), "{other:?}");
-    }
-    fs::hard_link(fixture.at(NAME), fixture.at("second")).unwrap();
-    assert_eq!(write_in_place(&fixture), Ok(false));
-    fs::remove_file(fixture.at("second")).unwrap();
-    // Changed content with the same stamp, as after a write through a mapping.
-    let other = Leaf {
-        oid: name_of(Object::Blob, b"other"),
-        ..fixture.seen("before")
-    };
-    let (slot, found) = (fixture.slot(), fixture.found());
-    in_place::write(&slot, &other, found, b"new content").unwrap_err();
-    let large = vec![b'x'; 2 << 20];
-    let before = fixture.seen("before");
-    assert_eq!(in_place::write(&slot, &before, found, &large), Ok(false));
-    assert_eq!(fixture.read(NAME).as_deref(), Some("before"));
-    // Opening a file for writing can change its times (overlayfs).
-    let (before, found) = (fixture.seen("before"), fixture.found());
-    std::thread::sleep(std::time::Duration::from_millis(20));
-    fs::set_permissions(
-        fixture.at(NAME),
-        fs::metadata(fixture.at(NAME)).unwrap().permissions(),
-    )
-    .unwrap();
-    assert_ne!(fixture.found(), found);
-    assert_eq!(
-        in_place::write(&fixture.slot(), &before, found, b"new content"),
-        Ok(true)
-    );
-    assert_eq!(
-        (fixture.read(NAME).as_deref(), inode()),
-        (Some("new content"), was)
-    );
-}
-
 #[test]
 fn a_displaced_file_that_is_open_for_writing_is_put_back() {
     for mapped in [false, true] {
@@ -407,16 +215,6 @@ fn a_displaced_file_that_is_open_for_writing_is_put_back() {
             assert_eq!(fixture.names(), [NAME]);
         }
     }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_file_that_is_open_for_reading_is_replaced() {
-    let fixture = Fixture::new("before");
-    let (before, found) = (fixture.seen("before"), fixture.found());
-    let _reader = File::open(fixture.at(NAME)).unwrap();
-    fixture.replace(&before, found).unwrap();
-    assert_eq!(fixture.read(NAME).as_deref(), Some("new"));
 }
 
 #[test]
@@ -541,5 +339,205 @@ fn a_new_file_has_the_permissions_and_attributes_of_the_replaced_one() {
         let mut value = [0; 16];
         let length = rustix::fs::getxattr(fixture.at(NAME), "user.kept", &mut value[..]).unwrap();
         assert_eq!(&value[..length], b"value");
+    }
+}
+
+/// Files that are written in place, under a lease.
+#[cfg(target_os = "linux")]
+mod in_place_writes {
+    use super::{
+        super::{displaced_files::link_kept_name, in_place, step_error::StepError},
+        *,
+    };
+    use crate::restore::tests::crashes::{
+        at_crash_point_under_lease, cancel_crash_point_under_lease,
+    };
+    use sightline_base::fs::lease::IS_REVOKED;
+
+    /// Writes "new content" in place, or fails.
+    fn write_in_place(fixture: &Fixture) -> Result<bool, StepError> {
+        let before = fixture.seen("before");
+        in_place::write(&fixture.slot(), &before, fixture.found(), b"new content")
+    }
+
+    #[test]
+    fn a_save_waits_while_a_file_is_written_in_place() {
+        for step in 0.. {
+            let fixture = Fixture::new("before");
+            let to = fixture.at(NAME);
+            let (begin, begun) = std::sync::mpsc::channel();
+            let is_over = std::thread::scope(|scope| {
+                let save =
+                    scope.spawn(move || begun.recv().map(|()| fs::write(to, "saved!").unwrap()));
+                at_crash_point_under_lease(
+                    step,
+                    Box::new(move || {
+                        begin.send(()).unwrap();
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                    }),
+                );
+                assert_eq!(write_in_place(&fixture), Ok(true), "step {step}");
+                // If the point was not reached, the channel closes.
+                cancel_crash_point_under_lease();
+                save.join().unwrap().is_err()
+            });
+            let expected = if is_over { "new content" } else { "saved!" };
+            assert_eq!(fixture.read(NAME).as_deref(), Some(expected), "step {step}");
+            assert_eq!(fixture.names(), [NAME]);
+            if is_over {
+                assert!(step > 3, "{step} steps");
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_renamed_while_it_is_written_in_place_keeps_its_content() {
+        for step in 0..4 {
+            let fixture = Fixture::new("before");
+            let (from, to) = (fixture.at(NAME), fixture.at("renamed"));
+            at_crash_point_under_lease(
+                step,
+                Box::new(move || {
+                    fs::rename(&from, to).unwrap();
+                    fs::write(from, "saved!").unwrap();
+                }),
+            );
+            let why = write_in_place(&fixture).unwrap_err().message;
+            assert!(why.contains("changed during the restore"), "{why}");
+            assert_eq!(fixture.read(NAME).as_deref(), Some("saved!"), "step {step}");
+            assert_eq!(
+                fixture.read("renamed").as_deref(),
+                Some("before"),
+                "step {step}"
+            );
+        }
+    }
+
+    /// At a step under the lease, the lease looks revoked, and `act` is done.
+    fn revoke_lease(step: usize, act: impl FnOnce() + 'static) {
+        let revoke = move || {
+            act();
+            IS_REVOKED.set(true);
+        };
+        at_crash_point_under_lease(step, Box::new(revoke));
+    }
+
+    #[test]
+    fn a_file_is_not_overwritten_after_its_lease_was_revoked() {
+        // Before anything is written.
+        let fixture = Fixture::new("before");
+        revoke_lease(0, || ());
+        assert_eq!(write_in_place(&fixture), Ok(false));
+        assert_eq!(fixture.read(NAME).as_deref(), Some("before"));
+        IS_REVOKED.set(false);
+        // Before the previous content is written back.
+        let (from, to) = (fixture.at(NAME), fixture.at("renamed"));
+        revoke_lease(4, move || fs::rename(from, to).unwrap());
+        let error = write_in_place(&fixture).unwrap_err();
+        assert!(
+            error.message.contains("may have changed it since"),
+            "{error:?}"
+        );
+        assert!(error.is_partly_written);
+        assert_eq!(fixture.read("renamed").as_deref(), Some("new content"));
+        IS_REVOKED.set(false);
+    }
+
+    #[test]
+    fn special_files_are_not_written_in_place() {
+        let fixture = Fixture::new("before");
+        let set_user_id = fs::Permissions::from_mode(0o4644);
+        fs::set_permissions(fixture.at(NAME), set_user_id).unwrap();
+        assert_eq!(write_in_place(&fixture), Ok(false));
+        fs::set_permissions(fixture.at(NAME), fs::Permissions::from_mode(0o644)).unwrap();
+        // A program that waits for the lease would find the file busy.
+        let executable = Leaf {
+            mode: Mode::Executable,
+            ..fixture.seen("before")
+        };
+        let (slot, found) = (fixture.slot(), fixture.found());
+        assert_eq!(
+            in_place::write(&slot, &executable, found, b"new"),
+            Ok(false)
+        );
+        let rules = FileSlot {
+            name: OsStr::new(".gitignore"),
+            ..slot
+        };
+        let before = fixture.seen("before");
+        assert_eq!(in_place::write(&rules, &before, found, b"new"), Ok(false));
+        assert_eq!(write_in_place(&fixture), Ok(true));
+    }
+
+    #[test]
+    fn a_file_with_a_long_name_is_kept_under_a_shorter_one() {
+        let fixture = Fixture::new("before");
+        let long = format!("{}é{}", "x".repeat(247), "y".repeat(6));
+        fs::rename(fixture.at(NAME), fixture.at(&long)).unwrap();
+        for _ in 0..2 {
+            let kept = link_kept_name(&fixture.dir, OsStr::new(&long)).unwrap();
+            assert_eq!(
+                kept.to_str().unwrap(),
+                format!("{}.kept-1", "x".repeat(247))
+            );
+            assert_eq!(
+                fixture.read(kept.to_str().unwrap()).as_deref(),
+                Some("before")
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_closed_file_with_one_name_is_written_in_place() {
+        let fixture = Fixture::new("before");
+        let inode = || fs::metadata(fixture.at(NAME)).unwrap().ino();
+        let was = inode();
+        for other in [File::open(fixture.at(NAME)).unwrap(), {
+            let mut options = File::options();
+            options.write(true).open(fixture.at(NAME)).unwrap()
+        }] {
+            assert_eq!(write_in_place(&fixture), Ok(false), "{other:?}");
+        }
+        fs::hard_link(fixture.at(NAME), fixture.at("second")).unwrap();
+        assert_eq!(write_in_place(&fixture), Ok(false));
+        fs::remove_file(fixture.at("second")).unwrap();
+        // Changed content with the same stamp, as after a write through a mapping.
+        let other = Leaf {
+            oid: name_of(Object::Blob, b"other"),
+            ..fixture.seen("before")
+        };
+        let (slot, found) = (fixture.slot(), fixture.found());
+        in_place::write(&slot, &other, found, b"new content").unwrap_err();
+        let large = vec![b'x'; 2 << 20];
+        let before = fixture.seen("before");
+        assert_eq!(in_place::write(&slot, &before, found, &large), Ok(false));
+        assert_eq!(fixture.read(NAME).as_deref(), Some("before"));
+        // Opening a file for writing can change its times (overlayfs).
+        let (before, found) = (fixture.seen("before"), fixture.found());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::set_permissions(
+            fixture.at(NAME),
+            fs::metadata(fixture.at(NAME)).unwrap().permissions(),
+        )
+        .unwrap();
+        assert_ne!(fixture.found(), found);
+        assert_eq!(
+            in_place::write(&fixture.slot(), &before, found, b"new content"),
+            Ok(true)
+        );
+        assert_eq!(
+            (fixture.read(NAME).as_deref(), inode()),
+            (Some("new content"), was)
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_open_for_reading_is_replaced() {
+        let fixture = Fixture::new("before");
+        let (before, found) = (fixture.seen("before"), fixture.found());
+        let _reader = File::open(fixture.at(NAME)).unwrap();
+        fixture.replace(&before, found).unwrap();
+        assert_eq!(fixture.read(NAME).as_deref(), Some("new"));
     }
 }

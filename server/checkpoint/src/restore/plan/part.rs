@@ -1,4 +1,4 @@
-//! Restores of a part: take back the changes between two states of files, and keep later ones.
+//! Restores of a part: revert the changes between two states of files, and keep later ones.
 //!
 //! Each file is merged: the state after the changes is the base, the current state is one side, and the
 //! state before the changes the other one.
@@ -23,8 +23,8 @@ use crate::{
     tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare},
 };
 
-/// The changes to take back.
-pub(in crate::restore) struct TakenBack<'a> {
+/// The changes to revert.
+pub(in crate::restore) struct Reverted<'a> {
     pub(in crate::restore) part: &'a Part,
     /// The state after the changes.
     pub(in crate::restore) base: Tree,
@@ -78,7 +78,7 @@ enum Resolution {
     Conflict(&'static str),
 }
 
-impl TakenBack<'_> {
+impl Reverted<'_> {
     /// Limits the differences between the workspace and the checkpoint `target`.
     pub(super) fn select(
         &self,
@@ -105,7 +105,13 @@ impl TakenBack<'_> {
             })
             .collect();
         if !self.part.hunks.is_empty() {
-            changed = merger.limit_to_hunks(&self.part.hunks, &changed)?;
+            let limited = merger.limit_to_hunks(&self.part.hunks, &changed)?;
+            let is_limited = |path: &RelPath| {
+                let mut files = limited.keys().map(RelPath::as_path);
+                files.any(|file| path.as_path().starts_with(file))
+            };
+            changed.retain(|path, _| !is_limited(path));
+            changed.extend(limited);
         }
         let mut denied = DeniedPaths::new(job);
         let moved = merger.moved_files(found, &changed, &mut denied)?;
@@ -283,11 +289,7 @@ impl Merger<'_> {
             return Ok(Resolution::Conflict("changed later"));
         };
         let leaf = match merged_side([now.oid, base.oid, theirs.oid]) {
-            Some(oid) => Leaf {
-                mode,
-                oid,
-                seen: None,
-            },
+            Some(oid) => Leaf::stored(mode, oid),
             None => {
                 let sides = [now, base, theirs];
                 let texts = sides.map(|side| self.content(path, Some(side)));
@@ -312,11 +314,7 @@ impl Merger<'_> {
     fn merged(&mut self, mode: Mode, text: Vec<u8>) -> Leaf {
         let oid = name_of(Kind::Blob, &text);
         self.selected.merged.insert(oid, text);
-        Leaf {
-            mode,
-            oid,
-            seen: None,
-        }
+        Leaf::stored(mode, oid)
     }
 
     fn content(&mut self, path: &RelPath, leaf: Option<Leaf>) -> Result<Vec<u8>, Error> {
@@ -326,21 +324,7 @@ impl Merger<'_> {
         if let Some(text) = self.selected.merged.get(&leaf.oid) {
             return Ok(text.clone());
         }
-        if leaf.seen.is_none() {
-            return self.reader.blob(leaf.oid);
-        }
-        let changed = |how: String| Error::Changed {
-            path: path.clone(),
-            how,
-        };
-        let (_, content) = self
-            .walker
-            .read(path)
-            .map_err(|error| changed(format!("could not be read ({error})")))?;
-        if name_of(Kind::Blob, &content) != leaf.oid {
-            return Err(changed("changed".to_owned()));
-        }
-        Ok(content)
+        leaf.content(self.reader, self.walker, path)
     }
 }
 

@@ -12,14 +12,14 @@ use crate::{
     job::Job,
     store::{object::Oid, odb::Odb},
     tree_diff::{Leaf, find, has_folder},
-    worktree::capture_filter::repository_data::{
-        OwnRepository, VersionControl, is_fossil_database, is_fossil_file, is_fossil_name,
-        is_known_name, system_of, system_of_dir, system_of_link,
+    worktree::{
+        capture_filter::repository_data::{
+            OwnRepository, VersionControl, is_fossil_database, is_fossil_file, is_fossil_name,
+            is_known_name, system_of, system_of_dir, system_of_link,
+        },
+        linked_repositories::{RepositoryPath, linked_repositories},
     },
 };
-
-/// A path with the data of a system.
-type RepositoryPath = (RelPath, VersionControl);
 
 /// Checks folders, and remembers them.
 pub(in crate::restore) struct RepositoryFolders<'a> {
@@ -29,6 +29,8 @@ pub(in crate::restore) struct RepositoryFolders<'a> {
     walker: DirWalker,
     /// The repository of the root, and the path of the root.
     own: Option<(OwnRepository, &'a std::path::Path)>,
+    /// Folders to which links lead.
+    linked: Vec<RepositoryPath>,
     known: HashMap<RelPath, Option<RepositoryPath>>,
 }
 
@@ -38,6 +40,7 @@ impl<'a> RepositoryFolders<'a> {
         reader: &'a Odb,
         target: Oid,
         walker: &DirWalker,
+        skipped: &[RepositoryPath],
     ) -> Self {
         let root = job.view.roots().get(job.root);
         let root = root.map(|root| root.canonical.as_path());
@@ -45,6 +48,7 @@ impl<'a> RepositoryFolders<'a> {
             reader,
             target,
             walker: walker.clone_root(),
+            linked: root.map_or_else(Vec::new, |root| linked_repositories(skipped, root)),
             own: root.map(|root| (OwnRepository::new(root), root)),
             known: HashMap::new(),
         }
@@ -71,6 +75,9 @@ impl<'a> RepositoryFolders<'a> {
             return known.clone();
         }
         let found = self.find_folder(&parent).or_else(|| {
+            if let Some(linked) = self.linked.iter().find(|(path, _)| path == folder) {
+                return Some(linked.clone());
+            }
             let system = self.system_on_disk(folder);
             let system = system.or_else(|| self.system_in_target(folder))?;
             Some((folder.clone(), system))

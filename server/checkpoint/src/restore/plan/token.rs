@@ -1,7 +1,7 @@
 //! The token of a plan.
 
 use sha2::{Digest, Sha256};
-use sightline_base::path::RelPath;
+use sightline_base::{escape::hex, path::RelPath};
 
 use super::Decisions;
 use crate::store::object::Oid;
@@ -46,9 +46,5 @@ pub(super) fn plan_token(
     for path in affected {
         piece(&path_bytes(path));
     }
-    let digest = hash.finalize();
-    digest[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hash.finalize()[..16])
 }

@@ -112,10 +112,8 @@ enum Relation {
 pub(super) fn folders_above<'a>(paths: impl Iterator<Item = &'a RelPath>) -> HashSet<RelPath> {
     let mut above = HashSet::new();
     for path in paths {
-        let mut folder = path.parent();
-        while let Some(at) = folder.filter(|at| !at.is_root()) {
-            folder = at.parent();
-            if !above.insert(at) {
+        for folder in path.above() {
+            if !above.insert(folder) {
                 break;
             }
         }
@@ -124,14 +122,7 @@ pub(super) fn folders_above<'a>(paths: impl Iterator<Item = &'a RelPath>) -> Has
 }
 
 fn is_at_or_below(path: &RelPath, restored: &Restored) -> bool {
-    let mut at = Some(path.clone());
-    while let Some(path) = at {
-        if restored.contains_key(&path) {
-            return true;
-        }
-        at = path.parent();
-    }
-    false
+    path.ancestors().any(|at| restored.contains_key(&at))
 }
 
 impl Checkpoints {

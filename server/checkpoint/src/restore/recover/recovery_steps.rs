@@ -49,7 +49,7 @@ pub(super) fn recovery_steps(
         denied: DeniedPaths::new(job),
         own_data,
         rule_files: &rule_files(job, reader, to),
-        repositories: RepositoryFolders::new(job, reader, to, walker),
+        repositories: RepositoryFolders::new(job, reader, to, walker, &[]),
     };
     let mut recovery = RecoverySteps {
         folders: removed_folders(&found, left_alone),

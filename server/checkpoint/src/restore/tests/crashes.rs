@@ -57,6 +57,7 @@ pub(in crate::restore) fn at_crash_point_under_lease(later: usize, act: Box<dyn 
     AT_CRASH_POINT_UNDER_LEASE.set(Some((later, act)));
 }
 
+#[cfg(target_os = "linux")]
 pub(in crate::restore) fn cancel_crash_point_under_lease() {
     AT_CRASH_POINT_UNDER_LEASE.take();
 }
@@ -144,8 +145,8 @@ impl Fixture {
         }
     }
 
-    /// Takes back what changed between the two newest checkpoints.
-    fn take_back(&self) {
+    /// Reverts what changed between the two newest checkpoints.
+    fn revert(&self) {
         let [until, id, ..] = &self.checkpoints.list(&Filter::default()).unwrap()[..] else {
             panic!("fewer than two checkpoints");
         };
@@ -260,7 +261,7 @@ fn crash_in_child_process() {
             };
             fixture.job(restore).unwrap();
         }
-        "take back" => fixture.take_back(),
+        "revert" => fixture.revert(),
         _ => {
             fixture.recover();
         }
@@ -515,12 +516,10 @@ fn a_file_created_after_the_interruption_is_left_as_it_is() {
     fixture.write("new/file", "ne");
     fixture.write("was-folder", "a fi");
     fixture.remove("tool2");
-    rustix::fs::mkfifoat(
-        rustix::fs::CWD,
-        fixture.root.join("tool2"),
-        rustix::fs::Mode::from_raw_mode(0o600),
-    )
-    .unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(fixture.root.join("tool2"))
+        .status();
+    assert!(made.unwrap().success());
     fixture.write("gone/deep/er/mine", "mine");
     let problems = fixture.recover().unwrap().problems.into_iter();
     let problems: Vec<String> = problems.map(|problem| problem.path.to_string()).collect();

@@ -22,7 +22,6 @@ use crate::{
 use crate::{
     error::Error,
     restore::{
-        apply::in_place::tests::FAILING_WRITES,
         journal::Journal,
         types::{Options, RestoreTarget, Restored, Scope},
     },
@@ -381,7 +380,7 @@ fn a_partly_written_file_is_completed_by_the_next_operation() {
     let id = fixture.create();
     fixture.write("file", NOW);
     fixture.write("new", "1");
-    let failing = || FAILING_WRITES.lock();
+    let failing = || crate::restore::apply::in_place::tests::FAILING_WRITES.lock();
     let writes: [(&[u8], &[u8]); 2] = [
         (THEN.as_bytes(), &THEN.as_bytes()[12..16]),
         (NOW.as_bytes(), &NOW.as_bytes()[4..8]),

@@ -62,10 +62,8 @@ impl Drop for KeepGuard {
 
 /// Creates the `.keep` file of a pack, unless it exists.
 fn keep(path: &Path) -> io::Result<KeepGuard> {
-    let mut options = fs::OpenOptions::new();
+    let mut options = sightline_base::storage::atomic_file::private_options();
     options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let is_ours = match options.open(path.with_extension("keep")) {
         Ok(mut file) => {
             file.write_all(KEEP)?;

@@ -20,7 +20,7 @@ use sightline_base::{
 use sightline_context::git::index::GitIndex;
 
 /// A version control system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum VersionControl {
     Git,
     /// Another git worktree of the repository that the root belongs to.

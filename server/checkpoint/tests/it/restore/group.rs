@@ -79,11 +79,9 @@ impl Two {
 
     /// Creates a checkpoint of both roots, and returns that of the second.
     fn create(&self) -> Found {
-        let request = Request {
-            group: Some("g".to_owned()),
-            group_roots: group_root_uris(&self.roots, 0..2),
-            ..Request::default()
-        };
+        let mut request = Request::default();
+        request.metadata.group = Some("g".to_owned());
+        request.metadata.group_roots = group_root_uris(&self.roots, 0..2);
         let mut last = None;
         for (root, store) in self.stores.iter().enumerate() {
             let create = |job: &Job<'_>| store.create(&Job { root, ..*job }, &request, None);

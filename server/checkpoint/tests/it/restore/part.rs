@@ -22,8 +22,8 @@ fn part(id: Oid, until: Side, hunks: &[(&str, &[u32])]) -> RestoreTarget {
     }
 }
 
-/// Takes back a part, and checks that the preview says so and that the undo brings everything back.
-fn taken_back(ground: &Ground, wanted: &RestoreTarget) -> Restored {
+/// Reverts a part, and checks that the preview says so and that the undo brings everything back.
+fn reverted(ground: &Ground, wanted: &RestoreTarget) -> Restored {
     let before = ground.tree();
     let preview = ground.preview(wanted, &[]);
     assert_eq!(ground.tree(), before);
@@ -111,7 +111,7 @@ fn later_edits_survive_and_other_files_stay() {
         ("renamed", "moved, and mine\n"),
     ]);
 
-    let restored = taken_back(&ground, &part(id, Side::Checkpoint(until), &[]));
+    let restored = reverted(&ground, &part(id, Side::Checkpoint(until), &[]));
     assert_eq!(named(&restored.conflicts), ["touched"]);
     assert_eq!(
         ground.read("merged"),
@@ -143,7 +143,7 @@ fn later_edits_survive_and_other_files_stay() {
         fs::read_link(ground.path("link")).unwrap().to_str(),
         Some("same")
     );
-    let again = taken_back(&ground, &part(id, Side::Checkpoint(until), &[]));
+    let again = reverted(&ground, &part(id, Side::Checkpoint(until), &[]));
     assert_eq!((again.outcomes.len(), again.undo), (0, None));
 }
 
@@ -177,7 +177,7 @@ fn a_file_that_cannot_be_merged_is_left_whole() {
     ground.link("lines", "type");
     let before = ground.tree();
     let wanted = part(id, Side::Checkpoint(until), &[]);
-    let restored = taken_back(&ground, &wanted);
+    let restored = reverted(&ground, &wanted);
     let conflicts = ["back", "binary", "deleted-later", "lines", "type"];
     assert_eq!(named(&restored.conflicts), conflicts);
     assert_eq!(ground.read("unchanged-binary"), "a\0b");
@@ -276,7 +276,7 @@ fn hunks_are_those_that_the_diff_numbers() {
             ("gone", &[1]),
         ],
     );
-    taken_back(&ground, &wanted);
+    reverted(&ground, &wanted);
     assert_eq!(ground.read("f"), numbered(&[(15, "B"), (16, "B2")]));
     assert_eq!(ground.read("other"), numbered(&[(2, "A"), (35, "C")]));
     assert!(ground.exists("gone") && !ground.exists("new"));
@@ -292,7 +292,7 @@ fn hunks_of_a_turn_keep_later_edits() {
         "f",
         &format!("mine\n{}", numbered(&[(2, "A"), (20, "B"), (40, "mine")])),
     )]);
-    taken_back(&ground, &part(id, Side::Checkpoint(until), &[("f", &[2])]));
+    reverted(&ground, &part(id, Side::Checkpoint(until), &[("f", &[2])]));
     assert_eq!(
         ground.read("f"),
         format!("mine\n{}", numbered(&[(2, "A"), (40, "mine")]))
@@ -306,7 +306,7 @@ fn a_denied_file_is_only_counted() {
     ground.write(&[("secret", "turn\n"), ("open", "turn\n")]);
     let until = ground.create();
     ground.write(&[("secret", "mine\n"), (".clineignore", "secret\n")]);
-    let restored = taken_back(&ground, &part(id, Side::Checkpoint(until), &[]));
+    let restored = reverted(&ground, &part(id, Side::Checkpoint(until), &[]));
     let reasons: Vec<&str> = restored.conflicts.iter().map(|one| &*one.reason).collect();
     assert_eq!(
         reasons,

@@ -9,16 +9,18 @@ use ratatui::{
     widgets::{Block, Borders, List, ListItem, ListState, Paragraph, Wrap},
 };
 use sightline_base::escape::one_line;
-use sightline_engine::plural::plural;
+use sightline_engine::{
+    plural::plural,
+    render::{
+        BOLD, CHANGED, DIM, REMOVED, target as target_line,
+        timeline::{Clock, Row},
+    },
+};
 use sightline_protocol::checkpoint::RestoreAction;
 
 use super::{
-    super::{
-        format::{BOLD, CHANGED, DIM, REMOVED},
-        restore::target_line,
-        timeline::{Clock, Row},
-    },
-    state::{Done, Pane, Picker, Preview, Screen},
+    preview::{Chosen, Preview},
+    state::{Done, Pane, Picker, Screen},
 };
 
 /// Below this width, only the pane with the focus is drawn.
@@ -87,7 +89,7 @@ fn panes(area: Rect, focus: Pane) -> (Rect, Rect) {
 
 fn draw_browse(picker: &mut Picker, colors: Colors, frame: &mut Frame<'_>, area: Rect) {
     let (left, right) = panes(area, picker.focus);
-    let clock = Clock::new();
+    let clock = Clock::now();
     let items: Vec<ListItem<'_>> = picker
         .shown()
         .map(|row| ListItem::new(row_text(row, &clock, colors)))
@@ -181,11 +183,22 @@ fn draw_difference(
     let (line, column) = picker.scroll;
     let lines: Vec<Line<'_>> = match picker.difference() {
         Some(difference) => {
-            let shown = difference.lines.iter().skip(line).take(inner.height.into());
+            let shown = difference.lines.iter().enumerate().skip(line);
             shown
-                .map(|(style, text)| {
+                .take(inner.height.into())
+                .map(|(at, (style, text))| {
                     let moved = text.chars().skip(column);
-                    Line::from(colors.span(*style, format!(" {}", moved.collect::<String>())))
+                    let hunk = difference.hunks.binary_search(&at).ok();
+                    let (mark, is_current) = hunk
+                        .and_then(|hunk| hunk_mark(picker, hunk))
+                        .unwrap_or((" ", false));
+                    let text = format!("{mark}{}", moved.collect::<String>());
+                    let line = Line::from(colors.span(*style, text));
+                    if is_current {
+                        line.style(Modifier::REVERSED)
+                    } else {
+                        line
+                    }
                 })
                 .collect()
         }
@@ -193,6 +206,22 @@ fn draw_difference(
         None => Vec::new(),
     };
     frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Returns the mark of a hunk of a previewed file: whether it is restored, and whether the cursor is on it.
+fn hunk_mark(picker: &Picker, hunk: usize) -> Option<(&'static str, bool)> {
+    let Screen::Preview(preview) = &picker.screen else {
+        return None;
+    };
+    let chosen = preview.chosen.get(preview.selected)?;
+    let is_current = picker.focus == Pane::Difference && hunk == preview.hunk;
+    let mark = match (is_current, chosen.has_hunk(hunk)) {
+        (false, true) => " [x] ",
+        (false, false) => " [ ] ",
+        (true, true) => ">[x] ",
+        (true, false) => ">[ ] ",
+    };
+    Some((mark, is_current))
 }
 
 fn draw_preview(picker: &mut Picker, colors: Colors, frame: &mut Frame<'_>, area: Rect) {
@@ -219,7 +248,7 @@ fn draw_preview(picker: &mut Picker, colors: Colors, frame: &mut Frame<'_>, area
     frame.render_widget(Paragraph::new(head).wrap(Wrap { trim: false }), top);
     picker.heights.list = left.height.saturating_sub(1).into();
     draw_list(frame, left, &title, items, selected, is_focused);
-    draw_difference(picker, colors, frame, right, "changes to take back");
+    draw_difference(picker, colors, frame, right, "changes to revert");
 }
 
 fn preview_head(preview: &Preview, colors: Colors) -> Vec<Line<'static>> {
@@ -240,8 +269,12 @@ fn preview_head(preview: &Preview, colors: Colors) -> Vec<Line<'static>> {
 
 fn preview_items(preview: &Preview, colors: Colors) -> Vec<ListItem<'static>> {
     let all = preview.result.changes.iter().zip(&preview.chosen);
-    let changes = all.map(|(change, is_chosen)| {
-        let mark = if *is_chosen { "[x] " } else { "[ ] " };
+    let changes = all.map(|(change, chosen)| {
+        let mark = match chosen {
+            Chosen::Whole => "[x] ",
+            Chosen::Hunks(..) => "[~] ",
+            Chosen::Nothing => "[ ] ",
+        };
         let action = match change.action {
             RestoreAction::Write => colors.span(CHANGED, "write  "),
             RestoreAction::Delete => colors.span(REMOVED, "delete "),
@@ -299,16 +332,19 @@ fn bottom_line(picker: &Picker, colors: Colors) -> Line<'static> {
     let keys = match &picker.screen {
         _ if picker.is_filtering => "type to filter  enter keep  esc clear",
         Screen::Previewing(..) => "Comparing…  esc back  q quit",
+        Screen::Preview(_) if picker.focus == Pane::Difference => {
+            "enter restore  space toggle  ↑↓ hunk  PgUp PgDn scroll  ←→ to the side  esc list"
+        }
         _ if picker.focus == Pane::Difference => {
             "↑↓ PgUp PgDn scroll  ←→ to the side  esc list  q quit"
         }
         Screen::Browse => "↑↓ select  → difference  / filter  enter preview  q quit",
         Screen::Preview(preview) => match preview.other_side() {
             Some(side) if side.ends_with('+') => {
-                "enter restore  space toggle  a all  t only this turn  + after it  esc back"
+                "enter restore  space toggle  → hunks  a all  t revert turn  + after it  esc back"
             }
-            Some(_) => "enter restore  space toggle  a all  + before the turn  esc back  q quit",
-            None => "enter restore  space toggle  a all  esc back  q quit",
+            Some(_) => "enter restore  space toggle  → hunks  a all  + before the turn  esc back",
+            None => "enter restore  space toggle  → hunks  a all  esc back  q quit",
         },
         Screen::Restoring => "",
         Screen::Done(done) if done.is_undo || done.result.undo_id.is_none() => "enter done",

@@ -2,17 +2,19 @@
 //!
 //! Modules:
 //!
-//! - `state`: what is chosen and shown
-//! - `difference`: a difference as lines
+//! - `state`: what is shown
+//! - `preview`: a preview, and what is chosen in it
+//! - `choice`: what is chosen, and the requests for it
 //! - `draw`: draws the state
 //! - `worker`: sends the requests
 //! - `hangup`: ends the process when the terminal is gone
 //! - `numbered`: the list of a terminal that can only print
 
-mod difference;
+pub(super) mod choice;
 mod draw;
 mod hangup;
 mod numbered;
+pub(super) mod preview;
 mod state;
 mod worker;
 
@@ -49,8 +51,8 @@ use super::{
     adopt,
     arguments::Restore,
     confirm::Proceed,
+    load,
     restore::{self, print_outcomes},
-    timeline::Timeline,
 };
 use crate::{NEGATIVE, print_message, requests::Requests};
 
@@ -70,13 +72,10 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
             "the ID of a checkpoint or the name of a turn is missing: `sightline checkpoint list` shows them. Without options and at a terminal, they can be chosen from a list",
         ));
     }
-    let mut requests = Requests::new(
-        Box::leak(Box::new(arguments.workspace.clone())),
-        arguments.attached,
-    );
+    let mut requests = arguments.place.requests();
     // A progress bar would be drawn over the list.
     requests.progress = || None;
-    let rows = Timeline::load(&requests, None, None)?.rows();
+    let rows = load(&requests, None, None)?.rows();
     if rows.is_empty() {
         print_message(&adopt::hint(&requests).unwrap_or_else(|| NONE_YET.to_owned()));
         return Ok(NEGATIVE);
@@ -90,7 +89,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     match run(requests, Picker::new(rows))? {
         Exit::Cancelled => Ok(NEGATIVE),
         Exit::Done(restored) => print_outcomes(
-            &arguments.workspace,
+            &arguments.place.workspace,
             &restored,
             "sightline checkpoint restore",
         ),
@@ -104,7 +103,7 @@ fn can_draw() -> bool {
     (cfg!(windows) || !is_dumb) && io::stdout().is_terminal() && has_size()
 }
 
-fn run(requests: Requests<'static>, picker: Picker) -> Result<Exit, Error> {
+fn run(requests: Requests, picker: Picker) -> Result<Exit, Error> {
     let failed = |error| Error::storage(format!("cannot use the terminal: {error}"));
     let ended = signals::cancel_on_termination().map_err(failed)?;
     let (asks, asked) = mpsc::channel();

@@ -1,13 +1,12 @@
 //! The list of a terminal that can only print: the answer is a number.
 
-use std::io::{self, BufRead, Write};
-
-use sightline_engine::error::Error;
-
-use super::super::{
-    format::print,
-    timeline::{Clock, Row},
+use sightline_engine::{
+    error::Error,
+    render::timeline::{Clock, Row},
 };
+
+use super::super::confirm::answer;
+use crate::print_styled as print;
 
 /// Number of rows to print at once.
 const PAGE: usize = 20;
@@ -20,7 +19,7 @@ pub(super) fn choose(rows: &[Row]) -> Result<Option<String>, Error> {
     let mut shown: Vec<&Row> = rows.iter().collect();
     let mut printed = 0;
     loop {
-        let clock = Clock::new();
+        let clock = Clock::now();
         let page = shown.iter().enumerate().skip(printed).take(PAGE);
         let width = shown.len().to_string().len();
         let entries = page.map(|(at, row)| {
@@ -35,10 +34,10 @@ pub(super) fn choose(rows: &[Row]) -> Result<Option<String>, Error> {
             0 => String::new(),
             more => format!("enter for {more} more, "),
         };
-        let answer = ask(&format!(
+        let answer = answer(&format!(
             "Number of the state to restore, {more}/text to filter, q to quit: "
         ))?;
-        match answer.as_deref().map(str::trim) {
+        match answer.as_deref() {
             None | Some("q") => return Ok(None),
             Some("") if more.is_empty() => return Ok(None),
             Some("") => {}
@@ -61,16 +60,4 @@ pub(super) fn choose(rows: &[Row]) -> Result<Option<String>, Error> {
             }
         }
     }
-}
-
-/// Asks at the terminal. Returns `None` at the end of input.
-fn ask(question: &str) -> Result<Option<String>, Error> {
-    let mut error = io::stderr();
-    let mut answer = String::new();
-    let read = error
-        .write_all(question.as_bytes())
-        .and_then(|()| error.flush())
-        .and_then(|()| io::stdin().lock().read_line(&mut answer))
-        .map_err(|error| Error::storage(format!("cannot ask at the terminal: {error}")))?;
-    Ok((read > 0).then_some(answer))
 }

@@ -4,49 +4,24 @@
 use std::collections::HashMap;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use sightline_engine::{error::Error, plural::plural};
+use sightline_engine::{error::Error, render::timeline::Row};
 use sightline_protocol::{
     checkpoint::{
-        DiffCheckpointsResult, PreviewRestoreResult, RestoreChange, RestoreCheckpointResult,
-        RestoreOutcome,
+        DiffCheckpointsResult, PreviewRestoreResult, RestoreCheckpointResult, RestoreOutcome,
     },
     error::ErrorKind,
 };
 
-use super::{super::timeline::Row, difference::Difference};
+use super::{
+    super::difference::Difference,
+    choice::{Choice, Compared},
+    preview::Preview,
+};
 
 /// Number of differences to keep.
 const KEPT_DIFFERENCES: usize = 64;
 /// Columns that the difference moves to the side at once.
 const SIDE_STEP: usize = 8;
-
-/// A difference: of a turn, or from a checkpoint to the current workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Compared {
-    pub(super) from: String,
-    /// URI of the only file.
-    pub(super) file: Option<String>,
-}
-
-/// What to restore.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    pub(super) id: String,
-    /// URIs of the only files.
-    pub(super) files: Option<Vec<String>>,
-    /// Whether only what the turn changed is reverted, and later changes are kept.
-    pub(super) only_turn: bool,
-}
-
-impl Choice {
-    pub(super) fn whole(id: String) -> Self {
-        Self {
-            id,
-            files: None,
-            only_turn: false,
-        }
-    }
-}
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,18 +58,6 @@ pub(super) enum Screen {
     Restoring,
     /// What was restored.
     Done(Box<Done>),
-}
-
-/// A preview and the files that are chosen in it.
-#[derive(Debug)]
-pub(super) struct Preview {
-    /// What was previewed.
-    of: Choice,
-    pub(super) result: PreviewRestoreResult,
-    /// For each change, whether it is made.
-    pub(super) chosen: Vec<bool>,
-    /// Index of a change or, after these, of a conflict.
-    pub(super) selected: usize,
 }
 
 #[derive(Debug)]
@@ -173,7 +136,7 @@ impl Picker {
         match &self.screen {
             Screen::Browse | Screen::Previewing(_, None) => self.row().map(|row| Compared {
                 from: row.id.clone(),
-                file: None,
+                files: Vec::new(),
             }),
             Screen::Preview(preview) | Screen::Previewing(_, Some(preview)) => preview.compared(),
             Screen::Restoring | Screen::Done(_) => None,
@@ -319,6 +282,7 @@ impl Picker {
             KeyCode::Char('q') => self.leave(),
             KeyCode::Esc if self.focus == Pane::Difference => self.focus = Pane::List,
             KeyCode::Esc | KeyCode::Backspace => self.show(Screen::Browse),
+            KeyCode::Char(' ') if self.focus == Pane::Difference => self.toggle_hunk(),
             KeyCode::Char(' ') => preview.toggle(),
             KeyCode::Char('a') => preview.toggle_all(),
             KeyCode::Char('+') => {
@@ -360,7 +324,7 @@ impl Picker {
             self.show(Screen::Restoring);
             return Some(Ask::Restore(choice, token));
         }
-        if choice.files.as_ref().is_some_and(Vec::is_empty) {
+        if choice.files.as_ref().is_some_and(Vec::is_empty) && choice.hunks.is_empty() {
             self.message = Some("no file is chosen; space chooses one".to_owned());
             return None;
         }
@@ -403,6 +367,11 @@ impl Picker {
             Ok(result) => result,
             Err(error) => {
                 self.message = Some(error.message);
+                let before = before.map(|mut before| {
+                    before.forget_hunks();
+                    before
+                });
+                self.differences.clear();
                 self.show(before.map_or(Screen::Browse, Screen::Preview));
                 return None;
             }
@@ -419,12 +388,7 @@ impl Picker {
             self.show(Screen::Restoring);
             return Some(Ask::Restore(choice, result.token));
         }
-        self.show(Screen::Preview(Box::new(Preview {
-            of: choice,
-            chosen: vec![true; result.changes.len()],
-            result,
-            selected: 0,
-        })));
+        self.show(Screen::Preview(Box::new(Preview::new(choice, result))));
         None
     }
 
@@ -458,11 +422,14 @@ impl Picker {
                 0 => self.focus = Pane::List,
                 column => self.scroll.1 = column.saturating_sub(SIDE_STEP),
             },
+            (KeyCode::Down | KeyCode::Char('j'), Pane::Difference) if self.move_hunk(true) => {}
+            (KeyCode::Up | KeyCode::Char('k'), Pane::Difference) if self.move_hunk(false) => {}
             (_, Pane::Difference) => {
                 let lines = self.difference().map_or(0, |shown| shown.lines.len());
                 let height = self.heights.difference;
                 let last = lines.saturating_sub(height);
                 self.scroll.0 = moved(code, self.scroll.0, last, height);
+                self.find_hunk();
             }
             (_, Pane::List) => {
                 let page = self.heights.list;
@@ -477,9 +444,77 @@ impl Picker {
                 if to != *at {
                     *at = to;
                     self.scroll = (0, 0);
+                    self.find_hunk();
                 }
             }
         }
+    }
+
+    /// Returns the indexes of the lines at which the hunks of a preview begin.
+    fn hunks(&self) -> &[usize] {
+        match (&self.screen, self.difference()) {
+            (Screen::Preview(_), Some(difference)) => {
+                let shown = |at: &&usize| **at < difference.lines.len();
+                &difference.hunks[..difference.hunks.iter().take_while(shown).count()]
+            }
+            _ => &[],
+        }
+    }
+
+    /// Moves the cursor to the next or the previous hunk, and scrolls to it. A hunk that is not shown whole
+    /// is scrolled first. Returns whether there are hunks.
+    fn move_hunk(&mut self, down: bool) -> bool {
+        let hunks = self.hunks().to_vec();
+        let lines = self.difference().map_or(0, |shown| shown.lines.len());
+        let height = self.heights.difference.max(1);
+        let Screen::Preview(preview) = &mut self.screen else {
+            return false;
+        };
+        let Some(start) = hunks.get(preview.hunk) else {
+            return false;
+        };
+        let end = |at: usize| hunks.get(at + 1).copied().unwrap_or(lines);
+        let top = &mut self.scroll.0;
+        if down && end(preview.hunk) > *top + height {
+            *top += 1;
+        } else if down && preview.hunk + 1 < hunks.len() {
+            preview.hunk += 1;
+            let whole = end(preview.hunk).saturating_sub(height);
+            *top = whole.min(hunks[preview.hunk]).max(*top);
+        } else if !down && (*start < *top || preview.hunk == 0) {
+            *top = top.saturating_sub(1);
+        } else if !down {
+            preview.hunk -= 1;
+            let whole = end(preview.hunk).saturating_sub(height);
+            *top = whole.max(hunks[preview.hunk]).min(*top);
+        }
+        true
+    }
+
+    /// Puts the cursor on the first hunk that begins in the lines that are shown.
+    fn find_hunk(&mut self) {
+        let top = self.scroll.0;
+        let hunks = self.hunks();
+        let (count, above) = (hunks.len(), hunks.iter().take_while(|at| **at < top));
+        let found = above.count().min(count.saturating_sub(1));
+        if let Screen::Preview(preview) = &mut self.screen {
+            preview.hunk = found;
+        }
+    }
+
+    /// Chooses the hunk with the cursor, or not. A file without hunks is chosen as a whole.
+    fn toggle_hunk(&mut self) {
+        let shown = self
+            .difference()
+            .map(|shown| (shown.hunks.len(), shown.patch.clone()));
+        let (Screen::Preview(preview), Some((count, patch))) = (&mut self.screen, shown) else {
+            return;
+        };
+        let at = preview.hunk;
+        let Some(chosen) = preview.chosen.get_mut(preview.selected) else {
+            return;
+        };
+        *chosen = chosen.toggled(at, count, patch);
     }
 }
 
@@ -496,91 +531,6 @@ fn moved(code: KeyCode, at: usize, last: usize, page: usize) -> usize {
         _ => at,
     };
     to.min(last)
-}
-
-impl Preview {
-    /// Returns the number of changes and conflicts.
-    fn len(&self) -> usize {
-        self.result.changes.len() + self.result.conflicts.len()
-    }
-
-    fn toggle(&mut self) {
-        if let Some(chosen) = self.chosen.get_mut(self.selected) {
-            *chosen = !*chosen;
-        }
-    }
-
-    /// Chooses all files, or none if all are.
-    fn toggle_all(&mut self) {
-        let all = self.chosen.iter().all(|chosen| *chosen);
-        self.chosen.fill(!all);
-    }
-
-    /// Returns the name of the state after the turn, or before it.
-    pub(super) fn other_side(&self) -> Option<String> {
-        let name = self.result.target.as_ref()?.name.as_ref()?;
-        Some(match name.strip_suffix('+') {
-            Some(before) => before.to_owned(),
-            None => format!("{name}+"),
-        })
-    }
-
-    /// Returns whether this is the state before a turn.
-    fn is_of_turn(&self) -> bool {
-        self.other_side().is_some_and(|side| side.ends_with('+'))
-    }
-
-    /// Returns whether only what the turn changed is reverted.
-    pub(super) fn is_only_turn(&self) -> bool {
-        self.of.only_turn
-    }
-
-    fn choice(&self) -> Choice {
-        let all = self.chosen.iter().all(|chosen| *chosen);
-        let files = self.chosen_changes().map(|change| change.uri.clone());
-        Choice {
-            id: self.of.id.clone(),
-            only_turn: self.of.only_turn,
-            files: if all {
-                self.of.files.clone()
-            } else {
-                Some(files.collect())
-            },
-        }
-    }
-
-    /// Returns whether a preview of the chosen files makes the changes that are shown.
-    fn has_chosen(&self, part: &PreviewRestoreResult) -> bool {
-        self.chosen_changes().eq(&part.changes)
-    }
-
-    fn chosen_changes(&self) -> impl Iterator<Item = &RestoreChange> {
-        let all = self.result.changes.iter().zip(&self.chosen);
-        all.filter_map(|(change, is_chosen)| is_chosen.then_some(change))
-    }
-
-    fn compared(&self) -> Option<Compared> {
-        let changes = self.result.changes.iter().map(|change| &change.uri);
-        let conflicts = self.result.conflicts.iter().map(|conflict| &conflict.uri);
-        let target = self.result.target.as_ref();
-        let state = target.filter(|_| !self.of.only_turn);
-        Some(Compared {
-            // From the name of a turn, its own changes are compared.
-            from: state.map_or(&self.of.id, |target| &target.id).clone(),
-            file: Some(changes.chain(conflicts).nth(self.selected)?.clone()),
-        })
-    }
-
-    /// Says how many files are chosen.
-    pub(super) fn counts(&self) -> String {
-        let chosen = self.chosen_changes().count();
-        let all = plural(self.chosen.len() as u64, "file");
-        if chosen == self.chosen.len() {
-            all
-        } else {
-            format!("{chosen} of {all}")
-        }
-    }
 }
 
 impl Done {

@@ -1,3 +1,5 @@
+mod hunks;
+
 use ratatui::{
     Terminal,
     backend::TestBackend,
@@ -6,7 +8,13 @@ use ratatui::{
     style::Color,
 };
 use sightline_base::clock::now_millis;
-use sightline_engine::error::Error;
+use sightline_engine::{
+    error::Error,
+    render::{
+        ADDED, REMOVED,
+        timeline::{Clock, Row},
+    },
+};
 use sightline_protocol::{
     checkpoint::{
         DiffCheckpointsResult, DifferenceStatus, FileDifference, PreviewRestoreResult,
@@ -17,12 +25,9 @@ use sightline_protocol::{
 };
 
 use super::{
+    choice::Choice,
     draw::{Colors, draw},
-    state::{Answer, Ask, Choice, Exit, Pane, Picker, Screen},
-};
-use crate::checkpoints::{
-    format::{ADDED, REMOVED},
-    timeline::{Clock, Row},
+    state::{Answer, Ask, Exit, Pane, Picker, Screen},
 };
 
 /// Two turns, what the user changed between them, and a checkpoint.
@@ -97,7 +102,7 @@ fn drawn(picker: &mut Picker, colors: bool, width: u16, height: u16) -> Buffer {
 /// Returns the screen as text, with a fixed time.
 fn screen(picker: &mut Picker, width: u16, height: u16) -> String {
     let buffer = drawn(picker, false, width, height);
-    let clock = Clock::new().time(now_millis());
+    let clock = Clock::now().time(now_millis());
     let rows = buffer.content().chunks(width.into());
     let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
     let lines = lines.map(|line| line.replace(&clock, "15:53").trim_end().to_owned() + "\n");
@@ -158,8 +163,7 @@ fn preview(token: &str) -> PreviewRestoreResult {
 fn whole(id: &str) -> Choice {
     Choice {
         id: id.to_owned(),
-        files: None,
-        only_turn: false,
+        ..Choice::default()
     }
 }
 
@@ -221,16 +225,16 @@ fn the_preview_says_what_is_restored() {
     insta::assert_snapshot!(screen(&mut picker, 100, 12), @r"
     Restore to before turn 3 of claude-2, 15:53, just now, on branch feature
     warning branch main is checked out now
-    1 of 2 files to restore                      │ changes to take back
+    1 of 2 files to restore                      │ changes to revert
       [x] write  src/parser.rs  content differs  │ M src/parser.rs  +1 -1
     > [ ] delete src/new.rs  not in the checkpoin│
           skip   big.bin  too large              │ diff --git a/src/parser.rs b/src/parser.rs
                                                  │ --- a/src/parser.rs
                                                  │ +++ b/src/parser.rs
-                                                 │ @@ -1,2 +1,2 @@
+                                                 │ [ ] @@ -1,2 +1,2 @@
                                                  │  a
                                                  │ -    old\u{1b}[31m
-    enter restore  space toggle  a all  t only this turn  + after it  esc back
+    enter restore  space toggle  → hunks  a all  t revert turn  + after it  esc back
     ");
 }
 
@@ -334,7 +338,7 @@ fn the_state_after_the_turn_can_be_chosen() {
 }
 
 #[test]
-fn only_the_turn_can_be_taken_back() {
+fn only_the_turn_can_be_reverted() {
     let mut picker = previewing();
     let only = Choice {
         only_turn: true,

@@ -10,15 +10,12 @@ use std::{
 
 use parking_lot::Mutex;
 use sightline_engine::error::Error;
-use sightline_protocol::{
-    checkpoint::{
-        DiffCheckpointsParams, DiffCheckpointsResult, PreviewRestoreParams, PreviewRestoreResult,
-        RestoreCheckpointParams, RestoreOnly, UndoRestoreParams,
-    },
-    method::{DiffCheckpoints, PreviewRestore, RestoreCheckpoint, UndoRestore},
-};
+use sightline_protocol::{checkpoint::UndoRestoreParams, method::UndoRestore};
 
-use super::state::{Answer, Ask, Choice, Compared};
+use super::{
+    choice::Choice,
+    state::{Answer, Ask},
+};
 use crate::{output::in_words_of_the_command_line, requests::Requests};
 
 /// Starts the thread, which ends with the process: a request in progress is not waited for, except for
@@ -27,7 +24,7 @@ use crate::{output::in_words_of_the_command_line, requests::Requests};
 /// # Errors
 /// `storage` if the thread cannot be started.
 pub(super) fn start(
-    requests: Requests<'static>,
+    requests: Requests,
     asked: Receiver<Ask>,
     answers: Sender<Answer>,
     restoring: Arc<Mutex<()>>,
@@ -51,29 +48,20 @@ pub(super) fn start(
 fn answer(requests: &Requests, ask: Ask) -> Answer {
     match ask {
         Ask::Difference(compared) => {
-            let result = difference(requests, &compared);
+            let result = compared.difference(requests);
             Answer::Difference(compared, result.map_err(in_words))
         }
         Ask::Preview(choice) => {
-            let result = preview(requests, &choice, false);
+            let result = choice.preview(requests, false);
             Answer::Preview(choice, result.map_err(in_words))
         }
         Ask::Restore(choice, token) => {
-            let result = requests.with_maintenance(|requests| {
-                requests.call::<RestoreCheckpoint>(RestoreCheckpointParams {
-                    id: choice.id.clone(),
-                    paths: choice.files.clone(),
-                    root: requests.root()?,
-                    token: Some(token),
-                    only: choice.only_turn.then_some(RestoreOnly::Turn),
-                    ..RestoreCheckpointParams::default()
-                })
-            });
+            let result = requests.with_maintenance(|requests| choice.restore(requests, token));
             Answer::Restored(choice, result.map_err(in_words))
         }
         Ask::Undo { id, force } => {
             let result = requests.with_maintenance(|requests| {
-                let previewed = preview(requests, &Choice::whole(id), true)?;
+                let previewed = Choice::whole(id).preview(requests, true)?;
                 requests.call::<UndoRestore>(UndoRestoreParams {
                     undo_id: previewed.undo_id,
                     token: Some(previewed.token),
@@ -84,31 +72,6 @@ fn answer(requests: &Requests, ask: Ask) -> Answer {
             Answer::Undone(result.map_err(in_words))
         }
     }
-}
-
-fn difference(requests: &Requests, compared: &Compared) -> Result<DiffCheckpointsResult, Error> {
-    requests.call::<DiffCheckpoints>(DiffCheckpointsParams {
-        from: compared.from.clone(),
-        paths: compared.file.clone().map(|file| vec![file]),
-        root: requests.root()?,
-        patch: true,
-        ..DiffCheckpointsParams::default()
-    })
-}
-
-fn preview(
-    requests: &Requests,
-    choice: &Choice,
-    undo: bool,
-) -> Result<PreviewRestoreResult, Error> {
-    requests.call::<PreviewRestore>(PreviewRestoreParams {
-        id: choice.id.clone(),
-        paths: choice.files.clone(),
-        root: requests.root()?,
-        undo: Some(undo),
-        only: choice.only_turn.then_some(RestoreOnly::Turn),
-        ..PreviewRestoreParams::default()
-    })
 }
 
 fn in_words(mut error: Error) -> Error {

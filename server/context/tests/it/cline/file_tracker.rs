@@ -195,7 +195,14 @@ impl Session {
             }
             "detectFilesEditedAfterMessage" => {
                 let date = operation["messageTs"].as_i64().unwrap();
-                Some(json!(self.tracker().edited_after(date).unwrap()))
+                let mut names: Vec<String> = Vec::new();
+                for entry in self.tracker().records().unwrap().files {
+                    let edited = entry.cline_edit_date.max(entry.user_edit_date);
+                    if edited > Some(date) && !names.contains(&entry.path) {
+                        names.push(entry.path);
+                    }
+                }
+                Some(json!(names))
             }
             "recordModelUsage" => {
                 let mode = serde_json::from_value(operation["mode"].clone()).unwrap();

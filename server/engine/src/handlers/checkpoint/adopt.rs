@@ -1,8 +1,8 @@
-//! Takes over the store of a folder that was moved, for the command line.
+//! The stores of all folders, for the command line: their list, and how a moved folder gets its store back.
 
 use std::path::Path;
 
-use sightline_checkpoint::MovedStore;
+use sightline_checkpoint::FolderStore;
 
 use super::checkpoint_context::CheckpointContext;
 use crate::{error::Error, request_context::RequestContext};
@@ -14,7 +14,7 @@ use crate::{error::Error, request_context::RequestContext};
 pub fn moved_stores(
     context: &RequestContext<'_>,
     named: Option<&Path>,
-) -> Result<Vec<MovedStore>, Error> {
+) -> Result<Vec<FolderStore>, Error> {
     let cx = CheckpointContext::begin(context, None, "Searching")?;
     let (_, checkpoints) = cx.root_checkpoints(0)?;
     Ok(match named {
@@ -23,11 +23,20 @@ pub fn moved_stores(
     })
 }
 
+/// Returns the stores of all folders in the data directory.
+///
+/// # Errors
+/// Core's errors.
+pub fn all_stores(context: &RequestContext<'_>) -> Result<Vec<FolderStore>, Error> {
+    let cx = CheckpointContext::begin(context, None, "Searching")?;
+    Ok(cx.root_checkpoints(0)?.1.store.all_stores())
+}
+
 /// Adds the checkpoints of the store to those of the first root, and removes the store.
 ///
 /// # Errors
 /// Core's errors.
-pub fn adopt(context: &RequestContext<'_>, store: &MovedStore) -> Result<(), Error> {
+pub fn adopt(context: &RequestContext<'_>, store: &FolderStore) -> Result<(), Error> {
     let cx = CheckpointContext::begin(context, None, "Adopting checkpoints")?;
     let (_, checkpoints) = cx.root_checkpoints(0)?;
     Ok(checkpoints.store.adopt(store, &context.cancel)?)

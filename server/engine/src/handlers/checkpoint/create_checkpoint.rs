@@ -7,14 +7,15 @@ use super::{
 };
 use crate::{
     error::Error,
+    render,
     request_context::{RequestContext, Response},
 };
 use sightline_base::{cancel::Cancel, limits, storage::TaskId};
 use sightline_checkpoint::{
-    Checkpoint as StoredCheckpoint, Keep, Purpose, Request, group::group_root_uris,
+    Checkpoint as StoredCheckpoint, CheckpointMetadata, Keep, Request, group::group_root_uris,
 };
 use sightline_protocol::{
-    checkpoint::{Checkpoint, CheckpointKind, CreateCheckpointParams, short_id},
+    checkpoint::{Checkpoint, CheckpointKind, CreateCheckpointParams},
     error::ErrorKind,
 };
 use std::sync::Arc;
@@ -42,17 +43,19 @@ pub fn run(
         None => None,
     };
     let request = Request {
-        task,
-        label: params.label,
-        purpose: Purpose::Asked,
-        turn: params.turn,
-        turn_end: params.turn_end,
-        automatic: params.automatic,
-        messages,
+        metadata: CheckpointMetadata {
+            task: task.map(|task| task.as_str().to_owned()),
+            label: params.label,
+            turn: params.turn,
+            turn_end: params.turn_end,
+            automatic: params.automatic,
+            messages,
+            group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
+            group_roots: group_root_uris(cx.roots(), roots.iter().copied()),
+            ..CheckpointMetadata::default()
+        },
         confirm_large: params.confirm_large,
-        group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
-        group_roots: group_root_uris(cx.roots(), roots.iter().copied()),
-        ..Request::default()
+        only_changed: false,
     };
     let mut taken = Vec::new();
     for root in roots {
@@ -71,14 +74,14 @@ pub fn run(
         Ok(checkpoint)
     });
     let checkpoints: Vec<Checkpoint> = checkpoints.collect::<Result<_, Error>>()?;
-    if request.turn.is_some() {
+    if request.metadata.turn.is_some() {
         for (root, _) in &taken {
             prune_automatic(&cx, *root);
         }
     }
     for checkpoint in &checkpoints {
         // At the end of a turn without changes, none was created.
-        if !request.turn_end || checkpoint.kind == CheckpointKind::TurnEnd {
+        if !request.metadata.turn_end || checkpoint.kind == CheckpointKind::TurnEnd {
             notify_created(context, checkpoint);
         }
     }
@@ -86,17 +89,7 @@ pub fn run(
         .into_iter()
         .next()
         .ok_or_else(|| Error::invalid("no folder is open; checkpoints need an open folder"))?;
-    let summary = format!(
-        "checkpoint {}: {} added, {} modified, {} deleted{}",
-        short_id(&first.id),
-        first.added,
-        first.modified,
-        first.deleted,
-        match first.skipped.len() {
-            0 => String::new(),
-            count => format!(", {count} skipped"),
-        }
-    );
+    let summary = render::created(&first);
     Ok(Response::from(first).with_summary(summary))
 }
 

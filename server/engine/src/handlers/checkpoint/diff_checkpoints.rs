@@ -8,10 +8,10 @@ use crate::{error::Error, request_context::RequestContext};
 use sightline_base::limits;
 use sightline_checkpoint::{
     Side,
-    diff::{self, DiffOptions, FileDiff, Status},
+    diff::{self, DiffOptions, FileDiff},
 };
 use sightline_protocol::checkpoint::{
-    DiffCheckpointsParams, DiffCheckpointsResult, DifferenceStatus, FileDifference, Hunk,
+    DiffCheckpointsParams, DiffCheckpointsResult, FileDifference, Hunk,
 };
 
 /// `sightline/diffCheckpoints`.
@@ -126,7 +126,7 @@ fn difference(
         path,
         path_encoded: encoded || old.as_ref().is_some_and(|(_, encoded, _)| *encoded),
         old_path: old.map(|(path, ..)| path),
-        status: status(file.status),
+        status: file.status,
         binary: file.binary,
         additions: file.additions,
         deletions: file.deletions,
@@ -137,15 +137,5 @@ fn difference(
         old_mode: file.modes.0.map(str::to_owned),
         new_mode: file.modes.1.map(str::to_owned),
         uri,
-    }
-}
-
-pub(super) fn status(status: Status) -> DifferenceStatus {
-    match status {
-        Status::Added => DifferenceStatus::Added,
-        Status::Modified => DifferenceStatus::Modified,
-        Status::Deleted => DifferenceStatus::Deleted,
-        Status::Renamed => DifferenceStatus::Renamed,
-        Status::TypeChanged => DifferenceStatus::TypeChanged,
     }
 }

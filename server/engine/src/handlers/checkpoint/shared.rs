@@ -2,16 +2,20 @@
 //! the position in its conversation.
 
 use super::checkpoint_context::CheckpointContext;
-use crate::{error::Error, plural::plural, request_context::RequestContext};
+use crate::{
+    error::Error,
+    plural::plural,
+    request_context::{RequestContext, TaskContext},
+};
 use sightline_access::AccessView;
 use sightline_base::{limits, path::Roots, storage::TaskId};
 use sightline_checkpoint::{
-    Checkpoint as StoredCheckpoint, ConversationMark, Head, Purpose, Related, Skipped,
+    Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Related, Skipped,
 };
 use sightline_protocol::{
     checkpoint::{
-        Checkpoint, CheckpointHead, CheckpointKind, CheckpointPurpose, CheckpointTurn,
-        DidCreateCheckpointParams, GroupMember, SkippedPath,
+        Checkpoint, CheckpointKind, CheckpointPurpose, CheckpointTurn, DidCreateCheckpointParams,
+        GroupMember, SkippedPath,
     },
     error::ErrorKind,
     method::{DidCreateCheckpoint, Notification},
@@ -43,7 +47,7 @@ pub(super) fn notify_created(context: &RequestContext<'_>, checkpoint: &Checkpoi
 /// Returns the position in a task's conversation. If it cannot be read, a warning is
 /// logged and the checkpoint is created without it.
 pub(super) fn conversation_mark(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     task: &TaskId,
 ) -> Option<ConversationMark> {
     let store = context.task_store().ok()?;
@@ -145,19 +149,12 @@ pub(super) fn to_wire(
                     ..CheckpointTurn::default()
                 })
         }),
-        head: metadata.head.as_ref().map(to_head),
+        head: metadata.head.clone(),
         restored_id: match &metadata.purpose {
             Purpose::Undo { restoring, .. } => restoring.map(|id| id.to_string()),
             Purpose::Asked | Purpose::Imported => None,
         },
         undone_by: related.undone_by(stored.id).map(|id| id.to_string()),
-    }
-}
-
-pub(super) fn to_head(head: &Head) -> CheckpointHead {
-    CheckpointHead {
-        branch: head.branch.clone(),
-        commit: head.commit.clone(),
     }
 }
 

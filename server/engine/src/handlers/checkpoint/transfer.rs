@@ -14,8 +14,8 @@ pub enum Direction {
     Fetch,
 }
 
-/// Transfers the checkpoints of the first root to or from a git remote. Returns git's
-/// output.
+/// Transfers the checkpoints of the first root to or from a git remote. Returns the number of new ones
+/// there, and the reasons for those that were left out.
 ///
 /// # Errors
 /// Core's errors.
@@ -23,17 +23,16 @@ pub fn transfer(
     context: &RequestContext<'_>,
     direction: Direction,
     remote: &str,
-) -> Result<String, Error> {
+) -> Result<(usize, Vec<String>), Error> {
     let title = match direction {
         Direction::Push => "Pushing checkpoints",
         Direction::Fetch => "Fetching checkpoints",
     };
     let cx = CheckpointContext::begin(context, None, title)?;
     let (_, checkpoints) = cx.root_checkpoints(0)?;
+    let store = &checkpoints.store;
     Ok(match direction {
-        Direction::Push => checkpoints.store.push(remote, &context.cancel),
-        Direction::Fetch => cx.with_job(&[0], &context.cancel, |job| {
-            checkpoints.store.fetch(remote, job)
-        }),
-    }?)
+        Direction::Push => (store.push(remote, &context.cancel)?, Vec::new()),
+        Direction::Fetch => cx.with_job(&[0], &context.cancel, |job| store.fetch(remote, job))?,
+    })
 }

@@ -12,7 +12,7 @@ use super::shared::{StoredTask, stored_task, with_conversation};
 use crate::{
     error::Error,
     handlers::conversation::shared::{entry_meta, raw},
-    request_context::RequestContext,
+    request_context::TaskContext,
     services::active_tasks::PlannedCompaction,
 };
 
@@ -21,7 +21,7 @@ const ATTEMPTS: usize = 5;
 
 /// Compacts a conversation, given or stored.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     mut params: ApplyCompactionParams,
 ) -> Result<ApplyCompactionResult, Error> {
     let messages = params.messages.take();
@@ -49,7 +49,7 @@ pub fn run(
     for _ in 0..ATTEMPTS {
         let stored = StoredTask::load(context, &task)?;
         // The planned model, else the recorded one.
-        let planned = context.services.active_tasks.plan(&task);
+        let planned = context.active_tasks().plan(&task);
         let compactions = stored.conversation.info.compactions;
         let is_stale = |planned: &PlannedCompaction| planned.compactions != compactions;
         if params.retain_from.is_some() && planned.as_ref().is_some_and(is_stale) {

@@ -3,4 +3,4 @@
 
 pub mod apply_compaction;
 pub mod plan_compaction;
-mod shared;
+pub(super) mod shared;

@@ -5,13 +5,13 @@ use sightline_protocol::compaction::{PlanCompactionParams, PlanCompactionResult}
 
 use super::shared::{StoredTask, stored_task, with_conversation};
 use crate::{
-    error::Error, handlers::conversation::shared::raw, request_context::RequestContext,
+    error::Error, handlers::conversation::shared::raw, request_context::TaskContext,
     services::active_tasks::PlannedCompaction,
 };
 
 /// Plans a compaction: what is kept, and the prompt for the summary.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     mut params: PlanCompactionParams,
 ) -> Result<PlanCompactionResult, Error> {
     let messages = params.messages.take();
@@ -34,7 +34,7 @@ pub fn run(
             model: params.model.clone(),
             compactions: stored.conversation.info.compactions,
         };
-        context.services.active_tasks.set_plan(task, plan);
+        context.active_tasks().set_plan(task, plan);
     }
     Ok(plan)
 }

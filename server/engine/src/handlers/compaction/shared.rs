@@ -11,14 +11,17 @@ use sightline_conversation::{
     tokens::{Calibration, Encoding, Family},
 };
 use sightline_protocol::{
-    environment::ModelRef, files::ReadFileParams, tracker::FileMetadataEntry,
+    environment::ModelRef,
+    error::ErrorKind,
+    files::ReadFileParams,
+    tracker::{FileMetadataEntry, WindowUsage},
 };
 use sightline_tasks::{Conversation, load_calibration};
 
 use crate::{
     error::Error,
     handlers::{conversation::shared::messages_to_send, read_file},
-    request_context::RequestContext,
+    request_context::TaskContext,
     settings::models::context_window,
 };
 
@@ -44,7 +47,7 @@ pub(super) struct StoredTask {
 }
 
 impl StoredTask {
-    pub(super) fn load(context: &RequestContext<'_>, task: &TaskId) -> Result<Self, Error> {
+    pub(super) fn load(context: &TaskContext<'_>, task: &TaskId) -> Result<Self, Error> {
         let store = context.task_store()?;
         let conversation = store.load(task, &context.cancel)?;
         let dir = context.storage()?.task(task);
@@ -58,6 +61,27 @@ impl StoredTask {
             model: model.map(|entry| ModelRef::Id(entry.model_id.clone())),
         })
     }
+}
+
+/// Returns how full the context window of a task's last model is. `None` without a stored conversation or a model.
+pub(in crate::handlers) fn usage(
+    context: &TaskContext<'_>,
+    task_id: &str,
+) -> Result<Option<WindowUsage>, Error> {
+    let stored = match StoredTask::load(context, &TaskId::new(task_id)?) {
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
+        stored => stored?,
+    };
+    let Some(model) = &stored.model else {
+        return Ok(None);
+    };
+    with_conversation(context, None, Some(&stored), Some(model), |conversation| {
+        Ok(Some(WindowUsage {
+            model_id: model.id().to_owned(),
+            tokens: conversation.all_tokens(&context.cancel)?,
+            context_window: conversation.window.size as u64,
+        }))
+    })
 }
 
 /// Merges the entries of each file, keeping the latest time of each kind.
@@ -82,7 +106,7 @@ fn merge_tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
 
 /// Runs `work` on the messages that would be sent, given or stored.
 pub(super) fn with_conversation<T>(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     given: Option<&[&RawValue]>,
     stored: Option<&StoredTask>,
     model: Option<&ModelRef>,
@@ -115,7 +139,7 @@ pub(super) fn with_conversation<T>(
             window: model.map_or(ContextWindow::with_size(DEFAULT_CONTEXT_WINDOW), |model| {
                 context_window(&context.snapshot.settings.conversation, model)
             }),
-            counter: &context.services.counter,
+            counter: context.counter(),
             calibration: stored.map_or(&default, |stored| &stored.calibration),
             tracked: stored.map_or(&[], |stored| &stored.tracked),
             workspace: &workspace,
@@ -145,7 +169,7 @@ pub(super) fn with_conversation<T>(
 
 /// Reads the beginning of a file, under the access rules.
 fn read_key_file(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     path: &str,
     lines: u64,
     bytes: u64,

@@ -3,11 +3,11 @@
 use sightline_conversation as conversation;
 use sightline_protocol::conversation::{ClassifyErrorParams, ClassifyErrorResult};
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::ReadContext};
 
 /// Classifies the error of a model provider.
 pub fn run(
-    _context: &RequestContext<'_>,
+    _context: &ReadContext<'_>,
     params: ClassifyErrorParams,
 ) -> Result<ClassifyErrorResult, Error> {
     Ok(conversation::classify_error(

@@ -9,7 +9,7 @@ use sightline_protocol::{
 use sightline_tasks::{load_calibration, store_calibration};
 
 use super::shared::{messages_to_send, raw};
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::TaskContext};
 
 /// Upper bound for reported usage, in tokens.
 const MOST_TOKENS: f64 = 1e9;
@@ -17,7 +17,7 @@ const MOST_TOKENS: f64 = 1e9;
 /// Counts tokens, calibrated by the usage reported for a task. With a task only, counts
 /// what would be sent of its stored conversation.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     mut params: CountTokensParams,
 ) -> Result<CountTokensResult, Error> {
     let messages = std::mem::take(&mut params.messages);
@@ -39,7 +39,7 @@ pub fn run(
         _ => raw(&messages),
     };
     let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
-        let counter = &context.services.counter;
+        let counter = context.counter();
         Ok(counter.count_request(&params, &sent, calibration, &context.cancel)?)
     };
     let calibration = match &params.task_id {

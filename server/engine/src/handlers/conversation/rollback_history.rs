@@ -8,11 +8,11 @@ use sightline_protocol::{
 };
 
 use super::shared::entry_meta;
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::TaskContext};
 
 /// Removes the edits that were made after a time.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     params: RollbackHistoryParams,
 ) -> Result<RollbackHistoryResult, Error> {
     let history = match (params.context_history, &params.task_id) {

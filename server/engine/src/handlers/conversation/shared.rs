@@ -9,7 +9,7 @@ use sightline_conversation::{self as conversation, Notices, TruncateAction, Trun
 use sightline_protocol::{conversation::Message, task::MessageMeta};
 use sightline_tasks::{Conversation, EntryMeta, EntryOrigin};
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::TaskContext};
 
 /// Borrows the messages of a request.
 pub(in crate::handlers) fn raw(messages: &[Message]) -> Vec<&RawValue> {
@@ -23,10 +23,7 @@ pub(in crate::handlers) fn owned(messages: &[&RawValue]) -> Vec<Message> {
 }
 
 /// Returns the metadata recorded with stored messages.
-pub(in crate::handlers) fn entry_meta(
-    context: &RequestContext<'_>,
-    given: MessageMeta,
-) -> EntryMeta {
+pub(in crate::handlers) fn entry_meta(context: &TaskContext<'_>, given: MessageMeta) -> EntryMeta {
     let snapshot = &context.snapshot;
     let root = snapshot.access.roots().primary();
     let root = root.map(|root| root.path.as_path().to_string_lossy().into_owned());
@@ -44,7 +41,7 @@ pub(in crate::handlers) fn entry_meta(
             git_branch: given.git_branch.or_else(branch),
             session_id: given
                 .session_id
-                .or_else(|| Some(context.services.session_id.clone())),
+                .or_else(|| Some(context.session_id().to_owned())),
             version: given.version.or_else(|| Some(version.to_owned())),
             cwd,
         },
@@ -54,7 +51,7 @@ pub(in crate::handlers) fn entry_meta(
 
 /// Returns what would be sent of a stored conversation.
 pub(in crate::handlers) fn messages_to_send(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     stored: &Conversation,
     messages: &[&RawValue],
 ) -> Result<TruncateOutcome, Error> {

@@ -15,11 +15,11 @@ use sightline_protocol::{
 use sightline_tasks::{CommitResult, TruncationState};
 
 use super::shared::{entry_meta, owned, raw};
-use crate::{error::Error, request_context::RequestContext, settings::models::context_window};
+use crate::{error::Error, request_context::TaskContext, settings::models::context_window};
 
 /// Truncates a conversation, given or stored.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     mut params: TruncateHistoryParams,
 ) -> Result<TruncateHistoryResult, Error> {
     let Some(messages) = params.messages.take() else {
@@ -57,7 +57,7 @@ fn sent_messages(outcome: TruncateOutcome, messages: Vec<Message>) -> Vec<Messag
 
 /// Truncates a stored conversation and stores the decision.
 fn truncate_stored(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     params: TruncateHistoryParams,
 ) -> Result<TruncateHistoryResult, Error> {
     let Some(task_id) = &params.task_id else {
@@ -66,7 +66,7 @@ fn truncate_stored(
         ));
     };
     let task = TaskId::new(task_id)?;
-    context.services.active_tasks.touch(&task);
+    context.active_tasks().touch(&task);
     let store = context.task_store()?;
     let mut seen = store.load(&task, &context.cancel)?;
     loop {
@@ -116,7 +116,7 @@ fn time(params: &TruncateHistoryParams) -> Number {
 
 /// Applies the truncation with the session's settings.
 fn decide(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     params: &TruncateHistoryParams,
     (messages, outlines): (&[&RawValue], Option<&[&Outline]>),
     deleted_range: Option<DeletedRange>,
@@ -141,7 +141,7 @@ fn decide(
 
 /// Counts the tokens before and after the truncation.
 fn token_change(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     params: &TruncateHistoryParams,
     messages: &[&RawValue],
     deleted_range: Option<DeletedRange>,
@@ -164,10 +164,7 @@ fn token_change(
     let count = |outcome: &TruncateOutcome| -> Result<u64, Error> {
         let sent = outcome.messages(messages);
         let family = Family::of_model(params.model.id());
-        let counts = context
-            .services
-            .counter
-            .messages(&sent, family, &context.cancel)?;
+        let counts = context.counter().messages(&sent, family, &context.cancel)?;
         Ok(counts.total.tokens)
     };
     Ok(TokenChange {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use sightline_context::environment::diagnostic_line;
 use sightline_protocol::editor::{DiagnosticsParams, DiagnosticsResult, FileDiagnostics};
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::ReadContext};
 
 /// Returns the diagnostics of files that agents may see.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &ReadContext<'_>,
     params: DiagnosticsParams,
 ) -> Result<DiagnosticsResult, Error> {
     let snapshot = &context.snapshot;

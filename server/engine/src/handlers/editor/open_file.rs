@@ -13,8 +13,12 @@ pub fn run(context: &RequestContext<'_>, params: OpenFileParams) -> Result<OpenF
     let snapshot = &context.snapshot;
     let view = context.view();
     let location = view.roots().locate(&params.path)?;
-    view.require(&location, snapshot.outside_allowed())?;
     let path = view.roots().absolute(&location);
+    // The user follows a rule to its line. Nothing of the file is returned, and it stays hidden.
+    let rule_files = snapshot.access.get().rule_files();
+    if !rule_files.iter().any(|file| file.path == path.as_path()) {
+        view.require(&location, snapshot.outside_allowed())?;
+    }
     let client = &context.services.client;
     if !snapshot.client_info.shows_documents || client.is_closed() {
         let message = "no editor is connected that can show documents";

@@ -3,14 +3,11 @@
 use sightline_base::limits;
 use sightline_protocol::editor::{Selection, SelectionParams, SelectionResult};
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::ReadContext};
 
 /// Returns the active file and the selected text. Nothing is said about a file that agents may
 /// not see.
-pub fn run(
-    context: &RequestContext<'_>,
-    params: SelectionParams,
-) -> Result<SelectionResult, Error> {
+pub fn run(context: &ReadContext<'_>, params: SelectionParams) -> Result<SelectionResult, Error> {
     let snapshot = &context.snapshot;
     let editor = &snapshot.editor;
     let view = context.view();

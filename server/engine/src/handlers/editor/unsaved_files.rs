@@ -2,11 +2,11 @@
 
 use sightline_protocol::editor::{UnsavedFilesParams, UnsavedFilesResult};
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::ReadContext};
 
 /// Returns the files with unsaved changes that agents may see.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &ReadContext<'_>,
     params: UnsavedFilesParams,
 ) -> Result<UnsavedFilesResult, Error> {
     let snapshot = &context.snapshot;
@@ -28,5 +28,6 @@ pub fn run(
     Ok(UnsavedFilesResult {
         uris: uris.collect(),
         editor: Some(snapshot.client_info.host.clone()),
+        changed_at: snapshot.editor.changed_at,
     })
 }

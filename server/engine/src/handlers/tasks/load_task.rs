@@ -8,11 +8,11 @@ use sightline_tasks::Conversation;
 use crate::{
     error::Error,
     handlers::{conversation::shared::owned, tracking::shared::records},
-    request_context::RequestContext,
+    request_context::TaskContext,
 };
 
 /// Returns a stored conversation and its metadata.
-pub fn run(context: &RequestContext<'_>, params: LoadTaskParams) -> Result<LoadTaskResult, Error> {
+pub fn run(context: &TaskContext<'_>, params: LoadTaskParams) -> Result<LoadTaskResult, Error> {
     let task = TaskId::new(&params.task_id)?;
     let store = context.task_store()?;
     let conversation = store.load(&task, &context.cancel)?;
@@ -27,7 +27,7 @@ pub fn run(context: &RequestContext<'_>, params: LoadTaskParams) -> Result<LoadT
 }
 
 fn metadata(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     task_id: &str,
     conversation: &Conversation,
 ) -> Result<TaskMetadata, Error> {

@@ -9,13 +9,10 @@ use sightline_protocol::{
 };
 use sightline_tasks::{ResumeOptions, TaskStore};
 
-use crate::{error::Error, handlers::tracking::shared::stale, request_context::RequestContext};
+use crate::{error::Error, handlers::tracking::shared::stale, request_context::TaskContext};
 
 /// Prepares a task to be continued, by default the newest of this workspace.
-pub fn run(
-    context: &RequestContext<'_>,
-    params: ResumeTaskParams,
-) -> Result<ResumeTaskResult, Error> {
+pub fn run(context: &TaskContext<'_>, params: ResumeTaskParams) -> Result<ResumeTaskResult, Error> {
     let snapshot = &context.snapshot;
     let store = context.task_store()?;
     let task = match &params.task_id {
@@ -45,7 +42,7 @@ pub fn run(
 }
 
 /// Returns the most recently updated task of this workspace.
-fn newest(context: &RequestContext<'_>, store: &TaskStore) -> Result<TaskId, Error> {
+fn newest(context: &TaskContext<'_>, store: &TaskStore) -> Result<TaskId, Error> {
     let roots = context.snapshot.roots().iter();
     let roots: Vec<AbsPath> = roots.map(|root| root.path.clone()).collect();
     let found = store.newest(&roots, &context.cancel)?;

@@ -4,11 +4,11 @@ use sightline_base::clock::now_millis;
 use sightline_context::tracker::environment_entry;
 use sightline_protocol::tracker::{RecordEnvironmentParams, RecordedResult};
 
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, request_context::TaskContext};
 
 /// Records the editor and the system of a task, if they changed.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     params: RecordEnvironmentParams,
 ) -> Result<RecordedResult, Error> {
     let snapshot = &context.snapshot;

@@ -10,7 +10,7 @@ use sightline_base::{
 use sightline_context::tracker::{ContentHash, FileRef, Tracker};
 use sightline_protocol::tracker::TaskContextResult;
 
-use crate::{error::Error, request_context::RequestContext, session::Snapshot};
+use crate::{error::Error, request_context::TaskContext, session::Snapshot};
 
 /// Names of files that changed since a task saw them.
 pub(in crate::handlers) struct Stale {
@@ -22,7 +22,7 @@ pub(in crate::handlers) struct Stale {
 
 /// Returns the files that changed since a task saw them, without denied ones.
 pub(in crate::handlers) fn stale(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     tracker: &Tracker,
 ) -> Result<Stale, Error> {
     let snapshot = &context.snapshot;
@@ -45,7 +45,7 @@ pub(in crate::handlers) fn stale(
 
 /// Returns a task's records, without files that are denied now.
 pub(in crate::handlers) fn records(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     tracker: &Tracker,
 ) -> Result<TaskContextResult, Error> {
     let view = context.view();

@@ -3,11 +3,11 @@
 use sightline_protocol::tracker::{TaskContextParams, TaskContextResult};
 
 use super::shared::{records, stale};
-use crate::{error::Error, request_context::RequestContext};
+use crate::{error::Error, handlers::compaction::shared::usage, request_context::TaskContext};
 
 /// Returns a task's records, and the files that changed since it saw them.
 pub fn run(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     params: TaskContextParams,
 ) -> Result<TaskContextResult, Error> {
     let tracker = context.tracker(&params.task_id)?;
@@ -15,5 +15,8 @@ pub fn run(
     let mut records = records(context, &tracker)?;
     records.changed = stale.changed;
     records.deleted = stale.deleted;
+    if params.usage {
+        records.usage = usage(context, &params.task_id)?;
+    }
     Ok(records)
 }

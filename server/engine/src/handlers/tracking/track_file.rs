@@ -10,13 +10,10 @@ use sightline_protocol::{
     tracker::{TrackFileParams, TrackFileResult},
 };
 
-use crate::{error::Error, handlers::read_file::open_document, request_context::RequestContext};
+use crate::{error::Error, handlers::read_file::open_document, request_context::TaskContext};
 
 /// Records that a task read or edited a file.
-pub fn run(
-    context: &RequestContext<'_>,
-    params: TrackFileParams,
-) -> Result<TrackFileResult, Error> {
+pub fn run(context: &TaskContext<'_>, params: TrackFileParams) -> Result<TrackFileResult, Error> {
     let snapshot = &context.snapshot;
     let tracker = context.tracker(&params.task_id)?;
     let content_hash = match &params.content_hash {
@@ -48,6 +45,6 @@ pub fn run(
         received: SystemTime::now(),
     };
     let entry = tracker.track(&event, &context.cancel)?;
-    context.services.tracked_files.add(abs.as_path());
+    context.tracked_files().add(abs.as_path());
     Ok(TrackFileResult { entry })
 }

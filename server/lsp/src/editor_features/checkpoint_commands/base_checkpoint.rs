@@ -5,9 +5,11 @@ use sightline_engine::{
     error::Error, handlers::checkpoint::list_checkpoints, request_context::RequestContext,
 };
 use sightline_protocol::{
-    checkpoint::{Checkpoint, CheckpointPurpose, FileDifference, ListCheckpointsParams, short_id},
+    checkpoint::{Checkpoint, CheckpointPurpose, ListCheckpointsParams, short_id},
     error::ErrorKind,
 };
+
+use crate::editor_features::document_arg::DocumentArg;
 
 /// The checkpoint to compare with.
 pub(in crate::editor_features) struct BaseCheckpoint {
@@ -16,10 +18,14 @@ pub(in crate::editor_features) struct BaseCheckpoint {
 }
 
 impl BaseCheckpoint {
-    pub(super) fn named(id: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            label: None,
+    /// Returns the named checkpoint, else the latest of the folder.
+    pub(super) fn of(context: &RequestContext<'_>, target: &DocumentArg) -> Result<Self, Error> {
+        match &target.id {
+            Some(id) => Ok(Self {
+                id: id.clone(),
+                label: None,
+            }),
+            None => latest(context, target.root(context, &context.view())?),
         }
     }
 }
@@ -56,13 +62,4 @@ pub(in crate::editor_features) fn latest(
         id: latest.id,
         label: latest.label,
     })
-}
-
-/// Formats the changed lines of a file.
-pub(super) fn line_counts(file: &FileDifference) -> String {
-    if file.binary {
-        ", binary".to_owned()
-    } else {
-        format!(", +{} -{}", file.additions, file.deletions)
-    }
 }

@@ -1,13 +1,12 @@
 //! `sightline.restoreAll`.
 
 use sightline_engine::{
-    error::Error, handlers::checkpoint::restore, jobs::keys_of_roots,
-    request_context::RequestContext,
+    error::Error, handlers::checkpoint::restore, request_context::RequestContext,
 };
 use sightline_protocol::checkpoint::{PreviewRestoreParams, RestoreCheckpointParams};
 
 use super::{
-    base_checkpoint::{BaseCheckpoint, latest},
+    base_checkpoint::BaseCheckpoint,
     undo_last_restore::{kept_paths, named, with_changes},
 };
 use crate::editor_features::{
@@ -25,11 +24,7 @@ pub(crate) fn run(
     context: &RequestContext<'_>,
     target: DocumentArg,
 ) -> Result<CommandResult, Error> {
-    let view = context.view();
-    let state = match &target.id {
-        Some(id) => BaseCheckpoint::named(id),
-        None => latest(context, target.root(context, &view)?)?,
-    };
+    let state = BaseCheckpoint::of(context, &target)?;
     let params = PreviewRestoreParams {
         id: state.id.clone(),
         undo: Some(false),
@@ -44,30 +39,14 @@ pub(crate) fn run(
         };
         return command_result::message(context, message);
     }
-    let mut question = with_changes(&format!("Restore everything to {state}?"), &preview);
-    for warning in &preview.warnings {
-        question.push_str(&format!(" Warning: {warning}."));
-    }
+    let question = with_changes(&format!("Restore everything to {state}?"), &preview);
     let params = RestoreCheckpointParams {
         id: state.id.clone(),
         token: Some(preview.token),
         ..RestoreCheckpointParams::default()
     };
-    let services = context.services.clone();
     let what = format!("restore everything to {state}");
-    confirm::ask(
-        context.services,
-        what,
-        &question,
-        "Restore",
-        move |snapshot| {
-            let (worker, keys) = (services.clone(), keys_of_roots(snapshot.roots()));
-            services.jobs.run(keys, "restore a checkpoint", move |_| {
-                let context = RequestContext::new(&worker, snapshot);
-                let restored = restore::restore_checkpoint::run(&context, params);
-                command_result::show_summary(&context, restored);
-            });
-        },
-    );
-    command_result::without_message(question)
+    confirm::ask_to_restore(context, what, question, "Restore", |context| {
+        restore::restore_checkpoint::run(context, params)
+    })
 }

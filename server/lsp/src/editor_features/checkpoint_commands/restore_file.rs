@@ -14,6 +14,7 @@ use sightline_engine::{
     error::Error,
     handlers::checkpoint::{diff_checkpoints, restore},
     jobs::keys_of_roots,
+    render::line_counts,
     request_context::RequestContext,
     services::{MessageKind, Services},
     session::{Snapshot, normalize_uri},
@@ -22,7 +23,7 @@ use sightline_protocol::checkpoint::{
     DiffCheckpointsParams, DifferenceStatus, PreviewRestoreParams, RestoreCheckpointParams,
 };
 
-use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
+use super::base_checkpoint::BaseCheckpoint;
 use crate::editor_features::{
     command_result::{self, CommandResult},
     confirm,
@@ -48,10 +49,7 @@ pub(crate) fn run(
     let root = root.ok_or_else(|| Error::invalid("the folder is no longer open"))?;
     let name = one_line(&view.roots().result_path(&location).0).into_owned();
     let uri = normalize_uri(&view.roots().absolute(&location).to_uri());
-    let from = match target.id {
-        Some(id) => BaseCheckpoint::named(&id),
-        None => latest(context, &root)?,
-    };
+    let from = BaseCheckpoint::of(context, &target)?;
     let params = DiffCheckpointsParams {
         from: from.id.clone(),
         paths: Some(vec![uri.clone()]),
@@ -77,7 +75,7 @@ pub(crate) fn run(
         DifferenceStatus::Added => format!("Delete {name}? It does not exist in {from}."),
         _ => format!(
             "Restore {name} from {from}? Changes since then: {}.",
-            &line_counts(&file)[2..]
+            line_counts(&file)
         ),
     };
     if let Some(conflict) = preview.conflicts.first() {

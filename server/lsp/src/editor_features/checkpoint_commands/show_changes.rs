@@ -2,12 +2,12 @@
 
 use sightline_base::escape::one_line;
 use sightline_engine::{
-    error::Error, handlers::checkpoint::diff_checkpoints, plural::plural,
+    error::Error, handlers::checkpoint::diff_checkpoints, plural::plural, render,
     request_context::RequestContext,
 };
-use sightline_protocol::checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference};
+use sightline_protocol::checkpoint::DiffCheckpointsParams;
 
-use super::base_checkpoint::{BaseCheckpoint, latest, line_counts};
+use super::base_checkpoint::BaseCheckpoint;
 use crate::editor_features::{
     command_result::{self, CommandResult},
     document_arg::DocumentArg,
@@ -21,11 +21,7 @@ pub(crate) fn run(
     context: &RequestContext<'_>,
     target: DocumentArg,
 ) -> Result<CommandResult, Error> {
-    let view = context.view();
-    let from = match &target.id {
-        Some(id) => BaseCheckpoint::named(id),
-        None => latest(context, target.root(context, &view)?)?,
-    };
+    let from = BaseCheckpoint::of(context, &target)?;
     let params = DiffCheckpointsParams {
         from: from.id.clone(),
         paths: target.named().map(|path| vec![path.to_owned()]),
@@ -44,29 +40,9 @@ pub(crate) fn run(
     let count = plural(difference.files.len() as u64, "file");
     let message = format!("{count} changed {when}");
     let mut text = format!("{message} (unsaved text is not included)\n\n");
-    for file in &difference.files {
-        text.push_str(&format!("{}\n", line(file)));
-    }
+    let lines: String = difference.files.iter().map(render::difference).collect();
+    text.push_str(&render::plain(&lines));
     text.push('\n');
     text.push_str(&difference.text.unwrap_or_default());
     command_result::document(context, message, ("changes", ".diff"), &text)
-}
-
-fn line(file: &FileDifference) -> String {
-    let status = match file.status {
-        DifferenceStatus::Added => "added",
-        DifferenceStatus::Modified => "modified",
-        DifferenceStatus::Deleted => "deleted",
-        DifferenceStatus::Renamed => "renamed",
-        DifferenceStatus::TypeChanged => "type changed",
-    };
-    let from = match &file.old_path {
-        Some(old) => format!(" (was {})", one_line(old)),
-        None => String::new(),
-    };
-    format!(
-        "{status}: {}{from}{}",
-        one_line(&file.path),
-        line_counts(file)
-    )
 }

@@ -1,16 +1,8 @@
 //! `sightline.undoLastRestore`.
 
-use std::sync::Arc;
-
 use sightline_base::escape::one_line;
 use sightline_engine::{
-    error::Error,
-    handlers::checkpoint::restore,
-    jobs::{all_task_keys, keys_of_roots},
-    plural::plural,
-    request_context::RequestContext,
-    services::Services,
-    session::Snapshot,
+    error::Error, handlers::checkpoint::restore, plural::plural, request_context::RequestContext,
 };
 use sightline_protocol::{
     checkpoint::{PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams},
@@ -65,11 +57,9 @@ pub(crate) fn run(
         token: Some(preview.token),
         ..UndoRestoreParams::default()
     };
-    let services = context.services.clone();
-    confirm::ask(context.services, what, &question, "Undo", move |snapshot| {
-        undo(&services, snapshot, params);
-    });
-    command_result::without_message(question)
+    confirm::ask_to_restore(context, what, question, "Undo", |context| {
+        restore::undo_restore::run(context, params)
+    })
 }
 
 /// Returns the paths that a restore or undo does not change, with the reasons.
@@ -99,6 +89,9 @@ pub(super) fn with_changes(question: &str, preview: &PreviewRestoreResult) -> St
     if !kept.is_empty() {
         question.push_str(&format!(" Skipped: {}.", named(&kept)));
     }
+    for warning in &preview.warnings {
+        question.push_str(&format!(" Warning: {warning}."));
+    }
     question
 }
 
@@ -112,15 +105,4 @@ pub(super) fn named(all: &[String]) -> String {
         more => format!(" and {more} more"),
     };
     format!("{}{more}", all[..all.len().min(MAX_NAMED)].join(", "))
-}
-
-fn undo(services: &Arc<Services>, snapshot: Snapshot, params: UndoRestoreParams) {
-    let mut keys = keys_of_roots(snapshot.roots());
-    keys.extend(all_task_keys());
-    let worker = services.clone();
-    // The snapshot whose roots are the keys.
-    services.jobs.run(keys, "undo a restore", move |_| {
-        let context = RequestContext::new(&worker, snapshot);
-        command_result::show_summary(&context, restore::undo_restore::run(&context, params));
-    });
 }

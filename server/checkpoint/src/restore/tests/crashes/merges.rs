@@ -36,7 +36,7 @@ fn a_merge_killed_at_any_point_is_completed() {
         fixture.write("renamed", "moved and mine");
         fixture.write("mine", "mine");
         let before = fixture.tree();
-        if !fixture.crashes("take back", at) {
+        if !fixture.crashes("revert", at) {
             break;
         }
         let found = Fixture::at(&fixture.base);

@@ -75,7 +75,7 @@ fn located(cx: &CheckpointContext<'_>, params: &BlameParams) -> Result<(usize, R
     };
     cx.view.require(&location, false)?;
     let place = cx.roots().absolute(&location);
-    let real = std::fs::canonicalize(place.as_path())
+    let real = sightline_base::path::canonicalize(place.as_path())
         .ok()
         .and_then(|real| AbsPath::new(&real));
     // The folder itself may be below a link.

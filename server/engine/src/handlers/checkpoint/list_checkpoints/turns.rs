@@ -1,15 +1,14 @@
 //! `sightline/listTurns`.
 
-use sightline_checkpoint::{ChangedFile, ChangedFiles, Head, ListedTurn as Listed, TurnFilter};
+use sightline_checkpoint::{ChangedFile, ChangedFiles, ListedTurn as Listed, TurnFilter};
 use sightline_protocol::checkpoint::{
     CheckpointHead, ListTurnsParams, ListTurnsResult, ListedTurn, OutsideChanges, TurnFile,
 };
 
 use super::super::{
     checkpoint_context::{CheckpointContext, selected_roots},
-    diff_checkpoints::status,
     reference::unknown_checkpoint,
-    shared::{to_head, to_i64},
+    shared::to_i64,
 };
 use crate::{error::Error, request_context::RequestContext};
 
@@ -75,16 +74,14 @@ fn to_wire(cx: &CheckpointContext<'_>, root: usize, listed: &Listed) -> ListedTu
         started_at: to_i64(turn.started),
         ended_at: turn.ended.map(to_i64),
         running: turn.is_running(),
-        head: turn.head.as_ref().map(to_head),
+        head: turn.head.clone(),
         before: turn.before.map(|id| id.to_string()),
         after: turn.after.map(|id| id.to_string()),
         files: files(cx, root, &listed.own),
         more_files: listed.own.more,
         outside: listed.outside.as_ref().map(|outside| {
             let is_switched = outside.from != outside.to;
-            let head = |head: &Option<Head>| -> Option<CheckpointHead> {
-                head.as_ref().filter(|_| is_switched).map(to_head)
-            };
+            let head = |head: &Option<CheckpointHead>| head.clone().filter(|_| is_switched);
             OutsideChanges {
                 files: files(cx, root, &outside.files),
                 more_files: outside.files.more,
@@ -102,7 +99,7 @@ fn files(cx: &CheckpointContext<'_>, root: usize, changed: &ChangedFiles) -> Vec
         Some(TurnFile {
             path,
             path_encoded,
-            status: status(file.status),
+            status: file.status,
             additions: file.additions,
             deletions: file.deletions,
             shared_with: file.shared_with.iter().map(ToString::to_string).collect(),

@@ -1,18 +1,20 @@
 //! Rewinds a task's conversation to a checkpoint, and reverts that.
 
 use sightline_base::{cancel::Cancel, storage::TaskId};
-use sightline_checkpoint::{Checkpoint, ConversationMark, Request, restore::Options};
+use sightline_checkpoint::{
+    Checkpoint, CheckpointMetadata, ConversationMark, Request, restore::Options,
+};
 use sightline_protocol::task::MessageMeta;
 use sightline_tasks::{RewindId, RewindPoint};
 
 use super::super::shared::conversation_mark;
 use crate::{
-    error::Error, handlers::conversation::shared::entry_meta, request_context::RequestContext,
+    error::Error, handlers::conversation::shared::entry_meta, request_context::TaskContext,
 };
 
 /// Returns the options of a restore whose undo point belongs to a task.
 pub(super) fn options(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     token: Option<String>,
     force: bool,
     task: Option<&TaskId>,
@@ -21,8 +23,11 @@ pub(super) fn options(
         token,
         force,
         undo: Request {
-            messages: task.and_then(|task| conversation_mark(context, task)),
-            task: task.cloned(),
+            metadata: CheckpointMetadata {
+                messages: task.and_then(|task| conversation_mark(context, task)),
+                task: task.map(|task| task.as_str().to_owned()),
+                ..CheckpointMetadata::default()
+            },
             ..Request::default()
         },
     }
@@ -30,7 +35,7 @@ pub(super) fn options(
 
 /// Rewinds the conversation of a task to its position at a checkpoint.
 pub(super) fn rewind(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     task: &TaskId,
     checkpoint: &Checkpoint,
 ) -> Result<(TaskId, RewindId), Error> {
@@ -55,7 +60,7 @@ pub(super) fn rewind(
 
 /// Reverts a rewind. Returns the id of the new rewind.
 pub(super) fn undo_rewind(
-    context: &RequestContext<'_>,
+    context: &TaskContext<'_>,
     task: &TaskId,
     id: RewindId,
 ) -> Result<RewindId, Error> {
@@ -64,6 +69,6 @@ pub(super) fn undo_rewind(
     Ok(store.undo_rewind(task, id, &meta, &Cancel::default())?)
 }
 
-pub(super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {
+pub(super) fn messages(context: &TaskContext<'_>, task: &TaskId) -> u64 {
     conversation_mark(context, task).map_or(0, |conversation_mark| conversation_mark.messages)
 }

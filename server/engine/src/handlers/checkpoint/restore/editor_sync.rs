@@ -51,7 +51,7 @@ fn documents_in_root<'a>(
             continue;
         };
         // A symlink may lead to the file from elsewhere.
-        let real = std::fs::canonicalize(path.as_path()).ok();
+        let real = sightline_base::path::canonicalize(path.as_path()).ok();
         let real = real.and_then(|real| AbsPath::new(&real));
         for path in [Some(path), real].into_iter().flatten() {
             if let Location::Inside { root: at, rel } = cx.roots().place(path)

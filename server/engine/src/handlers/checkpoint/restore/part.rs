@@ -84,7 +84,7 @@ impl Selection<'_> {
             return Err(Error::invalid(why));
         }
         let until = match self.turn(cx)? {
-            // It edited nothing, so there is nothing to take back.
+            // It edited nothing, so there is nothing to revert.
             Some(turn) if turn.turn.before.is_none() => Side::Checkpoint(found.checkpoint.id),
             Some(turn) => match turn.state(TurnSide::After)? {
                 Some(after) => Side::Checkpoint(after.checkpoint.id),
@@ -97,19 +97,12 @@ impl Selection<'_> {
             let scope = Scope::Part(Part { until, hunks });
             return Restores::of(cx, vec![found], self.paths, &scope);
         };
-        if self.paths.is_some() {
-            let why = "`paths` cannot be combined with `hunks`, which name their files";
-            return Err(Error::invalid(why));
-        }
+        let files = hunks.iter().map(|file| &file.path);
+        let paths = files.chain(self.paths.unwrap_or_default());
+        let paths: Vec<String> = paths.cloned().collect();
         let hunks = located(cx, &found, hunks)?;
-        let paths: Vec<String> = self.hunk_paths();
         let scope = Scope::Part(Part { until, hunks });
         Restores::of(cx, vec![found], Some(&paths), &scope)
-    }
-
-    fn hunk_paths(&self) -> Vec<String> {
-        let files = self.hunks.unwrap_or_default();
-        files.iter().map(|file| file.path.clone()).collect()
     }
 }
 

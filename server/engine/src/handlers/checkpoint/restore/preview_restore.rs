@@ -1,5 +1,7 @@
 //! `sightline/previewRestore`.
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::{
     super::{
         checkpoint_context::CheckpointContext,
@@ -7,16 +9,21 @@ use super::{
         shared::wire,
     },
     part::Selection,
-    restore_roots::{action, to_conflict},
+    restore_roots::to_conflict,
     undo_restore::UndoPlan,
 };
 use crate::{error::Error, request_context::RequestContext};
-use sightline_base::escape::one_line;
-use sightline_checkpoint::{Head, group::Found};
+use sightline_base::{escape::one_line, path::RelPath};
+use sightline_checkpoint::{Head, TurnName, group::Found, head_of};
 use sightline_protocol::checkpoint::{
     CheckpointKind, PreviewRestoreParams, PreviewRestoreResult, RestoreChange, RestoreTarget,
     short_id,
 };
+
+/// Warning for the undo of an undo.
+const REDO: &str = "this undoes an undo: the restore before it is done again";
+/// Maximum number of files that a warning names.
+const NAMED_FILES: usize = 3;
 
 /// `sightline/previewRestore`.
 pub fn run(
@@ -43,11 +50,13 @@ pub fn run(
         Some(true) => None,
         _ => Some(selection.find(&cx)?),
     };
+    let mut shared = Shared::default();
     let is_undo = |found: &Found| {
         params.undo.is_none() && paths.is_none() && !selection.is_part() && found.is_undo_of_files()
     };
     if let Some(named) = named.as_ref().filter(|named| !is_undo(named)) {
         let (target, warnings) = describe(&cx, &params.id, named)?;
+        shared = Shared::of(&cx, &target, named)?;
         result.target = Some(target);
         result.warnings = warnings;
     }
@@ -56,6 +65,9 @@ pub fn run(
     } else {
         let undone = UndoPlan::find(&cx, Some(&params.id), root, paths)?;
         result.undo_id = Some(undone.named.to_string());
+        if undone.is_redo {
+            result.warnings.push(REDO.to_owned());
+        }
         result.task_id = undone.rewound.map(|(task, _)| task);
         undone.files
     };
@@ -63,12 +75,16 @@ pub fn run(
         return Ok(result);
     };
     let (previews, token) = restores.preview(&cx)?;
+    let mut reverted = Vec::new();
     for (root, preview) in previews {
         for change in preview.changes {
             let (path, path_encoded, uri) = cx.name(root, &change.path);
+            if shared.has(root, &change.path) {
+                reverted.push((change.path.clone(), path.clone()));
+            }
             result.changes.push(RestoreChange {
                 path,
-                action: action(change.action),
+                action: change.action,
                 reason: change.reason,
                 uri,
                 path_encoded,
@@ -79,8 +95,69 @@ pub fn run(
             .conflicts
             .extend(conflicts.map(|conflict| to_conflict(&cx, root, conflict)));
     }
+    result.warnings.extend(shared.warning(&reverted));
     result.token = token;
     Ok(result)
+}
+
+/// Files that other turns changed while the turn ran that is reverted, or that the restore begins at.
+#[derive(Default)]
+struct Shared {
+    root: usize,
+    files: HashMap<RelPath, Vec<TurnName>>,
+}
+
+impl Shared {
+    fn of(
+        cx: &CheckpointContext<'_>,
+        target: &RestoreTarget,
+        found: &Found,
+    ) -> Result<Self, Error> {
+        // A name with a `+` at its end is that of the state after the turn.
+        let name: Option<TurnName> = target.name.as_ref().and_then(|name| name.parse().ok());
+        let turn = name.map(|name| found.store.turn(&name)).transpose()?;
+        let Some(turn) = turn.flatten() else {
+            return Ok(Self::default());
+        };
+        let listed = cx.with_job(&[found.root], &cx.request.cancel, |job| {
+            found.store.listed_turn(job, &turn)
+        })?;
+        Ok(Self {
+            root: found.root,
+            files: listed
+                .own
+                .files
+                .into_iter()
+                .filter(|file| !file.shared_with.is_empty())
+                .filter_map(|file| Some((file.path()?, file.shared_with)))
+                .collect(),
+        })
+    }
+
+    fn has(&self, root: usize, path: &RelPath) -> bool {
+        root == self.root && self.files.contains_key(path)
+    }
+
+    /// Names the turns and the files. `None` if there are none.
+    fn warning(&self, reverted: &[(RelPath, String)]) -> Option<String> {
+        let turns: BTreeSet<&TurnName> = reverted
+            .iter()
+            .flat_map(|(path, _)| &self.files[path])
+            .collect();
+        let turns: Vec<String> = turns.into_iter().map(ToString::to_string).collect();
+        let first = reverted.iter().take(NAMED_FILES);
+        let mut files: Vec<String> = first.map(|(_, path)| one_line(path).into_owned()).collect();
+        if reverted.len() > NAMED_FILES {
+            files.push(format!("{} more", reverted.len() - NAMED_FILES));
+        }
+        (!turns.is_empty()).then(|| {
+            format!(
+                "{} ran at the same time and changed the same files. Those changes are reverted too: {}",
+                turns.join(", "),
+                files.join(", ")
+            )
+        })
+    }
 }
 
 /// Returns the state that a restore leads to, and what the user may not expect of it.
@@ -100,7 +177,7 @@ fn describe(
     let mut warnings = Vec::new();
     let then = &found.checkpoint.metadata.head;
     let (root, _) = cx.root_checkpoints(found.root)?;
-    let now = Head::of(&cx.view, root.canonical.as_path());
+    let now = head_of(&cx.view, root.canonical.as_path());
     if let (Some(then), Some(now)) = (then, &now)
         && then.branch != now.branch
     {

@@ -10,17 +10,13 @@ use super::{
     },
     editor_sync::{OpenFiles, replace_texts, report_changed},
 };
-use crate::{error::Error, plural::plural, request_context::Response, restore_log};
+use crate::{error::Error, render::outcome, request_context::Response, restore_log};
 use sightline_base::path::RelPath;
 use sightline_checkpoint::{
     group::{Found, GroupRestore, RootRestore},
-    restore::{
-        Action, Conflict, ConflictCause, Options, Outcome, Preview, RestoreTarget, Restored, Scope,
-    },
+    restore::{Conflict, ConflictCause, Options, Outcome, Preview, RestoreTarget, Restored, Scope},
 };
-use sightline_protocol::checkpoint::{
-    RestoreAction, RestoreCheckpointResult, RestoreConflict, RestoreOutcome,
-};
+use sightline_protocol::checkpoint::{RestoreCheckpointResult, RestoreConflict, RestoreOutcome};
 
 /// The restore, or the undo, of each root in which the paths of a request select something.
 pub(super) struct Restores<'a> {
@@ -165,7 +161,7 @@ impl<'a> Restores<'a> {
                 }
                 result.outcomes.push(RestoreOutcome {
                     path,
-                    action: action(outcome.action),
+                    action: outcome.action,
                     ok: outcome.error.is_none(),
                     error: outcome.error,
                     replaced_unsaved: replaced.contains(&outcome.path),
@@ -203,13 +199,6 @@ pub(super) fn to_conflict(
     }
 }
 
-pub(super) fn action(action: Action) -> RestoreAction {
-    match action {
-        Action::Write => RestoreAction::Write,
-        Action::Delete => RestoreAction::Delete,
-    }
-}
-
 /// Registers the undo point of a restore and notifies the client.
 fn announce_undo_point(cx: &CheckpointContext<'_>, found: &Found, restored: &Restored) {
     let Some(undo) = restored.undo else {
@@ -232,7 +221,7 @@ pub(super) fn undo_point(
     rewind: Option<String>,
 ) -> Result<RestoreCheckpointResult, Error> {
     let mut request = options.undo.of_undo_point(None, Vec::new());
-    request.rewind = rewind;
+    request.metadata.rewind = rewind;
     let (_, checkpoints) = cx.root_checkpoints(found.root)?;
     let changes = Some(&checkpoints.changes as _);
     let checkpoint = cx.with_job(&[found.root], &cx.request.cancel, |job| {
@@ -247,26 +236,6 @@ pub(super) fn undo_point(
 }
 
 pub(super) fn with_summary(result: RestoreCheckpointResult) -> Response<RestoreCheckpointResult> {
-    let failed = result.outcomes.iter().filter(|outcome| !outcome.ok).count();
-    let done = result.outcomes.len() - failed;
-    let failed = match failed {
-        0 => String::new(),
-        failed => format!(", {failed} failed"),
-    };
-    let kept = match result.conflicts.len() {
-        0 => String::new(),
-        kept => format!(", {kept} skipped"),
-    };
-    let task = result.task.as_ref().map_or_else(String::new, |task| {
-        let messages = plural(task.messages, "message");
-        format!(", task {} has {messages}", task.task_id)
-    });
-    let Some(undo) = result.undo_command() else {
-        return Response::from(result).with_summary(format!("already up to date{kept}"));
-    };
-    let summary = format!(
-        "{} restored{failed}{kept}{task}; undo with `{undo}`",
-        plural(done as u64, "path")
-    );
+    let summary = outcome(&result);
     Response::from(result).with_summary(summary)
 }

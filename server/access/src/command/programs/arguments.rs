@@ -1,0 +1,346 @@
+//! Splits the words of a command into options and operands.
+
+use std::{iter::Peekable, ops::Range};
+
+use super::{
+    super::expand::{Field, Unit},
+    EXCLUSIONS, MESSAGES, OUTPUTS, PLAIN, Program, Use, has, program_name, row,
+};
+
+/// The words of a command, split by the row of its program.
+pub(in crate::command) struct Arguments {
+    pub(in crate::command) program: Option<&'static Program>,
+    /// Operands without the first one if that is not a path.
+    pub(in crate::command) operands: Vec<Field>,
+    pub(in crate::command) options: Vec<(String, Option<String>)>,
+    /// All words after the program that are paths, code or texts.
+    pub(in crate::command) uses: Vec<(Field, Use)>,
+    /// Places of words that may be empty, and then do not exist.
+    vanishing: Vec<Range<usize>>,
+    /// Whether the operand that the program needs first is missing.
+    pub(in crate::command) lacks_first: bool,
+    /// Where options may begin in the command line, if not after the program.
+    pub(in crate::command) options_at: Option<usize>,
+}
+
+impl Arguments {
+    /// Splits the words of a command. The first word is the program.
+    pub(in crate::command) fn new(words: &[Field]) -> Self {
+        let name = words.first().map(|word| program_name(&word.text()));
+        let name = name.unwrap_or_default();
+        let subcommand = words.get(1).map(Field::text);
+        let program = row(&name, subcommand.as_deref());
+        let mut arguments = Self {
+            program,
+            operands: Vec::new(),
+            options: Vec::new(),
+            uses: Vec::new(),
+            vanishing: Vec::new(),
+            lacks_first: false,
+            options_at: None,
+        };
+        let has_subcommand = program.is_some_and(|program| program.has_field("subcommands"));
+        let rest = words
+            .get(if has_subcommand { 2 } else { 1 }..)
+            .unwrap_or_default();
+        arguments.read(program.unwrap_or(&PLAIN), rest);
+        arguments
+    }
+
+    /// Returns whether one of these options is given.
+    pub(in crate::command) fn is_set(&self, names: &str) -> bool {
+        self.options.iter().any(|(name, _)| has(names, name))
+    }
+
+    /// Returns the values of these options.
+    pub(in crate::command) fn values<'s>(
+        &'s self,
+        names: &'s str,
+    ) -> impl Iterator<Item = &'s str> {
+        let set = self
+            .options
+            .iter()
+            .filter(move |(name, _)| has(names, name));
+        set.filter_map(|(_, value)| value.as_deref())
+    }
+
+    /// Returns the row of the program if these arguments make it read folders.
+    pub(in crate::command) fn tree(&self) -> Option<&'static Program> {
+        let program = self.program.filter(|program| program.has_field("tree"))?;
+        let when = program.get("tree");
+        let recurses = self
+            .values("-d --directories")
+            .any(|value| value == "recurse");
+        let is_on = when.is_empty() || self.is_set(when) || recurses;
+        (is_on && !self.is_set(program.get("never")) && !self.lacks_first).then_some(program)
+    }
+
+    /// Returns whether the program writes files whose names the command does not show.
+    pub(in crate::command) fn extracts(&self) -> bool {
+        self.program.is_some_and(|program| {
+            let options = program.get("extracts");
+            program.has_field("extracts") && (options.is_empty() || self.is_set(options))
+        })
+    }
+
+    /// Returns whether there may be no operands: each is one value of a word that may be empty.
+    pub(in crate::command) fn may_lack_operands(&self) -> bool {
+        let is_possible = |word: &Field| self.vanishing.contains(&word.span);
+        self.operands.iter().all(is_possible)
+    }
+
+    /// Returns whether only names and counts are printed.
+    pub(in crate::command) fn prints_names_only(&self) -> bool {
+        let names_only = |program: &Program| self.is_set(program.get("names_only"));
+        self.has_field("lists_names") || self.program.is_some_and(names_only)
+    }
+
+    /// Returns whether the row of the program has a field.
+    pub(in crate::command) fn has_field(&self, key: &str) -> bool {
+        self.program.is_some_and(|program| program.has_field(key))
+    }
+
+    fn read(&mut self, program: &'static Program, words: &[Field]) {
+        let mut words = words.iter().peekable();
+        if has(program.names, "tar")
+            && let Some(bundle) = words.next_if(|word| !word.text().starts_with('-'))
+        {
+            // `tar czf FILE`: the values of all letters follow in order.
+            let mut end = bundle.span.end;
+            for letter in bundle.text().chars() {
+                let name = format!("-{letter}");
+                let kind = value_use(program, &name);
+                let value = kind.and_then(|kind| words.next().map(|word| (word, kind)));
+                end = value.map_or(end, |(word, _)| word.span.end);
+                self.options
+                    .push((name, value.map(|(word, _)| word.text())));
+                self.uses
+                    .extend(value.map(|(word, kind)| (word.clone(), kind)));
+            }
+            self.options_at = Some(end);
+        }
+        let mut ended = false;
+        let mut operands = Vec::new();
+        // After an unknown word, the meaning of the following words is uncertain.
+        let mut is_sure = true;
+        while let Some(word) = words.next() {
+            let text = word.text();
+            let is_option = matches!(
+                word.units.first(),
+                Some(Unit::Plain('-') | Unit::Quoted('-'))
+            );
+            if ended || !is_option || text == "-" {
+                if operands.is_empty() && has(program.get("verbs"), &text) {
+                    continue;
+                }
+                is_sure &= !word.has_unknown() || word.known().is_some();
+                if !word.can_vanish() || !word.names.is_empty() || word.file.is_some() {
+                    operands.push((word.clone(), is_sure));
+                } else {
+                    is_sure = false;
+                    self.vanishing.push(word.span.clone());
+                }
+            } else if text == "--" {
+                ended = true;
+            } else {
+                let before = self.options.len();
+                self.option(program, word, &text, &mut words);
+                if program.has_field("options_first") && !operands.is_empty() {
+                    self.options.truncate(before);
+                }
+            }
+        }
+        self.place_operands(program, operands);
+    }
+
+    fn place_operands(&mut self, program: &'static Program, operands: Vec<(Field, bool)>) {
+        let first = program
+            .use_in("first")
+            .filter(|_| !self.is_set(program.get("replaces_first")));
+        self.lacks_first =
+            first == Some(Use::Text) && operands.is_empty() && !has(program.names, "fd");
+        let is_written = self.is_set(program.get("in_place"));
+        let names_only = self.is_set(program.get("names_only"));
+        let count = operands.len();
+        let has_target = self.is_set("-t --target-directory");
+        for (at, (word, is_sure)) in operands.into_iter().enumerate() {
+            let kind = match (first, program.use_in("last")) {
+                (Some(first), _) if at == 0 => first,
+                (_, Some(last)) if at > 0 && at + 1 == count && !has_target => last,
+                _ if is_written => Use::Write,
+                _ if names_only && program.operands() == Use::Read => Use::Stat,
+                _ => program.operands(),
+            };
+            // The first operand may not be what it seems.
+            if at == 0 && kind == Use::Text && (!is_sure || word.has_glob()) && !names_only {
+                self.uses.push((word.clone(), Use::Read));
+            }
+            self.uses.push((word.clone(), kind));
+            let is_path = !(at == 0 && first.is_some_and(|first| first != Use::Read));
+            if is_path && !matches!(kind, Use::Write | Use::Create) {
+                self.operands.push(word);
+            }
+        }
+    }
+
+    /// Reads an option and its value.
+    fn option<'a>(
+        &mut self,
+        program: &'static Program,
+        word: &Field,
+        text: &str,
+        words: &mut Peekable<impl Iterator<Item = &'a Field>>,
+    ) {
+        if text.starts_with("--") || (text.len() > 2 && is_whole_option(program, text)) {
+            let (given, has_value) = match text.find('=') {
+                Some(at) => (&text[..at], true),
+                None => (text, false),
+            };
+            let name = full_name(program, given);
+            let kind = value_use(program, &name);
+            if has_value {
+                let value = word.skip(given.chars().count() + 1);
+                self.options.push((name, Some(value.text())));
+                let left_out = leaves_out(given).then_some(Use::Text);
+                self.uses
+                    .push((value, kind.or(left_out).unwrap_or(Use::Read)));
+            } else if has(program.get("pairs"), &name) {
+                words.next();
+                words.next();
+            } else if has(program.get("lists"), &name) {
+                self.options.push((name.clone(), None));
+                while let Some(value) = words.next_if(|word| !word.text().starts_with('-')) {
+                    self.options.push((name.clone(), Some(value.text())));
+                }
+            } else if let Some(kind) = kind.filter(|_| !has(program.get("numbers"), &name)) {
+                self.take_value(name, kind, words);
+            } else {
+                self.options.push((name, None));
+            }
+            return;
+        }
+        for (at, letter) in text.char_indices().skip(1) {
+            let name = format!("-{letter}");
+            let rest = word.skip(at + 1);
+            if has(program.get("lists"), &name) {
+                while let Some(value) = words.next_if(|word| !word.text().starts_with('-')) {
+                    self.options.push((name.clone(), Some(value.text())));
+                }
+            }
+            if has(program.get("numbers"), &name) {
+                let next_is_number = |word: &&Field| word.text().parse::<i64>().is_ok();
+                if rest.units.is_empty() && words.next_if(next_is_number).is_none() {
+                    self.options.push((name, None));
+                    return;
+                }
+                self.options.push((name, None));
+                if rest.text().starts_with(|c: char| c.is_ascii_digit()) || rest.units.is_empty() {
+                    return;
+                }
+                continue;
+            }
+            if let Some(kind) = value_use(program, &name) {
+                if rest.units.is_empty() {
+                    self.take_value(name, kind, words);
+                } else {
+                    let value = rest.text();
+                    let value = value.strip_prefix('=').unwrap_or(&value).to_owned();
+                    self.options.push((name, Some(value)));
+                    self.uses.push((rest, kind));
+                }
+                return;
+            }
+            let twice = self.options.iter().any(|(known, _)| *known == name);
+            if twice {
+                self.options.push((format!("-{letter}{letter}"), None));
+            }
+            self.options.push((name, None));
+        }
+        // An option with a value that is not in the table: `-f.env`.
+        self.uses.push((word.skip(2), Use::Read));
+    }
+
+    fn take_value<'a>(
+        &mut self,
+        name: String,
+        kind: Use,
+        words: &mut Peekable<impl Iterator<Item = &'a Field>>,
+    ) {
+        let value = words.next();
+        self.options.push((name, value.map(Field::text)));
+        self.uses.extend(value.map(|value| (value.clone(), kind)));
+    }
+}
+
+/// Returns whether a word with one dash is one option: `-name`, not `-n -a -m -e`.
+fn is_whole_option(program: &Program, text: &str) -> bool {
+    let name = text.split('=').next().unwrap_or(text);
+    let lists = [
+        program.get("texts"),
+        program.get("values"),
+        program.get("outputs"),
+        program.get("code"),
+    ];
+    name.len() > 2 && lists.iter().any(|list| has(list, name))
+}
+
+/// Returns what a program does with the value of an option, or `None` if it is not known to have one.
+fn value_use(program: &Program, name: &str) -> Option<Use> {
+    let of_program = [
+        (program.get("texts"), Use::Text),
+        (program.get("code"), Use::Code),
+        (program.get("values"), Use::Read),
+        (program.get("outputs"), Use::Write),
+    ];
+    let common = [
+        (MESSAGES, Use::Text),
+        (EXCLUSIONS, Use::Text),
+        (OUTPUTS, Use::Write),
+    ];
+    let is_short_of_known = !program.names.is_empty() && name.len() == 2;
+    let common = common.into_iter().filter(|_| !is_short_of_known);
+    let mut lists = of_program.into_iter().chain(common);
+    let found = lists
+        .find(|(names, _)| has(names, name))
+        .map(|(_, kind)| kind);
+    found.or_else(|| {
+        name.to_lowercase()
+            .ends_with("ignorepatterns")
+            .then_some(Use::Text)
+    })
+}
+
+/// Returns whether an option with a value leaves out what it names: `--exclude=x`. Options that end
+/// in `from`, `file` or `path` name a file with patterns instead.
+fn leaves_out(name: &str) -> bool {
+    let starts = ["--exclude", "--ignore", "--hide", "--skip"];
+    let is_file = ["from", "file", "files", "path", "revs-file"];
+    starts.iter().any(|start| name.starts_with(start))
+        && !is_file.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns the full name of a long option, which may be abbreviated.
+fn full_name(program: &Program, given: &str) -> String {
+    let lists = [
+        program.get("replaces_first"),
+        program.get("texts"),
+        program.get("values"),
+        program.get("outputs"),
+        program.get("code"),
+        program.get("numbers"),
+        program.get("lists"),
+        program.get("names_only"),
+        program.get("tree"),
+        program.get("never"),
+    ];
+    let mut names = lists
+        .iter()
+        .flat_map(|names| names.split_ascii_whitespace());
+    let is_full = |name: &&str| *name == given;
+    let found = if names.clone().any(|name| is_full(&name)) {
+        None
+    } else {
+        names.find(|name| given.len() >= 5 && name.starts_with(given))
+    };
+    found.unwrap_or(given).to_owned()
+}
