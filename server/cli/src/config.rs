@@ -88,6 +88,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         let setting = offline::storage_setting(storage)?;
         problems.extend(sources.update(Source::InitializationOptions, &setting).1);
     }
+    problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     let storage_dir = offline::storage_dir(workspace.storage.as_deref());
     let storage = storage_dir.as_ref().ok().map(|dir| Storage::open(dir));
     let running = storage.and_then(Result::ok);

@@ -57,7 +57,8 @@ pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
         "total".to_owned(),
         parts.iter().map(|(_, bytes)| bytes).sum(),
     );
-    for (name, bytes) in parts.iter().chain([&total]) {
+    let parts = parts.iter().filter(|(_, bytes)| *bytes > 0);
+    for (name, bytes) in parts.chain([&total]) {
         lines.push_str(&format!("  {name:<14} {}\n", size(*bytes)));
     }
     print(&lines)?;

@@ -288,7 +288,8 @@ fn list(
     ids: bool,
     by_session: bool,
 ) -> Result<i32, Error> {
-    let listed = load(requests, task.clone(), limit)?;
+    // The title of a session counts its turns.
+    let listed = load(requests, task.clone(), limit.filter(|_| !by_session))?;
     if ids {
         let rows = listed.rows();
         print(&rows.iter().map(id_line).collect::<String>())?;

@@ -8,12 +8,15 @@ use sightline_engine::{
     render::{BOLD, DIM, counts, difference, time_and_age},
 };
 use sightline_protocol::{
-    checkpoint::{Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams},
+    checkpoint::{
+        Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams,
+        ListTurnsParams,
+    },
     error::ErrorKind,
-    method::{DiffCheckpoints, ListCheckpoints},
+    method::{DiffCheckpoints, ListCheckpoints, ListTurns},
 };
 
-use super::{list_all, print_as};
+use super::{TURNS, list_all, print_as};
 use crate::{DONE, requests::Requests};
 
 /// The output with `--json`.
@@ -26,6 +29,9 @@ struct Shown {
     /// What its turn changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_changes: Option<DiffCheckpointsResult>,
+    /// The turn as people know it, if it was recorded here.
+    #[serde(skip)]
+    turn: Option<String>,
 }
 
 pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
@@ -50,12 +56,16 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
         None => DiffCheckpointsResult::default(),
     };
     // A turn that edited nothing has the checkpoint of another one.
-    let turn = if written.contains('.') {
+    let name = if written.contains('.') {
         Some(written.trim_end_matches('+').to_owned())
     } else {
         checkpoint.turn.as_ref().and_then(|turn| turn.name.clone())
     };
-    let compared = turn.map(|from| {
+    let turn = match &name {
+        Some(name) => described_turn(requests, name, &checkpoint)?,
+        None => None,
+    };
+    let compared = name.map(|from| {
         requests.call::<DiffCheckpoints>(DiffCheckpointsParams {
             from,
             root: requests.root_uri()?,
@@ -73,10 +83,42 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
             checkpoint,
             changes,
             turn_changes,
+            turn,
         },
         text,
     )?;
     Ok(DONE)
+}
+
+/// Returns the place of a turn in its session, and what its checkpoint says about it.
+fn described_turn(
+    requests: &Requests,
+    name: &str,
+    shown: &Checkpoint,
+) -> Result<Option<String>, Error> {
+    let params = ListTurnsParams {
+        root: requests.root_uri()?,
+        limit: Some(TURNS),
+        ..ListTurnsParams::default()
+    };
+    let turns = requests.call::<ListTurns>(params)?.turns;
+    let Some(turn) = turns.iter().find(|turn| turn.name == name) else {
+        return Ok(None);
+    };
+    let of_session = turns
+        .iter()
+        .filter(|one| (&one.agent, &one.session) == (&turn.agent, &turn.session));
+    let last = of_session.map(|one| one.number).max().unwrap_or_default();
+    let side = match &turn.before {
+        None => "without changes, so its state is that of another checkpoint",
+        Some(_) if turn.after.as_ref() == Some(&shown.id) => "the state after it",
+        Some(_) => "the state before it",
+    };
+    Ok(Some(format!(
+        "{name}, {} of {last} in its session, {}; {side}",
+        turn.number,
+        time_and_age(turn.started_at)
+    )))
 }
 
 fn text(shown: &Shown) -> String {
@@ -84,13 +126,14 @@ fn text(shown: &Shown) -> String {
     let created = time_and_age(one.created_at);
     let mut lines = format!("{BOLD}{}{BOLD:#}\ncreated  {created}\n", one.id);
     let turn = one.turn.as_ref();
-    let agent = turn.map(|turn| format!("{} {} turn {}", turn.agent, turn.session, turn.turn));
+    let agent = turn.map(|turn| turn.agent.clone());
     let prompt = turn.and_then(|turn| turn.prompt.clone());
     let branch = one.head.as_ref().and_then(|head| head.branch.clone());
     for (name, value) in [
         ("label", &one.label),
         ("task", &one.task_id),
         ("agent", &agent),
+        ("turn", &shown.turn),
         ("prompt", &prompt),
         ("branch", &branch),
     ] {

@@ -76,9 +76,53 @@ impl Timeline {
         let mut rows = self.rows();
         rows.truncate(limit);
         if by_session {
-            return grouped(clock, &rows);
+            return self.grouped(clock, &rows);
         }
         rows.iter().map(|row| row.text(clock)).collect()
+    }
+
+    /// Groups rows by session, at the place of the newest row of each.
+    fn grouped(&self, clock: &Clock, rows: &[Row]) -> String {
+        let mut lines = String::new();
+        let mut done: Vec<&String> = Vec::new();
+        for row in rows {
+            let Some(session) = &row.session else {
+                lines.push_str(&row.text(clock));
+                continue;
+            };
+            if done.contains(&session) {
+                continue;
+            }
+            done.push(session);
+            let title = self.session_title(clock, session);
+            lines.push_str(&format!("{BOLD}{}{BOLD:#}\n", one_line(&title)));
+            let of_session = rows
+                .iter()
+                .filter(|row| row.session.as_ref() == Some(session));
+            for text in of_session.map(|row| row.text(clock)) {
+                lines.extend(text.lines().map(|line| format!("  {line}\n")));
+            }
+        }
+        lines
+    }
+
+    /// Returns the title of a session: its name, number of turns and start, or what is stored if it was not
+    /// recorded here.
+    fn session_title(&self, clock: &Clock, session: &str) -> String {
+        let turns = || {
+            self.turns
+                .iter()
+                .filter(|turn| session_line(turn) == session)
+        };
+        let Some(first) = turns().min_by_key(|turn| turn.started_at) else {
+            return session.to_owned();
+        };
+        format!(
+            "{}  {} since {}",
+            session_name(first),
+            plural(turns().count() as u64, "turn"),
+            clock.time(first.started_at)
+        )
     }
 
     /// Returns whether a checkpoint is shown with its turn.
@@ -249,33 +293,12 @@ fn escaped(text: &str) -> String {
     one_line(text).into_owned()
 }
 
-/// Groups rows by session, at the place of the newest row of each.
-fn grouped(clock: &Clock, rows: &[Row]) -> String {
-    let mut lines = String::new();
-    let mut done: Vec<&String> = Vec::new();
-    for row in rows {
-        let Some(session) = &row.session else {
-            lines.push_str(&row.text(clock));
-            continue;
-        };
-        if done.contains(&session) {
-            continue;
-        }
-        done.push(session);
-        lines.push_str(&format!("{BOLD}{}{BOLD:#}\n", one_line(session)));
-        let of_session = rows
-            .iter()
-            .filter(|row| row.session.as_ref() == Some(session));
-        for text in of_session.map(|row| row.text(clock)) {
-            lines.extend(text.lines().map(|line| format!("  {line}\n")));
-        }
-    }
-    lines
+fn session_line(turn: &ListedTurn) -> String {
+    format!("{}  {}", session_name(turn), turn.session)
 }
 
-fn session_line(turn: &ListedTurn) -> String {
-    let name = turn.name.rsplit_once('.').map_or("", |(name, _)| name);
-    format!("{name}  {}", turn.session)
+fn session_name(turn: &ListedTurn) -> &str {
+    turn.name.rsplit_once('.').map_or("", |(name, _)| name)
 }
 
 /// Says what changed between two turns.

@@ -133,12 +133,20 @@ fn a_turn_lists_what_it_changed_and_what_others_changed_before() {
     assert!(ids[0].ends_with("\tmine"), "{text}");
     assert_eq!(ids[1], "claude-2.1\tat the same time");
     let text = command(&workspace, &["checkpoint", "list", "--by-session"]);
-    let heads = text.lines().filter(|line| line.starts_with("claude-"));
-    assert_eq!(
-        heads.collect::<Vec<_>>(),
-        ["claude-2  s2", "claude-1  s1"],
+    let heads: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("claude-"))
+        .collect();
+    assert!(heads[0].starts_with("claude-2  1 turn since "), "{text}");
+    assert!(heads[1].starts_with("claude-1  3 turns since "), "{text}");
+    let text = command(&workspace, &["checkpoint", "show", "claude-1.1+"]);
+    assert!(
+        text.contains("claude-1.1, 1 of 3 in its session, ")
+            && text.contains("; the state after it"),
         "{text}"
     );
+    let text = command(&workspace, &["checkpoint", "show", "claude-1.2"]);
+    assert!(text.contains("; without changes, so"), "{text}");
 
     // A restore says its target, and that another branch is checked out.
     let text = command(
