@@ -281,6 +281,7 @@
 ---@class sightline.CreateCheckpointParams
 ---@field automatic? boolean Created without a request of the user, outside a turn. Default: `false`.
 ---@field confirmLarge? boolean Create the first checkpoint even if the workspace exceeds the size limits. Default: `false`.
+---@field first? boolean Only the first checkpoint of the folder is created: if there is one, the newest is returned. Default: `false`.
 ---@field label? string Label chosen by the user.
 ---@field root? string Path, URI or name of a workspace folder. If absent, creates a group with one checkpoint per folder.
 ---@field taskId? string Task the checkpoint belongs to.

@@ -775,6 +775,11 @@ export interface CreateCheckpointParams {
    * Default: `false`.
    */
   confirmLarge?: boolean;
+  /**
+   * Only the first checkpoint of the folder is created: if there is one, the newest is returned.
+   * Default: `false`.
+   */
+  first?: boolean;
   /** Label chosen by the user. */
   label?: string;
   /**

@@ -178,7 +178,8 @@ fn t7_a_killed_parent_takes_the_server_with_it() {
     // The shell's child inherits its input, which this test keeps open.
     let workspace = Workspace::new(&[]);
     let pid_file = workspace.path("pid");
-    let script = r#"exec 3<&0; "$0" --stdio <&3 2>/dev/null & echo $! >"$1"; wait"#;
+    let script =
+        r#"exec 3<&0; sh -c 'echo $$ >"$1"; exec "$0" --stdio' "$0" "$1" <&3 2>/dev/null & wait"#;
     let mut shell = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_sightline")])
         .arg(&pid_file)

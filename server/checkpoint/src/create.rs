@@ -26,7 +26,8 @@ use super::{
     create::missing_objects::{MissingObjects, find_missing},
     job::{Job, Progress},
     metadata::{
-        Checkpoint, CheckpointMetadata, Counts, Request, Skipped, commit_of, head::head_of,
+        Checkpoint, CheckpointMetadata, Counts, CreateIf, Request, Skipped, commit_of,
+        head::head_of,
     },
     store::{
         lock::{self, StoreLock},
@@ -156,10 +157,12 @@ impl Checkpoints {
         };
         cache.scan = Some(scan.clone());
 
-        if let Some(newest) = newest
-            && request.only_changed
-            && newest.tree == scan.tree.oid
-        {
+        let is_needed = |newest: &Checkpoint| match request.create_if {
+            CreateIf::Always => true,
+            CreateIf::Changed => newest.tree != scan.tree.oid,
+            CreateIf::First => false,
+        };
+        if let Some(newest) = newest.filter(|newest| !is_needed(newest)) {
             return Ok((Arc::clone(newest), scan.clone(), during_write(&scan)));
         }
 

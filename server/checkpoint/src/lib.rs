@@ -64,7 +64,7 @@ pub use job::{Job, Progress};
 pub use list::Filter;
 pub use metadata::head::{Head, head_of};
 pub use metadata::{
-    Checkpoint, CheckpointMetadata, ConversationMark, Counts, Purpose, Request, Skipped,
+    Checkpoint, CheckpointMetadata, ConversationMark, Counts, CreateIf, Purpose, Request, Skipped,
 };
 pub use named_path::NamedPath;
 pub use prune::{Keep, Pruned, Stats};

@@ -174,13 +174,25 @@ pub struct Checkpoint {
     pub metadata: CheckpointMetadata,
 }
 
+/// When a checkpoint is created. Otherwise the newest one is returned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CreateIf {
+    /// Always.
+    #[default]
+    Always,
+    /// If files differ from the newest checkpoint.
+    Changed,
+    /// If there is no checkpoint.
+    First,
+}
+
 /// Parameters of a new checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// What is known of it before the work tree is scanned: its purpose, task, turn and group.
     pub metadata: CheckpointMetadata,
-    /// Returns the newest checkpoint instead if nothing changed since.
-    pub only_changed: bool,
+    /// When it is created.
+    pub create_if: CreateIf,
     /// Skips the confirmation for large work trees.
     pub confirm_large: bool,
 }
@@ -190,7 +202,7 @@ impl Request {
     #[must_use]
     pub fn of_undo_point(&self, restoring: Option<Oid>, paths: Vec<NamedPath>) -> Self {
         Self {
-            only_changed: false,
+            create_if: CreateIf::Always,
             confirm_large: true,
             metadata: CheckpointMetadata {
                 label: None,

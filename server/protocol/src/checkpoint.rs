@@ -130,6 +130,8 @@ pub struct CreateCheckpointParams {
     pub turn_end: bool,
     /// Created without a request of the user, outside a turn.
     pub automatic: bool,
+    /// Only the first checkpoint of the folder is created: if there is one, the newest is returned.
+    pub first: bool,
     /// Token for `$/progress` notifications, as in LSP.
     pub work_done_token: Option<ProgressToken>,
 }

@@ -18,7 +18,7 @@ use crate::{
     checkpoints::Checkpoints,
     job::Job,
     list::Filter,
-    metadata::{CheckpointMetadata, Counts, Request},
+    metadata::{CheckpointMetadata, Counts, CreateIf, Request},
     prune::Keep,
     restore::types::{Options, RestoreTarget},
     store::{
@@ -80,6 +80,23 @@ fn a_fetched_checkpoint_is_not_the_previous_one() {
         ..Counts::default()
     };
     assert_eq!(metadata.counts, modified);
+}
+
+#[test]
+fn a_first_checkpoint_is_not_created_after_another() {
+    let scratch = Scratch::new();
+    write(&scratch, "a", "0");
+    let (before_edit, _) = create(&scratch);
+    write(&scratch, "a", "1");
+    let first = Request {
+        create_if: CreateIf::First,
+        ..Request::default()
+    };
+    let late = scratch.job(&Cancel::default(), |job| {
+        scratch.checkpoints.create(job, &first, None)
+    });
+    assert_eq!(late.unwrap().id, before_edit);
+    assert_ne!(create(&scratch).0, before_edit);
 }
 
 #[test]

@@ -30,7 +30,7 @@ use super::{
     job::Job,
     list::Filter,
     metadata::{
-        Checkpoint, CheckpointMetadata, Purpose, Request,
+        Checkpoint, CheckpointMetadata, CreateIf, Purpose, Request,
         head::{Head, head_of},
     },
     store::object::Oid,
@@ -376,10 +376,10 @@ impl Checkpoints {
             )?,
         };
         let name = turn.name;
-        let mut request = Request {
-            only_changed: turn_end,
-            ..request.clone()
-        };
+        let mut request = request.clone();
+        if turn_end {
+            request.create_if = CreateIf::Changed;
+        }
         request.metadata.turn = Some(AgentTurn {
             turn: name.to_string(),
             ..at.clone()

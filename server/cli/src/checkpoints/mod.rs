@@ -77,15 +77,13 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             automatic,
         } => {
             let requests = place.requests();
-            // The one before an edit may have been faster.
-            if automatic && !list_all(&requests)?.is_empty() {
-                return Ok(DONE);
-            }
             let params = CreateCheckpointParams {
                 label,
                 task_id: task,
                 confirm_large,
                 automatic,
+                // The one before an edit may be faster.
+                first: automatic,
                 root: requests.root_uri()?,
                 ..CreateCheckpointParams::default()
             };

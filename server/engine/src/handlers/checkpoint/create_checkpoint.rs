@@ -12,7 +12,8 @@ use crate::{
 };
 use sightline_base::{cancel::Cancel, limits, storage::TaskId};
 use sightline_checkpoint::{
-    Checkpoint as StoredCheckpoint, CheckpointMetadata, Keep, Request, group::group_root_uris,
+    Checkpoint as StoredCheckpoint, CheckpointMetadata, CreateIf, Keep, Request,
+    group::group_root_uris,
 };
 use sightline_protocol::{
     checkpoint::{Checkpoint, CheckpointKind, CreateCheckpointParams},
@@ -55,7 +56,11 @@ pub fn run(
             ..CheckpointMetadata::default()
         },
         confirm_large: params.confirm_large,
-        only_changed: false,
+        create_if: if params.first {
+            CreateIf::First
+        } else {
+            CreateIf::Always
+        },
     };
     let mut taken = Vec::new();
     for root in roots {
@@ -80,8 +85,12 @@ pub fn run(
         }
     }
     for checkpoint in &checkpoints {
-        // At the end of a turn without changes, none was created.
-        if !request.metadata.turn_end || checkpoint.kind == CheckpointKind::TurnEnd {
+        // Else an earlier one was returned.
+        let is_created = match request.create_if {
+            CreateIf::First => checkpoint.kind == CheckpointKind::Automatic,
+            _ => !request.metadata.turn_end || checkpoint.kind == CheckpointKind::TurnEnd,
+        };
+        if is_created {
             notify_created(context, checkpoint);
         }
     }
