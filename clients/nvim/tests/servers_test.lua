@@ -103,6 +103,10 @@ test('a server with another protocol is not used', function()
   local refused = editor:ask('check_access', { paths = { 'x' } }).error
   same(refused.kind, 'unsupported')
   has(refused.message, 'protocol 1')
+  -- Also later, when it is known.
+  same(editor:ask('check_access', { paths = { 'x' } }).error, refused)
+  editor:command('edit README.md')
+  editor:wait_said('cannot start the server')
   same(editor:lua('return _G.announced'), { openDiff = true, protocolVersion = 1 })
   same(editor:lua('return _G.asked'), vim.NIL)
   editor:quit()

@@ -27,6 +27,7 @@ local M = {}
 ---@field waiting fun(err?: sightline.Error, client?: vim.lsp.Client)[] Callbacks to call when the server is ready or has failed.
 ---@field pending table<table, fun(err: sightline.Error)> Pending requests.
 ---@field stopping? boolean Whether the plugin stopped the server.
+---@field refused? sightline.Error Why the server is not used, although it runs.
 
 ---@type table<string, sightline.Server> by root, `''` without one
 local servers = {}
@@ -104,7 +105,7 @@ function M.state(root)
   if not server then
     return 'stopped'
   end
-  return server.ready and 'ready' or 'starting'
+  return server.ready and 'ready' or server.refused and 'stopped' or 'starting'
 end
 
 --- Returns the id of the LSP client of a folder.
@@ -132,6 +133,20 @@ local function attach_everywhere(bufnr)
   end
 end
 
+--- Fails all waiting and pending callbacks of a server.
+---@param server sightline.Server
+---@param err sightline.Error
+local function fail_all(server, err)
+  local waiting, pending = server.waiting, server.pending
+  server.waiting, server.pending = {}, {}
+  for _, callback in ipairs(waiting) do
+    callback(err)
+  end
+  for _, callback in pairs(pending) do
+    callback(err)
+  end
+end
+
 --- Handles a client that has completed `initialize`.
 ---@param client vim.lsp.Client
 function M.ready(client)
@@ -142,7 +157,9 @@ function M.ready(client)
   if not M.announced(client) then
     if server then
       local text = '`%s` is not a Sightline server with protocol %d; update it or the plugin'
-      M.fail(server, problem(text:format(tostring(vim.tbl_get(config.current, 'cmd', 1)), PROTOCOL), 'unsupported'))
+      -- Neovim would use its client again for the next request.
+      server.refused = problem(text:format(tostring(vim.tbl_get(config.current, 'cmd', 1)), PROTOCOL), 'unsupported')
+      fail_all(server, server.refused)
     end
     return
   end
@@ -169,19 +186,10 @@ end
 ---@param server sightline.Server
 ---@param err sightline.Error
 function M.fail(server, err)
-  for key, one in pairs(servers) do
-    if one == server then
-      servers[key] = nil
-    end
+  if servers[server.root or ''] == server then
+    servers[server.root or ''] = nil
   end
-  local waiting, pending = server.waiting, server.pending
-  server.waiting, server.pending = {}, {}
-  for _, callback in ipairs(waiting) do
-    callback(err)
-  end
-  for _, callback in pairs(pending) do
-    callback(err)
-  end
+  fail_all(server, err)
 end
 
 --- Restarts a server that crashed, however it was started: agents use its bridges and the unsaved
@@ -272,7 +280,7 @@ end
 function M.ensure(root)
   local known = servers[root or '']
   if known then
-    return known
+    return not known.refused and known or nil, known.refused
   end
   ---@type sightline.Server
   local server = { id = 0, root = root, ready = false, waiting = {}, pending = {} }
@@ -480,24 +488,19 @@ function M.stop(callback)
       table.insert(left, client)
     end
   end
-  local timer = assert(vim.uv.new_timer())
-  timer:start(0, 20, function()
-    vim.schedule(function()
-      left = vim.tbl_filter(function(client)
-        return not compat.is_stopped(client)
-      end, left)
-      if #left > 0 or timer:is_closing() then
-        return
-      end
-      timer:close()
-      for _, server in pairs(vim.tbl_extend('force', {}, servers)) do
-        M.fail(server, problem('the Sightline server was stopped', 'stopped'))
-      end
-      if callback then
-        callback()
-      end
-    end)
-  end)
+  -- Clients that others started do not report their exit.
+  local function finish()
+    if not vim.iter(left):all(compat.is_stopped) then
+      return vim.defer_fn(finish, 20)
+    end
+    for _, server in pairs(vim.tbl_extend('force', {}, servers)) do
+      M.fail(server, problem('the Sightline server was stopped', 'stopped'))
+    end
+    if callback then
+      callback()
+    end
+  end
+  vim.schedule(finish)
 end
 
 --- Restarts the servers of all loaded files.
