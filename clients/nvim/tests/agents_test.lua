@@ -94,10 +94,22 @@ test('the connected agents are shown, paused, and get what is sent', function()
   editor:wait_said('`log` takes no range')
   editor:command('edit src/cart.py')
 
+  local function offered()
+    return editor:lua([[
+      local items
+      local select = vim.ui.select
+      vim.ui.select = function(all) items = all end
+      vim.cmd('Sightline')
+      vim.ui.select = select
+      return vim.tbl_filter(function(one) return vim.list_contains({ 'pause', 'send' }, one) end, items)
+    ]])
+  end
+  same(offered(), { 'pause', 'send' })
   editor:press(':Sightline pause<CR>')
   agent.wait('"filePath":""')
   editor:wait([[return vim.b.sightline_status == 'Sightline claude-code paused']])
   same(editor:lua([[return require('sightline').status().paused]]), true)
+  same(offered(), { 'pause' })
   editor:press(':Sightline pause<CR>')
   agent.wait('src/cart.py')
   editor:wait([[return vim.b.sightline_status == 'Sightline claude-code']])

@@ -24,7 +24,7 @@ test('the commands show the block and verdicts, and complete', function()
   editor:wait_said('copied to register')
   has(editor:lua([[return vim.fn.getreg('"') .. vim.fn.getreg('+')]]), '<environment_details>')
   editor:command('Sightline access .env')
-  has(editor:wait_said('.env: denied'), '.clineignore:')
+  has(editor:wait_said('sightline: .env: denied'), '.clineignore:')
   editor:command('Sightline access')
   editor:wait_said('src/cart.py: allowed')
   editor:command('Sightline access !cat .env README.md')
@@ -32,7 +32,7 @@ test('the commands show the block and verdicts, and complete', function()
   editor:press('q')
   -- The menu says what each does, and leaves out what cannot be done now.
   editor:press(':Sightline<CR>')
-  local menu = editor:wait_screen('compare the unsaved text')
+  local menu = editor:wait_screen('open a page with turns')
   has(menu, 'create a checkpoint')
   has_not(menu, 'reject')
   editor:press('<Esc>')
@@ -80,6 +80,58 @@ test('the commands show the block and verdicts, and complete', function()
   })
   same(editor:lua(complete, 'Sightline environment f'), { 'files' })
   same(editor:lua(complete, 'Sightline access REA'), { 'README.md' })
+  editor:quit()
+end)
+
+test('the menu offers what can be done now', function()
+  local project = driver.folder()
+  write(project .. '/.clineignore', 'notes/\n')
+  write(project .. '/a.txt', 'one\n')
+  write(project .. '/.env', 'TOKEN=1\n')
+  local editor = driver.start({ cwd = project })
+  --- Returns which of some commands the menu offers.
+  local function offered(...)
+    return editor:lua(
+      [[
+      local wanted, items = { ... }, nil
+      local select = vim.ui.select
+      vim.ui.select = function(all) items = all end
+      vim.cmd('Sightline')
+      vim.ui.select = select
+      return vim.tbl_filter(function(one) return vim.list_contains(items, one) end, wanted)
+    ]],
+      ...
+    )
+  end
+  editor:command('edit a.txt')
+  editor:wait([[return require('sightline').status().access == 'allowed']])
+  local about_checkpoints = { 'diff', 'history', 'list', 'prune', 'restore', 'signs', 'stats', 'undo' }
+  same(offered(unpack(about_checkpoints)), {})
+  same(offered('accept', 'allow', 'pause', 'reject', 'send', 'unsaved'), {})
+  same(offered('access', 'blame', 'checkpoint', 'hide', 'turns'), { 'access', 'blame', 'checkpoint', 'hide', 'turns' })
+  editor:press('ccunsaved<Esc>')
+  same(offered('unsaved'), { 'unsaved' })
+  editor:command('edit!')
+
+  editor:run('checkpoint', 'create')
+  table.remove(about_checkpoints)
+  same(offered(unpack(about_checkpoints)), about_checkpoints)
+  same(offered('undo'), {})
+  write(project .. '/a.txt', 'two\n')
+  editor:run('checkpoint', 'restore', 'last', '--yes')
+  same(offered('undo'), { 'undo' })
+  editor:run('checkpoint', 'undo', '--yes')
+  same(offered('undo'), {})
+
+  editor:command('edit .env')
+  editor:wait([[return require('sightline').status().access == 'denied']])
+  same(offered('hide', 'allow'), { 'allow' })
+  editor:command('help')
+  same(offered('access', 'allow', 'blame', 'checkpoint', 'hide', 'history', 'unsaved'), { 'checkpoint' })
+  editor:command('close')
+  editor:command('Sightline stop')
+  editor:wait_said('the servers are stopped')
+  same(offered('checkpoint', 'environment', 'list', 'log', 'restart', 'stop', 'turns', 'ui'), { 'log', 'restart' })
   editor:quit()
 end)
 

@@ -12,43 +12,83 @@ local proposals = require('sightline.agents.proposals')
 local rules = require('sightline.rules')
 local server = require('sightline.server')
 local show = require('sightline.show')
+local statusline = require('sightline.statusline')
 local tasks = require('sightline.tasks')
 
 local M = {}
 
+---@alias sightline.Need 'server'|'running'|'checkpoints'|'undo'|'file'|'visible'|'hidden'|'unsaved'|'agent'|'bridges'|'proposal'
+
 ---@class sightline.Subcommand
 ---@field about string What it does, for the menu.
----@field needs? fun(): boolean Whether the menu shows it.
+---@field needs? sightline.Need[] What must be possible for the menu to show it.
 ---@field run fun(words: string[], rest: string, range?: integer[])
 ---@field range? boolean Whether it takes a range of lines.
 ---@field complete? fun(lead: string, words: string[]): string[]
 
---- Maximum time completion waits for the server, in milliseconds.
-local COMPLETION_TIMEOUT = 500
+--- Maximum time completion and the menu wait for the server, in milliseconds.
+local TIMEOUT = 500
+
+--- Returns the checkpoints, newest first, or `nil` if the server does not list them in time.
+---@return sightline.Checkpoint[]?
+local function listed_checkpoints()
+  local listed
+  local cancel = api.list_checkpoints({}, function(_, result)
+    listed = result and result.checkpoints or {}
+  end)
+  local in_time = vim.wait(TIMEOUT, function()
+    return listed ~= nil
+  end, 5)
+  if in_time then
+    return listed
+  end
+  cancel()
+end
 
 --- Returns `last`, ids, labels and names of turns.
 ---@return string[]
 local function checkpoint_ids()
-  local ids
-  api.list_checkpoints({}, function(_, result)
-    ids = { 'last' }
-    local turns = {}
-    for _, checkpoint in ipairs(result and result.checkpoints or {}) do
-      local turn = checkpoint.turn and checkpoint.turn.name
-      if turn and not turns[turn] then
-        turns[turn] = true
-        vim.list_extend(ids, { turn, turn .. '+' })
-      end
-      table.insert(ids, show.id(checkpoint.id))
-      if checkpoint.label then
-        table.insert(ids, (checkpoint.label:gsub('[ \\]', '\\%0')))
-      end
+  local ids, turns = { 'last' }, {}
+  for _, checkpoint in ipairs(listed_checkpoints() or {}) do
+    local turn = checkpoint.turn and checkpoint.turn.name
+    if turn and not turns[turn] then
+      turns[turn] = true
+      vim.list_extend(ids, { turn, turn .. '+' })
     end
-  end)
-  vim.wait(COMPLETION_TIMEOUT, function()
-    return ids ~= nil
-  end, 5)
-  return ids or {}
+    table.insert(ids, show.id(checkpoint.id))
+    if checkpoint.label then
+      table.insert(ids, (checkpoint.label:gsub('[ \\]', '\\%0')))
+    end
+  end
+  return ids
+end
+
+--- Returns what can be done now, for the menu.
+---@return table<sightline.Need, boolean>
+local function possible()
+  local bridges = agents.of(server.client_id(server.root()))
+  local is_running = #server.clients() > 0
+  local can_ask = is_running or not server.start_problem()
+  -- Without an answer in time, there may be some.
+  local listed = {}
+  if can_ask then
+    listed = listed_checkpoints()
+  end
+  local is_file = buffers.is_file(vim.api.nvim_get_current_buf())
+  local is_hidden = statusline.status().access == 'denied'
+  return {
+    server = can_ask,
+    running = is_running,
+    checkpoints = not listed or #listed > 0,
+    undo = not listed or checkpoints.can_undo(listed),
+    file = is_file,
+    visible = is_file and not is_hidden,
+    hidden = is_file and is_hidden,
+    unsaved = is_file and vim.bo.modified,
+    agent = #bridges.agents > 0 and not bridges.isPaused,
+    bridges = #bridges.agents > 0 or bridges.isPaused,
+    proposal = proposals.are_open(),
+  }
 end
 
 local function checkpoint_then_paths(lead, words)
@@ -96,7 +136,8 @@ local function access_lines(result)
   local lines = {}
   for _, verdict in ipairs(result.paths) do
     local reason = verdict.reason and (' (%s)'):format(verdict.reason) or ''
-    table.insert(lines, ('%s: %s%s%s'):format(verdict.path, verdict.access, by_rule(verdict.rule), reason))
+    local name = vim.fn.fnamemodify(verdict.path, ':.')
+    table.insert(lines, ('%s: %s%s%s'):format(name, verdict.access, by_rule(verdict.rule), reason))
   end
   if result.command then
     table.insert(lines, result.command.allowed and 'the command is allowed' or 'the command is denied')
@@ -198,6 +239,7 @@ M.subcommands = {
   agents = { about = 'show the connected and the configured agents', run = show_agents },
   environment = {
     about = 'show what agents get with a prompt',
+    needs = { 'server' },
     run = environment,
     complete = function()
       return { 'copy', 'files', 'plan' }
@@ -205,12 +247,14 @@ M.subcommands = {
   },
   checkpoint = {
     about = 'create a checkpoint',
+    needs = { 'server' },
     run = function(_, rest)
       checkpoints.create(rest ~= '' and rest or nil)
     end,
   },
   diff = {
     about = 'show the changes since a checkpoint',
+    needs = { 'checkpoints' },
     run = function(words)
       checkpoints.diff(words[1], paths(words))
     end,
@@ -218,6 +262,7 @@ M.subcommands = {
   },
   restore = {
     about = 'restore a checkpoint, after a preview',
+    needs = { 'checkpoints' },
     run = function(words)
       checkpoints.restore(words[1], paths(words))
     end,
@@ -225,6 +270,7 @@ M.subcommands = {
   },
   undo = {
     about = 'undo the last restore, after a preview',
+    needs = { 'undo' },
     run = function(words)
       checkpoints.undo(words[1])
     end,
@@ -232,6 +278,7 @@ M.subcommands = {
   },
   access = {
     about = 'check whether agents may see this file',
+    needs = { 'server', 'file' },
     run = access,
     complete = function(lead)
       return vim.fn.getcompletion(lead, 'file')
@@ -239,6 +286,7 @@ M.subcommands = {
   },
   hide = {
     about = 'hide this file from agents by a line of .clineignore',
+    needs = { 'visible' },
     run = function(words)
       rules.set((paths({ '', words[1] }) or {})[1], true)
     end,
@@ -248,6 +296,7 @@ M.subcommands = {
   },
   allow = {
     about = 'allow agents to see this file again',
+    needs = { 'hidden' },
     run = function(words)
       rules.set((paths({ '', words[1] }) or {})[1], false)
     end,
@@ -255,17 +304,19 @@ M.subcommands = {
       return vim.fn.getcompletion(lead, 'file')
     end,
   },
-  mcp = { about = 'list the MCP servers that agents get, to control them', run = mcp.open },
-  tasks = { about = 'list stored conversations', run = tasks.pick },
-  list = { about = 'list the checkpoints', run = checkpoints.list },
+  mcp = { about = 'list the MCP servers that agents get, to control them', needs = { 'server' }, run = mcp.open },
+  tasks = { about = 'list stored conversations', needs = { 'server' }, run = tasks.pick },
+  list = { about = 'list the checkpoints', needs = { 'checkpoints' }, run = checkpoints.list },
   turns = {
     about = 'list the turns of agents and what they changed',
+    needs = { 'server' },
     run = function(words)
       checkpoints.turns(words[1])
     end,
   },
   history = {
     about = 'list the checkpoints in which this file changed',
+    needs = { 'file', 'checkpoints' },
     run = function(words)
       checkpoints.history((paths({ '', words[1] }) or {})[1])
     end,
@@ -273,37 +324,57 @@ M.subcommands = {
       return vim.fn.getcompletion(lead, 'file')
     end,
   },
-  blame = { about = 'show or hide the author of each line of this file', run = blame.toggle },
+  blame = {
+    about = 'show or hide the author of each line of this file',
+    needs = { 'server', 'file' },
+    run = blame.toggle,
+  },
   signs = {
     about = 'mark the changes since a turn or checkpoint, or none',
+    needs = { 'checkpoints' },
     run = function(words)
       checkpoints.signs(words[1])
     end,
     complete = checkpoint_ids,
   },
-  stats = { about = 'show the disk usage of the checkpoints', run = checkpoints.stats },
+  stats = { about = 'show the disk usage of the checkpoints', needs = { 'checkpoints' }, run = checkpoints.stats },
   prune = {
     about = 'remove old checkpoints',
+    needs = { 'checkpoints' },
     run = function(words)
       checkpoints.prune(words[1])
     end,
   },
-  ui = { about = 'open a page with turns, hidden files and agents in a browser', run = agents.page },
-  pause = { about = 'stop or resume showing the selection to agents', run = agents.pause },
+  ui = {
+    about = 'open a page with turns, hidden files and agents in a browser',
+    needs = { 'server' },
+    run = agents.page,
+  },
+  pause = {
+    about = 'stop or resume showing the selection to agents',
+    needs = { 'bridges' },
+    run = agents.pause,
+  },
   send = {
     about = 'send this file or the selected lines to the agent',
+    needs = { 'file', 'agent' },
     run = function(_, _, range)
       agents.send(unpack(range or {}))
     end,
     range = true,
   },
-  unsaved = { about = 'compare the unsaved text of this file with the disk', run = diff.unsaved },
-  accept = { about = 'accept the change that an agent proposes', needs = proposals.are_open, run = proposals.accept },
-  reject = { about = 'reject the change that an agent proposes', needs = proposals.are_open, run = proposals.reject },
+  unsaved = {
+    about = 'compare the unsaved text of this file with the disk',
+    needs = { 'unsaved' },
+    run = diff.unsaved,
+  },
+  accept = { about = 'accept the change that an agent proposes', needs = { 'proposal' }, run = proposals.accept },
+  reject = { about = 'reject the change that an agent proposes', needs = { 'proposal' }, run = proposals.reject },
   log = { about = 'show the log of the server', run = log },
   restart = { about = 'restart the servers', run = server.restart },
   stop = {
     about = 'stop the servers',
+    needs = { 'running' },
     run = function()
       server.stop(function()
         show.say('the servers are stopped; :Sightline restart starts them')
@@ -326,9 +397,11 @@ end
 function M.run(arguments, words, range)
   local name, rest = vim.trim(arguments):match('^(%S*)%s*(.*)$')
   if name == '' then
+    local is_possible = possible()
     local offered = vim.tbl_filter(function(one)
-      local needs = M.subcommands[one].needs
-      return not needs or needs()
+      return vim.iter(M.subcommands[one].needs or {}):all(function(need)
+        return is_possible[need]
+      end)
     end, names())
     return vim.ui.select(offered, {
       prompt = 'Sightline',

@@ -150,6 +150,24 @@ function M.undo(id)
   preview_and_undo(undo[target.root or ''] or 'last', target)
 end
 
+--- Returns whether there is a restore to undo: one of this session, or the last one of all, which is
+--- not an undo itself.
+---@param checkpoints sightline.Checkpoint[] newest first
+---@return boolean
+function M.can_undo(checkpoints)
+  if undo[server.root() or ''] then
+    return true
+  end
+  local kinds, last = {}, nil
+  for _, checkpoint in ipairs(checkpoints) do
+    kinds[checkpoint.id] = checkpoint.kind
+    if not last and checkpoint.kind == 'undoPoint' and not checkpoint.undoneBy then
+      last = checkpoint
+    end
+  end
+  return last ~= nil and kinds[last.restoredId] ~= 'undoPoint'
+end
+
 --- Lists the checkpoints.
 function M.list()
   list.checkpoints(nil, current_target())
