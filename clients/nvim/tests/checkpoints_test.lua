@@ -254,7 +254,7 @@ test('differences are in a tab page, old beside the file itself', function()
     ]])
   end
   local heading = '2 changed files, +2 -1; g? shows the keys'
-  local panel = { heading .. '\nM a.txt  src  +1 -1\nA new.txt  src  +1 -0', false, 'nofile' }
+  local panel = { heading .. '\nsrc/\n  M a.txt  +1 -1\n  A new.txt  +1 -0', false, 'nofile' }
   same(sides(), { panel, { 'one\ntwo', true, 'nofile' }, { 'one\nTWO', true, '' } })
   has(editor:wait_screen('1/2 M src/a.txt'), 'now')
   editor:press(']f')
@@ -284,7 +284,7 @@ test('the panel of a diff lists the files and opens them', function()
   editor:wait_screen('2/2 A src/c.txt')
   editor:press('[f')
   editor:wait_screen('1/2 M src/b.txt')
-  same(editor:lua('return vim.fn.line(".")'), 2)
+  same(editor:lua('return vim.fn.line(".")'), 3)
   -- After the last change of a file comes the next file.
   editor:press('<C-w>b')
   editor:press(']c]c')
@@ -303,6 +303,41 @@ test('the panel of a diff lists the files and opens them', function()
   editor:press('<C-w>t')
   editor:press('q')
   editor:wait([[return #vim.api.nvim_list_tabpages() == 1]])
+  editor:quit()
+end)
+
+test('the panel of a diff has the files by folder, with the icons of a plugin', function()
+  local editor, root = start()
+  editor:lua([[
+    package.preload['nvim-web-devicons'] = function()
+      return { get_icon = function(name) return '@' .. name:sub(1, 1), 'Title' end }
+    end
+  ]])
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  vim.fn.mkdir(root .. '/src/deep', 'p')
+  for name, text in pairs({ ['src/b.txt'] = 'changed', ['src/z.txt'] = '1', ['src/deep/d.txt'] = '2', ['z.txt'] = '3' }) do
+    write(('%s/%s'):format(root, name), text .. '\n')
+  end
+  editor:press(':Sightline diff last<CR>')
+  editor:wait_screen('1/4 A z.txt')
+  editor:press('<C-w>t')
+  same(vim.split(buffer(editor), '\n'), {
+    '4 changed files, +4 -1; g? shows the keys',
+    'A @z z.txt  +1 -0',
+    'src/',
+    '  M @b b.txt  +1 -1',
+    '  A @z z.txt  +1 -0',
+    'src/deep/',
+    '  A @d d.txt  +1 -0',
+  })
+  -- `]f` follows the panel, and the line of a folder selects its first file.
+  editor:press(']f')
+  editor:wait_screen('2/4 M src/b.txt')
+  same(editor:lua('return vim.fn.line(".")'), 4)
+  editor:press('6G<CR>')
+  editor:wait_screen('4/4 A src/deep/d.txt')
+  editor:command('tabclose')
   editor:quit()
 end)
 

@@ -16,6 +16,16 @@ function M.failed(err)
   M.say(err.message:gsub('%s*\n%s*', ' '), vim.log.levels.ERROR)
 end
 
+--- Replaces the text of a read-only buffer.
+---@param bufnr integer
+---@param lines string[]
+function M.replace(bufnr, lines)
+  vim.bo[bufnr].modifiable = true
+  -- A line can have several lines, such as an argument of a command.
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(table.concat(lines, '\n'), '\n'))
+  vim.bo[bufnr].modifiable = false
+end
+
 --- Creates a read-only scratch buffer. Its name is only a label.
 ---@param name string
 ---@param lines string[]
@@ -23,12 +33,10 @@ end
 ---@return integer bufnr
 function M.scratch(name, lines, filetype)
   local bufnr = vim.api.nvim_create_buf(false, true)
-  -- A line can have several lines, such as an argument of a command.
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(table.concat(lines, '\n'), '\n'))
+  M.replace(bufnr, lines)
   -- Fails if another window still shows a buffer of this name.
   pcall(vim.api.nvim_buf_set_name, bufnr, 'sightline://' .. name)
   vim.bo[bufnr].bufhidden = 'wipe'
-  vim.bo[bufnr].modifiable = false
   vim.bo[bufnr].modeline = false
   if filetype then
     vim.bo[bufnr].filetype = filetype

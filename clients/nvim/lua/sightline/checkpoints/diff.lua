@@ -20,17 +20,32 @@ local MARKS = {
 --- Maximum height of the panel, as a part of the screen.
 local PANEL_HEIGHT = 0.3
 
---- Formats a changed file as parts of a line: letter, name, folder and counts.
----@param file sightline.FileDifference|sightline.TurnFile
+--- Returns the icon of a file and its highlight group, from mini.icons or nvim-web-devicons.
+---@param path string
+---@return string? icon `nil` without these plugins
+---@return string? group
+local function icon(path)
+  local has_mini, mini = pcall(require, 'mini.icons')
+  if has_mini then
+    return mini.get('file', path)
+  end
+  local has_devicons, devicons = pcall(require, 'nvim-web-devicons')
+  if has_devicons then
+    return devicons.get_icon(vim.fs.basename(path), nil, { default = true })
+  end
+end
+
+--- Formats a changed file as parts of a line: letter, icon, name and counts.
+---@param file sightline.FileDifference
 ---@return (string|string[])[]
 local function parts(file)
-  local mark = MARKS[file.status] or { '?' }
-  local folder = vim.fs.dirname(file.path)
   local old = file.oldPath and (' (was %s)'):format(file.oldPath) or ''
-  local line = { mark, ' ' .. vim.fs.basename(file.path) .. old .. '  ' }
-  if folder ~= '.' then
-    table.insert(line, { folder .. '  ', 'SightlineFolder' })
+  local line = { MARKS[file.status] or { '?' }, ' ' }
+  local sign, group = icon(file.path)
+  if sign then
+    vim.list_extend(line, { { sign, group }, ' ' })
   end
+  table.insert(line, vim.fs.basename(file.path) .. old .. '  ')
   if file.binary then
     table.insert(line, 'binary')
   else
@@ -38,6 +53,21 @@ local function parts(file)
     table.insert(line, { ' -' .. file.deletions, 'SightlineDeleted' })
   end
   return line
+end
+
+--- Returns the files by folder, those of the workspace folder itself first.
+---@param files sightline.FileDifference[]
+---@return sightline.FileDifference[]
+local function by_folder(files)
+  local sorted = vim.list_slice(files)
+  table.sort(sorted, function(a, b)
+    local left, right = vim.fs.dirname(a.path), vim.fs.dirname(b.path)
+    if left == right then
+      return a.path < b.path
+    end
+    return left == '.' or right ~= '.' and left < right
+  end)
+  return sorted
 end
 
 --- Formats a changed file as one line.
@@ -57,6 +87,7 @@ end
 ---@field left integer Window.
 ---@field right integer
 ---@field panel? integer Window with the files. Absent if there is one file.
+---@field line_of? integer[] Line of each file in the panel.
 
 --- Returns the absolute path of a file in a result.
 ---@param file { path: string, uri?: string }
@@ -133,7 +164,7 @@ load = function(differences, index)
     vim.wo[differences.left][0].winhighlight = 'DiffAdd:DiffDelete'
     local shown = { left, right }
     if differences.panel and vim.api.nvim_win_is_valid(differences.panel) then
-      vim.api.nvim_win_set_cursor(differences.panel, { index + 1, 0 })
+      vim.api.nvim_win_set_cursor(differences.panel, { differences.line_of[index], 0 })
       table.insert(shown, vim.api.nvim_win_get_buf(differences.panel))
     end
     for _, bufnr in ipairs(shown) do
@@ -167,7 +198,16 @@ local function open_panel(differences)
     additions, deletions = additions + file.additions, deletions + file.deletions
   end
   local heading = ('%s, +%d -%d; g? shows the keys'):format(show.count(#files, 'changed file'), additions, deletions)
-  local lines = vim.list_extend({ { { heading, 'SightlineHeading' } } }, vim.tbl_map(parts, files))
+  local lines, line_of, folder = { { { heading, 'SightlineHeading' } } }, {}, '.'
+  for index, file in ipairs(files) do
+    if vim.fs.dirname(file.path) ~= folder then
+      folder = vim.fs.dirname(file.path)
+      table.insert(lines, { { folder .. '/', 'SightlineFolder' } })
+    end
+    table.insert(lines, vim.list_extend({ folder == '.' and '' or '  ' }, parts(file)))
+    line_of[index] = #lines
+  end
+  differences.line_of = line_of
   local height = math.min(#lines, math.max(8, math.floor(vim.o.lines * PANEL_HEIGHT)))
   local panel = show.open('changed files', {}, nil, height)
   local bufnr = vim.api.nvim_win_get_buf(panel)
@@ -175,7 +215,13 @@ local function open_panel(differences)
   vim.wo[panel].cursorline = true
   local function on_file(action)
     return function()
-      action(differences, math.max(vim.api.nvim_win_get_cursor(panel)[1] - 1, 1))
+      -- On the line of a folder, its first file.
+      local line = vim.api.nvim_win_get_cursor(panel)[1]
+      for index = 1, #files do
+        if line_of[index] >= line then
+          return action(differences, index)
+        end
+      end
     end
   end
   show.keys(bufnr, {
@@ -231,7 +277,8 @@ function M.open(params, target)
     vim.cmd('leftabove vsplit')
     local left = vim.api.nvim_get_current_win()
     ---@type sightline.Differences
-    local differences = { from = from, to = to, files = result.files, target = target, left = left, right = right }
+    local differences =
+      { from = from, to = to, files = by_folder(result.files), target = target, left = left, right = right }
     if #result.files > 1 then
       differences.panel = open_panel(differences)
       show.say(show.count(#result.files, 'changed file') .. '; next with ]f, previous with [f')

@@ -38,6 +38,7 @@ local LIMIT = 1000
 ---@field by_line table<integer, sightline.ListRow>
 ---@field window integer
 ---@field preview integer Window.
+---@field changes? integer Buffer of the preview.
 local List = {}
 List.__index = List
 
@@ -61,9 +62,13 @@ end
 ---@param filetype string
 function List:show_preview(lines, filetype)
   if vim.api.nvim_win_is_valid(self.preview) then
-    local bufnr = show.scratch('changes', vim.list_slice(lines, 1, MAX_PREVIEW))
-    vim.bo[bufnr].syntax = filetype
-    vim.api.nvim_win_set_buf(self.preview, bufnr)
+    if not self.changes or not vim.api.nvim_buf_is_valid(self.changes) then
+      self.changes = show.scratch('changes', {})
+    end
+    show.replace(self.changes, vim.list_slice(lines, 1, MAX_PREVIEW))
+    vim.bo[self.changes].syntax = filetype
+    vim.api.nvim_win_set_buf(self.preview, self.changes)
+    vim.api.nvim_win_set_cursor(self.preview, { 1, 0 })
   end
 end
 
@@ -403,11 +408,12 @@ function M.turns(session, target)
         local rows = {}
         for _, turn in ipairs(result and result.turns or {}) do
           local has_changes = #turn.files > 0
-          local parts =
-            { { turn.name, 'SightlineName' }, '  ' .. (turn.prompt or ''), turn.running and '  (running)' or '' }
+          -- The prompt is last: it can be long, and the window cuts it off.
+          local parts = vim.list_extend({ { turn.name, 'SightlineName' } }, counts(turn.files, turn.moreFiles))
+          table.insert(parts, (turn.running and '  (running)' or '') .. '  ' .. (turn.prompt or ''))
           table.insert(rows, {
             at = turn.startedAt,
-            parts = vim.list_extend(parts, counts(turn.files, turn.moreFiles)),
+            parts = parts,
             changes = has_changes and { from = turn.name, to = turn.name .. '+' } or nil,
             id = turn.name,
             after = not turn.running and turn.name .. '+' or nil,
