@@ -171,7 +171,7 @@ fn moved_checkpoints(workspace: &Workspace) -> Option<Finding> {
     ))
 }
 
-/// Returns the sizes of the parts of a data directory, as ` (12 MiB: projects 11 MiB, ...)`.
+/// Returns the sizes of the parts of a data directory, as ` (12.50 MB: projects 11.20 MB, ...)`.
 fn sizes(dir: &Path) -> String {
     let parts = uninstall::entries(dir).unwrap_or_default();
     let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();

@@ -412,7 +412,7 @@ fn the_command_line_works_on_stored_tasks() {
     assert_eq!(created.0, 0);
     let (code, said) = run(&["task", "delete", "--yes", "t", "copy", "other"], "");
     assert!(code == 0 && said.starts_with("3 tasks deleted, "), "{said}");
-    assert!(said.ends_with(" bytes freed\n"), "{said}");
+    assert!(said.ends_with(" kB freed\n"), "{said}");
     assert_eq!(run(&["task", "list"], "").0, 0);
     assert_eq!(run(&["task", "show", "t"], "").0, 3);
     assert_eq!(run(&["task", "show", "../t"], "").0, 2);

@@ -53,7 +53,7 @@ local function delete(task, target)
           if not result then
             return show.failed(err)
           end
-          show.say(('deleted %s, %d bytes'):format(task.taskId, result.freedBytes))
+          show.say(('deleted %s, %s'):format(task.taskId, show.size(result.freedBytes)))
         end, target)
       end,
     },

@@ -8,7 +8,7 @@ import * as vscode from "vscode";
 import type { Checkpoint, ListedTurn } from "../../../types/protocol";
 import type { Client } from "../client";
 import { CHANGED_FILE_SCHEME } from "../decorations";
-import { clock, count, dayName, quoted, relativeTime } from "../format";
+import { clock, count, dayName, quoted, relativeTime, size } from "../format";
 import { type Change, type State, changes, checkpointName, stateAfter, stateBefore, stateOf } from "./states";
 
 /** Number of turns and of checkpoints shown initially, and added by “Show more”. */
@@ -532,7 +532,7 @@ function tooltip(checkpoint: Checkpoint, name: string): string {
   return [
     name,
     `${new Date(checkpoint.createdAt).toLocaleString()}${head?.branch === undefined ? "" : `, on branch ${head.branch}`}`,
-    `${count(checkpoint.files, "file")}, ${checkpoint.bytes} bytes`,
+    `${count(checkpoint.files, "file")}, ${size(checkpoint.bytes)}`,
     `Since the previous checkpoint: ${checkpoint.added} added, ${checkpoint.modified} modified, ${checkpoint.deleted} deleted`,
     ...(checkpoint.taskId === undefined ? [] : [`Task ${checkpoint.taskId}`]),
     ...(skipped.length === 0 ? [] : ["Skipped:", ...limited(skipped)]),

@@ -31,8 +31,9 @@ pub(crate) fn colorize(patch: &[u8]) -> Vec<u8> {
     shown
 }
 
+/// Formats a size in decimal units, as all clients do: `12.50 MB`.
 pub(crate) fn size(bytes: u64) -> String {
-    indicatif::HumanBytes(bytes).to_string()
+    indicatif::DecimalBytes(bytes).to_string()
 }
 
 #[cfg(test)]

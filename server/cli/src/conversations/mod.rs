@@ -34,7 +34,7 @@ use sightline_protocol::{
 
 use super::{
     DONE, NEGATIVE, Workspace,
-    checkpoints::{ConfirmArgs, Proceed, ask},
+    checkpoints::{ConfirmArgs, Proceed, ask, size},
     offline::{self, OfflineServer},
     print, print_as, print_json, print_message,
 };
@@ -351,11 +351,8 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             if count > 0 && workspace.json {
                 print_json(&deleted)?;
             } else if count > 0 {
-                let freed = plural(deleted.freed_bytes, "byte");
-                print(&format!(
-                    "{} deleted, {freed} freed\n",
-                    plural(count, "task")
-                ))?;
+                let (tasks, freed) = (plural(count, "task"), size(deleted.freed_bytes));
+                print(&format!("{tasks} deleted, {freed} freed\n"))?;
             }
             failed.map_or(Ok(DONE), Err)
         }
