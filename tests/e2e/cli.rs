@@ -47,6 +47,22 @@ fn the_block_from_the_disk() {
     assert!(result["revision"].is_u64() && result["sections"].is_array());
 }
 
+/// The list of an agent names a tool of it. People get an option.
+#[test]
+fn a_list_that_is_cut_short_names_the_option() {
+    let workspace = sample();
+    let (code, text, _) = run(&workspace, &["list", "--limit", "2"]);
+    assert_eq!(code, 0);
+    assert!(
+        text.contains("\n\n(Cut short. List a directory above, or raise --limit.)\n"),
+        "{text}"
+    );
+    assert!(!text.contains("list_files"), "{text}");
+    let (_, json, _) = run(&workspace, &["list", "--limit", "2", "--json"]);
+    let result: Value = serde_json::from_str(&json).unwrap();
+    assert!(result["text"].as_str().unwrap().contains("list_files"));
+}
+
 /// Commands that read the params of a request say so.
 #[test]
 fn empty_input_is_an_error_that_says_what_to_write() {

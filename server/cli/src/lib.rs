@@ -71,6 +71,7 @@ use requests::{AnsweredBy, Place, offline};
 use sightline_access::deny_moved_secrets;
 use sightline_agents::wiring::serves_editor;
 use sightline_base::path::AbsPath;
+use sightline_context::listing::format::CUT_SHORT;
 use sightline_engine::error::Error;
 use sightline_local::process::{logging, signals, version};
 use sightline_protocol::{
@@ -131,6 +132,9 @@ Examples:
   sightline checkpoint undo             undo that
   sightline access .env src/main.rs     check whether an agent may see these files
   sightline environment --files         print the block an agent would get now";
+
+/// The last line of a truncated list.
+const LIST_CUT_SHORT: &str = "\n\n(Cut short. List a directory above, or raise --limit.)";
 
 #[derive(Subcommand)]
 enum Command {
@@ -241,6 +245,9 @@ enum Command {
         workspace: Workspace,
     },
     /// List what agents were refused, and what was hidden from them, newest first.
+    ///
+    /// Of commands, it keeps the first word and a hash. With `log.commands = "full"` in your
+    /// settings, it keeps the whole command.
     Log(log::Log),
     /// Answer an event of a coding agent, given as JSON on standard input. Configured as a
     /// hook of the agent. The exit code is always 0; a refusal is part of the answer.
@@ -460,7 +467,9 @@ fn run(command: Command) -> Result<i32, Error> {
             if workspace.json {
                 print_json(&listed)?;
             } else {
-                print(&format!("{}\n", listed.text))?;
+                // The sentence for agents names a tool of theirs. A name has no line break.
+                let cut_short = format!("\n\n{CUT_SHORT}");
+                print(&(listed.text.replace(&cut_short, LIST_CUT_SHORT) + "\n"))?;
             }
             Ok(DONE)
         }
