@@ -51,4 +51,14 @@ scenario("the agents that are ticked are connected, once the changes are confirm
   assert.ok(!(await exists(path.join(home, ".codex/config.toml"))));
   assert.equal(await page.locator(".terminal").count(), 0);
   await until("the changes to be closed", async () => !(await editor.tab("Connect Agents.diff").isVisible()));
+
+  // An agent that is connected can still be shown the selection.
+  await editor.command("Sightline: Connect Agents…");
+  await choices.filter({ hasText: "Claude Code" }).click();
+  await choices.filter({ hasText: "Codex" }).click();
+  await page.locator(".quick-input-widget:visible").getByRole("button", { name: "OK" }).click();
+  const done = editor.toast("Nothing to do: Claude Code is connected.");
+  await done.getByRole("button", { name: "Also Show the Selection" }).click();
+  const machine = path.join(home, "user/Machine/settings.json");
+  await until("the setting", async () => /"sightline\.agents\.connect": \[\s*"claude"\s*\]/.test(await readFile(machine, "utf8")));
 });

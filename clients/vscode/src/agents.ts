@@ -81,7 +81,9 @@ export class AgentConnections implements vscode.Disposable {
     const changed = report.agents.filter((agent) => agent.files.length > 0);
     const titles = listOf(changed.map(({ title }) => title));
     if (files.length === 0) {
-      void vscode.window.showInformationMessage(`Nothing to do: ${listOf(report.agents.map(({ title }) => title))} ${report.agents.length === 1 ? "is" : "are"} connected.`);
+      const connected = listOf(report.agents.map(({ title }) => title));
+      const text = `Nothing to do: ${connected} ${report.agents.length === 1 ? "is" : "are"} connected.`;
+      void offerSelection(text, report.agents.map(({ agent }) => agent));
       return;
     }
     const summary = files.map((file) => changeOf(file));
