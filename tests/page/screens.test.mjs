@@ -69,6 +69,8 @@ scenario("Hidden answers for paths and commands, and follows the rule file", asy
   await ask("cat src/cart.ts .env | wc -l", /^\s*Denied[^]*\.env/);
   await ask("wc -l src/cart.ts", /^\s*Allowed/);
   await ask("../other", /^\s*Outside/);
+  await shop.write({ ".npmrc": "//registry.npmjs.org/:_authToken=npm_planted_secret_4\n" });
+  await ask(".npmrc", /^\s*Denied: hidden from agents: it contains a credential built-in secrets:\d+/);
   assert.match(page.url(), /check=/);
   // Where a link leads.
   await symlink(path.join(shop.folder, ".env"), path.join(shop.folder, "link"));
@@ -157,6 +159,16 @@ scenario("refusals are logged as they happen", async ({ browser, project, start 
   const decision = page.getByTestId("decision");
   await decision.waitFor();
   assert.match(await decision.innerText(), /denied[^]*\.env[^]*claude[^]*Read/);
+  // Of commands, not everything is kept, unless the user wants it.
+  const how = page.getByText("keeps them whole");
+  assert.equal(await how.count(), 0);
+  const runs = (command) => shop.hook("codex", "PreToolUse", "c1", { tool_name: "Bash", tool_input: { command } });
+  runs("cat .env");
+  await how.waitFor();
+  assert.match(await decision.first().innerText(), /cat #[0-9a-f]{12}/);
+  await writeFile(path.join(shop.home, ".config/sightline/config.toml"), 'log.commands = "full"\n');
+  runs("head -n 1 .env");
+  await decision.getByText("head -n 1 .env").waitFor();
 });
 
 scenario("Health shows the agents, checks their hooks, and verifies the checkpoints", async ({ browser, project, start }) => {

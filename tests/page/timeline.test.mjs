@@ -62,6 +62,11 @@ scenario("a turn that runs appears without a reload", async ({ browser, project,
   await turn(page, "claude-1.1").waitFor();
   await page.getByTestId("file").filter({ hasText: "hello.txt" }).waitFor();
   assert.equal(page.requests.filter((url) => url.endsWith("/")).length, requests);
+  shop.hook("claude", "UserPromptSubmit", "s1", { prompt: "And what now?" });
+  await turn(page, "claude-1.2").click();
+  await page.getByText("This turn has changed no files yet.").waitFor();
+  shop.hook("claude", "Stop", "s1", {});
+  await page.getByText("This turn changed no files.").waitFor();
 });
 
 scenario("a turn that runs before events can be read appears", async ({ browser, project, start }) => {

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import type { Answer } from "./state";
+import { type Answer, useAction } from "./state";
 import { split, visible } from "./text";
 import type { RequestError } from "./transport";
 
@@ -27,6 +27,27 @@ export function Quiet({ run, children }: Children & { run: () => void }) {
     <button class="quiet" onClick={run}>
       {children}
     </button>
+  );
+}
+
+interface DoProps {
+  label: string;
+  /** What the button says while it is in progress. */
+  doing?: string;
+  run: () => Promise<unknown>;
+  [attribute: string]: unknown;
+}
+
+/** A button that asks for something, and says why it did not happen. */
+export function Do({ label, doing = label, run: action, ...attributes }: DoProps) {
+  const { busy, problem, run } = useAction();
+  return (
+    <>
+      <button {...attributes} disabled={busy} onClick={() => run(action)}>
+        {busy ? doing : label}
+      </button>
+      <Alert error={problem} />
+    </>
   );
 }
 

@@ -26,9 +26,16 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+type Optional = string | number | false | undefined;
+
+/** Returns the texts that there are, with a separator between them. */
+export function joined(separator: string, ...all: Optional[]): string {
+  return all.filter(Boolean).join(separator);
+}
+
 /** Returns the facts that there are, as one line. */
-export function facts(...all: (string | false | undefined)[]): string {
-  return all.filter(Boolean).join(" · ");
+export function facts(...all: Optional[]): string {
+  return joined(" · ", ...all);
 }
 
 /** Returns the sum of a number of each item. */
@@ -66,8 +73,8 @@ export function duration(milliseconds: number): string {
   return seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Splits a path into its folder, with `/`, and its name. */
+/** Splits a path into its folder, with `/`, and its name, with the `/` at its end. */
 export function split(path: string): [folder: string, name: string] {
-  const end = path.lastIndexOf("/") + 1;
+  const end = path.lastIndexOf("/", path.length - 2) + 1;
   return [path.slice(0, end), path.slice(end)];
 }

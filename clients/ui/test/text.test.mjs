@@ -26,7 +26,7 @@ test("characters that are not seen are shown", () => {
 test("numbers and paths", () => {
   assert.deepEqual([plural(1, "file"), plural(1200, "file")], ["1 file", "1,200 files"]);
   assert.deepEqual([size(999), size(1500), size(24_000_000)], ["999 B", "1.5 kB", "24 MB"]);
-  assert.deepEqual([split("a/b/c"), split("c")], [["a/b/", "c"], ["", "c"]]);
+  assert.deepEqual([split("a/b/c"), split("c"), split("a/b/"), split("b/")], [["a/b/", "c"], ["", "c"], ["a/", "b/"], ["", "b/"]]);
 });
 
 const PATCH = `diff --git a/a.txt b/a.txt

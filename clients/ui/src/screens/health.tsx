@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 
 import type { McpServer } from "../../../types/protocol";
 import type { HookCheck, PageState } from "../page";
-import { Alert, Card, Code, CopyButton, Dim, Dot, Line, Row, Table } from "../parts";
-import { useAction, useRequest } from "../state";
+import { Card, Code, CopyButton, Dim, Do, Dot, Line, Row, Table } from "../parts";
+import { useRequest } from "../state";
 import { facts, plural, size, when } from "../text";
 import { rpc } from "../transport";
 import { Bridges } from "./bridges";
@@ -77,7 +77,6 @@ function Agents({ root }: { root: string | undefined }) {
   const answer = useRequest("page/agents", {}, ["didChangeAgents", "didChangeTurns"]);
   const turns = useRequest("listTurns", { root, limit: 100 }, ["didChangeTurns"]).data?.turns;
   const [checks, setChecks] = useState<HookCheck[]>();
-  const { busy, problem, run } = useAction();
   const { data } = answer;
   const all = (data ?? []).filter((agent) => agent.used || agent.onPath || agent.user.length || agent.project.length);
   const rows = all.map((agent) => {
@@ -109,12 +108,7 @@ function Agents({ root }: { root: string | undefined }) {
         )}
       />
       {data && connected.length < Math.max(1, rows.length) && <Remedy text="Connect: `sightline agents install --yes`" />}
-      <Alert error={problem} />
-      {connected.length > 0 && (
-        <button disabled={busy} onClick={() => run(async () => setChecks(await rpc("page/checkAgents", {})))}>
-          {busy ? "Checking …" : "Check hooks with a denied file"}
-        </button>
-      )}
+      {connected.length > 0 && <Do label="Check hooks with a denied file" doing="Checking …" run={async () => setChecks(await rpc("page/checkAgents", {}))} />}
     </Card>
   );
 }
@@ -144,16 +138,11 @@ function Servers({ readOnly }: { readOnly: boolean }) {
 }
 
 function Server({ server, readOnly, reload }: { server: McpServer; readOnly: boolean; reload: () => void }) {
-  const { busy, problem, run } = useAction();
   const [log, setLog] = useState<string>();
   const { name, root, state, command, reason, calls, errors, tools, startedAt, ignoredFields } = server;
   const which = { name, root };
   const [says, ok] = STATES[state];
-  const button = (label: string, action: () => Promise<unknown>) => (
-    <button disabled={busy} onClick={() => run(() => action().then(reload))}>
-      {label}
-    </button>
-  );
+  const button = (label: string, action: () => Promise<unknown>) => <Do label={label} run={() => action().then(reload)} />;
   const isOff = state === "disabled";
   return (
     <Row data-server={name} ok={ok} what={name}>
@@ -169,11 +158,8 @@ function Server({ server, readOnly, reload }: { server: McpServer; readOnly: boo
             {!/disabled|untrusted|idle/.test(state) && button("Restart", () => rpc("restartMcpServer", which))}
           </>
         )}
-        <button aria-expanded={log !== undefined} onClick={() => (log === undefined ? run(async () => setLog((await rpc("mcpServerLog", which)).text)) : setLog(undefined))}>
-          Log
-        </button>
+        <Do label="Log" aria-expanded={log !== undefined} run={async () => setLog(log === undefined ? (await rpc("mcpServerLog", which)).text : undefined)} />
       </Line>
-      <Alert error={problem} />
       {log !== undefined && <pre class="block">{log || "Nothing yet."}</pre>}
     </Row>
   );
@@ -184,7 +170,6 @@ function Store({ root }: { root: string | undefined }) {
   const { data } = answer;
   const [newest] = useRequest("listCheckpoints", { root, limit: 1 }, ["didCreateCheckpoint"]).data?.checkpoints ?? [];
   const [problems, setProblems] = useState<string[]>();
-  const { busy, problem, run } = useAction();
   return (
     <Card title="Checkpoints" ok={data && !problems?.length} answer={answer}>
       {data && <p>{data.count ? `${plural(data.count, "checkpoint")} in ${size(data.bytes)}${data.oldest ? `, the oldest from ${when(data.oldest)}` : ""}${data.verifiedAt ? `, verified ${when(data.verifiedAt)}` : ""}.` : "No checkpoints yet."}</p>}
@@ -194,10 +179,7 @@ function Store({ root }: { root: string | undefined }) {
           <Dot ok={!problems.length} /> {problems.join("; ") || "Every checkpoint is intact."}
         </p>
       )}
-      <Alert error={problem} />
-      <button disabled={busy} onClick={() => run(async () => (setProblems((await rpc("verifyCheckpoints", { root })).problems), answer.reload()))}>
-        {busy ? "Verifying …" : "Verify now"}
-      </button>
+      <Do label="Verify now" doing="Verifying …" run={async () => (setProblems((await rpc("verifyCheckpoints", { root })).problems), answer.reload())} />
     </Card>
   );
 }

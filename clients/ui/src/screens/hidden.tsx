@@ -4,8 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { AccessRule, CheckAccessResult, DeniedEntry, RuleFile } from "../../../types/protocol";
 import type { PageRoot } from "../page";
-import { Alert, Card, Code, Dim, Dot, Empty, Note, Path, Pending, Right, Table } from "../parts";
-import { type Query, useAction, useRequest } from "../state";
+import { Alert, Card, Code, Dim, Do, Dot, Empty, Note, Path, Pending, Right, Table } from "../parts";
+import { type Query, useRequest } from "../state";
 import { clock, day, facts, plural, when } from "../text";
 import { open } from "../transport";
 
@@ -13,6 +13,9 @@ import { open } from "../transport";
 const PAUSE = 200;
 /** Number of decisions in the first request. */
 const DECISIONS = 200;
+
+/** A command of which a hash is kept. */
+const HASHED = / #[0-9a-f]{12}$/;
 
 const RULE_EVENTS = ["didChangeRules"] as const;
 
@@ -64,18 +67,18 @@ function Check({ asked, ask }: { asked: string; ask: (text: string) => void }) {
 }
 
 const VERDICTS = {
-  allowed: ["Allowed", "agents can see it."],
-  denied: ["Denied", "hidden from agents."],
-  outside: ["Outside the workspace", "agents cannot see it."],
+  allowed: ["Allowed", "agents can see it"],
+  denied: ["Denied", "hidden from agents"],
+  outside: ["Outside the workspace", "agents cannot see it"],
 };
 
 function Verdict({ answer: { command, paths } }: { answer: CheckAccessResult }) {
   const [path] = paths;
-  const [verdict, says] = command ? (command.allowed ? ["Allowed", "no word names a hidden file."] : ["Denied", "agents cannot run it."]) : VERDICTS[path?.access ?? "denied"];
+  const [verdict, says] = command ? (command.allowed ? ["Allowed", "no word names a hidden file"] : ["Denied", "agents cannot run it"]) : VERDICTS[path?.access ?? "denied"];
   return (
     <>
       <p>
-        <Dot ok={verdict === "Allowed"} /> <strong>{verdict}</strong>: {says} {path?.reason} <Rule rule={path?.rule ?? path?.allowedBy} />
+        <Dot ok={verdict === "Allowed"} /> <strong>{verdict}</strong>: {says}{path?.reason && `: ${path.reason}`} <Rule rule={path?.rule ?? path?.allowedBy} />
       </p>
       {path?.resolved && (
         <p>
@@ -109,7 +112,6 @@ function isBuiltIn(rule: AccessRule | undefined): boolean {
 
 /** A rule, with a link to its line. */
 function Rule({ rule }: { rule: AccessRule | undefined }) {
-  const { problem, run } = useAction();
   if (!rule) {
     return null;
   }
@@ -120,12 +122,9 @@ function Rule({ rule }: { rule: AccessRule | undefined }) {
       {isBuiltIn(rule) ? (
         <Dim>{name}</Dim>
       ) : (
-        <button class="link" title="Open in the editor" onClick={() => run(() => open(source, line))}>
-          {name}
-        </button>
+        <Do class="link" title="Open in the editor" label={name} run={() => open(source, line)} />
       )}{" "}
       <code>{pattern}</code>
-      <Alert error={problem} />
     </span>
   );
 }
@@ -174,24 +173,22 @@ function Tree({ entries, above }: { entries: readonly DeniedEntry[]; above: stri
   return (
     <Table
       items={[...folders]}
-      row={([folder, [entry, ...others]]) => (
+      row={([folder, group]) => (
         <li key={folder}>
-          {others.length && entry ? (
+          {group.length > 1 ? (
             <details>
               <summary>
-                {folder.slice(above.length)} <Dim>{plural(others.length + 1, "entry", "entries")}</Dim>
+                {folder.slice(above.length)} <Dim>{plural(group.length, "entry", "entries")}</Dim>
               </summary>
-              <Tree entries={[entry, ...others]} above={folder} />
+              <Tree entries={group} above={folder} />
             </details>
           ) : (
-            entry && (
+            group.map(({ path, kind, reason, rule }) => (
               <>
-                <Path path={(entry.kind === "directory" ? entry.path.replace(/\/?$/, "/") : entry.path).slice(above.length)} />
-                <Right>
-                  {entry.reason ?? <Rule rule={entry.rule} />}
-                </Right>
+                <Path path={(kind === "directory" ? path.replace(/\/?$/, "/") : path).slice(above.length)} />
+                <Right>{reason ?? <Rule rule={rule} />}</Right>
               </>
-            )
+            ))
           )}
         </li>
       )}
@@ -234,6 +231,11 @@ function Log({ query, go, folders }: HiddenProps) {
           </li>
         )}
       />
+      {shown.some(({ subject }) => HASHED.test(subject)) && (
+        <Note>
+          Of commands, the first word and a hash are kept. <code>log.commands = "full"</code> in your settings keeps them whole.
+        </Note>
+      )}
       {all.length === limit && <button onClick={() => setLimit(limit * 5)}>Show more</button>}
     </Card>
   );

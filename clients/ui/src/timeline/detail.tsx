@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { Alert, CopyButton, Dim, Line, Note, Right, Select } from "../parts";
 import { useAction } from "../state";
 import { plural, sum } from "../text";
-import { open, rpc } from "../transport";
+import { rpc } from "../transport";
 import { Blame } from "./blame";
 import { Files, type Parts } from "./diffview";
 import type { Comparison, Entry, History, Target } from "./history";
@@ -37,7 +37,6 @@ export function Detail(props: DetailProps) {
   const [isNaming, setNaming] = useState(false);
   const [parts, setParts] = useState<Parts>({});
   const [blamed, setBlamed] = useState<string>();
-  const { problem, run } = useAction();
   const { own, note }: Compared = other ? between(entry, other) : mode ? since(entry, mode) : entry;
   // Without another side, a part can be restored from what there is now.
   const isPartial = !readOnly && own && !own.to;
@@ -83,7 +82,6 @@ export function Detail(props: DetailProps) {
         </Line>
       )}
       {isNaming && checkpoint && <Name id={checkpoint} history={history} close={() => setNaming(false)} />}
-      <Alert error={problem} />
       {target && <RestorePanel target={target} close={() => props.restore(undefined)} done={props.done} />}
       {!other && note && <Note>{note}</Note>}
       {own && blamed && <Blame path={blamed} root={root} close={() => setBlamed(undefined)} openTurn={props.openTurn} />}
@@ -94,7 +92,7 @@ export function Detail(props: DetailProps) {
               Revert {plural(sum(hunks, (file) => file.hunks.length), "part")} …
             </button>
           )}
-          <Files comparison={{ ...own, root }} moves={!own.to && own.from !== id} open={(path) => run(() => open(path))} blame={setBlamed} parts={parts} choose={isPartial ? setParts : undefined} />
+          <Files comparison={{ ...own, root }} moves={!own.to && own.from !== id} blame={setBlamed} parts={parts} choose={isPartial ? setParts : undefined} />
         </>
       )}
       <Skipped entry={entry} history={history} />

@@ -3,9 +3,10 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { FileDifference } from "../../../types/protocol";
-import { Code, Counts, Dim, Line, Note, Path, Pending, Quiet, Right } from "../parts";
+import { Code, Counts, Dim, Do, Line, Note, Path, Pending, Quiet, Right } from "../parts";
 import { useRequest } from "../state";
 import { facts, plural, sum, visible } from "../text";
+import { open } from "../transport";
 import { type Block, cut, parse } from "./diff";
 import type { Comparison } from "./history";
 
@@ -21,7 +22,6 @@ interface FilesProps {
   comparison: Comparison & { root: string };
   /** True if one side is the workspace. */
   moves: boolean;
-  open: (path: string) => void;
   blame: (path: string) => void;
   /** Which parts are ticked. */
   parts: Parts;
@@ -73,7 +73,7 @@ export function toggled<T>(all: readonly T[], value: T): T[] {
 }
 
 function File(props: FilesProps & { file: FileDifference; isOpen: boolean; toggle: () => void }) {
-  const { file, isOpen, open, blame } = props;
+  const { file, isOpen, blame } = props;
   const { path, status, binary, omitted, oldPath, oldMode, newMode } = file;
   const name = status.replace("C", " c");
   return (
@@ -102,9 +102,7 @@ function File(props: FilesProps & { file: FileDifference; isOpen: boolean; toggl
                     Authors
                   </Quiet>
                 )}
-                <Quiet run={() => open(path)}>
-                  Open in editor
-                </Quiet>
+                <Do class="quiet" label="Open in editor" run={() => open(path)} />
               </Right>
             )}
           </Line>

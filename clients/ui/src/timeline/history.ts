@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 
 import type { Checkpoint, FileHunks, ListedTurn } from "../../../types/protocol";
 import { useAction, useRequest } from "../state";
-import { clock, day, duration, facts, plural, size, sum, when } from "../text";
+import { clock, day, duration, facts, joined, plural, size, sum, when } from "../text";
 import { type RequestError, rpc } from "../transport";
 
 /** Two states to compare. Without `to`, the workspace now or the end of a turn. */
@@ -103,7 +103,7 @@ function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry 
     title: name,
     name: label ? `${name}: ${label}` : name,
     says: prompt ?? "no prompt stored",
-    changed: [count ? plural(count, "file") : !running && "no changes", running && "running"].filter(Boolean).join(", "),
+    changed: joined(", ", count ? plural(count, "file") : !running && "no changes", running && "running"),
     ...(count && { additions: sum(files, (file) => file.additions), deletions: sum(files, (file) => file.deletions) }),
     facts: facts(agent, time, head?.branch && `on ${head.branch}`),
     prompt,
@@ -112,7 +112,7 @@ function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry 
     before: name,
     after: `${name}+`,
     start: before,
-    ...(count ? { own: { from: name } } : { note: "This turn changed no files." }),
+    ...(count ? { own: { from: name } } : { note: `This turn ${running ? "has changed no files yet" : "changed no files"}.` }),
     target: { id: name, root, title: name, isTurn: true },
     action: "Restore before this turn …",
     checkpoints: present([before, after]),
@@ -141,10 +141,10 @@ function outsideEntry(turn: ListedTurn, older: ListedTurn | undefined, undoPoint
     meaning: "changes between turns",
     title,
     name: isRestored ? "You, and the restore" : others ? `You, or ${others}` : "You",
-    says: [branch && `switched to ${branch}`, files.map(({ path }) => path.split("/").pop()).slice(0, 3).join(", ")].filter(Boolean).join(": ") || "another commit checked out",
+    says: joined(": ", branch && `switched to ${branch}`, files.map(({ path }) => path.split("/").pop()).slice(0, 3).join(", ")) || "another commit checked out",
     changed: count ? plural(count, "file") : "",
     facts: `before ${name}, ${when(at)}`,
-    text: [branch && `Switched to ${branch}.`, count && `Changed by you, or by ${others || "a program that is not an agent"}.`].filter(Boolean).join(" "),
+    text: joined(" ", branch && `Switched to ${branch}.`, count && `Changed by you, or by ${others || "a program that is not an agent"}.`),
     groups: [],
     search: searched(...files.map(({ path }) => path)),
     before,

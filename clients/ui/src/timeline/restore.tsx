@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { RestoreCheckpointResult } from "../../../types/protocol";
 import { Alert, Dim, Failure, Line, Note, Path, Pending, Quiet, Right } from "../parts";
 import { useAction, useRequest } from "../state";
-import { plural } from "../text";
+import { joined, plural } from "../text";
 import { rpc } from "../transport";
 import { toggled } from "./diffview";
 import type { Target } from "./history";
@@ -23,8 +23,7 @@ export interface Done {
 function describe(changes: readonly { action: string }[], undo: boolean | undefined): string {
   const written = changes.filter(({ action }) => action === "write").length;
   const deleted = changes.length - written;
-  const parts = [written && `${undo ? "Write" : "Restore"} ${plural(written, "file")}`, deleted && `${written ? "delete" : "Delete"} ${plural(deleted, "file")}`];
-  return parts.filter(Boolean).join(", ");
+  return joined(", ", written && `${undo ? "Write" : "Restore"} ${plural(written, "file")}`, deleted && `${written ? "delete" : "Delete"} ${plural(deleted, "file")}`);
 }
 
 /** Returns what a restore did, with its undo point. */
