@@ -8,9 +8,13 @@ mod documented_commands;
 mod doors;
 mod examples;
 
-use std::process::{Output, Stdio};
+use std::{
+    fs,
+    process::{Output, Stdio},
+};
 
 use serde_json::{Value, json};
+use sightline_testing::files;
 
 use crate::{
     editors::neovim::sample,
@@ -271,6 +275,17 @@ fn uninstall_shows_the_data_and_deletes_it_if_confirmed() {
     assert_eq!(code, 2, "{complaint}");
     assert!(workspace.root().is_dir());
 
+    // The files of others are kept.
+    fs::write(data.join("notes.md"), "mine").unwrap();
+    let (code, text, _) = run(&workspace, &["uninstall", "--data", "--yes"]);
+    assert!(code == 0 && text.contains("is kept"), "{code} {text}");
+    assert_eq!(
+        files::read(&data),
+        [("notes.md".into(), b"mine".to_vec())].into()
+    );
+    fs::remove_file(data.join("notes.md")).unwrap();
+
+    assert_eq!(run(&workspace, &["checkpoint", "create"]).0, 0);
     let (code, text, _) = run(&workspace, &["uninstall", "--data", "--yes"]);
     assert_eq!(code, 0, "{text}");
     assert!(!data.exists());

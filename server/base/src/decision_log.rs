@@ -26,11 +26,10 @@ use crate::{
     storage::{
         Storage,
         atomic_file::{self, open, open_regular, private_options},
+        entries,
     },
 };
 
-/// Folder of the log in the data directory.
-const FOLDER: &str = "decisions";
 /// Maximum size of the log, in bytes. The newest part of a larger one is kept.
 const MAX_BYTES: u64 = 5_000_000;
 /// Size that is kept of a larger log, in bytes.
@@ -145,7 +144,7 @@ pub fn command_subject(settings: &LogSettings, command: &str) -> String {
 
 /// Returns the path of the log, which may not exist.
 pub fn path(storage: &Storage) -> PathBuf {
-    storage.dir().join(FOLDER).join("log.jsonl")
+    storage.dir().join(entries::DECISIONS).join("log.jsonl")
 }
 
 fn failed(action: &'static str, path: &Path, source: io::Error) -> Error {
@@ -161,7 +160,7 @@ fn parsed(line: &[u8]) -> Option<Decision> {
 }
 
 fn append(storage: &Storage, lines: &[u8]) -> Result<(), Error> {
-    let folder = storage.dir().join(FOLDER);
+    let folder = storage.dir().join(entries::DECISIONS);
     storage.make_dir(&folder)?;
     let path = path(storage);
     let failed = |source| failed("append to", &path, source);

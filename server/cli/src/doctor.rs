@@ -121,8 +121,9 @@ fn storage(named: Option<&Path>) -> Finding {
         Ok(path) => path,
         Err(error) => return Finding::failed(what, error.message, "set HOME"),
     };
-    match Storage::open(&path).and_then(|storage| storage.results()) {
-        Ok(_) => Finding::passed(what, format!("{}{}", path.display(), sizes(&path))),
+    let opened = Storage::open(&path).and_then(|storage| storage.results().map(|_| storage));
+    match opened {
+        Ok(storage) => Finding::passed(what, format!("{}{}", path.display(), sizes(&storage))),
         Err(error) => {
             let text = error.to_string();
             let (found, remedy) = text.split_once("; ").unwrap_or((
@@ -172,8 +173,8 @@ fn moved_checkpoints(workspace: &Workspace) -> Option<Finding> {
 }
 
 /// Returns the sizes of the parts of a data directory, as ` (12.50 MB: projects 11.20 MB, ...)`.
-fn sizes(dir: &Path) -> String {
-    let parts = uninstall::entries(dir).unwrap_or_default();
+fn sizes(storage: &Storage) -> String {
+    let parts = uninstall::sizes(storage).unwrap_or_default();
     let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
     let names: Vec<String> = parts
         .iter()

@@ -1,11 +1,14 @@
-//! `sightline uninstall --data`: deletes the data directory, after showing its content.
+//! `sightline uninstall --data`: deletes what Sightline has in the data directory, after showing it.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-use sightline_base::{fs::bytes_below, storage::Storage};
+use sightline_base::{
+    fs::bytes_below,
+    storage::{Storage, entries},
+};
 use sightline_engine::error::Error;
 use sightline_ipc as ipc;
 
@@ -14,9 +17,6 @@ use super::{
     checkpoints::{ConfirmArgs, Proceed, ask, size},
     offline, print, print_message,
 };
-
-/// File that every data directory contains.
-const VERSION_FILE: &str = "version";
 
 #[derive(clap::Args)]
 pub(super) struct Uninstall {
@@ -38,20 +38,18 @@ pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
     let dir = offline::storage_dir(arguments.storage.as_deref())?;
     let storage = Storage::open(&dir)?;
     let dir = storage.dir();
-    let parts = match entries(dir) {
-        Ok(parts) => parts,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            print_message(&format!("there is no data in {}", dir.display()));
-            return Ok(DONE);
-        }
-        Err(error) => return Err(failed(dir, &error)),
-    };
-    if !parts.iter().any(|(name, _)| name == VERSION_FILE) {
+    if !dir.exists() {
+        print_message(&format!("there is no data in {}", dir.display()));
+        return Ok(DONE);
+    }
+    let own = storage.own_entries()?;
+    if !own.iter().any(|name| name == entries::VERSION) {
         return Err(Error::invalid(format!(
             "{} is not a data directory of Sightline; nothing was deleted",
             dir.display()
         )));
     }
+    let parts = sizes(&storage)?;
     let mut lines = format!("{}:\n", dir.display());
     let total = (
         "total".to_owned(),
@@ -78,8 +76,24 @@ pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
             "a server is running; close your editors first. Nothing was deleted",
         ));
     }
-    fs::remove_dir_all(dir).map_err(|error| failed(dir, &error))?;
-    print(&format!("deleted {}\n", dir.display()))?;
+    for name in own {
+        let path = dir.join(name);
+        let deleted = if path.is_dir() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+        deleted.map_err(|error| failed(&path, &error))?;
+    }
+    // It may contain files of others.
+    let text = match fs::remove_dir(dir) {
+        Ok(()) => format!("deleted {}\n", dir.display()),
+        Err(_) => format!(
+            "deleted the data in {}; the directory is kept\n",
+            dir.display()
+        ),
+    };
+    print(&text)?;
     Ok(DONE)
 }
 
@@ -87,14 +101,18 @@ fn failed(dir: &Path, error: &io::Error) -> Error {
     Error::storage(format!("cannot delete {}: {error}", dir.display()))
 }
 
-/// Returns the names in a data directory with their sizes, largest first.
-pub(super) fn entries(dir: &Path) -> io::Result<Vec<(String, u64)>> {
-    let mut parts = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        parts.push((name, bytes_below(&entry.path())));
-    }
+/// Returns the entries of Sightline in a data directory with their sizes, largest first.
+pub(super) fn sizes(storage: &Storage) -> Result<Vec<(String, u64)>, Error> {
+    let own = storage.own_entries()?;
+    let mut parts: Vec<_> = own
+        .iter()
+        .map(|name| {
+            (
+                name.to_string_lossy().into_owned(),
+                bytes_below(&storage.dir().join(name)),
+            )
+        })
+        .collect();
     parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(parts)
 }

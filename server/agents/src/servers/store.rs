@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use sightline_base::{
     error::Error,
-    storage::{Storage, atomic_file},
+    storage::{Storage, atomic_file, entries},
 };
 use sightline_protocol::mcp::{McpServer, McpServerState};
 
@@ -115,7 +115,7 @@ pub struct Session {
 impl Store {
     /// Uses a data directory. Creates nothing.
     pub fn new(storage: Storage) -> Self {
-        let dir = storage.dir().join("mcp");
+        let dir = storage.dir().join(entries::MCP);
         Self { storage, dir }
     }
 

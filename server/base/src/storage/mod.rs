@@ -21,8 +21,9 @@ mod task_dir;
 mod tasks;
 
 use std::{
+    ffi::{OsStr, OsString},
     fmt, fs,
-    io::{self, ErrorKind as Io},
+    io::ErrorKind as Io,
     path::{Path, PathBuf},
 };
 
@@ -36,17 +37,46 @@ use crate::{error::Error, escape::hex, path::Root};
 use atomic_file::{
     failed, is_ours, is_unfinished, make_dir, read, restrict_permissions, unusable, write,
 };
+use entries::{GATEWAY, PROJECTS, RESULTS, RUN, TASKS};
 
 /// Version of all formats below the data directory: stores, logs and records. A format that earlier
 /// versions would misread needs a new one; they refuse the directory then.
 const VERSION: u32 = 1;
-/// Entries of the data directory.
-const VERSION_FILE: &str = "version";
-const TASKS: &str = "tasks";
-const PROJECTS: &str = "projects";
-const RESULTS: &str = "results";
-const RUN: &str = "run";
-const GATEWAY: &str = "gateway";
+
+/// Names of the entries of the data directory. Others belong to other programs.
+pub mod entries {
+    /// The version file.
+    pub const VERSION: &str = "version";
+    pub(super) const TASKS: &str = "tasks";
+    pub(super) const PROJECTS: &str = "projects";
+    pub(super) const RESULTS: &str = "results";
+    pub(super) const RUN: &str = "run";
+    pub(super) const GATEWAY: &str = "gateway";
+    /// State of MCP servers.
+    pub const MCP: &str = "mcp";
+    /// The log of decisions.
+    pub const DECISIONS: &str = "decisions";
+    /// State of the sessions of agents.
+    pub const SESSIONS: &str = "agent-sessions";
+    /// The record of what `agents install` changed.
+    pub const AGENTS: &str = "agents.json";
+    /// Locked while the configuration of agents is changed.
+    pub const AGENTS_LOCK: &str = "agents.lock";
+    /// All names.
+    pub const ALL: [&str; 11] = [
+        VERSION,
+        TASKS,
+        PROJECTS,
+        RESULTS,
+        RUN,
+        GATEWAY,
+        MCP,
+        DECISIONS,
+        SESSIONS,
+        AGENTS,
+        AGENTS_LOCK,
+    ];
+}
 
 /// Id of a task, safe as a directory name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,9 +207,27 @@ impl Storage {
         path.parent() == Some(&self.dir.join(RESULTS))
     }
 
+    /// Returns the names of the entries that Sightline created, the version file last.
+    ///
+    /// # Errors
+    /// `storage`, if the data directory cannot be listed.
+    pub fn own_entries(&self) -> Result<Vec<OsString>, Error> {
+        let mut own = self.entries()?;
+        own.retain(|name| is_own(name));
+        own.sort_by_key(|name| name == entries::VERSION);
+        Ok(own)
+    }
+
+    /// Returns the names in the data directory.
+    fn entries(&self) -> Result<Vec<OsString>, Error> {
+        fs::read_dir(&self.dir)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
+            .map_err(|error| failed("list", &self.dir, error))
+    }
+
     /// Returns whether the version file exists. Fails if its version is not supported.
     fn check_version(&self) -> Result<bool, Error> {
-        let path = self.dir.join(VERSION_FILE);
+        let path = self.dir.join(entries::VERSION);
         let Some(text) = read(&path)? else {
             return Ok(false);
         };
@@ -204,28 +252,22 @@ impl Storage {
         make_dir(&self.dir)?;
         // A directory with other contents is shared with another program, whose users may need its
         // permissions.
-        let names = fs::read_dir(&self.dir)
-            .and_then(|entries| {
-                entries
-                    .map(|entry| Ok(entry?.file_name()))
-                    .collect::<io::Result<Vec<_>>>()
-            })
-            .map_err(|error| failed("list", &self.dir, error))?;
-        let known = [VERSION_FILE, TASKS, PROJECTS, RESULTS, RUN, GATEWAY];
-        if names
-            .iter()
-            .all(|name| known.iter().any(|known| name == known) || is_unfinished(name))
-        {
+        if self.entries()?.iter().all(|name| is_own(name)) {
             restrict_permissions(&self.dir, 0o700)?;
         }
         if !self.check_version()? {
             let text = format!("{VERSION}\n");
-            write(&self.dir.join(VERSION_FILE), text.as_bytes())?;
+            write(&self.dir.join(entries::VERSION), text.as_bytes())?;
         }
         let tasks = self.dir.join(TASKS);
         make_dir(&tasks)?;
         restrict_permissions(&tasks, 0o700)
     }
+}
+
+/// Returns whether an entry of the data directory belongs to Sightline.
+fn is_own(name: &OsStr) -> bool {
+    entries::ALL.iter().any(|own| name == *own) || is_unfinished(name)
 }
 
 #[cfg(test)]
@@ -404,6 +446,7 @@ mod tests {
         let wide = fs::Permissions::from_mode(0o755);
         fs::create_dir_all(dir.join("tasks/t1")).unwrap();
         fs::write(dir.join("tasks/t1/x"), "1").unwrap();
+        fs::write(dir.join(entries::AGENTS), "{}").unwrap();
         for path in ["", "tasks", "tasks/t1", "tasks/t1/x"] {
             fs::set_permissions(dir.join(path), wide.clone()).unwrap();
         }
@@ -422,6 +465,23 @@ mod tests {
         for path in ["version", "tasks/t1/y", "tasks/t1/.lock", "tasks/t2/x"] {
             assert_eq!(mode(&dir.join(path)), 0o600, "{path}");
         }
+    }
+
+    #[test]
+    fn all_entries_are_documented() {
+        let text = include_str!("../../../../docs/data.md");
+        let layout = text.split("```").nth(1).unwrap();
+        let lines = layout.lines().filter(|line| !line.starts_with(' '));
+        let mut documented: Vec<_> = lines
+            .flat_map(|line| line.split("  ").next().unwrap().split(", "))
+            .filter_map(|path| path.split('/').next())
+            .filter(|name| !matches!(*name, "" | "text"))
+            .collect();
+        documented.sort_unstable();
+        documented.dedup();
+        let mut known = entries::ALL.to_vec();
+        known.sort_unstable();
+        assert_eq!(documented, known);
     }
 
     #[cfg(unix)]

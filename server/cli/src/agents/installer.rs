@@ -17,7 +17,7 @@ use sightline_agents::{
 };
 use sightline_base::{
     fs::find_program,
-    storage::{Storage, atomic_file, read_foreign},
+    storage::{Storage, atomic_file, entries, read_foreign},
 };
 use sightline_engine::error::Error;
 
@@ -38,10 +38,6 @@ use super::{
     targets,
 };
 
-/// The record of what was installed, in the data directory.
-const RECORD_FILE: &str = "agents.json";
-/// Locked while the configuration is changed, in the data directory.
-const LOCK_FILE: &str = "agents.lock";
 /// Maximum size of the record, in bytes.
 const MAX_RECORD_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -75,7 +71,7 @@ impl Installer {
         };
         let storage_dir = offline::storage_dir(change.storage.as_deref())?;
         let lock = write.then(|| lock(&storage_dir)).transpose()?;
-        let path = storage_dir.join(RECORD_FILE);
+        let path = storage_dir.join(entries::AGENTS);
         let record = match read_foreign(&path, MAX_RECORD_BYTES)? {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
                 Error::storage(format!(
@@ -508,7 +504,7 @@ impl Installer {
     fn save_record(&self) -> Result<(), Error> {
         Storage::open(&self.storage_dir)?.make_dir(&self.storage_dir)?;
         let text = serde_json::to_string_pretty(&self.record).map_err(internal)?;
-        atomic_file::replace(&self.storage_dir.join(RECORD_FILE), text.as_bytes())?;
+        atomic_file::replace(&self.storage_dir.join(entries::AGENTS), text.as_bytes())?;
         Ok(())
     }
 
@@ -571,9 +567,9 @@ fn is_in_build_folder(program: &Path) -> bool {
 /// Waits for other processes that change the configuration of agents.
 fn lock(storage_dir: &Path) -> Result<fs::File, Error> {
     Storage::open(storage_dir)?.make_dir(storage_dir)?;
-    let path = storage_dir.join(LOCK_FILE);
-    let mut options = fs::File::options();
-    let opened = options.write(true).create(true).truncate(false).open(&path);
+    let path = storage_dir.join(entries::AGENTS_LOCK);
+    let mut options = atomic_file::private_options();
+    let opened = atomic_file::open(&path, options.write(true).create(true).truncate(false));
     opened
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|error| Error::storage(format!("cannot lock {}: {error}", path.display())))

@@ -18,7 +18,7 @@ use sightline_base::{
     clock::now_millis,
     decision_log,
     path::{AbsPath, uri_to_path},
-    storage::{Storage, atomic_file},
+    storage::{Storage, atomic_file, entries},
 };
 use sightline_checkpoint::Checkpoints;
 use sightline_engine::{error::Error, restore_log, settings::config_file};
@@ -46,8 +46,6 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_PRINTED_LINES: usize = 1000;
 /// Name of hooks in the log of decisions.
 const DOOR: &str = "hook";
-/// Folder of the sessions' state in the data directory.
-const SESSIONS: &str = "agent-sessions";
 /// Age after which the state of a session is deleted.
 const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -268,7 +266,7 @@ impl Session {
 
     /// Returns a file of the session. Creates its folder.
     fn session_file(&self, task: &str, extension: &str) -> Option<PathBuf> {
-        let folder = self.storage_dir()?.join(SESSIONS);
+        let folder = self.storage_dir()?.join(entries::SESSIONS);
         let storage = Storage::open(&self.storage_dir()?).ok()?;
         storage.make_dir(&folder).ok()?;
         Some(folder.join(format!("{task}.{extension}")))
@@ -294,7 +292,7 @@ impl Session {
     /// Opens the record of the files that the session has used, if there is one. It is not saved.
     fn known_files(&self) -> Option<SessionFile<SeenFiles>> {
         let name = format!("{}.files", self.task_id.as_ref()?);
-        let path = self.storage_dir()?.join(SESSIONS).join(name);
+        let path = self.storage_dir()?.join(entries::SESSIONS).join(name);
         path.exists()
             .then(|| SessionFile::open(&path).ok())
             .flatten()
@@ -514,7 +512,7 @@ impl Session {
     /// Returns the file with the sections that the session knows.
     fn state_file(&self) -> Option<PathBuf> {
         let name = format!("{}.json", self.task_id.as_ref()?);
-        Some(self.storage_dir()?.join(SESSIONS).join(name))
+        Some(self.storage_dir()?.join(entries::SESSIONS).join(name))
     }
 
     pub(super) fn storage_dir(&self) -> Option<PathBuf> {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_base::{decision_log, fs::dir::stat};
+use sightline_base::{decision_log, fs::dir::stat, storage::entries};
 use sightline_checkpoint::Checkpoints;
 use sightline_engine::settings::config_file;
 use sightline_ipc::client::Reply;
@@ -29,12 +29,10 @@ pub(super) fn states(requests: &Requests) -> Vec<Watched> {
         add("didChangeTurns", stamp(&[checkpoints.turns_file()]));
         add("decision", stamp(&[decision_log::path(&storage)]));
         let dir = storage.dir();
-        let sessions = dir.join("agent-sessions");
-        add(
-            "didChangeAgents",
-            stamp(&[dir.join("agents.json"), sessions]),
-        );
-        let mut servers = vec![dir.join("mcp/state.json"), dir.join("mcp/sessions")];
+        let agents = [entries::AGENTS, entries::SESSIONS].map(|name| dir.join(name));
+        add("didChangeAgents", stamp(&agents));
+        let mcp = dir.join(entries::MCP);
+        let mut servers = vec![mcp.join("state.json"), mcp.join("sessions")];
         servers.extend(config_file::user_file().map(|file| file.with_file_name("mcp.json")));
         add("didChangeMcpServers", stamp(&servers));
     }
