@@ -289,10 +289,17 @@ fn clean(root: &Path) {
     }
 }
 
+/// Programs that are not on every machine.
+const OPTIONAL: [&str; 7] = ["rg", "ag", "ack", "ugrep", "fdfind", "rsync", "7z"];
+
 fn is_installed(line: &str) -> bool {
-    let program = line.split(' ').next().unwrap_or_default();
-    let found = Command::new("which").arg(program).output().unwrap();
-    found.status.success() || program == "cd"
+    let is_found = |program: &str| {
+        let found = Command::new("which").arg(program).output().unwrap();
+        found.status.success() || program == "cd"
+    };
+    let mut words = line.split(|c: char| !c.is_ascii_alphanumeric());
+    let first = line.split(' ').next().unwrap_or_default();
+    is_found(first) && words.all(|word| !OPTIONAL.contains(&word) || is_found(word))
 }
 
 #[cfg(target_os = "linux")]
