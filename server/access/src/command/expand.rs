@@ -52,6 +52,10 @@ impl Output {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_none() && self.names.is_empty()
+    }
+
     /// Marks the words of a text that is decoded: it cannot be checked as a script.
     pub(super) fn mark_decoded(&mut self) {
         self.text = self.text.take().map(|text| {
@@ -214,6 +218,14 @@ impl Field {
             }
         }
         paths.extend(self.with_backslashes.clone());
+        // The end of a block of PowerShell: `&{gc .env}`.
+        let ends: Vec<_> = paths
+            .iter()
+            .filter(|path| !path.contains('{'))
+            .filter_map(|path| path.strip_suffix('}'))
+            .map(|path| path.trim_end_matches('}').to_owned())
+            .collect();
+        paths.extend(ends);
         paths.retain(|path| !path.is_empty());
         paths
     }

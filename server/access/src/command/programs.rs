@@ -145,6 +145,9 @@ const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua 
                              julia octave elixir groovy scala osascript ts-node tsx irb jshell";
 /// Interpreters that only print, except to files that they name.
 pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
+/// Programs of PowerShell that read files.
+pub(super) const POWERSHELL: NameList =
+    "get-content gc select-string sls import-csv ipcsv format-hex fhx copy-item cpi get-item gi";
 /// Programs that print their words.
 pub(super) const PRINTERS: NameList = "echo printf print write-output write-host";
 /// Programs that print what they decode from their input.

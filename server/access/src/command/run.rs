@@ -141,6 +141,18 @@ impl Checker<'_> {
             "find" => self.find(words, state),
             "git" => self.git(words, state),
             "xargs" | "parallel" => self.run_with_input(words, state),
+            // Their patterns match hidden files, and they read the files that are their input.
+            _ if has(programs::POWERSHELL, &name)
+                && (!state.dotglob || !state.stdin.is_empty()) =>
+            {
+                let mut inner = state.clone();
+                inner.dotglob = true;
+                if inner.stdin.is_empty() {
+                    return self.run(words, &mut inner);
+                }
+                let words = [&[Field::quoted("xargs")], words].concat();
+                self.run_with_input(&words, &mut inner)
+            }
             "ssh" | "mosh" => self.remote(words, state),
             "trap" => self.script(
                 &rest.first().map(Field::text).unwrap_or_default(),
