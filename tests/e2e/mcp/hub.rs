@@ -505,6 +505,20 @@ fn servers_are_added_removed_and_moved_byte_for_byte() {
         claude
     );
     assert!(!fs::read_to_string(&file).unwrap().contains("notes"));
+    // One that was removed here is moved back too.
+    for arguments in [
+        ["adopt", "notes"],
+        ["remove", "notes"],
+        ["release", "notes"],
+    ] {
+        let (text, done) = run(&workspace, &arguments);
+        assert!(done, "{arguments:?}: {text}");
+    }
+    assert_eq!(
+        fs::read_to_string(home.join(".claude.json")).unwrap(),
+        claude
+    );
+    assert!(!run(&workspace, &["release", "notes"]).1);
     // A server that the agent has itself is not offered again.
     configure(
         &workspace,

@@ -176,3 +176,122 @@ fn a_server_is_tried_without_an_agent() {
         assert!(!text.contains(TOKEN), "{name}: {text}");
     }
 }
+
+/// A server whose answer to `tools/list` is this Python expression of its cursor, or which sends none.
+fn listing(answer: &str) -> serde_json::Value {
+    let script = SCRIPT.replace(
+        r#"result = {"tools": [{"name": "size", "inputSchema": {"type": "object"}}]}"#,
+        &format!(
+            "\n            cursor = int(request['params'].get('cursor') or 0)\n            answer = {answer}\n            \
+             if answer is None: continue\n            \
+             print(json.dumps({{'jsonrpc': '2.0', 'id': request['id'], **answer}}), flush=True)\n            continue"
+        ),
+    );
+    json!({ "command": "python3", "args": ["-c", script], "env": { "API_TOKEN": TOKEN }, "startTimeout": 2 })
+}
+
+#[test]
+fn a_server_without_complete_lists_has_failed() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
+    let page = "{'result': {'tools': [{'name': 't', 'inputSchema': {}}], 'nextCursor': 'x'}}";
+    let endless = page.replace("'x'", "str(cursor + 1)");
+    let refused = format!("{{'error': {{'code': -32000, 'message': 'locked: {TOKEN}'}}}}");
+    configure(
+        &workspace,
+        &json!({
+            "silent": listing("None"), "endless": listing(&endless), "refused": listing(&refused),
+            "unknown": listing("{'error': {'code': -32601, 'message': 'no'}}"),
+        }),
+    );
+    for (name, works, wanted) in [
+        ("silent", false, "it did not send its lists within 2 s"),
+        ("endless", false, "it did not send its lists within 2 s"),
+        (
+            "refused",
+            false,
+            "it refused tools/list: locked: ${API_TOKEN}",
+        ),
+        ("unknown", true, "unknown works"),
+    ] {
+        let (text, done) = run(&workspace, &["test", name]);
+        assert!(done == works && text.contains(wanted), "{name}: {text}");
+        assert!(!text.contains(TOKEN), "{name}: {text}");
+    }
+    let mut agent = open(&workspace, json!({}));
+    assert!(names(&mut agent).contains(&"read_file".to_owned()));
+    for name in ["silent", "endless", "refused"] {
+        wait_for_state(&workspace, name, "failed");
+    }
+}
+
+#[test]
+fn a_name_is_listed_once() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
+    let tool = "{'name': 'size', 'inputSchema': {'type': 'object'}}";
+    let twice = listing(&format!("{{'result': {{'tools': [{tool}, {tool}]}}}}"));
+    let mut other = twice.clone();
+    other["prefix"] = "p".into();
+    configure(&workspace, &json!({ "p": twice, "other": other }));
+    let mut agent = open(&workspace, json!({}));
+    let names = names(&mut agent);
+    let count = names.iter().filter(|name| *name == "p__size").count();
+    assert_eq!(count, 1, "{names:?}");
+    assert_eq!(
+        agent.call("p__size", &json!({}))["content"][0]["text"],
+        "done"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_concerns_no_other() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
+    let entry = json!({ "command": "python3", "args": ["-c", SCRIPT] });
+    configure(&workspace, &json!({ "good": entry }));
+    for (text, why) in [
+        (
+            r#"{"mcpServers": {"p": {"command": "x"}"#,
+            "not valid JSON, line 1",
+        ),
+        (
+            r#"{"mcpServers": {"a": {"command": "x"} "b": {}}}"#,
+            "not valid JSON, line 1",
+        ),
+        ("[]", "it is not an object"),
+        (r#"{"mcpServers": []}"#, "mcpServers is not an object"),
+    ] {
+        workspace.write(".mcp.json", text);
+        let one = wait_for_state(&workspace, ".mcp.json", "failed");
+        let reason = one["reason"].as_str().unwrap();
+        assert!(
+            reason.contains(why) && reason.contains("cannot read /"),
+            "{one}"
+        );
+        let (text, done) = run(&workspace, &["test", "good"]);
+        assert!(done, "{text}");
+        let (text, done) = run(&workspace, &["trust", "p"]);
+        assert!(!done && text.contains("cannot read /"), "{text}");
+    }
+    let mut agent = open(&workspace, json!({}));
+    assert!(names(&mut agent).contains(&"good__size".to_owned()));
+    // The servers of a file that is being edited stay.
+    let file = workspace.data().with_file_name("config/sightline/mcp.json");
+    let valid = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &valid[..valid.len() - 1]).unwrap();
+    wait_for_state(&workspace, "mcp.json", "failed");
+    assert!(names(&mut agent).contains(&"good__size".to_owned()));
+    for arguments in [&["add", "time"][..], &["remove", "good"]] {
+        let (text, done) = run(&workspace, arguments);
+        assert!(
+            !done && text.contains("mcp.json: the file is not valid JSON"),
+            "{text}"
+        );
+    }
+    std::fs::write(&file, valid).unwrap();
+    std::fs::remove_file(workspace.path(".mcp.json")).unwrap();
+    // A server that is added again begins as new.
+    assert!(run(&workspace, &["disable", "good"]).1);
+    assert!(run(&workspace, &["remove", "good"]).1);
+    configure(&workspace, &json!({ "good": entry }));
+    let (text, done) = run(&workspace, &["test", "good"]);
+    assert!(done, "{text}");
+}

@@ -406,7 +406,11 @@ fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { 3 } else { 0 })
 }
 
-fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
+/// Parses what agents accept as JSON.
+///
+/// # Errors
+/// If it is something else.
+pub(crate) fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
     // What agents accept besides JSON: comments and trailing commas.
     let options = ParseOptions {
         allow_comments: true,

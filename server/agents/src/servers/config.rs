@@ -9,10 +9,11 @@ use std::{
     time::Duration,
 };
 
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+
+use crate::install::json;
 
 /// The member with the servers in most files.
 pub(super) const SERVERS: &str = "mcpServers";
@@ -199,56 +200,62 @@ pub fn files(user: &Path, projects: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Reads the servers of the user and of projects. One of the user replaces those of projects with the same
-/// name.
-///
-/// # Errors
-/// If a file cannot be read or is not JSON.
-pub fn read(user: &Path, projects: &[PathBuf]) -> Result<Vec<Server>, String> {
-    let mut servers = read_file(user, None, SERVERS)?;
+/// name. A file that cannot be read is a server that failed, so that it concerns no other file.
+pub fn read(user: &Path, projects: &[PathBuf]) -> Vec<Server> {
+    let mut servers = read_file(user, None, SERVERS);
     for project in projects {
         for (file, member) in PROJECT_FILES {
-            for server in read_file(&project.join(file), Some(project), member)? {
+            for server in read_file(&project.join(file), Some(project), member) {
                 if servers.iter().all(|known| known.name != server.name) {
                     servers.push(server);
                 }
             }
         }
     }
-    Ok(servers)
+    servers
 }
 
 /// Reads the servers of a file. Without it, there are none.
-pub(super) fn read_file(
-    path: &Path,
-    root: Option<&PathBuf>,
-    member: &str,
-) -> Result<Vec<Server>, String> {
+pub(super) fn read_file(path: &Path, root: Option<&PathBuf>, member: &str) -> Vec<Server> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            let why = format!("cannot read {}: {error}", path.display());
+            return vec![Server::of_file(path, root, why)];
+        }
     };
-    let value = parse(path, &text)?;
-    let Some(entries) = value.get(member) else {
-        return Ok(Vec::new());
-    };
-    let entries = entries
-        .as_object()
-        .ok_or_else(|| format!("cannot read {}: {member} is not an object", path.display()))?;
-    let servers = entries.iter();
-    Ok(servers
-        .map(|(name, value)| Server::new(name, path, root, &text, value))
-        .collect())
+    match entries(path, &text, member) {
+        Ok(entries) => entries
+            .iter()
+            .map(|(name, value)| Server::new(name, path, root, &text, value))
+            .collect(),
+        Err(why) => vec![Server::of_file(path, root, why)],
+    }
 }
 
-/// Parses a configuration file, with comments.
+/// Returns the entries in the text of a file.
+fn entries(path: &Path, text: &str, member: &str) -> Result<Map<String, Value>, String> {
+    let cannot_read = |why: &str| format!("cannot read {}: {why}", path.display());
+    let members = match parse(path, text)? {
+        Value::Object(members) => members,
+        Value::Null => Map::new(),
+        _ => return Err(cannot_read("it is not an object")),
+    };
+    match members.get(member) {
+        None => Ok(Map::new()),
+        Some(Value::Object(entries)) => Ok(entries.clone()),
+        Some(_) => Err(cannot_read(&format!("{member} is not an object"))),
+    }
+}
+
+/// Parses a configuration file, with comments and trailing commas.
 ///
 /// # Errors
 /// If it is not JSON.
 pub fn parse(path: &Path, text: &str) -> Result<Value, String> {
-    let text = text.trim_start_matches('\u{feff}');
-    parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default())
-        .map(|parsed| parsed.value.map_or(Value::Null, Value::from))
+    json::parse(text.trim_start_matches('\u{feff}'))
+        .map(|parsed| parsed.map_or(Value::Null, Value::from))
         .map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
@@ -261,14 +268,7 @@ impl Server {
         text: &str,
         value: &Value,
     ) -> Self {
-        let mut server = Self {
-            name: name.to_owned(),
-            source: path.to_owned(),
-            root: root.cloned(),
-            entry: Entry::default(),
-            ignored: Vec::new(),
-            problem: None,
-        };
+        let mut server = Self::unread(name.to_owned(), path, root);
         if let Err(why) = server.fill(value) {
             let quoted = Value::String(name.to_owned()).to_string();
             let line = text
@@ -278,6 +278,34 @@ impl Server {
             server.problem = Some(format!("{}{line}: {why}", path.display()));
         }
         server
+    }
+
+    fn unread(name: String, path: &Path, root: Option<&PathBuf>) -> Self {
+        Self {
+            name,
+            source: path.to_owned(),
+            root: root.cloned(),
+            entry: Entry::default(),
+            ignored: Vec::new(),
+            problem: None,
+        }
+    }
+
+    /// Returns an entry in place of all servers of a file that cannot be read. No server can have its name.
+    fn of_file(path: &Path, root: Option<&PathBuf>, why: String) -> Self {
+        let file = root
+            .or(path.parent().map(Path::to_owned).as_ref())
+            .and_then(|folder| path.strip_prefix(folder).ok())
+            .unwrap_or(path);
+        Self {
+            problem: Some(why),
+            ..Self::unread(file.to_string_lossy().into_owned(), path, root)
+        }
+    }
+
+    /// Returns whether it is in place of all servers of a file that cannot be read.
+    pub fn is_file(&self) -> bool {
+        self.problem.is_some() && self.source.ends_with(&self.name)
     }
 
     fn fill(&mut self, value: &Value) -> Result<(), String> {
@@ -457,7 +485,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mcp.json");
         fs::write(&path, text).unwrap();
-        read_file(&path, None, SERVERS).unwrap()
+        read_file(&path, None, SERVERS)
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::{
     store::State,
 };
 use crate::install::{
-    Locations, NAME,
+    EditError, Locations, NAME,
     json::{remove_member, set_member},
     patch::ReversePatch,
 };
@@ -89,10 +89,19 @@ impl Manager {
             ));
         }
         self.change(|text| {
-            let removed =
-                remove_member(text, &[SERVERS], name).map_err(|error| error.to_string())?;
+            let removed = remove_member(text, &[SERVERS], name)
+                .map_err(|error| self.cannot_change(&error))?;
             removed.ok_or_else(|| format!("there is no server {name}"))
-        })
+        })?;
+        // Another one with this name begins as new.
+        let forgotten = self.store.change_state(|state| {
+            state.enabled.remove(name);
+        });
+        forgotten.map_err(|error| error.to_string())
+    }
+
+    fn cannot_change(&self, error: &EditError) -> String {
+        format!("cannot change {}: {error}", self.user_file.display())
     }
 
     /// Moves a server from the configuration of a client to the file of the user. Returns the client and its
@@ -156,7 +165,7 @@ impl Manager {
         {
             return Err(format!("there is a server {name} already; remove it first"));
         }
-        set_member(text, &[SERVERS], name, entry).map_err(|error| error.to_string())
+        set_member(text, &[SERVERS], name, entry).map_err(|error| self.cannot_change(&error))
     }
 
     /// Moves a server back to the agent that had it. Returns the file of the agent, which gets its earlier
@@ -184,7 +193,10 @@ impl Manager {
             None => file.with(&text, name, &entry)?,
         };
         write(&file.path, &original)?;
-        self.remove(name)?;
+        let is_here = |server: &Server| server.name == name && server.root.is_none();
+        if self.read().iter().any(is_here) {
+            self.remove(name)?;
+        }
         self.store.forget_adopted(name);
         Ok(file.path)
     }

@@ -57,8 +57,9 @@ impl Manager {
     pub fn list(&self) -> Result<Vec<McpServer>, Error> {
         let state = self.store.state()?;
         let live = self.live();
-        let servers = self.servers()?.into_iter();
-        Ok(servers
+        Ok(self
+            .read()
+            .into_iter()
             .map(|server| shown(&server, &state, &live))
             .collect())
     }
@@ -95,22 +96,22 @@ impl Manager {
     }
 
     /// Reads the configured servers.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub fn read(&self) -> Result<Vec<Server>, String> {
+    pub fn read(&self) -> Vec<Server> {
         config::read(&self.user_file, &self.roots)
     }
 
-    fn servers(&self) -> Result<Vec<Server>, Error> {
-        self.read().map_err(Error::Storage)
-    }
-
     pub(super) fn find(&self, name: &str) -> Result<Server, Error> {
-        let servers = self.servers()?;
+        let servers = self.read();
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+        let unread = servers
+            .iter()
+            .find(|server| server.is_file())
+            .and_then(|file| file.problem.clone());
         let found = servers.into_iter().find(|server| server.name == name);
         found.ok_or_else(|| {
+            if let Some(why) = unread {
+                return Error::Storage(why);
+            }
             Error::NotFound(if names.is_empty() {
                 format!("there is no server {name}; add one with `sightline mcp add`")
             } else {

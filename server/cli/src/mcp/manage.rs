@@ -81,10 +81,10 @@ pub(super) fn list(arguments: &List) -> Result<i32, Error> {
     }
     let listed = listed.0;
     if listed.is_empty() {
-        let source = if arguments.found { " of agents" } else { "" };
-        print_message(&format!(
-            "no MCP servers{source}; add one with `sightline mcp add NAME`"
-        ));
+        print_message(match arguments.found {
+            true => "no MCP servers in the configuration of agents",
+            false => "no MCP servers; add one with `sightline mcp add NAME`",
+        });
         return Ok(DONE);
     }
     let names = listed.iter().map(|server| server.name.len());

@@ -1,6 +1,7 @@
 //! Messages of the agent.
 
 use std::{
+    collections::HashSet,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Weak,
@@ -15,7 +16,7 @@ use parking_lot::Mutex;
 use super::{
     Call, Hub,
     hosted::{LISTS, Purpose, State},
-    names::{renamed, shown},
+    names::{name_of, renamed, shown},
 };
 use crate::{
     judge::{Asked, Judge, Request, refused},
@@ -425,6 +426,8 @@ impl Hub {
             );
         }
         let mut uris: Vec<String> = Vec::new();
+        // Providers refuse requests in which two tools have one name.
+        let mut names: HashSet<String> = HashSet::new();
         for (at, server) in self
             .servers
             .iter()
@@ -433,14 +436,24 @@ impl Hub {
         {
             let name = &server.server.name;
             if kind == 0 {
-                let offered = server.tools.iter().filter(|tool| tool.offered);
-                items.extend(offered.map(|tool| tool.definition.clone()));
+                items.extend(
+                    server
+                        .tools
+                        .iter()
+                        .filter(|tool| tool.offered && names.insert(tool.exposed.clone()))
+                        .map(|tool| tool.definition.clone()),
+                );
                 continue;
             }
             let Some(lists) = &server.lists else { continue };
             if kind == 1 {
-                let prompts = lists.prompts.iter();
-                items.extend(prompts.filter_map(|prompt| shown(&server.server, prompt)));
+                items.extend(
+                    lists
+                        .prompts
+                        .iter()
+                        .filter_map(|prompt| shown(&server.server, prompt))
+                        .filter(|prompt| names.insert(name_of(prompt))),
+                );
                 continue;
             }
             let (list, member) = if kind == 2 {

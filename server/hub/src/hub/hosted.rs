@@ -1,5 +1,7 @@
 //! A server of a session: its state, its process and what it was asked.
 
+mod lists;
+
 use std::{
     collections::HashMap,
     env,
@@ -23,7 +25,7 @@ use sightline_protocol::mcp::{McpServer, McpServerState, McpTool};
 use super::{
     environment::{self, find_program},
     is_usable,
-    names::{Tool, hash, name_of, tools},
+    names::{Tool, hash},
 };
 use crate::{
     connect::HEADERS,
@@ -113,6 +115,7 @@ pub(super) struct Hosted {
     pub(super) queue: Vec<Vec<u8>>,
     /// Lists that were asked for, and what came.
     fetched: Lists,
+    asked_for_lists: Option<Instant>,
     /// When it said first and last that its lists have changed.
     changed: Option<(Instant, Instant)>,
     next_id: u64,
@@ -143,6 +146,7 @@ impl Hosted {
             in_flight: HashMap::new(),
             queue: Vec::new(),
             fetched: Lists::default(),
+            asked_for_lists: None,
             changed: None,
             next_id: 0,
             crashes: Vec::new(),
@@ -428,11 +432,8 @@ impl Hosted {
     pub(super) fn fetch(&mut self) {
         self.changed = None;
         self.fetched = Lists::default();
-        for request in self.in_flight.values_mut() {
-            if matches!(request.purpose, Purpose::List { .. }) {
-                request.purpose = Purpose::Dropped;
-            }
-        }
+        self.asked_for_lists = Some(Instant::now());
+        self.drop_lists();
         for (kind, (capability, method, _)) in LISTS.into_iter().enumerate() {
             if self.capabilities.get(capability).is_some() {
                 self.request(
@@ -445,36 +446,6 @@ impl Hosted {
                 );
             }
         }
-    }
-
-    /// Notes a page of a list. Returns whether all lists are there.
-    pub(super) fn listed(
-        &mut self,
-        kind: usize,
-        mut items: Vec<Box<RawValue>>,
-        result: Option<&Object<'_>>,
-    ) -> bool {
-        let (_, method, member) = LISTS[kind];
-        let page = result.and_then(|result| {
-            serde_json::from_str::<Vec<Box<RawValue>>>(result.raw(member)?.get()).ok()
-        });
-        items.extend(page.unwrap_or_default());
-        if let Some(cursor) = result.and_then(|result| result.text("nextCursor")) {
-            self.request(
-                method,
-                &json!({ "cursor": cursor }),
-                Purpose::List { kind, items },
-            );
-            return false;
-        }
-        let lists = &mut self.fetched;
-        *[
-            &mut lists.tools,
-            &mut lists.prompts,
-            &mut lists.resources,
-            &mut lists.templates,
-        ][kind] = items;
-        !self.awaits_lists()
     }
 
     /// Asks for messages for the log, if it runs and has some.
@@ -492,63 +463,22 @@ impl Hosted {
             .any(|request| matches!(request.purpose, Purpose::List { .. }))
     }
 
-    /// Uses the lists that came. Returns the numbers of those that differ.
-    pub(super) fn use_lists(&mut self, accepted: i64) -> Vec<usize> {
-        let mut new = std::mem::take(&mut self.fetched);
-        let old = self.lists.take().unwrap_or_default();
-        let of = |lists: &Lists, kind: usize| {
-            let list = [
-                &lists.tools,
-                &lists.prompts,
-                &lists.resources,
-                &lists.templates,
-            ][kind];
-            list.iter()
-                .map(|item| item.get().to_owned())
-                .collect::<Vec<_>>()
-        };
-        let changed: Vec<usize> = (0..LISTS.len())
-            .filter(|kind| of(&old, *kind) != of(&new, *kind))
-            .collect();
-        let definitions: Vec<(String, String)> = new
-            .tools
-            .iter()
-            .map(|tool| (name_of(tool), hash(tool.get())))
-            .collect();
-        if accepted > old.pinned_at {
-            new.pinned_at = accepted;
-        } else {
-            new.pinned_at = old.pinned_at;
-            new.pins = old.pins;
-        }
-        for (name, definition) in definitions {
-            let pin = new
-                .pins
-                .entry(name.clone())
-                .or_insert_with(|| definition.clone());
-            if *pin != definition && changed.contains(&0) {
-                self.log(&format!(
-                    "--- the definition of the tool {name} has changed"
-                ));
+    /// Returns what it should have done by now. The lists of an earlier start stay if it does not send others.
+    pub(super) fn late(&mut self) -> Option<&'static str> {
+        let limit = self.server.start_timeout();
+        let is_over = |began: Option<Instant>| began.is_some_and(|began| began.elapsed() > limit);
+        match self.state {
+            State::Starting if is_over(self.started.map(|(at, _)| at)) => Some("start"),
+            State::Ready if self.awaits_lists() && is_over(self.asked_for_lists) => {
+                self.drop_lists();
+                if self.lists.is_none() {
+                    return Some("send its lists");
+                }
+                self.log("--- it did not send its lists in time");
+                None
             }
+            _ => None,
         }
-        self.write_lists(&new);
-        self.lists = Some(new);
-        self.note_tools();
-        changed
-    }
-
-    fn note_tools(&mut self) {
-        let lists = self.lists.iter();
-        self.tools = lists.flat_map(|lists| tools(&self.server, lists)).collect();
-    }
-
-    /// Returns whether time is over for its start.
-    pub(super) fn is_late(&self) -> bool {
-        self.state == State::Starting
-            && self
-                .started
-                .is_some_and(|(started, _)| started.elapsed() > self.server.start_timeout())
     }
 
     /// Returns whether it is not used.

@@ -17,7 +17,7 @@ pub use trial::try_server;
 use std::{
     collections::{HashMap, HashSet},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Weak, mpsc},
     thread,
     time::{Duration, Instant},
@@ -269,16 +269,17 @@ impl Hub {
             return false;
         }
         self.versions = versions;
-        let read = manager.read();
-        let state = manager.store.state().map_err(|error| error.to_string());
-        let (servers, state) = match read.and_then(|servers| Ok((servers, state?))) {
-            Ok(read) => read,
-            Err(why) => {
+        let servers = manager.read();
+        let state = match manager.store.state() {
+            Ok(state) => state,
+            Err(error) => {
                 // The servers that run stay.
-                tracing::warn!(why, "cannot read the MCP servers");
+                tracing::warn!(%error, "cannot read what the user decided about MCP servers");
                 return false;
             }
         };
+        let unread = servers.iter().filter(|server| server.is_file());
+        let unread: Vec<PathBuf> = unread.map(|file| file.source.clone()).collect();
         let old = std::mem::replace(&mut self.state, state);
         let mut known = std::mem::take(&mut self.servers);
         let mut changed = false;
@@ -302,6 +303,11 @@ impl Hub {
             }
         }
         for mut gone in known {
+            // The user may be editing the file.
+            if unread.contains(&gone.server.source) && !gone.server.is_file() {
+                self.servers.push(gone);
+                continue;
+            }
             changed = true;
             self.answer_all(&mut gone, "its configuration has changed");
             gone.stop();
@@ -363,10 +369,10 @@ impl Hub {
                 server.crash(None);
                 server.stop();
                 self.answer_all_of(at)?;
-            } else if server.is_late() {
+            } else if let Some(what) = server.late() {
                 server.stop();
                 let limit = server.server.entry.start_timeout;
-                server.fail(format!("it did not start within {limit} s"));
+                server.fail(format!("it did not {what} within {limit} s"));
                 self.answer_all_of(at)?;
             } else if server.is_unused() {
                 server.stop();

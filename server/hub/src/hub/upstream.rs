@@ -10,11 +10,11 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     Asked, Hub,
-    hosted::{Purpose, State},
+    hosted::{LISTS, Purpose, State},
 };
 use crate::{
     judge::{Judge, Request, refused},
-    message::{Kind, Message, error_response, outgoing, response, too_long},
+    message::{Kind, Message, Object, error_response, outgoing, response, too_long},
     process::{Line, print, read_line},
 };
 
@@ -156,9 +156,15 @@ impl Hub {
                 }
             },
             Purpose::List { kind, items } => {
-                let result = message.members.object("result");
-                if server.listed(kind, items, result.as_ref()) {
-                    self.use_lists(at)?;
+                let error = message.members.object("error");
+                let result = message.members.object("result").unwrap_or_default();
+                // Servers with resources need not have templates.
+                let is_unknown =
+                    |error: &Object<'_>| error.raw("code").map(RawValue::get) == Some("-32601");
+                match error.filter(|error| !is_unknown(error)) {
+                    Some(error) => self.not_listed(at, kind, &error)?,
+                    None if server.listed(kind, items, &result) => self.use_lists(at)?,
+                    None => {}
                 }
             }
             Purpose::Call {
@@ -184,6 +190,24 @@ impl Hub {
             }
         }
         Ok(Pending::Nothing)
+    }
+
+    /// Uses an error in place of a list. Without tools, a server cannot be used; the lists of an earlier start stay.
+    fn not_listed(&mut self, at: usize, kind: usize, error: &Object<'_>) -> io::Result<()> {
+        let server = &mut self.servers[at];
+        let message = error.text("message").unwrap_or_default();
+        let why = format!("it refused {}: {message}", LISTS[kind].1);
+        if kind == 0 && server.lists.is_none() {
+            server.stop();
+            server.fail(why);
+            return self.answer_all_of(at);
+        }
+        server.log(&format!("--- {}", server.masked(&why)));
+        server.keep_list(kind);
+        match server.awaits_lists() {
+            true => Ok(()),
+            false => self.use_lists(at),
+        }
     }
 
     /// Uses the lists that a server sent, and reports changes to the agent.
