@@ -534,3 +534,37 @@ fn rules_above_the_workspace_count() {
         assert!(text.contains("cannot be followed"), "{text}");
     }
 }
+
+#[test]
+fn times_are_dates_or_ages() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
+    for command in ["usage", "log"] {
+        for since in ["2026-11-30", "7d", "30m"] {
+            let (code, _, error) = run(&workspace, &[command, "--since", since]);
+            assert_eq!(code, 0, "{command} {since}: {error}");
+        }
+        let (code, _, error) = run(&workspace, &[command, "--since", "yesterday"]);
+        assert!(
+            code == 2 && error.contains("such as 2026-11-30"),
+            "{command}: {error}"
+        );
+    }
+    let (code, _, error) = run(&workspace, &["usage", "--file", "none"]);
+    assert!(code == 3 && error.contains("no such file"), "{error}");
+}
+
+#[test]
+fn a_folder_without_checkpoints_names_the_one_above() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n"), ("sub/b.txt", "beta\n")]);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    let sub = workspace.path("sub").to_str().unwrap().to_owned();
+    let (_, _, error) = run(&workspace, &["checkpoint", "list", "--root", &sub]);
+    assert!(error.contains("no checkpoints yet"), "{error}");
+    let (code, ..) = run(&workspace, &["checkpoint", "create", "--root", &root]);
+    assert_eq!(code, 0);
+    let (_, _, error) = run(&workspace, &["checkpoint", "list", "--root", &sub]);
+    assert!(
+        error.contains(&format!("`sightline checkpoint list --root {root}`")),
+        "{error}"
+    );
+}

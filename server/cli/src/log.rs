@@ -94,7 +94,7 @@ fn rule(rule: &AccessRule) -> String {
 }
 
 /// Parses an age or a date into a time in milliseconds.
-fn since(text: &str) -> Result<i64, String> {
+pub(super) fn since(text: &str) -> Result<i64, String> {
     if let Ok(date) = text.parse::<civil::Date>() {
         let start = date.to_zoned(TimeZone::system());
         return start
@@ -104,5 +104,9 @@ fn since(text: &str) -> Result<i64, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time.as_millisecond());
     }
-    age(text).map(|age| now_millis() - age)
+    age(text).map(|age| now_millis() - age).map_err(|_| {
+        format!(
+            "invalid time {text:?}; use a date such as 2026-11-30, or an age such as 7d, 12h or 30m"
+        )
+    })
 }

@@ -58,7 +58,7 @@ pub fn read(checkpoints: &Checkpoints) -> Vec<LoggedRestore> {
         .unwrap_or_default()
 }
 
-/// Returns what a model has to know: the files, their state, and what no longer holds.
+/// Returns what a model has to know: the files and their state.
 fn sentence(checkpoint: &Checkpoint, scope: &Scope, files: &[String]) -> String {
     let metadata = &checkpoint.metadata;
     let were = if files.len() == 1 { "was" } else { "were" };
@@ -72,10 +72,8 @@ fn sentence(checkpoint: &Checkpoint, scope: &Scope, files: &[String]) -> String 
     }
     let names = names.join(", ");
     let files = plural(files.len() as u64, "file");
-    let gone =
-        "Earlier changes and contents that you remember may not hold any more; read them again.";
     if matches!(metadata.purpose, Purpose::Undo { .. }) {
-        return format!("A restore was undone, which changed {files}: {names}. {gone}");
+        return format!("A restore was undone, which changed {files}: {names}.");
     }
     let created = i64::try_from(metadata.created).unwrap_or_default();
     let created = jiff::Timestamp::from_millisecond(created).unwrap_or_default();
@@ -92,10 +90,8 @@ fn sentence(checkpoint: &Checkpoint, scope: &Scope, files: &[String]) -> String 
     let name = [label, turn].into_iter().flatten().collect::<String>();
     if let Scope::Part(_) = scope {
         return format!(
-            "changes after checkpoint {id} ({created}{name}) were reverted in {files}, and later changes were kept: {names}. {gone}"
+            "Changes after checkpoint {id} ({created}{name}) were reverted in {files}, and later changes were kept: {names}."
         );
     }
-    format!(
-        "{files} {were} restored to the state of checkpoint {id} ({created}{name}): {names}. {gone}"
-    )
+    format!("{files} {were} restored to the state of checkpoint {id} ({created}{name}): {names}.")
 }

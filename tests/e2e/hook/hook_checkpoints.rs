@@ -474,6 +474,18 @@ fn labelled_ones_are_not_counted() {
     turn();
     let kept = turns(&workspace).into_iter().map(|(_, turn)| turn);
     assert_eq!(kept.collect::<Vec<_>>(), ["claude-1.6", "claude-1.7"]);
+    // Turns whose states were removed stay in the list, which says so, however short it is.
+    for options in [&["--limit", "8"][..], &[]] {
+        let words = [&["checkpoint", "list"][..], options].concat();
+        let (_, list, _) = run(&workspace, &words);
+        let removed = list.lines().filter(|line| line.contains("no longer saved"));
+        assert_eq!(removed.count(), 5, "{list}");
+    }
+    let (code, _, error) = run(&workspace, &["checkpoint", "restore", "claude-1.2", "-y"]);
+    assert!(
+        code == 3 && error.contains("list the checkpoints"),
+        "{error}"
+    );
 }
 
 /// A folder that cannot have checkpoints does not stop the agent.

@@ -38,6 +38,9 @@ impl KnownSections {
     }
 }
 
+/// What restores mean for a conversation, which stays as it is.
+const RESTORED: &str =
+    "Earlier changes and contents that you remember may not hold any more; read them again.";
 const ACT: &str = "ACT MODE";
 const PLAN: &str = "PLAN MODE\nPlan only: change nothing until the user ends plan mode.";
 
@@ -58,7 +61,7 @@ pub fn told_sections(
         sections.push(section(SectionId::Mode, "Current Mode", text));
     }
     if !restores.is_empty() {
-        let restored = restores.join("\n");
+        let restored = format!("{} {RESTORED}", restores.join("\n"));
         let mut known = sections.iter_mut();
         match known.find(|section| section.id == SectionId::RecentlyModified) {
             Some(section) => section.text = format!("{restored}\n{}", section.text),

@@ -458,7 +458,7 @@ impl Checkpoints {
     fn saved_state(&self, id: Oid, turn: &Turn, side: &str) -> Result<Oid, Error> {
         match self.get(id) {
             Err(Error::NotFound(_)) => Err(Error::NotFound(format!(
-                "the checkpoint {side} {} was removed",
+                "the checkpoint {side} {} was removed; list the checkpoints to see those that are kept",
                 turn.name
             ))),
             found => Ok(found?.id),

@@ -103,7 +103,7 @@ fn turns_get_names_that_are_never_used_again() {
         .state_before(&scratch.turn("claude-3.1"));
     assert_eq!(
         removed.unwrap_err().to_string(),
-        "the checkpoint before claude-3.1 was removed"
+        "the checkpoint before claude-3.1 was removed; list the checkpoints to see those that are kept"
     );
     // Names of checkpoints count without the file.
     scratch.save("s10", "claude-3.2", false);

@@ -1,11 +1,16 @@
 //! `sightline checkpoint adopt`, and the hint to it.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use sightline_base::escape::one_line;
 use sightline_checkpoint::FolderStore;
 use sightline_engine::{
     error::Error,
-    handlers::checkpoint::adopt::{adopt as take_over, moved_stores},
+    handlers::checkpoint::{
+        adopt::{adopt as take_over, all_stores, moved_stores},
+        reference::NONE_YET,
+    },
     plural::plural,
 };
 
@@ -14,7 +19,7 @@ use super::{
     confirm::{Proceed, ask, require_terminal},
     print_as,
 };
-use crate::{DONE, NEGATIVE, print_message, requests::Requests};
+use crate::{DONE, NEGATIVE, offline, print_message, requests::Requests};
 
 /// The output with `--json`.
 #[derive(Serialize)]
@@ -88,5 +93,32 @@ pub(crate) fn hint(requests: &Requests) -> Option<String> {
     Some(format!(
         "{count} of {}, which no longer exists, may belong to this folder: `sightline checkpoint adopt`",
         one_line(&folder)
+    ))
+}
+
+/// Returns a message for a folder without checkpoints: where there are some that may be meant.
+pub(super) fn none_here(requests: &Requests) -> String {
+    let found = hint(requests).or_else(|| above(requests));
+    found.unwrap_or_else(|| NONE_YET.to_owned())
+}
+
+/// Returns a message about the checkpoints of a folder above this one.
+fn above(requests: &Requests) -> Option<String> {
+    let root = offline::root(&requests.workspace).ok()?.path;
+    let stores = all_stores(&requests.offline_server().ok()?.context()).ok()?;
+    let is_above = |folder: &&PathBuf| {
+        root.as_path()
+            .ancestors()
+            .skip(1)
+            .any(|one| one == **folder)
+    };
+    let folders = stores.iter().filter(|store| store.checkpoints > 0);
+    let folder = folders
+        .filter_map(|store| store.folder.as_ref())
+        .filter(is_above)
+        .max_by_key(|folder| folder.as_os_str().len())?;
+    Some(format!(
+        "no checkpoints of this folder; those of the folder above: `sightline checkpoint list --root {}`",
+        one_line(&folder.display().to_string())
     ))
 }

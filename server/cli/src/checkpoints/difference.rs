@@ -12,6 +12,8 @@ use sightline_protocol::checkpoint::DiffCheckpointsResult;
 
 use super::format::patch_style;
 
+/// Title of the changes since a state: a restore does the opposite.
+pub(super) const TO_REVERT: &str = "changes to revert";
 /// Maximum number of lines to keep of a difference.
 const MAX_LINES: usize = 5000;
 

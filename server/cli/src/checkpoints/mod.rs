@@ -271,7 +271,8 @@ fn load(requests: &Requests, task: Option<String>, limit: Option<u32>) -> Result
     };
     let params = ListCheckpointsParams {
         task_id: task,
-        limit,
+        // Turns need theirs, however old these are.
+        limit: limit.filter(|_| requests.workspace.json),
         root,
         ..ListCheckpointsParams::default()
     };
@@ -298,7 +299,7 @@ fn list(
             Some(task) if !list_all(requests)?.is_empty() => {
                 print_message(&format!("no checkpoints of task {}", one_line(&task)));
             }
-            _ => print_message(&adopt::hint(requests).unwrap_or_else(|| NONE_YET.to_owned())),
+            _ => print_message(&adopt::none_here(requests)),
         }
     }
     print_as(&requests.workspace, &listed, |listed| {

@@ -11,7 +11,7 @@ use sightline_protocol::{
 
 use super::{
     confirm::answer,
-    difference::Difference,
+    difference::{Difference, TO_REVERT},
     picker::{
         choice::Choice,
         preview::{Chosen, Preview},
@@ -39,6 +39,7 @@ pub(super) fn restore(
 ) -> Result<Option<RestoreCheckpointResult>, Error> {
     let mut preview = Preview::new(of, result);
     let mut parts: Vec<Part> = Vec::new();
+    print(&format!("{BOLD}{TO_REVERT}{BOLD:#}\n"))?;
     for at in 0..preview.chosen.len() {
         preview.chosen[at] = Chosen::Nothing;
         preview.selected = at;

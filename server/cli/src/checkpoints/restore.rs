@@ -4,7 +4,7 @@ use sightline_base::escape::one_line;
 use sightline_engine::{
     error::Error,
     plural::plural,
-    render::{self, needs_force, outcome, time_and_age},
+    render::{self, BOLD, needs_force, outcome, time_and_age},
 };
 use sightline_protocol::{
     checkpoint::{
@@ -18,7 +18,7 @@ use sightline_protocol::{
 use super::{
     arguments::{Length, ModeArgument, PartArgs, Restore, Undo},
     confirm::{ConfirmArgs, Proceed, answer, require_terminal},
-    difference::Difference,
+    difference::{Difference, TO_REVERT},
     parts,
     picker::choice::{Choice, Compared},
     print_as, with_paths,
@@ -408,7 +408,7 @@ impl Plan {
                 (Some("y" | "Y" | "yes"), ..) => return Ok(Answer::Yes),
                 (Some("d"), Some(compared), _) => {
                     let difference = Difference::new(compared.difference(requests));
-                    show(&difference.text())?;
+                    show(&format!("{BOLD}{TO_REVERT}{BOLD:#}\n{}", difference.text()))?;
                 }
                 (Some("h"), _, Some(choice)) => return Ok(Answer::Parts(choice.clone())),
                 _ => return Ok(Answer::No),

@@ -165,7 +165,11 @@ fn replace_this_process(command: &mut Command) -> Result<i32, Error> {
 /// Returns the error of a program that cannot be started.
 fn cannot_start(command: &Command, error: &io::Error) -> Error {
     let program = command.get_program().to_string_lossy();
-    Error::storage(format!("cannot start {program}: {error}"))
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "no such program".to_owned(),
+        _ => error.to_string(),
+    };
+    Error::storage(format!("cannot start {program}: {why}"))
 }
 
 /// Returns the command that starts the gateway. A program with that name on the `PATH` is not used.

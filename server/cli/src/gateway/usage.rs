@@ -10,8 +10,9 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 use sightline_base::{plural::plural, storage::Storage};
 use sightline_engine::error::Error;
+use sightline_protocol::error::ErrorKind;
 
-use super::super::{DONE, offline, print, print_json};
+use super::super::{DONE, log::since, offline, print, print_json};
 
 /// Prices of a model in dollars for a million tokens: name, input, cache read, output. Prices of
 /// providers on their pages of 2025-11 for requests of common sizes. Writing to a cache of
@@ -41,9 +42,9 @@ const PRICES: [(&str, f64, f64, f64); 20] = [
 
 #[derive(clap::Args)]
 pub(crate) struct Usage {
-    /// First day, as YYYY-MM-DD.
-    #[arg(long, value_name = "DAY")]
-    since: Option<String>,
+    /// First day: a date such as 2026-11-30, or an age such as 7d.
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<i64>,
     /// File of a gateway that was started with --usage.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -142,8 +143,16 @@ pub(crate) fn run(arguments: &Usage) -> Result<i32, Error> {
         Some(file) => file.clone(),
         None => file_in(&offline::storage_dir(arguments.storage.as_deref())?)?,
     };
+    // By default, there is none without requests.
+    if arguments.file.is_some() && !file.exists() {
+        let why = format!("cannot read {}: no such file", file.display());
+        return Err(Error::new(ErrorKind::NotFound, why));
+    }
     let records = read_all(&file)?;
-    let rows = rows(&records, arguments.since.as_deref(), arguments.json);
+    let first = arguments
+        .since
+        .and_then(|at| Timestamp::from_millisecond(at).ok());
+    let rows = rows(&records, first.map(day).as_deref(), arguments.json);
     if arguments.json {
         print_json(&rows)?;
     } else {

@@ -13,7 +13,7 @@ use sightline_protocol::checkpoint::{
 use super::{ADDED, BOLD, CHANGED, DIM, REMOVED};
 use crate::plural::plural;
 
-/// Turns and checkpoints. As JSON, it is the result of `sightline/listCheckpoints`.
+/// Turns, and all checkpoints. As JSON, it is the result of `sightline/listCheckpoints`.
 #[derive(Serialize)]
 pub struct Timeline {
     /// The checkpoints.
@@ -52,6 +52,8 @@ pub struct Row {
     pub outside: Option<String>,
     /// The changed files that are known.
     pub paths: Vec<String>,
+    /// Whether its state was removed, so that it cannot be restored.
+    pub is_removed: bool,
 }
 
 impl Timeline {
@@ -231,6 +233,11 @@ impl Timeline {
         if turn.running {
             notes.push("running".to_owned());
         }
+        let start = turn.before.as_ref();
+        let is_removed = start.is_some() && self.created_at(start).is_none();
+        if is_removed {
+            notes.push("no longer saved".to_owned());
+        }
         let ids = [&turn.before, &turn.after];
         let labelled = self
             .checkpoints
@@ -253,6 +260,7 @@ impl Timeline {
             labels: labels.map(|label| escaped(label)).collect(),
             outside: turn.outside.as_ref().map(outside_text),
             paths: turn.files.iter().map(|file| escaped(&file.path)).collect(),
+            is_removed,
         }
     }
 }

@@ -19,6 +19,7 @@ use sightline_engine::{
 use sightline_protocol::checkpoint::RestoreAction;
 
 use super::{
+    super::difference::TO_REVERT,
     preview::{Chosen, Preview},
     state::{Done, Pane, Picker, Screen},
 };
@@ -92,7 +93,7 @@ fn draw_browse(picker: &mut Picker, colors: Colors, frame: &mut Frame<'_>, area:
     let clock = Clock::now();
     let items: Vec<ListItem<'_>> = picker
         .shown()
-        .map(|row| ListItem::new(row_text(row, &clock, colors)))
+        .map(|row| ListItem::new(row_text(row, &clock, colors, left.width)))
         .collect();
     let count = picker.matching.len();
     let title = match (picker.is_filtering, &*picker.filter) {
@@ -144,7 +145,8 @@ fn draw_list(
     frame.render_stateful_widget(list, area, &mut state);
 }
 
-fn row_text(row: &Row, clock: &Clock, colors: Colors) -> Text<'static> {
+/// Returns the lines of a row. Notes that do not fit into the width are on the next line.
+fn row_text(row: &Row, clock: &Clock, colors: Colors, width: u16) -> Text<'static> {
     let mut first = vec![
         Span::raw(format!("{} ", clock.time(row.at))),
         colors.span(CHANGED, row.name.clone()),
@@ -153,9 +155,19 @@ fn row_text(row: &Row, clock: &Clock, colors: Colors) -> Text<'static> {
         first.extend([Span::raw(" "), colors.span(*style, count.clone())]);
     }
     first.extend(row.files.iter().map(|files| Span::raw(format!(" {files}"))));
-    let notes = row.notes.iter();
-    first.extend(notes.map(|note| colors.span(DIM, format!(" {note}"))));
-    let mut lines = vec![Line::from(first)];
+    let notes = row
+        .notes
+        .iter()
+        .map(|note| colors.span(DIM, format!(" {note}")));
+    let mut lines = vec![Line::from_iter(first.iter().cloned().chain(notes.clone()))];
+    // The mark of the selected row is in front.
+    if lines[0].width() + 2 > width.into() {
+        let indent = Span::raw(" ");
+        lines = vec![
+            Line::from(first),
+            Line::from_iter([indent].into_iter().chain(notes)),
+        ];
+    }
     let texts = row.prompt.iter().chain(&row.labels);
     lines.extend(texts.map(|text| Line::raw(format!("  {text}"))));
     let outside = row.outside.iter();
@@ -248,7 +260,7 @@ fn draw_preview(picker: &mut Picker, colors: Colors, frame: &mut Frame<'_>, area
     frame.render_widget(Paragraph::new(head).wrap(Wrap { trim: false }), top);
     picker.heights.list = left.height.saturating_sub(1).into();
     draw_list(frame, left, &title, items, selected, is_focused);
-    draw_difference(picker, colors, frame, right, "changes to revert");
+    draw_difference(picker, colors, frame, right, TO_REVERT);
 }
 
 fn preview_head(preview: &Preview, colors: Colors) -> Vec<Line<'static>> {

@@ -40,7 +40,7 @@ use ratatui::{
     },
 };
 use sightline_base::cancel::Cancel;
-use sightline_engine::{error::Error, handlers::checkpoint::reference::NONE_YET};
+use sightline_engine::error::Error;
 use sightline_local::process::signals;
 
 use self::{
@@ -75,9 +75,10 @@ pub(super) fn restore(arguments: &Restore) -> Result<i32, Error> {
     let mut requests = arguments.place.requests();
     // A progress bar would be drawn over the list.
     requests.progress = || None;
-    let rows = load(&requests, None, None)?.rows();
+    let mut rows = load(&requests, None, None)?.rows();
+    rows.retain(|row| !row.is_removed);
     if rows.is_empty() {
-        print_message(&adopt::hint(&requests).unwrap_or_else(|| NONE_YET.to_owned()));
+        print_message(&adopt::none_here(&requests));
         return Ok(NEGATIVE);
     }
     if !can_draw() {

@@ -218,6 +218,23 @@ fn the_list_is_next_to_the_difference() {
 }
 
 #[test]
+fn notes_that_do_not_fit_are_on_the_next_line() {
+    let mut rows = rows();
+    rows[2].notes = vec!["before a restore to claude-2.3+, undone".to_owned()];
+    let mut picker = Picker::new(rows);
+    let shown = screen(&mut picker, 80, 12);
+    assert!(
+        shown.contains("\n    before a restore to claude-2.3+,│"),
+        "{shown}"
+    );
+    let shown = screen(&mut picker, 160, 12);
+    assert!(
+        shown.contains(" before a restore to claude-2.3+, undone"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn the_preview_says_what_is_restored() {
     let mut picker = previewing();
     press(&mut picker, "↓ ");

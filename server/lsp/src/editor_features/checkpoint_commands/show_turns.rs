@@ -34,11 +34,7 @@ pub(crate) fn run(context: &RequestContext<'_>, _: NoParams) -> Result<CommandRe
         ..ListTurnsParams::default()
     };
     let turns = list_turns(context, params)?.turns;
-    let params = ListCheckpointsParams {
-        limit: Some(LIMIT),
-        ..ListCheckpointsParams::default()
-    };
-    let checkpoints = list_checkpoints::run(context, params)?.checkpoints;
+    let checkpoints = list_checkpoints::run(context, ListCheckpointsParams::default())?.checkpoints;
     if turns.is_empty() && checkpoints.is_empty() {
         return command_result::message(context, "no turns and no checkpoints yet");
     }
@@ -46,7 +42,7 @@ pub(crate) fn run(context: &RequestContext<'_>, _: NoParams) -> Result<CommandRe
         The code actions of a line show its changes, and restore everything to the state before the turn.\n\n"
         .to_owned();
     let timeline = Timeline { checkpoints, turns };
-    let lines = timeline.text(&Clock::dated(), usize::MAX, false);
+    let lines = timeline.text(&Clock::dated(), LIMIT as usize, false);
     text.push_str(&plain(&lines));
     let message = format!(
         "{} are in the opened document",

@@ -92,12 +92,13 @@ impl<'a> UndoPlan<'a> {
                 cx.open_roots()?.last_undo(&roots)?
             }
         };
-        let id = named.checkpoint.id;
         if !named.is_undo() {
+            let written = id.unwrap_or_default();
             return Err(Error::invalid(format!(
-                "{id} is not an undo point; restore it instead"
+                "{written} is not an undo point; restore it instead"
             )));
         }
+        let id = named.checkpoint.id;
         let is_redo = is_redo(&named)?;
         let found = cx.open_roots()?.group_of(named)?;
         let metadata = || found.iter().map(|found| &found.checkpoint.metadata);
