@@ -85,8 +85,8 @@ impl Checker<'_> {
     ) {
         let text = field.text();
         let verb = match kind {
-            Use::Text | Use::Stat | Use::Alter => return,
-            Use::Write | Use::Create => "write",
+            Use::Text | Use::Stat | Use::Alter | Use::Create => return,
+            Use::Write => "write",
             Use::Read | Use::Code => "read",
         };
         let how = if program == "a redirection" || program == "an expression" {
@@ -130,8 +130,25 @@ impl Checker<'_> {
         // A text with blanks that names no file is a message, or a command that is checked as one.
         let is_text = |piece: &str| piece.contains(char::is_whitespace) && !field.has_unknown();
         for path in field.paths() {
+            let key = path.split_once('=').map(|(key, _)| key);
             for piece in pieces(&path) {
                 if is_text(&piece) && !self.judge.exists(&piece, dirs) {
+                    // Agents read the files that a prompt mentions.
+                    let words = piece.split_whitespace();
+                    for name in words.filter_map(|word| word.strip_prefix('@')) {
+                        if self.judge.is_file(name, dirs) {
+                            self.is_fixable &= !self.judge.check_path(name, dirs, &how);
+                        }
+                    }
+                    continue;
+                }
+                // `--set app.env=x`, `kubectl get private`
+                let may_be_name = self.takes_names || key == Some(&*piece);
+                if may_be_name
+                    && !piece.contains(['/', '\\'])
+                    && !piece.starts_with('.')
+                    && !self.judge.is_file(&piece, dirs)
+                {
                     continue;
                 }
                 let reads = verb == "read";

@@ -154,6 +154,7 @@ impl Field {
         Self {
             units: self.units[count.min(self.units.len())..].to_vec(),
             names: Rc::clone(&self.names),
+            file: self.file.clone(),
             ..Self::default()
         }
     }

@@ -238,6 +238,9 @@ impl Checker<'_> {
             if let Some(alias) = git::alias_value(&pair[0].text(), &text) {
                 self.script(&alias, &mut state.clone());
             }
+            if let Some((_, file)) = text.split_once('=').filter(|_| pair[0].text() == "-c") {
+                self.use_field(&Field::quoted(file), Use::Read, "git", state);
+            }
             if is_setting || is_command {
                 self.embedded(&text, state);
                 let value = text.split_once('=').filter(|_| self.guard.is_some());
@@ -277,12 +280,14 @@ impl Checker<'_> {
                     .deny(path, &format!("{how} would print"), denial.clone());
             }
         }
+        self.takes_names = git.subcommand == "config";
         for (field, kind) in git.uses() {
             if versions.iter().any(|(path, _)| *path == field.text()) {
                 continue;
             }
             self.use_field_in(&field, kind, &program, &all_dirs, state);
         }
+        self.takes_names = false;
         if git.changes_work_tree() {
             // A patch has other contents.
             let is_patch = has("apply am", &git.subcommand);
@@ -366,16 +371,23 @@ impl Checker<'_> {
         let escapes = texts
             .iter()
             .any(|text| text.contains("\\x") || text.contains("\\0") || text.contains("\\1"));
-        let separator = if name == "printf" { "\n" } else { " " };
-        let text = texts
-            .join(separator)
+        let joined = match texts.split_first() {
+            Some((format, words)) if name == "printf" => {
+                // Further words repeat the format. Other directives are not known.
+                words.iter().fold((*format).to_owned(), |text, word| {
+                    match (text.contains("%s"), format.contains("%s")) {
+                        (true, _) => text.replacen("%s", word, 1),
+                        (false, true) => text + "\n" + &format.replacen("%s", word, 1),
+                        (false, false) => text + "\n" + word,
+                    }
+                })
+            }
+            _ => texts.join(" "),
+        };
+        let text = joined
+            .replace("%s", "")
             .replace("\\n", "\n")
             .replace("\\t", "\t");
-        let text = if name == "printf" {
-            text.replace("%s", "")
-        } else {
-            text
-        };
         output.text = Some(text + "\n");
         if escapes && name != "write-output" {
             output.mark_decoded();
@@ -418,21 +430,9 @@ impl Checker<'_> {
         self.print("printf", &patterns, &mut state.clone())
     }
 
-    /// Returns the lines and words of the input, and the denied files that it names.
-    pub(super) fn input_fields(&mut self, state: &State) -> Vec<Field> {
-        let text = state.stdin.text.clone().unwrap_or_default();
-        let items = text.split(['\n', '\0']).chain(text.split_whitespace());
-        let items = items.filter(|item| !item.is_empty()).take(MAX_VALUES - 1);
-        let mut fields: Vec<Field> = items.map(Field::quoted).collect();
-        if !state.stdin.names.is_empty() {
-            fields.push(Field::named(Rc::clone(&state.stdin.names)));
-        }
-        fields
-    }
-
     /// `read`: assigns the words of the input to variables.
     pub(super) fn read_variables(&mut self, words: &[Field], state: &mut State) {
-        let values = self.input_fields(state);
+        let values = fields_of(&state.stdin);
         let mut names: Vec<String> = words
             .iter()
             .map(Field::text)
@@ -482,6 +482,18 @@ impl Checker<'_> {
             state.add_dirs(self.judge.copied.clone());
         }
     }
+}
+
+/// Returns the lines and words of an output, and the denied files that it names.
+pub(super) fn fields_of(output: &Output) -> Vec<Field> {
+    let text = output.text.as_deref().unwrap_or_default();
+    let items = text.split(['\n', '\0']).chain(text.split_whitespace());
+    let items = items.filter(|item| !item.is_empty()).take(MAX_VALUES - 1);
+    let mut fields: Vec<Field> = items.map(Field::quoted).collect();
+    if !output.names.is_empty() {
+        fields.push(Field::named(Rc::clone(&output.names)));
+    }
+    fields
 }
 
 /// Replaces a placeholder in a word.

@@ -203,6 +203,11 @@ impl<'a> Judge<'a> {
         places.any(|place| place.symlink_metadata().is_ok() || self.rewritten.contains(place))
     }
 
+    /// Returns whether a path is that of a file, or will be when the command gets it.
+    pub(super) fn is_file(&self, written: &str, dirs: &[PathBuf]) -> bool {
+        self.exists(written, dirs) && !self.places(written, dirs).iter().all(|it| it.is_dir())
+    }
+
     /// Returns the paths that a written one means.
     fn places(&self, written: &str, dirs: &[PathBuf]) -> Vec<PathBuf> {
         let impossible = |name: &str| name.chars().nth(MAX_NAME).is_some();

@@ -175,6 +175,8 @@ struct Checker<'a> {
     changes: Changes,
     /// Whether the current program reads folders among its operands.
     reads_folders: bool,
+    /// Whether words without `/` are names of other things than files for the current program.
+    takes_names: bool,
     /// Decides instead of the access rules.
     guard: Option<Guarded<'a>>,
 }
@@ -247,6 +249,7 @@ impl<'a> Checker<'a> {
             is_fixable: true,
             changes: Changes::default(),
             reads_folders: true,
+            takes_names: false,
             guard: None,
         }
     }
@@ -452,7 +455,7 @@ impl<'a> Checker<'a> {
                     _ => {
                         self.guard_redirection(&field, state);
                         self.use_field(&field, Use::Write, "a redirection", state);
-                        targets.push(field);
+                        targets.extend(redirect.is_output.then_some(field));
                     }
                 }
             }
@@ -463,7 +466,7 @@ impl<'a> Checker<'a> {
     /// Remembers the text of files that the command writes, which it may run as a script.
     fn keep_files(&mut self, targets: &[Field], output: &Output, state: &State) {
         for target in targets {
-            if output.text.is_none() {
+            if output.text.is_none() && output.names.is_empty() {
                 return;
             }
             for dir in &state.dirs {
@@ -485,7 +488,9 @@ impl<'a> Checker<'a> {
                 .iter()
                 .filter(|_| !words.is_empty() && !is_declaration)
             {
+                self.takes_names = true;
                 self.use_field(field, Use::Read, "the environment", state);
+                self.takes_names = false;
             }
         }
         let arguments = Arguments::new(&words);
@@ -497,7 +502,10 @@ impl<'a> Checker<'a> {
         };
         let reads = if is_stat { Use::Stat } else { Use::Read };
         let targets = self.redirects(&simple.redirects, state, reads);
+        let is_consumed = state.is_consumed;
+        state.is_consumed |= !targets.is_empty();
         let output = self.run(&words, state);
+        state.is_consumed = is_consumed;
         self.keep_files(&targets, &output, state);
         state.assign("_", words.last().cloned());
         (state.stdin, state.is_fed) = outer;

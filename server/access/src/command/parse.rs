@@ -475,6 +475,7 @@ impl<'a> Parser<'a> {
         if form.ends_with('(') {
             return Ok(None);
         }
+        let is_output = matches!(&rest[..digits.max(named)], "" | "1");
         self.at += digits.max(named) + form.len();
         self.skip_blanks();
         let target = Rc::new(OnceCell::new());
@@ -501,6 +502,7 @@ impl<'a> Parser<'a> {
         }
         Ok(Some(Redirect {
             kind: *kind,
+            is_output,
             target,
         }))
     }

@@ -126,7 +126,7 @@ const MESSAGES: NameList =
     "--message --title --body --description --subject --notes --comment --reason --grep --author";
 /// Options of any program whose value is what it leaves out.
 const EXCLUSIONS: NameList = "--exclude --ignore --skip --hide --omit --deselect --ignore-pattern --ignore-dir --ignore-glob \
-                              --exclude-dir --exclude-pattern --exclude-glob";
+                              --exclude-dir --exclude-pattern --exclude-glob --skip-dirs --skip-files";
 /// Options of any program that name a file to write.
 const OUTPUTS: NameList = "--output --out --outfile --output-file -o --target-directory";
 
@@ -136,13 +136,14 @@ pub(super) const SHELLS: NameList =
 /// Programs that run their words, joined, as a script.
 pub(super) const SCRIPT_TAKERS: NameList = "eval watch iex invoke-expression";
 /// Programs whose code may name files without quotes: commands of editors and databases.
-pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim view ex ed gdb lldb duckdb gnuplot m4 cpp gcc cc clang \
+pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim view ex ed gdb lldb duckdb gnuplot m4 cpp gcc cc clang tclsh \
                                      make gmake bmake ninja just less more ftp sftp emacs";
 /// Programs that run the recipes of a file.
 pub(super) const MAKES: NameList = "make gmake bmake";
 /// Programs that run their input as code.
 const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua luajit awk gawk mawk sed tclsh rscript \
-                             julia octave elixir groovy scala osascript ts-node tsx irb jshell";
+                             julia octave elixir groovy scala osascript ts-node tsx irb jshell guile ghc swift dart clojure \
+                             bb racket sbcl crystal raku";
 /// Interpreters that only print, except to files that they name.
 pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
 /// Programs of PowerShell that read files.

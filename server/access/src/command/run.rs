@@ -134,6 +134,8 @@ impl Checker<'_> {
                 match found.and_then(|word| find_program(&word.text())) {
                     Some(path) => Output::of_text(path.to_string_lossy().into_owned()),
                     None if name == "command" && !is_query => self.run(rest, state),
+                    // `type FILE` of Windows.
+                    None if name == "type" && !is_query => self.program(&name, words, state),
                     None => Output::default(),
                 }
             }
@@ -188,7 +190,9 @@ impl Checker<'_> {
         }
         for word in &words[1..at] {
             // `env -S 'cat .env'`
+            self.takes_names = true;
             self.use_field(word, Use::Read, &name, &inner);
+            self.takes_names = false;
             let text = word.text();
             if let Some((name, value)) = text
                 .split_once('=')
@@ -233,6 +237,8 @@ impl Checker<'_> {
         };
         let is_interpreter = programs::is_interpreter(name);
         self.reads_folders = arguments.program.is_none() || arguments.tree().is_some();
+        // `npm run private`: most programs that are not listed have subcommands, targets or services.
+        self.takes_names = arguments.has_field("names") || arguments.program.is_none();
         if name == "ln" || name == "link" {
             self.link(&arguments, &dirs);
         } else if arguments
@@ -266,6 +272,7 @@ impl Checker<'_> {
             }
         }
         self.reads_folders = true;
+        self.takes_names = false;
         if is_interpreter {
             self.interpret(name, state);
         }
@@ -287,12 +294,19 @@ impl Checker<'_> {
         if let Some(at) = exec {
             output.names = self.run_for_names(&words[at + 1..], &output.names, state);
         }
-        let takes_list = arguments
-            .values("-T --files-from")
-            .any(|value| value == "-");
-        if takes_list || has("cpio pax", name) || words.iter().any(|word| word.text() == "-@") {
-            for field in self.input_fields(state) {
-                self.use_field_in(&field, Use::Read, name, &dirs, state);
+        if arguments.is_set("--files-from -@")
+            || has("cpio pax", name)
+            || has("tar gtar bsdtar", name) && arguments.is_set("-T")
+        {
+            let written = arguments.values("-T --files-from").flat_map(|path| {
+                let places = state.dirs.iter().map(move |dir| dir.join(path));
+                places.filter_map(|place| self.files.get(&place))
+            });
+            let files = words.iter().filter_map(|word| word.file.as_deref());
+            let lists = [&state.stdin].into_iter().chain(files).chain(written);
+            let names: Vec<Field> = lists.flat_map(flow::fields_of).collect();
+            for field in &names {
+                self.use_field_in(field, Use::Read, name, &dirs, state);
             }
         }
         self.run_written(name, &words[0], state);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     Checker, State,
-    expand::{DECODED, Field, Output},
+    expand::{DECODED, Field, Output, literal},
     judge::Writes,
     parse,
     programs::{self, COMMAND_LANGUAGES, Use, has, is_listed},
@@ -14,11 +14,14 @@ use crate::read_small_file;
 
 /// Maximum folders that `patch -p` removes from a path.
 const MAX_REMOVED: usize = 8;
+/// Maximum characters between a string in code and the start of the call to which it is given.
+const MAX_ARGUMENTS: usize = 1000;
 /// Places of the standard input.
 const STDIN_PATHS: [&str; 4] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-"];
 
 /// Words of code that run another program.
-const RUNS_PROGRAMS: &str = "system popen spawn exec subprocess shell ` check_output check_call";
+const RUNS_PROGRAMS: &str = "system popen spawn exec subprocess shell ` check_output check_call getoutput capture passthru \
+                             qx %x";
 /// Programs and subcommands of git that change files, as words of code.
 const WRITERS: &str = "checkout chmod chown cp dd install ln mv rename reset restore rm rmdir rsync shred \
      sponge tee truncate unlink -i";
@@ -84,9 +87,12 @@ impl Checker<'_> {
         }
         if let Some(at) = rest.iter().position(runs_next) {
             inner.stdin = Output::default();
+            for word in &rest[..at] {
+                self.use_field(word, Use::Read, name, state);
+            }
             let texts: Vec<String> = rest[at + 1..].iter().map(Field::text).collect();
             if is_foreign {
-                return self.script(&texts.join(" ").replace('^', ""), &mut inner);
+                return self.foreign_script(name, &texts.join(" ").replace('^', ""), &mut inner);
             }
             // Further words are arguments of the script.
             for word in rest.get(at + 2..).unwrap_or_default() {
@@ -109,6 +115,18 @@ impl Checker<'_> {
         }
         if !has_script || has("at batch", name) {
             return self.interpret("sh", state);
+        }
+        Output::default()
+    }
+
+    /// Runs a script of a shell with another grammar. What a POSIX shell would not accept is judged by its words.
+    fn foreign_script(&mut self, name: &str, text: &str, state: &mut State) -> Output {
+        if parse::parse(text, 0).is_ok() {
+            return self.script(text, state);
+        }
+        let ends = |c: char| c.is_whitespace() || "(){}[];,\"'`|&=<>".contains(c);
+        for word in text.split(ends).filter(|word| !word.is_empty()) {
+            self.use_field(&literal(word, false), Use::Read, name, state);
         }
         Output::default()
     }
@@ -228,6 +246,10 @@ impl Checker<'_> {
             for name in &names {
                 self.embedded(name, state);
             }
+            let is_text = |name: &&String| {
+                name.contains(char::is_whitespace) && !self.judge.exists(name, dirs)
+            };
+            let names: Vec<&String> = names.iter().filter(|name| !is_text(name)).collect();
             for name in &names {
                 self.is_fixable &= !self.judge.check_path(name, dirs, &how);
             }
@@ -244,6 +266,8 @@ impl Checker<'_> {
 pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     let is_path_char = |c: char| c.is_alphanumeric() || "._/~+-@%#*?".contains(c);
     let mut names = Vec::new();
+    let is_command = is_listed(COMMAND_LANGUAGES, program);
+    let runs = is_command || runs_programs(code);
     let mut rest = code;
     while let Some(at) = rest.find(['\'', '"', '`']) {
         let quote = rest[at..].chars().next().unwrap_or_default();
@@ -251,15 +275,24 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
         let Some(end) = rest.find(quote) else {
             break;
         };
-        names.push(rest[..end].to_owned());
-        names.extend(rest[..end].split(|c| !is_path_char(c)).map(str::to_owned));
+        let literal = &rest[..end];
+        let before = &code[..code.len() - rest.len() - 1];
+        if quote == '`'
+            || literal.contains(['(', '{', '$', '`'])
+            || !is_text_argument(before, &rest[end + 1..])
+        {
+            names.push(literal.replace("\\n", "\n"));
+            // A command, or a path with parts that are computed.
+            if runs || quote == '`' || literal.contains(['{', '$', '%', '#', '|']) {
+                names.extend(literal.split(|c| !is_path_char(c)).map(str::to_owned));
+            }
+        }
         // The quote may also be the start of a string.
         rest = &rest[end..];
         if rest[1..].find(quote).is_none() {
             rest = &rest[1..];
         }
     }
-    let is_command = is_listed(COMMAND_LANGUAGES, program);
     let mut before = '(';
     let mut start = 0;
     let is_sed = has("sed gsed", program);
@@ -278,10 +311,27 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
         start = end;
     }
     if is_sed {
-        // `r FILE` and `w FILE`, also without a blank.
-        for (at, _) in code.match_indices(['r', 'R', 'w', 'W']) {
-            let is_command = at == 0
-                || code[..at].ends_with(|c: char| c.is_ascii_digit() || "$/;{ \n!|,".contains(c));
+        // `s/x/COMMAND/e`
+        let ends = |(at, end): (usize, &str)| {
+            code[at + end.len()..].is_empty()
+                || code[at + end.len()..].starts_with([';', '}', '\n'])
+        };
+        if code.match_indices("/e").any(ends) {
+            names.extend(
+                code.split('/')
+                    .map(str::to_owned)
+                    .filter(|it| it.contains(' ')),
+            );
+        }
+        // `r FILE`, `w FILE` and `e COMMAND`, also without a blank.
+        for (at, _) in code.match_indices(['r', 'R', 'w', 'W', 'e']) {
+            let starts = if code[at..].starts_with('e') {
+                "$;{ \n!,"
+            } else {
+                "$/;{ \n!|,"
+            };
+            let is_command =
+                at == 0 || code[..at].ends_with(|c: char| c.is_ascii_digit() || starts.contains(c));
             let file = code[at + 1..].split(['\n', '}']).next().unwrap_or_default();
             if is_command {
                 names.push(file.trim().to_owned());
@@ -294,12 +344,43 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     names
 }
 
+/// Returns whether a string between these parts of code is given to a function that does not open it as a file.
+fn is_text_argument(before: &str, after: &str) -> bool {
+    const FUNCTIONS: &str = "endswith exists existssync includes indexof isdir isfile log match print println replace replaceall search split startswith sub gsub";
+    // `'.env' in text` of Python
+    if after.trim_start().starts_with("in ") {
+        return true;
+    }
+    let mut depth = 0;
+    let opens = |(_, c): &(usize, char)| {
+        depth += match c {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        depth < 0
+    };
+    let mut last = before.char_indices().rev().take(MAX_ARGUMENTS);
+    let Some((at, _)) = last.find(opens) else {
+        return false;
+    };
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let name = before[..at]
+        .rsplit(|c| !is_name(c))
+        .next()
+        .unwrap_or_default();
+    // `os.replace(a, b)` and `a.replace(b)` of a path move a file.
+    let is_one_of = before.trim_end().ends_with(',') || after.trim_start().starts_with(',');
+    let moves = name == "replace" && (!is_one_of || before[..at].ends_with("os.replace"));
+    has(FUNCTIONS, &name.to_lowercase()) && !moves
+}
+
 /// Returns whether code contains a word of functions that read files or run programs.
 fn code_reads(program: &str, code: &str) -> bool {
     const WORDS: &[&str] = &[
         "open", "read", "load", "file", "path", "exec", "system", "popen", "spawn", "run",
         "include", "require", "import(", "source", "getline", "cat", "copy", "rename", "glob",
-        "stream", "slurp", "<", "`", "import ",
+        "stream", "slurp", "<", "`", "import ", "line", "foreach", "scan", "shell",
     ];
     // Words in strings call nothing.
     let outside: String = code.split(['\'', '"']).step_by(2).collect();

@@ -66,6 +66,8 @@ pub(super) enum RedirectKind {
 #[derive(Debug)]
 pub(super) struct Redirect {
     pub(super) kind: RedirectKind,
+    /// Whether it is of the standard output: not `2>file`.
+    pub(super) is_output: bool,
     /// The body of a here-document follows the line, so it is set later.
     pub(super) target: Rc<OnceCell<Word>>,
 }

@@ -317,7 +317,7 @@ fn reads_ignored(name: &str, value: &Value) -> bool {
 }
 
 /// Returns whether the name of a tool says that it searches in the content of files.
-fn searches_content(tool: &str) -> bool {
+pub(super) fn searches_content(tool: &str) -> bool {
     let name = tool.rsplit("__").next().unwrap_or(tool);
     let words = arguments::words(name);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);

@@ -11,7 +11,7 @@ use super::{
     ParseError,
     arguments::{self, Kind},
     mutation,
-    search::Search,
+    search::{Search, searches_content},
     written_path::{MAX_PATH, MAX_TEXT, glob_command},
 };
 use crate::{Agent, mcp};
@@ -117,6 +117,7 @@ impl ToolCall {
             is_terminal: is_terminal(tool),
             runs_code: runs_code(tool),
             is_prompt: has_word(tool, "skill slash"),
+            is_search: searches_content(tool),
             ..Collector::default()
         };
         match arguments {
@@ -406,6 +407,23 @@ mod tests {
         }
         let found = call("x", json!({ "base": "private" }));
         assert_eq!(found.paths, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_pattern_of_a_search_is_no_path() {
+        let pattern = json!({ "pattern": "private/notes.md", "path": "docs/a.md" });
+        for tool in ["Grep", "search_file_content"] {
+            assert_eq!(
+                call(tool, pattern.clone()).possible_paths,
+                ["docs/a.md"],
+                "{tool}"
+            );
+        }
+        assert!(
+            call("x", pattern)
+                .possible_paths
+                .contains(&"private/notes.md".to_owned())
+        );
     }
 
     #[test]

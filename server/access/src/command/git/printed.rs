@@ -175,7 +175,7 @@ impl Git {
                 Some([staged, repository.changes(&["diff"], &specs)?].concat())
             }
             Kind::Status => {
-                let new = repository.untracked(&[":/".to_owned()], false)?;
+                let new = repository.untracked(&[":/".to_owned()], self.sets("--ignored"))?;
                 let changed = repository.changes(&["diff", "HEAD"], &[]);
                 Some([new, changed.or_else(all)?].concat())
             }
@@ -462,7 +462,8 @@ impl Git {
                 Kind::Grep
             }
             "archive" if !self.sets("-l --list") => Kind::Tree,
-            "format-patch" | "range-diff" | "fast-export" => Kind::Matching,
+            "format-patch" | "range-diff" | "fast-export" | "send-email" => Kind::Matching,
+            "request-pull" if self.sets("-p") => Kind::Matching,
             "bundle" if first == "create" => Kind::Everything,
             "checkout-index" if self.sets("-a --all --stdin") => Kind::Everything,
             "pack-objects" | "unpack-file" | "merge-tree" => Kind::Everything,

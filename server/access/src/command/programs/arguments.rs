@@ -144,7 +144,10 @@ impl Arguments {
                 ended = true;
             } else {
                 let before = self.options.len();
-                self.option(program, word, &text, &mut words);
+                let is_of_script = program.has_field("script_first")
+                    && (!operands.is_empty() || self.is_set("-m"));
+                let row = if is_of_script { &PLAIN } else { program };
+                self.option(row, word, &text, &mut words);
                 if program.has_field("options_first") && !operands.is_empty() {
                     self.options.truncate(before);
                 }

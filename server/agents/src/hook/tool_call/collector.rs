@@ -29,6 +29,8 @@ pub(super) struct Collector {
     pub(super) runs_code: bool,
     /// The tool gives a text to the model: a skill, or a command of the agent such as `/review`.
     pub(super) is_prompt: bool,
+    /// The tool searches in the content of files, so its pattern is no path.
+    pub(super) is_search: bool,
     /// Length of an argument for paths that is too long to check, in bytes.
     pub(super) too_long: Option<usize>,
 }
@@ -144,7 +146,9 @@ impl Collector {
                 }
             }
             Kind::Setting => {
-                self.possible_path(text, &['/']);
+                if !self.is_search {
+                    self.possible_path(text, &['/']);
+                }
                 self.add_sql(text);
             }
             // Single words are more often names of branches, issues or buttons.
