@@ -10,7 +10,7 @@ use sightline_engine::{
 use sightline_protocol::{
     checkpoint::{
         Checkpoint, DiffCheckpointsParams, DiffCheckpointsResult, ListCheckpointsParams,
-        ListTurnsParams,
+        ListTurnsParams, ListedTurn,
     },
     error::ErrorKind,
     method::{DiffCheckpoints, ListCheckpoints, ListTurns},
@@ -29,9 +29,9 @@ struct Shown {
     /// What its turn changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_changes: Option<DiffCheckpointsResult>,
-    /// The turn as people know it, if it was recorded here.
+    /// The turn, if it was recorded here, and its place in its session.
     #[serde(skip)]
-    turn: Option<String>,
+    turn: Option<(ListedTurn, String)>,
 }
 
 pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
@@ -90,12 +90,12 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
     Ok(DONE)
 }
 
-/// Returns the place of a turn in its session, and what its checkpoint says about it.
+/// Returns a turn, with its place in its session and which of its states is shown.
 fn described_turn(
     requests: &Requests,
     name: &str,
     shown: &Checkpoint,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<(ListedTurn, String)>, Error> {
     let params = ListTurnsParams {
         root: requests.root_uri()?,
         limit: Some(TURNS),
@@ -114,28 +114,31 @@ fn described_turn(
         Some(_) if turn.after.as_ref() == Some(&shown.id) => "the state after it",
         Some(_) => "the state before it",
     };
-    Ok(Some(format!(
+    let place = format!(
         "{name}, {} of {last} in its session, {}; {side}",
         turn.number,
         time_and_age(turn.started_at)
-    )))
+    );
+    Ok(Some((turn.clone(), place)))
 }
 
 fn text(shown: &Shown) -> String {
     let one = &shown.checkpoint;
     let created = time_and_age(one.created_at);
     let mut lines = format!("{BOLD}{}{BOLD:#}\ncreated  {created}\n", one.id);
-    let turn = one.turn.as_ref();
-    let agent = turn.map(|turn| turn.agent.clone());
-    let prompt = turn.and_then(|turn| turn.prompt.clone());
+    let (agent, place, prompt) = match (&shown.turn, &one.turn) {
+        (Some((turn, place)), _) => (Some(&turn.agent), Some(place), turn.prompt.as_ref()),
+        (None, Some(turn)) => (Some(&turn.agent), None, turn.prompt.as_ref()),
+        (None, None) => (None, None, None),
+    };
     let branch = one.head.as_ref().and_then(|head| head.branch.clone());
     for (name, value) in [
-        ("label", &one.label),
-        ("task", &one.task_id),
-        ("agent", &agent),
-        ("turn", &shown.turn),
-        ("prompt", &prompt),
-        ("branch", &branch),
+        ("label", one.label.as_ref()),
+        ("task", one.task_id.as_ref()),
+        ("agent", agent),
+        ("turn", place),
+        ("prompt", prompt),
+        ("branch", branch.as_ref()),
     ] {
         if let Some(value) = value {
             lines.push_str(&format!("{name:<7}  {}\n", one_line(value)));

@@ -146,7 +146,10 @@ fn a_turn_lists_what_it_changed_and_what_others_changed_before() {
         "{text}"
     );
     let text = command(&workspace, &["checkpoint", "show", "claude-1.2"]);
-    assert!(text.contains("; without changes, so"), "{text}");
+    assert!(
+        text.contains("; without changes, so") && text.contains("prompt   a question\n"),
+        "{text}"
+    );
 
     // A restore says its target, and that another branch is checked out.
     let text = command(
