@@ -254,7 +254,16 @@ impl Checker<'_> {
                 && text.contains(|c: char| c.is_whitespace() || "'\"`();".contains(c));
             self.use_field_in(
                 field,
-                if is_code { Use::Code } else { *kind },
+                if is_code {
+                    Use::Code
+                } else if *kind == Use::Text
+                    && arguments.has_field("file_first")
+                    && self.judge.is_file(&text, &dirs)
+                {
+                    Use::Read
+                } else {
+                    *kind
+                },
                 name,
                 &dirs,
                 state,
