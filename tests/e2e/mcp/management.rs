@@ -295,3 +295,20 @@ fn a_file_that_cannot_be_read_concerns_no_other() {
     let (text, done) = run(&workspace, &["test", "good"]);
     assert!(done, "{text}");
 }
+
+#[test]
+fn commands_refuse_an_unknown_name_in_the_same_way() {
+    let workspace = Workspace::new(&[]);
+    configure(&workspace, &json!({ "good": { "command": "true" } }));
+    for command in [
+        "trust", "enable", "disable", "restart", "log", "test", "remove",
+    ] {
+        let output = mcp(&workspace, &[command, "bad"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{command}: {said}");
+        assert!(
+            said.contains("there is no server bad; the servers are good"),
+            "{command}: {said}"
+        );
+    }
+}

@@ -100,7 +100,11 @@ impl Manager {
         config::read(&self.user_file, &self.roots)
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<Server, Error> {
+    /// Returns a configured server.
+    ///
+    /// # Errors
+    /// If there is none with this name, or a file cannot be read.
+    pub fn find(&self, name: &str) -> Result<Server, Error> {
         let servers = self.read();
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
         let unread = servers

@@ -218,7 +218,9 @@ pub(super) fn release(arguments: &Named) -> Result<i32, Error> {
 
 pub(super) fn remove(arguments: &Named) -> Result<i32, Error> {
     let name = &arguments.name;
-    match user_servers(&arguments.workspace)?.manager.remove(name) {
+    let manager = user_servers(&arguments.workspace)?.manager;
+    manager.find(name)?;
+    match manager.remove(name) {
         Ok(()) => {
             print(&format!("removed {name}\n"))?;
             Ok(DONE)
@@ -231,6 +233,7 @@ pub(super) fn remove(arguments: &Named) -> Result<i32, Error> {
 pub(super) fn test(arguments: &Named) -> Result<i32, Error> {
     let name = &arguments.name;
     let servers = user_servers(&arguments.workspace)?;
+    servers.manager.find(name)?;
     let store = servers.manager.store.clone();
     let logged = store.read_log(name)?.len();
     let setup = setup(&arguments.workspace, Some(servers), Vec::new())?;
