@@ -477,7 +477,11 @@ impl<'a> Checker<'a> {
 
     fn simple(&mut self, simple: &Simple, state: &mut State) -> Output {
         let outer = (state.stdin.clone(), state.is_fed);
-        let words = self.expand_words(&simple.words, state);
+        let mut words = self.expand_words(&simple.words, state);
+        if !state.stdin.is_empty() && words.first().is_some_and(flow::is_for_each) {
+            state.assign("_", flow::fields_of(&state.stdin));
+            words = self.expand_words(&simple.words, state);
+        }
         for assignment in &simple.assignments {
             let fields = self.assign(assignment, state);
             // A program may read files named in its environment.

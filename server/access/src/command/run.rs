@@ -155,6 +155,14 @@ impl Checker<'_> {
                 let words = [&[Field::quoted("xargs")], words].concat();
                 self.run_with_input(&words, &mut inner)
             }
+            _ if flow::is_for_each(&words[0]) && !state.stdin.is_empty() => {
+                let command = flow::block(words);
+                // `% { $_.Name }` prints.
+                match command.first().filter(|word| !word.names.is_empty()) {
+                    Some(_) => state.stdin.clone(),
+                    None => self.run(&command, state),
+                }
+            }
             "ssh" | "mosh" => self.remote(words, state),
             "trap" => self.script(
                 &rest.first().map(Field::text).unwrap_or_default(),

@@ -85,6 +85,13 @@ impl Checker<'_> {
         for word in rest {
             self.deny_names(&word.names, &format!("`{name}` would read"));
         }
+        let is_encoded = |word: &Field| {
+            let text = word.text().to_lowercase();
+            text.len() > 1 && "-encodedcommand".starts_with(&text) || text == "-ec"
+        };
+        if is_foreign && name != "cmd" && rest.iter().any(is_encoded) {
+            self.refuse_decoded();
+        }
         if let Some(at) = rest.iter().position(runs_next) {
             inner.stdin = Output::default();
             for word in &rest[..at] {

@@ -135,11 +135,24 @@ pub(super) fn listed(
     folder: &Path,
     written: &str,
 ) -> Vec<DeniedName> {
-    let recurses = arguments.is_set("-R --recursive -T --tree");
-    let shows_hidden = arguments.is_set("-a -A --all --almost-all");
+    let is_set = |field| {
+        let options = arguments.program.map(|program| program.get(field));
+        options.is_some_and(|options| arguments.is_set(options))
+    };
+    let (recurses, shows_hidden) = (is_set("recursive"), is_set("shows_hidden"));
+    let operand = Operand {
+        dir: folder.to_path_buf(),
+        place: folder.to_path_buf(),
+        written: written.to_owned(),
+    };
+    let filter = arguments
+        .program
+        .map(|program| Filter::new(program, arguments, &operand));
     // `ls` prints names without the folder, `ls DIR/*` and `tree -f` with it.
-    let visit = |_: &Entry<'_>| Visit {
-        uses: true,
+    let visit = |entry: &Entry<'_>| Visit {
+        uses: filter
+            .as_ref()
+            .is_none_or(|filter| filter.keeps(entry) && !(entry.is_dir && filter.only_included)),
         is_wanted: false,
         enters: recurses,
     };

@@ -375,6 +375,12 @@ const DENIED: &[(&str, &str)] = &[
     ("gc *", ".env"),
     ("sls KEY -Path *env", ".env"),
     ("dir secret.txt | Select-String KEY", "secret.txt"),
+    ("ls .env | % { gc $_ }", ".env"),
+    (
+        "dir secret.txt | ForEach-Object {Get-Content $_.FullName}",
+        "secret.txt",
+    ),
+    ("ls .env | %{gc $_.FullName}", ".env"),
     ("cat .e* )", ".env"),
 ];
 
@@ -413,6 +419,12 @@ const ALLOWED: &[&str] = &[
     "ls *",
     "& {gc public.txt}",
     "ls public.txt | gc",
+    "ls public.txt | % { gc $_ }",
+    "ls .env | % { $_.Name }",
+    "ls .env | foreach { Write-Host $_ }",
+    "Get-ChildItem -Recurse -Filter *.js | ForEach-Object { Get-Content $_.FullName }",
+    "gci -r -Filter *.js | sls TODO",
+    "pwsh -ExecutionPolicy Bypass -File build.ps1",
     "git stash show stash@{0}",
     "cd sub && cat only-top.txt",
     "cat ${HOME}/notes",

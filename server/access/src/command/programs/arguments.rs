@@ -283,6 +283,8 @@ fn is_whole_option(program: &Program, text: &str) -> bool {
         program.get("values"),
         program.get("outputs"),
         program.get("code"),
+        program.get("recursive"),
+        program.get("shows_hidden"),
     ];
     name.len() > 2 && lists.iter().any(|list| has(list, name))
 }
