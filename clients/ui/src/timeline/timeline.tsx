@@ -14,6 +14,7 @@ const ROW = 52;
 const DAY = 32;
 /** Width below which the list or the details are shown, as in the style sheet. */
 const NARROW = 900;
+const nextFrame = requestAnimationFrame;
 
 export interface TimelineProps {
   query: Query;
@@ -48,16 +49,16 @@ export function Timeline({ query, go, root, readOnly, done, pending }: TimelineP
     if (next) {
       select(next, compare);
       // The row is rendered after the list has scrolled to it.
-      requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-row][aria-current]")?.focus({ preventScroll: true }));
+      nextFrame(() => document.querySelector<HTMLElement>("[data-row][aria-current]")?.focus({ preventScroll: true }));
     }
   };
   /** Moves the focus from a row to the first file, once the files are loaded. */
-  const focusFile = (row: Element | null): void => {
+  const focusFile = (): void => {
     const file = pane.current?.querySelector<HTMLElement>("[data-testid=file]");
     if (file) {
       file.focus();
-    } else if (row === document.activeElement) {
-      requestAnimationFrame(() => focusFile(row));
+    } else if (document.querySelector("[data-row]:focus")) {
+      nextFrame(focusFile);
     }
   };
   const escape = (): void => {
@@ -75,7 +76,8 @@ export function Timeline({ query, go, root, readOnly, done, pending }: TimelineP
     const onRows: Record<string, () => void> = {
       ArrowDown: () => move(1),
       ArrowUp: () => move(-1),
-      Enter: () => (set({ id: selected?.id }), focusFile(document.activeElement)),
+      // After the focus of `move`.
+      Enter: () => (set({ id: selected?.id }), nextFrame(focusFile)),
     };
     const actions: Record<string, () => void> = {
       j: () => move(1),
