@@ -90,6 +90,8 @@ pub fn read(storage: &Storage) -> Result<Vec<Decision>, Error> {
             decisions.push(decision);
         }
     }
+    // Of the same millisecond, what was appended last is newer.
+    decisions.reverse();
     decisions.sort_by_key(|decision| std::cmp::Reverse(decision.at));
     Ok(decisions)
 }
@@ -276,6 +278,22 @@ mod tests {
             let mode = fs::metadata(path(&storage)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
+    }
+
+    #[test]
+    fn decisions_of_one_millisecond_are_listed_newest_first() {
+        let (_folder, storage) = storage();
+        for subject in ["a", "b", "c"] {
+            let at = now_millis() / 1_000_000 * 1_000_000;
+            let decision = Decision {
+                at,
+                ..denied(subject)
+            };
+            record(&storage, &LogSettings::default(), &[decision]);
+        }
+        let read = read(&storage).unwrap();
+        let subjects: Vec<&str> = read.iter().map(|it| it.subject.as_str()).collect();
+        assert_eq!(subjects, ["c", "b", "a"]);
     }
 
     #[test]
