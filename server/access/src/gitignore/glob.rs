@@ -2,8 +2,8 @@
 //!
 //! Only the syntax inside one pattern is handled here; [`super`] reads whole lines. Both libraries
 //! match bytes, but `globset` takes patterns as text, has braces, and reads brackets in another way: without
-//! backslashes and POSIX classes, with `/` as a possible member, and with errors for what git accepts. So
-//! brackets are parsed as git parses them and written again, and everything else is escaped.
+//! backslashes, with other members of POSIX classes, and with errors for what git accepts. So brackets are
+//! parsed as git parses them and written again, and everything else is escaped.
 
 use std::borrow::Cow;
 
@@ -433,7 +433,6 @@ impl Members {
                 self.others.push_str(NON_ASCII_MEMBERS);
             }
         }
-        self.ascii[usize::from(b'/')] = is_negated;
         let has = |byte: u8| self.ascii[usize::from(byte)];
         glob.push_str(if is_negated { "[!" } else { "[" });
         glob.push_str(if has(b']') { "]\0" } else { "\0" });
