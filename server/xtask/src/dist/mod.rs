@@ -207,12 +207,19 @@ fn program_archive(platform: &Platform, path: &Path, programs: Programs<'_>) -> 
 }
 
 /// Builds the programs and returns the path of the first. They are built apart, so that only the
-/// gateway has an HTTP client.
+/// gateway has an HTTP client. They contain no paths of this machine.
 fn build(target: Option<&str>) -> Result<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cargo")))
+        .ok_or("the environment has neither CARGO_HOME nor a home directory")?;
+    let flags = [(home, "cargo"), (repository(), "sightline")]
+        .map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display()));
     for package in ["sightline", "sightline-gateway"] {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
             .args(["build", "--package", package, "--locked", "--release"])
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
             .current_dir(repository());
         if let Some(target) = target {
             cargo.args(["--target", target]);
