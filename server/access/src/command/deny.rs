@@ -253,6 +253,11 @@ impl Checker<'_> {
         if !self.is_fixable || self.fixes.is_empty() {
             return None;
         }
+        // Without an allowed file, nothing is left to search. Git finds its files itself.
+        let is_search = |left_out: &LeftOut| left_out.fix.exclusion.literal.is_empty();
+        if self.judge.seen.files == 0 && self.fixes.iter().all(is_search) {
+            return None;
+        }
         let command = self.with_options(text)?;
         let mut checker = Checker::new(view, self.judge.readers);
         checker.check(&command);

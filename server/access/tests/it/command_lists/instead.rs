@@ -224,6 +224,11 @@ const NOT_FIXED: &[&str] = &[
     "cat .env",
     "grep -r KEY private src",
     "cp -r services src out",
+    // Nothing would be left to read.
+    "find . -name .env -exec cat {} +",
+    "find . -name .env | xargs cat",
+    "rg -uu -g .env =",
+    "grep -r --include=.env = .",
     "ag -u = .",
     "ag -a --hidden --ignore .env = services",
     "git stash show -p",
