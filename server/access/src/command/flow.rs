@@ -561,6 +561,15 @@ pub(super) fn is_for_each(word: &Field) -> bool {
     has(FOR_EACH, &text) || text.starts_with("%{")
 }
 
+/// Returns whether a block calls .NET, or opens its item: `% { [IO.File]::ReadAllText($_) }`,
+/// `% { $_.OpenText() }`. Functions of `[IO.Path]` take names only.
+pub(super) fn opens_files(command: &[Field]) -> bool {
+    command.iter().any(|word| {
+        let text = word.text().to_lowercase();
+        text.contains("::") && !text.contains("io.path]") || text.starts_with(".open")
+    })
+}
+
 /// Returns the command in such a block: `% { gc $_ }`.
 pub(super) fn block(words: &[Field]) -> Vec<Field> {
     let command = words.iter().filter_map(|word| {

@@ -521,7 +521,10 @@ impl<'a> Parser<'a> {
             }
             if next == '(' {
                 // A function, or syntax of another shell.
-                if simple.words.len() == 1 && self.rest()[1..].trim_start().starts_with(')') {
+                let is_name = |word: &Word| !literal(word).contains('{');
+                if matches!(simple.words.as_slice(), [name] if is_name(name))
+                    && self.rest()[1..].trim_start().starts_with(')')
+                {
                     return self.nested(Self::function_body);
                 }
                 break;

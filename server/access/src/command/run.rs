@@ -157,6 +157,11 @@ impl Checker<'_> {
             }
             _ if flow::is_for_each(&words[0]) && !state.stdin.is_empty() => {
                 let command = flow::block(words);
+                if flow::opens_files(&command) {
+                    for field in flow::fields_of(&state.stdin) {
+                        self.use_field(&field, Use::Read, &name, state);
+                    }
+                }
                 // `% { $_.Name }` prints.
                 match command.first().filter(|word| !word.names.is_empty()) {
                     Some(_) => state.stdin.clone(),

@@ -381,6 +381,16 @@ const DENIED: &[(&str, &str)] = &[
         "secret.txt",
     ),
     ("ls .env | %{gc $_.FullName}", ".env"),
+    ("ls .env | % { [IO.File]::ReadAllText($_) }", ".env"),
+    (
+        "gci .e* | foreach { [System.IO.File]::ReadAllLines($_.FullName) }",
+        ".env",
+    ),
+    (
+        "ls .env | % { $x = [IO.File]::ReadAllText($_); $x }",
+        ".env",
+    ),
+    ("ls .env | %{$_.OpenText().ReadToEnd()}", ".env"),
     ("cat .e* )", ".env"),
 ];
 
@@ -421,6 +431,8 @@ const ALLOWED: &[&str] = &[
     "ls public.txt | gc",
     "ls public.txt | % { gc $_ }",
     "ls .env | % { $_.Name }",
+    "ls .env | % { [IO.Path]::GetExtension($_) }",
+    "ls public.txt | % { [IO.File]::ReadAllText($_) }",
     "ls .env | foreach { Write-Host $_ }",
     "Get-ChildItem -Recurse -Filter *.js | ForEach-Object { Get-Content $_.FullName }",
     "gci -r -Filter *.js | sls TODO",
