@@ -231,9 +231,9 @@ impl Field {
         paths
     }
 
-    /// Splits unquoted text at blanks and `separators`, as a shell does.
-    fn split(self, separators: &str) -> Vec<Self> {
-        let is_separator = |unit: &Unit| matches!(unit, Unit::Plain(c) if c.is_whitespace() || separators.contains(*c));
+    /// Splits unquoted text at blanks, as a shell does.
+    fn split(self) -> Vec<Self> {
+        let is_separator = |unit: &Unit| matches!(unit, Unit::Plain(c) if c.is_whitespace());
         if !self.units.iter().any(is_separator) {
             return vec![self];
         }
@@ -272,7 +272,7 @@ pub(super) fn expand(word: &Word, environment: &mut Scope<'_, '_>) -> Vec<Field>
                     continue;
                 }
             }
-            let mut split = field.split(&environment.separators());
+            let mut split = field.split();
             split
                 .iter_mut()
                 .for_each(|field| field.span = word.span.clone());
@@ -339,7 +339,6 @@ fn options(part: &Part, environment: &mut Scope<'_, '_>) -> Vec<Field> {
             "-" => environment.variable("OLDPWD").unwrap_or_else(unknown),
             _ => unknown(),
         },
-        Part::Unknown => unknown(),
         Part::Process(body) => {
             let output = environment.output(body);
             vec![Field {
@@ -376,20 +375,13 @@ fn options(part: &Part, environment: &mut Scope<'_, '_>) -> Vec<Field> {
         }
         Part::Variable {
             name,
-            is_indirect,
             operator,
             argument,
             is_quoted,
         } => {
             let argument = (!argument.is_empty() || !operator.is_empty())
                 .then(|| values(argument, environment));
-            variable(
-                name,
-                *is_indirect,
-                (operator, argument),
-                *is_quoted,
-                environment,
-            )
+            variable(name, (operator, argument), *is_quoted, environment)
         }
     }
 }
@@ -397,7 +389,6 @@ fn options(part: &Part, environment: &mut Scope<'_, '_>) -> Vec<Field> {
 /// Returns the possible values of `${name OPERATOR argument}`.
 fn variable(
     name: &str,
-    is_indirect: bool,
     (operator, argument): (&str, Option<Vec<Field>>),
     is_quoted: bool,
     environment: &Scope<'_, '_>,
@@ -415,14 +406,7 @@ fn variable(
         }
         field
     };
-    let mut known = environment.variable(name);
-    if is_indirect {
-        let names = known.unwrap_or_default();
-        let targets = names
-            .iter()
-            .filter_map(|name| environment.variable(&name.text()));
-        known = Some(targets.flatten().collect());
-    }
+    let known = environment.variable(name);
     let mut fields: Vec<Field> = match (name, &known) {
         ("PWD", _) => environment
             .dirs()
@@ -453,22 +437,12 @@ fn variable(
         }
     };
     let argument = argument.unwrap_or_default();
-    match operator.trim_start_matches(':').chars().next() {
-        Some('-' | '=' | '+') => fields.extend(argument),
-        Some(trim @ ('%' | '#')) => {
-            let cut: Vec<Field> = known
-                .unwrap_or_default()
-                .iter()
-                .flat_map(|value| argument.iter().map(move |cut| (value.text(), cut.text())))
-                .filter_map(|(value, cut)| match trim {
-                    '%' => value.strip_suffix(&cut).map(str::to_owned),
-                    _ => value.strip_prefix(&cut).map(str::to_owned),
-                })
-                .map(|value| literal(&value, is_quoted))
-                .collect();
-            fields.extend(cut);
-        }
-        _ => {}
+    // The result of other operators is computed.
+    if operator
+        .trim_start_matches(':')
+        .starts_with(['-', '=', '+'])
+    {
+        fields.extend(argument);
     }
     fields
 }
@@ -488,7 +462,7 @@ pub(super) fn literal(text: &str, is_quoted: bool) -> Field {
     }
 }
 
-/// Expands `{a,b}` and `{1..3}`. Returns the parts of each word, or `None` if there are too many
+/// Expands `{a,b}`, not `{1..3}`. Returns the parts of each word, or `None` if there are too many
 /// braces.
 fn braces(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
     let opened = parts.iter().map(|part| match part {
@@ -539,14 +513,7 @@ fn expand_braces(units: &[Part]) -> Vec<Vec<Part>> {
         // Without a closing brace, no other one before it expands either.
         let Some(close) = close else { break };
         let mut members: Vec<Vec<Part>> = Vec::new();
-        if commas.is_empty() {
-            // `{1..9}`
-            let dots = units[open + 1..close].windows(2);
-            let is_sequence = dots
-                .into_iter()
-                .any(|pair| pair.iter().all(|unit| is_char(unit, '.')));
-            members.extend(is_sequence.then(|| vec![Part::Unknown]));
-        } else {
+        if !commas.is_empty() {
             let mut start = open + 1;
             for end in commas.into_iter().chain([close]) {
                 members.extend(expand_braces(&units[start..end]));

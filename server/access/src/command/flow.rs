@@ -164,11 +164,6 @@ impl Checker<'_> {
         if command.is_empty() {
             command.push(Field::quoted("echo"));
         }
-        // `parallel cat ::: a b`
-        let lists = command
-            .iter()
-            .position(|word| word.text().starts_with(":::"));
-        let listed: Vec<Field> = lists.map(|at| command.split_off(at)).unwrap_or_default();
         let text = input.text.take().unwrap_or_default();
         let items = text.split(['\n', '\0']).flat_map(|line| {
             let words: Vec<&str> = if placeholder.is_some() {
@@ -183,7 +178,6 @@ impl Checker<'_> {
             .take(MAX_VALUES)
             .map(Field::quoted)
             .collect();
-        fields.extend(listed.into_iter().skip(1));
         if !input.names.is_empty() {
             fields.push(Field::named(Rc::clone(&input.names)));
         }
@@ -342,10 +336,6 @@ impl Checker<'_> {
     /// A program that prints its words reads none of them.
     pub(super) fn print(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
         let texts: Vec<String> = words.iter().map(Field::text).collect();
-        if name == "printf" && texts.len() > 2 && texts[0] == "-v" {
-            state.assign(&texts[1], words[2..].iter().cloned());
-            return Output::default();
-        }
         let mut output = Output::default();
         for word in words {
             let mut names = word.names.to_vec();
@@ -374,24 +364,14 @@ impl Checker<'_> {
         let escapes = texts
             .iter()
             .any(|text| text.contains("\\x") || text.contains("\\0") || text.contains("\\1"));
-        let joined = match texts.split_first() {
-            Some((format, words)) if name == "printf" => {
-                // Further words repeat the format. Other directives are not known.
-                words.iter().fold((*format).to_owned(), |text, word| {
-                    match (text.contains("%s"), format.contains("%s")) {
-                        (true, _) => text.replacen("%s", word, 1),
-                        (false, true) => text + "\n" + &format.replacen("%s", word, 1),
-                        (false, false) => text + "\n" + word,
-                    }
-                })
-            }
-            _ => texts.join(" "),
-        };
-        let text = joined
+        // The words after a format become lines: a path may be one of them.
+        let separator = if name == "printf" { "\n" } else { " " };
+        let text = texts
+            .join(separator)
             .replace("%s", "")
             .replace("\\n", "\n")
             .replace("\\t", "\t");
-        output.text = Some(text + "\n");
+        output.text = Some(text.trim_start_matches('\n').to_owned() + "\n");
         if escapes && name != "write-output" {
             output.mark_decoded();
         }

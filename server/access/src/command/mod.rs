@@ -200,12 +200,6 @@ impl Scope<'_, '_> {
         })
     }
 
-    /// Returns the characters at which words are split, in addition to blanks.
-    fn separators(&self) -> String {
-        let values = self.state.variables.get("IFS").into_iter().flatten();
-        values.map(Field::text).collect()
-    }
-
     fn dirs(&self) -> Vec<String> {
         let dirs = self.state.dirs.iter();
         dirs.map(|dir| dir.to_string_lossy().into_owned()).collect()
@@ -361,10 +355,6 @@ impl<'a> Checker<'a> {
             }
             Command::Test(words) => {
                 let fields = self.expand_words(words, state);
-                let operands = fields
-                    .iter()
-                    .filter(|word| !word.text().starts_with(['-', '!']));
-                state.assign("_", operands.cloned());
                 if self.checks_all_words {
                     for field in fields {
                         self.use_field(&field, Use::Read, "test", state);
@@ -529,18 +519,7 @@ impl<'a> Checker<'a> {
         for word in &assignment.values {
             values.extend(expand_whole(word, &mut scope));
         }
-        let mut kept = values.clone();
-        if assignment.appends {
-            for before in state.variables.get(&assignment.name).into_iter().flatten() {
-                for value in &values {
-                    let mut joined = before.clone();
-                    joined.units.extend(&value.units);
-                    joined.units.truncate(MAX_COMMAND_BYTES);
-                    kept.push(joined);
-                }
-            }
-        }
-        for value in &kept {
+        for value in &values {
             let text = value.text();
             if programs::is_command_variable(&assignment.name) {
                 self.script(
@@ -553,8 +532,7 @@ impl<'a> Checker<'a> {
                 self.embedded(&text, state);
             }
         }
-        kept.truncate(MAX_VALUES);
-        state.assign(&assignment.name, kept);
+        state.assign(&assignment.name, values.iter().cloned());
         values
     }
 }

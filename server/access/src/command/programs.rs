@@ -158,7 +158,7 @@ pub(super) const DECODERS: NameList =
 const WRAPPERS: NameList = "command builtin exec sudo doas env nohup time timeout nice ionice stdbuf setsid chroot unshare \
      nsenter taskset chrt caffeinate strace ltrace busybox toybox docker podman nerdctl kubectl bwrap firejail flock entr \
      hyperfine noglob nocorrect xargs parallel su runuser sg script unbuffer systemd-run npx pnpx bunx uvx uv poetry \
-     pipenv pdm bundle mise asdf direnv dotenv nix nix-shell devbox ssh valgrind perf gosu su-exec fakeroot proxychains \
+     pipenv pdm bundle mise asdf direnv dotenv nix nix-shell devbox valgrind perf gosu su-exec fakeroot proxychains \
      start-process coproc then winpty rtk wsl watchexec git-annex";
 /// Programs with subcommands, some of which run a program of a package or a container.
 pub(super) const LAUNCHERS: NameList = "bun bunx bundle cargo docker kubectl mise nerdctl npm npx nix nix-shell pdm pipenv pipx \

@@ -168,7 +168,6 @@ impl Checker<'_> {
                     None => self.run(&command, state),
                 }
             }
-            "ssh" | "mosh" => self.remote(words, state),
             "trap" => self.script(
                 &rest.first().map(Field::text).unwrap_or_default(),
                 &mut state.clone(),

@@ -202,16 +202,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Runs `ssh`: words for another machine are not checked.
-    pub(super) fn remote(&mut self, words: &[Field], state: &State) -> Output {
-        for pair in words.windows(2) {
-            if has("-i -F -E -S", &pair[0].text()) {
-                self.use_field(&pair[1], Use::Read, "ssh", state);
-            }
-        }
-        Output::default()
-    }
-
     /// Checks the files that a patch changes: on standard input, or in one of the files that are named.
     pub(super) fn patch(&mut self, name: &str, words: &[Field], dirs: &[PathBuf], state: &State) {
         let named = words
@@ -318,27 +308,10 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
         start = end;
     }
     if is_sed {
-        // `s/x/COMMAND/e`
-        let ends = |(at, end): (usize, &str)| {
-            code[at + end.len()..].is_empty()
-                || code[at + end.len()..].starts_with([';', '}', '\n'])
-        };
-        if code.match_indices("/e").any(ends) {
-            names.extend(
-                code.split('/')
-                    .map(str::to_owned)
-                    .filter(|it| it.contains(' ')),
-            );
-        }
-        // `r FILE`, `w FILE` and `e COMMAND`, also without a blank.
-        for (at, _) in code.match_indices(['r', 'R', 'w', 'W', 'e']) {
-            let starts = if code[at..].starts_with('e') {
-                "$;{ \n!,"
-            } else {
-                "$/;{ \n!|,"
-            };
-            let is_command =
-                at == 0 || code[..at].ends_with(|c: char| c.is_ascii_digit() || starts.contains(c));
+        // `r FILE` and `w FILE`, also without a blank.
+        for (at, _) in code.match_indices(['r', 'R', 'w', 'W']) {
+            let is_command = at == 0
+                || code[..at].ends_with(|c: char| c.is_ascii_digit() || "$/;{ \n!|,".contains(c));
             let file = code[at + 1..].split(['\n', '}']).next().unwrap_or_default();
             if is_command {
                 names.push(file.trim().to_owned());

@@ -46,7 +46,6 @@ pub(super) struct Simple {
 #[derive(Debug)]
 pub(super) struct Assignment {
     pub(super) name: String,
-    pub(super) appends: bool,
     pub(super) values: Vec<Word>,
 }
 
@@ -91,7 +90,6 @@ pub(super) enum Part {
     /// `$name`, `${name}` or `${name OPERATOR argument}`.
     Variable {
         name: String,
-        is_indirect: bool,
         operator: String,
         argument: Vec<Part>,
         is_quoted: bool,
@@ -105,7 +103,6 @@ pub(super) enum Part {
     Process(Rc<Vec<Command>>),
     /// `~` and `~+`.
     Tilde(String),
-    Unknown,
 }
 
 /// A denied file, found in a directory or in a list of names.

@@ -144,7 +144,6 @@ impl Parser<'_> {
             self.eat("]");
             return Ok(vec![Part::Variable {
                 name: String::new(),
-                is_indirect: false,
                 operator: String::new(),
                 argument,
                 is_quoted: true,
@@ -167,7 +166,6 @@ impl Parser<'_> {
         self.at += name_end;
         Ok(vec![Part::Variable {
             name,
-            is_indirect: false,
             operator: String::new(),
             argument: Vec::new(),
             is_quoted,
@@ -194,6 +192,7 @@ impl Parser<'_> {
         if is_length {
             self.at += 1;
         }
+        // The name in another variable is computed.
         let is_indirect = self.eat("!");
         let rest = self.rest();
         let mut name_end = rest
@@ -202,7 +201,7 @@ impl Parser<'_> {
         if name_end == 0 {
             name_end = usize::from(rest.starts_with(['@', '*', '#', '?', '$', '!', '-']));
         }
-        let name = rest[..name_end].to_owned();
+        let name = if is_indirect { "" } else { &rest[..name_end] }.to_owned();
         self.at += name_end;
         let mut argument = Vec::new();
         if self.eat("[") {
@@ -221,7 +220,6 @@ impl Parser<'_> {
         }
         Ok(Part::Variable {
             name,
-            is_indirect,
             operator: if is_length { "#".to_owned() } else { operator },
             argument,
             is_quoted,
@@ -304,7 +302,6 @@ impl Parser<'_> {
         }
         Ok(Some(Assignment {
             name: name.to_owned(),
-            appends,
             values,
         }))
     }
