@@ -11,49 +11,23 @@ use super::{Change, Checker, Reach, State};
 use crate::command::{
     expand::Field,
     git::output_of,
-    programs::{Arguments, NameList, has},
+    programs::{Arguments, NameList},
     scripts::without_folders,
 };
 
 /// Programs that unpack archives.
 pub(super) const PROGRAMS: NameList =
     "7z 7za 7zr 7zz bsdtar cpio gtar jar pax tar unar unrar unzip";
-/// Options of `unzip` with which it writes no file.
-const LISTS: [char; 6] = ['l', 'p', 't', 'v', 'z', 'Z'];
-
-/// Returns whether a program with these words writes the files of an archive.
-pub(super) fn unpacks(program: &str, words: &[String]) -> bool {
-    let letter = match program {
-        "unar" => return true,
-        "unzip" => {
-            let lists = |word: &String| {
-                word.starts_with('-') && !word.starts_with("-d") && word.contains(LISTS)
-            };
-            return !words.iter().any(lists);
-        }
-        "cpio" => 'i',
-        "pax" => 'r',
-        _ if program.starts_with('7') || program == "unrar" => {
-            return words.first().is_some_and(|word| has("e x", word));
-        }
-        _ => 'x',
-    };
-    let mut options = words.iter().enumerate();
-    options.any(|(at, word)| match word.strip_prefix("--") {
-        Some(long) => long == "get" || long.starts_with("ext"),
-        None => (at == 0 || word.starts_with('-')) && word.contains(letter),
-    })
-}
 
 impl Checker<'_> {
     /// Checks the files that an archive would write. One whose names are not known must not be unpacked
     /// over a guarded file.
     pub(super) fn guard_unpacked(&mut self, program: &str, words: &[Field], state: &State) {
         let texts: Vec<String> = words.iter().map(Field::text).collect();
-        if !unpacks(program, &texts[1..]) {
+        let arguments = Arguments::new(words);
+        if !arguments.extracts() {
             return;
         }
-        let arguments = Arguments::new(words);
         let folder = arguments.values("-C --directory -d -D -o").last();
         // An unknown folder is probably a new one.
         if folder == Some("") {

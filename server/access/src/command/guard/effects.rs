@@ -1,7 +1,7 @@
 //! What programs do with the files that they are given. A program that is not in these tables may
 //! change them.
 
-use super::{Change, archives::unpacks, invocation::Invocation};
+use super::{Change, invocation::Invocation};
 use crate::command::{
     expand::Field,
     git::Git,
@@ -177,9 +177,8 @@ impl Effect {
                 return Some(plain(Reach::Nothing));
             }
             if matches!(name.as_str(), "tar" | "bsdtar" | "zip") {
-                return (name != "zip" && unpacks(&name, &texts))
-                    .then(|| plain(Reach::Into))
-                    .or(Some(plain(Reach::File)));
+                let extracts = Arguments::new(&invocation.words[*at..]).extracts();
+                return Some(plain(if extracts { Reach::Into } else { Reach::File }));
             }
             if has(CHECKERS, &name) && only_checks(&name, &texts) {
                 return Some(plain(Reach::Nothing));

@@ -79,7 +79,9 @@ impl Arguments {
     pub(in crate::command) fn extracts(&self) -> bool {
         self.program.is_some_and(|program| {
             let options = program.get("extracts");
-            program.has_field("extracts") && (options.is_empty() || self.is_set(options))
+            program.has_field("extracts")
+                && (options.is_empty() || self.is_set(options))
+                && !self.is_set(program.get("never"))
         })
     }
 
@@ -102,7 +104,7 @@ impl Arguments {
 
     fn read(&mut self, program: &'static Program, words: &[Field]) {
         let mut words = words.iter().peekable();
-        if has(program.names, "tar")
+        if program.has_field("bundle")
             && let Some(bundle) = words.next_if(|word| !word.text().starts_with('-'))
         {
             // `tar czf FILE`: the values of all letters follow in order.
@@ -149,7 +151,9 @@ impl Arguments {
                 let row = if is_of_script { &PLAIN } else { program };
                 self.option(row, word, &text, &mut words);
                 if program.has_field("options_first") && !operands.is_empty() {
-                    self.options.truncate(before);
+                    let added = self.options.split_off(before);
+                    let extracts = |(name, _): &(String, _)| has(program.get("extracts"), name);
+                    self.options.extend(added.into_iter().filter(extracts));
                 }
             }
         }
@@ -336,6 +340,7 @@ fn full_name(program: &Program, given: &str) -> String {
         program.get("lists"),
         program.get("names_only"),
         program.get("tree"),
+        program.get("extracts"),
         program.get("never"),
     ];
     let mut names = lists
