@@ -102,12 +102,18 @@ impl Field {
         }
     }
 
+    pub(super) fn unknown(can_vanish: bool) -> Self {
+        Self {
+            units: vec![Unit::Unknown { can_vanish }],
+            ..Self::default()
+        }
+    }
+
     /// An unknown value that may be one of these names.
     pub(super) fn named(names: Rc<[DeniedName]>) -> Self {
         Self {
-            units: vec![Unit::Unknown { can_vanish: false }],
             names,
-            ..Self::default()
+            ..Self::unknown(false)
         }
     }
 
@@ -342,9 +348,8 @@ fn options(part: &Part, environment: &mut Scope<'_, '_>) -> Vec<Field> {
         Part::Process(body) => {
             let output = environment.output(body);
             vec![Field {
-                units: vec![Unit::Unknown { can_vanish: false }],
                 file: Some(Rc::new(output)),
-                ..Field::default()
+                ..Field::unknown(false)
             }]
         }
         Part::Command { body, is_quoted } => {
@@ -357,19 +362,12 @@ fn options(part: &Part, environment: &mut Scope<'_, '_>) -> Vec<Field> {
                     field.names = output.names;
                     // A later command of a list, or a filter, may print nothing.
                     let is_certain = *is_quoted || matches!(body.as_slice(), [Command::Simple(_)]);
-                    let nothing = Unit::Unknown { can_vanish: true };
-                    let nothing = (!is_certain).then(|| Field {
-                        units: vec![nothing],
-                        ..Field::default()
-                    });
+                    let nothing = (!is_certain).then(|| Field::unknown(true));
                     std::iter::once(field).chain(nothing).collect()
                 }
                 None => vec![Field {
-                    units: vec![Unit::Unknown {
-                        can_vanish: !(*is_quoted || output.has_words && is_single),
-                    }],
                     names: output.names,
-                    ..Field::default()
+                    ..Field::unknown(!(*is_quoted || output.has_words && is_single))
                 }],
             }
         }
@@ -423,11 +421,7 @@ fn variable(
             // `"$@"` and `"${a[@]}"` have no words without arguments.
             let mut index = argument.iter().flatten().map(Field::text);
             let is_all = name == "@" || operator.is_empty() && index.any(|index| index == "@");
-            let can_vanish = !is_quoted || is_all;
-            let unknown = Field {
-                units: vec![Unit::Unknown { can_vanish }],
-                ..Field::default()
-            };
+            let unknown = Field::unknown(!is_quoted || is_all);
             // A path in the environment of this process, such as `$CODEX_HOME`, is probably that of the shell.
             let is_path = |it: &String| it.starts_with('/') && !it.contains(':');
             let given = std::env::var(name).ok().filter(is_path);
@@ -448,10 +442,7 @@ fn variable(
 }
 
 fn unknown() -> Vec<Field> {
-    vec![Field {
-        units: vec![Unit::Unknown { can_vanish: false }],
-        ..Field::default()
-    }]
+    vec![Field::unknown(false)]
 }
 
 pub(super) fn literal(text: &str, is_quoted: bool) -> Field {

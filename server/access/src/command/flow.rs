@@ -26,12 +26,7 @@ impl Checker<'_> {
         }
         let mut roots = Vec::new();
         for root in &find.roots {
-            if root.has_glob() {
-                roots.extend(self.judge.matches(root, &state.dirs, state.dotglob));
-            } else {
-                let path = root.text();
-                roots.extend(state.dirs.iter().map(|dir| (path.clone(), dir.join(&path))));
-            }
+            roots.extend(self.judge.named(root, &state.dirs, state.dotglob));
         }
         let is_allowed = self.judge.readers == RecursiveReaders::Allow;
         let runs = find
@@ -59,13 +54,8 @@ impl Checker<'_> {
                 if counts()
                     && let Some(denial) = self.judge.denial(place)
                 {
-                    names.push(DeniedName {
-                        path: root.clone(),
-                        place: place.clone(),
-                        is_dir,
-                        denial,
-                        fix: None,
-                    });
+                    let (root, place) = (root.clone(), place.clone());
+                    names.push(DeniedName::new(root, place, is_dir, denial));
                 }
                 let mut found = find::find(&mut self.judge, &find, index, place, root);
                 let fix = self.fix_of_find(&find, root);
@@ -189,12 +179,7 @@ impl Checker<'_> {
                 && !words[1..at]
                     .iter()
                     .any(|word| has("-r --no-run-if-empty", &word.text()));
-            fields.push(Field {
-                units: vec![Unit::Unknown {
-                    can_vanish: runs_empty,
-                }],
-                ..Field::default()
-            });
+            fields.push(Field::unknown(runs_empty));
         }
         let mut inner = state.clone();
         inner.stdin = Output::default();
@@ -341,13 +326,9 @@ impl Checker<'_> {
             let mut names = word.names.to_vec();
             if word.has_glob() && state.is_consumed {
                 for (path, place) in self.judge.matches(word, &state.dirs, state.dotglob) {
-                    names.extend(self.judge.denial(&place).map(|denial| DeniedName {
-                        path,
-                        is_dir: place.is_dir(),
-                        place,
-                        denial,
-                        fix: None,
-                    }));
+                    let is_dir = place.is_dir();
+                    let denial = self.judge.denial(&place);
+                    names.extend(denial.map(|it| DeniedName::new(path, place, is_dir, it)));
                 }
             }
             output.append(Output {

@@ -396,6 +396,22 @@ impl<'a> Judge<'a> {
         self.writes = self.writes.max(writes);
     }
 
+    /// Returns the paths that a word means, as written and in each folder: the matches of a pattern, or
+    /// the word itself.
+    pub(super) fn named(
+        &mut self,
+        field: &Field,
+        dirs: &[PathBuf],
+        dotglob: bool,
+    ) -> Vec<(String, PathBuf)> {
+        if field.has_glob() {
+            return self.matches(field, dirs, dotglob);
+        }
+        let path = field.text();
+        let places = dirs.iter().map(|dir| (path.clone(), dir.join(&path)));
+        places.collect()
+    }
+
     /// Returns the files that a pattern matches, as the shell would write them, and their paths.
     /// `dotglob`: `*` also matches hidden files.
     pub(super) fn matches(

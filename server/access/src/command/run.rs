@@ -420,13 +420,8 @@ impl Checker<'_> {
             .iter()
             .filter(|(_, kind)| *kind == Use::Write)
         {
-            let places: Vec<PathBuf> = if operand.has_glob() {
-                let matches = self.judge.matches(operand, dirs, state.dotglob);
-                matches.into_iter().map(|(_, place)| place).collect()
-            } else {
-                dirs.iter().map(|dir| dir.join(operand.text())).collect()
-            };
-            let places = places.iter().filter_map(|place| AbsPath::new(place));
+            let named = self.judge.named(operand, dirs, state.dotglob);
+            let places = named.iter().filter_map(|(_, place)| AbsPath::new(place));
             let places: Vec<PathBuf> = places.map(|place| place.as_path().to_path_buf()).collect();
             self.changes.removed.extend(places.iter().cloned());
             // A file is judged by its own name.
@@ -495,7 +490,8 @@ impl Checker<'_> {
         }
         let mut names = Vec::new();
         for operand in &operands {
-            let mut found = tree::read_by_program(&mut self.judge, program, arguments, operand);
+            let mut found =
+                tree::read_by_program(&mut self.judge, program, arguments, operand, false);
             let files = || found.iter().filter(|name| name.is_file());
             if files().next().is_some() {
                 let fix = self.fix(program, arguments, words, operand);
@@ -527,28 +523,21 @@ impl Checker<'_> {
         }
         for operand in &operands {
             names.extend(operand.names.iter().cloned());
-            let places = if operand.has_glob() {
-                self.judge.matches(operand, dirs, state.dotglob)
-            } else {
-                let path = operand.text();
-                dirs.iter()
-                    .map(|dir| (path.clone(), dir.join(&path)))
-                    .collect()
-            };
-            for (path, place) in places {
+            for (path, place) in self.judge.named(operand, dirs, state.dotglob) {
                 let lists =
                     arguments.has_field("lists_names") && !arguments.is_set("-d --directory");
                 let is_listed = lists && self.judge.guarded.is_some() && place.is_dir();
                 if let Some(denial) = self.judge.denial(&place).filter(|_| !is_listed) {
-                    names.push(DeniedName {
-                        path,
-                        is_dir: false,
+                    names.push(DeniedName::new(path, place, false, denial));
+                } else if let Some(program) = arguments.program.filter(|_| lists) {
+                    let operand = tree::Operand {
+                        dir: place.clone(),
                         place,
-                        denial,
-                        fix: None,
-                    });
-                } else if lists {
-                    names.extend(tree::listed(&mut self.judge, arguments, &place, &path));
+                        written: path,
+                    };
+                    let found =
+                        tree::read_by_program(&mut self.judge, program, arguments, &operand, true);
+                    names.extend(found);
                 }
             }
         }

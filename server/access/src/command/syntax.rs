@@ -118,27 +118,31 @@ pub(super) struct DeniedName {
 }
 
 impl DeniedName {
-    /// A folder that cannot be searched for denied files.
-    pub(super) fn unsearched(path: &str, place: PathBuf) -> Self {
-        let reason = "which is too large to check for denied files; name smaller folders, or set access.recursiveReaders to \"allow\"";
+    pub(super) fn new(path: String, place: PathBuf, is_dir: bool, denial: Denial) -> Self {
         Self {
-            path: path.to_owned(),
+            path,
             place,
-            is_dir: false,
-            denial: Denial::new(reason.to_owned()),
+            is_dir,
+            denial,
             fix: None,
         }
     }
 
+    /// A folder that cannot be searched for denied files.
+    pub(super) fn unsearched(path: &str, place: PathBuf) -> Self {
+        let reason = "which is too large to check for denied files; name smaller folders, or set access.recursiveReaders to \"allow\"";
+        Self::new(
+            path.to_owned(),
+            place,
+            false,
+            Denial::new(reason.to_owned()),
+        )
+    }
+
     /// A file that a guard protects.
     pub(super) fn of_guard(place: &Path) -> Self {
-        Self {
-            path: place.to_string_lossy().into_owned(),
-            place: place.to_owned(),
-            is_dir: false,
-            denial: Denial::of_guard(),
-            fix: None,
-        }
+        let path = place.to_string_lossy().into_owned();
+        Self::new(path, place.to_owned(), false, Denial::of_guard())
     }
 
     /// Returns whether this is a known file, not a folder that may contain denied files.

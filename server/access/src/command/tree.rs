@@ -90,13 +90,17 @@ impl Operand {
     }
 }
 
-/// Returns the denied files that a program with these arguments would read in a folder.
+/// Returns the denied files that a program with these arguments would read in a folder, or with `lists` the
+/// denied entries that it would name, like `ls`.
 pub(super) fn read_by_program(
     judge: &mut Judge<'_>,
     program: &Program,
     arguments: &Arguments,
     operand: &Operand,
+    lists: bool,
 ) -> Vec<DeniedName> {
+    let is_set = |field| arguments.is_set(program.get(field));
+    let recurses = !lists || is_set("recursive");
     let filter = Filter::new(program, arguments, operand);
     let skips = program.has_field("skips");
     let extensions: Vec<&str> = arguments.values("-e --extension").collect();
@@ -109,64 +113,25 @@ pub(super) fn read_by_program(
                 .any(|it| entry.path.ends_with(&format!(".{it}")))
         };
         Visit {
-            uses: is_kept && (!by_extension || has_extension()),
+            uses: is_kept
+                && (!by_extension || has_extension())
+                && !(lists && entry.is_dir && filter.only_included),
             is_wanted: filter.is_wanted(entry),
-            enters: is_kept,
+            enters: is_kept && recurses,
         }
     };
     search(
         judge,
         &Search {
-            skips_hidden: skips && !arguments.is_set(program.get("shows_hidden")),
-            skips_ignored: skips && !arguments.is_set(program.get("shows_ignored")),
-            with_folders: false,
+            skips_hidden: (skips || lists) && !is_set("shows_hidden"),
+            skips_ignored: skips && !is_set("shows_ignored"),
+            // `ls` prints names without the folder, `ls DIR/*` and `tree -f` with it.
+            with_folders: lists,
             for_names: arguments.prints_names_only(),
             visit: &visit,
         },
         &operand.place,
         &operand.written,
-    )
-}
-
-/// Returns the denied entries that `ls` would name.
-pub(super) fn listed(
-    judge: &mut Judge<'_>,
-    arguments: &Arguments,
-    folder: &Path,
-    written: &str,
-) -> Vec<DeniedName> {
-    let is_set = |field| {
-        let options = arguments.program.map(|program| program.get(field));
-        options.is_some_and(|options| arguments.is_set(options))
-    };
-    let (recurses, shows_hidden) = (is_set("recursive"), is_set("shows_hidden"));
-    let operand = Operand {
-        dir: folder.to_path_buf(),
-        place: folder.to_path_buf(),
-        written: written.to_owned(),
-    };
-    let filter = arguments
-        .program
-        .map(|program| Filter::new(program, arguments, &operand));
-    // `ls` prints names without the folder, `ls DIR/*` and `tree -f` with it.
-    let visit = |entry: &Entry<'_>| Visit {
-        uses: filter
-            .as_ref()
-            .is_none_or(|filter| filter.keeps(entry) && !(entry.is_dir && filter.only_included)),
-        is_wanted: false,
-        enters: recurses,
-    };
-    search(
-        judge,
-        &Search {
-            skips_hidden: !shows_hidden,
-            skips_ignored: false,
-            with_folders: true,
-            for_names: true,
-            visit: &visit,
-        },
-        folder,
-        written,
     )
 }
 
@@ -304,12 +269,9 @@ impl Walk<'_, '_> {
                 // Rule files contain no secrets.
                 let counts =
                     |denial: &Denial| denial.rule.as_ref().is_none_or(|rule| rule.line > 0);
-                found.extend(denial.filter(counts).map(|denial| DeniedName {
-                    path: path.strip_prefix("./").unwrap_or(&path).to_owned(),
-                    place,
-                    is_dir,
-                    denial,
-                    fix: None,
+                found.extend(denial.filter(counts).map(|denial| {
+                    let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
+                    DeniedName::new(path, place, is_dir, denial)
                 }));
             }
             if is_dir && visit.enters && self.judge.may_hold(&entry.path()) {

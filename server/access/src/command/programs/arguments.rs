@@ -216,9 +216,7 @@ impl Arguments {
                 words.next();
             } else if has(program.get("lists"), &name) {
                 self.options.push((name.clone(), None));
-                while let Some(value) = words.next_if(|word| !word.text().starts_with('-')) {
-                    self.options.push((name.clone(), Some(value.text())));
-                }
+                self.take_list(&name, words);
             } else if let Some(kind) = kind.filter(|_| !has(program.get("numbers"), &name)) {
                 self.take_value(name, kind, words);
             } else {
@@ -230,9 +228,7 @@ impl Arguments {
             let name = format!("-{letter}");
             let rest = word.skip(at + 1);
             if has(program.get("lists"), &name) {
-                while let Some(value) = words.next_if(|word| !word.text().starts_with('-')) {
-                    self.options.push((name.clone(), Some(value.text())));
-                }
+                self.take_list(&name, words);
             }
             if has(program.get("numbers"), &name) {
                 let next_is_number = |word: &&Field| word.text().parse::<i64>().is_ok();
@@ -265,6 +261,12 @@ impl Arguments {
         }
         // An option with a value that is not in the table: `-f.env`.
         self.uses.push((word.skip(2), Use::Read));
+    }
+
+    fn take_list<'a>(&mut self, name: &str, words: &mut Peekable<impl Iterator<Item = &'a Field>>) {
+        while let Some(value) = words.next_if(|word| !word.text().starts_with('-')) {
+            self.options.push((name.to_owned(), Some(value.text())));
+        }
     }
 
     fn take_value<'a>(
