@@ -334,16 +334,16 @@ fn options(part: &Part, environment: &mut Scope<'_, '_>) -> Vec<Field> {
     match part {
         Part::Text { text, is_quoted } => vec![literal(text, *is_quoted)],
         Part::Tilde(user) => match user.as_str() {
-            "" => environment
-                .home()
-                .map_or_else(unknown, |home| vec![Field::quoted(&home)]),
-            "+" => environment
-                .dirs()
-                .iter()
-                .map(|dir| Field::quoted(dir))
-                .collect(),
-            "-" => environment.variable("OLDPWD").unwrap_or_else(unknown),
-            _ => unknown(),
+            "" => {
+                let home = environment.home();
+                vec![home.map_or(Field::unknown(false), |home| Field::quoted(&home))]
+            }
+            "+" => {
+                let dirs = environment.dirs();
+                dirs.iter().map(|dir| Field::quoted(dir)).collect()
+            }
+            "-" => environment.variable("OLDPWD").unwrap_or_default(),
+            _ => vec![Field::unknown(false)],
         },
         Part::Process(body) => {
             let output = environment.output(body);
@@ -439,10 +439,6 @@ fn variable(
         fields.extend(argument);
     }
     fields
-}
-
-fn unknown() -> Vec<Field> {
-    vec![Field::unknown(false)]
 }
 
 pub(super) fn literal(text: &str, is_quoted: bool) -> Field {

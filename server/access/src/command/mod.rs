@@ -190,14 +190,7 @@ struct Scope<'c, 'a> {
 impl Scope<'_, '_> {
     /// Returns the possible values of a variable. `None` if it is not set in the text.
     fn variable(&self, name: &str) -> Option<Vec<Field>> {
-        let known = self.state.variables.get(name).cloned();
-        known.or_else(|| {
-            let dirs = self.state.first_dirs.iter().filter(|_| name == "OLDPWD");
-            let dirs: Vec<Field> = dirs
-                .map(|dir| Field::quoted(&dir.to_string_lossy()))
-                .collect();
-            (!dirs.is_empty()).then_some(dirs)
-        })
+        self.state.variables.get(name).cloned()
     }
 
     fn dirs(&self) -> Vec<String> {
@@ -271,6 +264,9 @@ impl<'a> Checker<'a> {
             dirs,
             ..State::default()
         };
+        let first = state.dirs.iter().map(|dir| dir.to_string_lossy());
+        let first: Vec<Field> = first.map(|dir| Field::quoted(&dir)).collect();
+        state.assign("OLDPWD", first);
         // Scripts written on Windows.
         let plain = text.replace("\r\n", "\n").replace('\r', "\n");
         self.is_fixable = plain == text;

@@ -219,6 +219,8 @@ const DENIED: &[(&str, &str)] = &[
     ("cat private/$x", "private/*"),
     ("cat $PWD/.env", "${CWD}/.env"),
     ("cat ~+/.env", "${CWD}/.env"),
+    ("cat ~+/.e*", "${CWD}/.env"),
+    ("cd sub && cat $OLDPWD/only-top.txt", "${CWD}/only-top.txt"),
     ("if x; then F=.env; else F=a; fi; cat $F", ".env"),
     ("read F <<< .env; cat $F", ".env"),
     ("while read -r f; do cat \"$f\"; done <<< .env", ".env"),

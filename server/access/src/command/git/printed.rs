@@ -79,11 +79,11 @@ pub(in crate::command) struct Printed {
 }
 
 /// How the contents that a subcommand prints are found.
-enum Kind {
+enum Kind<'a> {
     /// It prints none.
     Nothing,
     /// The files whose changes a command prints.
-    Changes(&'static [&'static str]),
+    Changes(Vec<&'a str>),
     /// The changes of the index and the work tree.
     Uncommitted,
     Grep,
@@ -204,7 +204,7 @@ impl Git {
                     words.remove(0);
                 }
                 let has_folder = command[0] == "diff" && words.iter().any(is_folder);
-                let changes = || repository.changes(command, &words);
+                let changes = || repository.changes(&command, &words);
                 (!has_folder).then(changes)?
             }),
         };
@@ -412,7 +412,7 @@ impl Git {
     }
 
     /// `lists`: of a command that prints names only, the files whose names it prints.
-    fn kind(&self, lists: bool) -> Kind {
+    fn kind(&self, lists: bool) -> Kind<'_> {
         let texts: Vec<String> = self.words.iter().map(Field::text).collect();
         let has_patch = self.sets(PATCH) && self.last_of("-s --no-patch") < self.last_of(PATCH);
         let only_names = self.sets(NAMES_ONLY) && !has_patch && !lists;
@@ -421,14 +421,15 @@ impl Git {
         let is_verbose = self.sets(VERBOSE);
         let is_interactive = self.sets(INTERACTIVE);
         let first = texts.first().map_or("", String::as_str);
-        match self.subcommand.as_str() {
+        let name = self.subcommand.as_str();
+        match name {
             _ if texts.iter().any(|text| text == "--help") => Kind::Nothing,
             "ls-files" | "ls-tree" if lists => Kind::Listed,
             "status" if lists => Kind::Status,
             // [`Self::without_repository`] judges these.
             "diff" | "grep" if self.sets("--no-index") => Kind::Nothing,
-            "diff" if !only_names => Kind::Changes(&["diff"]),
-            "difftool" => Kind::Changes(&["diff"]),
+            "diff" if !only_names => Kind::Changes(vec![name]),
+            "difftool" => Kind::Changes(vec!["diff"]),
             "show" if !only_names => {
                 // A single object is checked by its path.
                 let mut operands = texts
@@ -440,19 +441,18 @@ impl Git {
                 if is_object {
                     Kind::Nothing
                 } else {
-                    Kind::Changes(&["show"])
+                    Kind::Changes(vec![name])
                 }
             }
             "log" | "whatchanged" | "reflog" if self.sets("-L") => Kind::Matching,
             "reflog" if has("expire delete exists drop", first) => Kind::Nothing,
-            "diff-tree" if is_patch => Kind::Changes(&["diff-tree"]),
-            "diff-index" if is_patch => Kind::Changes(&["diff-index"]),
-            "diff-files" if is_patch => Kind::Changes(&["diff-files"]),
-            "log" if is_patch => Kind::Changes(&["log"]),
-            "reflog" if is_patch => Kind::Changes(&["reflog"]),
-            "whatchanged" if is_patch => Kind::Changes(&["whatchanged"]),
-            "stash" if is_patch && first == "show" => Kind::Changes(&["stash", "show"]),
-            "stash" if is_patch && first == "list" => Kind::Changes(&["stash", "list"]),
+            "diff-tree" | "diff-index" | "diff-files" | "log" | "reflog" | "whatchanged"
+                if is_patch =>
+            {
+                Kind::Changes(vec![name])
+            }
+            "stash" if is_patch && first == "show" => Kind::Changes(vec![name, "show"]),
+            "stash" if is_patch && first == "list" => Kind::Changes(vec![name, "list"]),
             "stash" if first != "show" && self.sets("-p --patch") => Kind::Uncommitted,
             "add" if is_interactive => Kind::Uncommitted,
             "commit" if is_verbose && self.sets("--amend") => Kind::Everything,
