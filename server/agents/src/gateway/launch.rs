@@ -369,7 +369,9 @@ mod tests {
             read: &|path| find(files, &path.to_string_lossy()),
             gateway: Some("http://127.0.0.1:9/k/0123456789abcdef0123456789abcdef"),
         };
-        Launch::plan(agent, &[], &surroundings)
+        let launch = Launch::plan(agent, &[], &surroundings)?;
+        assert_eq!(Launch::past(agent, &surroundings), Ok(launch.past.clone()));
+        Ok(launch)
     }
 
     #[test]

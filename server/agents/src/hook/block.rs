@@ -270,6 +270,17 @@ mod tests {
             context_block(&sections, &mut known, Markup::Headings).as_deref(),
             Some("# OpenTabs\nb\n\n# CurrentTime\n2\n\n# Unsaved Files\n(none)")
         );
+        sections.push(section(SectionId::Diagnostics, "a"));
+        context_block(&sections, &mut known, Markup::Headings);
+        sections.pop();
+        assert_eq!(
+            context_block(&sections, &mut known, Markup::Headings).as_deref(),
+            Some("# CurrentTime\n2\n\n# Diagnostics\n(none)")
+        );
+        // What says nothing is no reason for a block.
+        let nothing = [section(SectionId::OpenTabs, NO_OPEN_TABS)];
+        let mut known = KnownSections::default();
+        assert_eq!(context_block(&nothing, &mut known, Markup::Headings), None);
     }
 
     #[test]

@@ -165,6 +165,7 @@ mod tests {
             assert!(finds(prompt, "a/b.rs"), "{prompt}");
         }
         assert!(finds(&format!("@{}a/b.rs", "./".repeat(9000)), "a/b.rs"));
+        assert!(finds(&format!("@{}a/b.rs", "x/../".repeat(9000)), "a/b.rs"));
         assert!(finds(&format!("@a/b.rs,{}", "x".repeat(9000)), "a/b.rs"));
         for prompt in ["@a/b.rs.example", "joe@a/b.rs-x", "@a/b.rs_2"] {
             assert!(!finds(prompt, "a/b.rs"), "{prompt}");

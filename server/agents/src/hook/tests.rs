@@ -151,6 +151,19 @@ fn the_mode_is_known_if_the_agent_tells_it() {
 }
 
 #[test]
+fn an_output_is_read_if_the_agent_accepts_another_one() {
+    for (agent, event, is_read) in [
+        (Agent::Claude, "PostToolUse", true),
+        (Agent::Claude, "PreToolUse", false),
+        (Agent::Qwen, "PostToolUse", false),
+    ] {
+        let input = json!({ "tool_name": "Read", "tool_input": {}, "tool_response": "text" });
+        let input = parsed(agent, event, input).unwrap();
+        assert_eq!(input.output.is_some(), is_read, "{agent:?} {event}");
+    }
+}
+
+#[test]
 fn malformed_input_is_an_error() {
     for agent in Agent::ALL {
         for input in [

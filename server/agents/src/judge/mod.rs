@@ -156,3 +156,126 @@ pub fn in_folder(folder: &Path, command: &str) -> String {
 fn as_code(code: &str) -> String {
     format!("python3 -c {}", quote(code))
 }
+
+#[cfg(test)]
+mod tests {
+    use sightline_access::Change;
+    use sightline_base::limits::MAX_CHECKED_COMMANDS;
+    use sightline_protocol::access::{AccessKind, CommandAccess, PathAccess};
+
+    use super::*;
+
+    /// Keeps files with the name `kept`.
+    struct Guard;
+
+    impl CommandGuard for Guard {
+        fn places(&self) -> Vec<PathBuf> {
+            Vec::new()
+        }
+
+        fn change_refusal(&self, path: &Path, _: Change) -> Option<String> {
+            path.ends_with("kept")
+                .then(|| "only the user may change it".to_owned())
+        }
+
+        fn run_refusal(&self, _: &[Option<&str>], _: bool) -> Option<String> {
+            None
+        }
+    }
+
+    /// Denies nothing.
+    fn allowed(params: &CheckAccessParams) -> CheckAccessResult {
+        let command = CommandAccess {
+            allowed: true,
+            ..CommandAccess::default()
+        };
+        CheckAccessResult {
+            paths: vec![PathAccess::default(); params.paths.len()],
+            commands: vec![command; params.commands.len()],
+            ..CheckAccessResult::default()
+        }
+    }
+
+    /// Returns the reason of a refusal.
+    fn judged(call: &ToolCall) -> Result<Option<String>, String> {
+        let judge = Judge {
+            folder: "/ws".into(),
+            home: None,
+        };
+        let refusal = judge.tool_call(call, || Ok(Guard), |params| Ok(allowed(params)));
+        refusal.map(|refusal| refusal.map(|refusal| refusal.reason))
+    }
+
+    #[test]
+    fn a_call_that_changes_a_kept_file_is_refused_whatever_names_it() {
+        let texts = |text: &str| vec![text.to_owned()];
+        for (kept, refused) in [("kept", true), ("other", false)] {
+            for call in [
+                ToolCall {
+                    commands: texts(&format!("rm {kept}")),
+                    ..ToolCall::default()
+                },
+                ToolCall {
+                    codes: texts(&format!("open('{kept}', 'w')")),
+                    ..ToolCall::default()
+                },
+                ToolCall {
+                    changed: texts(kept),
+                    ..ToolCall::default()
+                },
+            ] {
+                let reason = judged(&call).unwrap();
+                assert_eq!(reason.is_some(), refused, "{call:?}: {reason:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_with_too_many_commands_is_not_judged() {
+        let call = |count| ToolCall {
+            commands: vec!["ls".to_owned(); count],
+            ..ToolCall::default()
+        };
+        assert_eq!(judged(&call(MAX_CHECKED_COMMANDS)), Ok(None));
+        assert!(judged(&call(MAX_CHECKED_COMMANDS + 1)).is_err());
+    }
+
+    #[test]
+    fn what_a_call_or_a_prompt_names_is_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        let judge = Judge {
+            folder: folder.path().to_owned(),
+            home: None,
+        };
+        let denies = |params: &CheckAccessParams| {
+            let mut result = allowed(params);
+            for path in &mut result.paths {
+                path.access = AccessKind::Denied;
+            }
+            for command in &mut result.commands {
+                command.allowed = false;
+            }
+            Ok(result)
+        };
+        let names = vec!["a".to_owned()];
+        for call in [
+            ToolCall {
+                paths: names.clone(),
+                ..ToolCall::default()
+            },
+            ToolCall {
+                commands: names.clone(),
+                ..ToolCall::default()
+            },
+        ] {
+            let refusal = judge.tool_call(&call, || Ok(Guard), denies);
+            assert!(refusal.unwrap().is_some(), "{call:?}");
+        }
+        let refusal = judge.mentions(&names, |params| {
+            assert!(params.mentioned);
+            denies(params)
+        });
+        assert!(refusal.unwrap().is_some());
+    }
+}

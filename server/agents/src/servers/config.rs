@@ -507,6 +507,7 @@ mod tests {
         let named = |name: &str| found.iter().find(|server| server.name == name).unwrap();
         assert_eq!(named("good").problem, None);
         assert_eq!(named("good").ignored, ["autoApprove"]);
+        assert!(!named("empty").is_file());
         assert_eq!(named("words").entry.args, ["b"]);
         assert_eq!(named("words").entry.env["T"], "v");
         for (name, line) in [
@@ -555,6 +556,19 @@ mod tests {
         };
         assert_eq!(problem("own"), None);
         assert!(!problem("far").unwrap().contains("s3cret"));
+    }
+
+    #[test]
+    fn the_transport_has_the_names_of_any_client() {
+        for (kind, transport) in [
+            ("http", Some("http")),
+            ("streamableHttp", Some("http")),
+            ("sse", Some("sse")),
+            ("stdio", None),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"a": {{"type": "{kind}"}}}}}}"#);
+            assert_eq!(servers(&text)[0].entry.transport(), transport, "{kind}");
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use sightline_base::storage::Storage;
 
-use super::{store::Store, *};
+use super::{
+    secrets::{masked, secrets},
+    store::Store,
+    *,
+};
 use crate::{Agent, install::Locations};
 
 const fn of(agent: Agent) -> Client {
@@ -161,4 +165,27 @@ fn a_server_that_could_not_be_used_stays_with_its_client() {
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     assert_eq!(manager.read(), Vec::new());
+}
+
+#[test]
+fn values_of_variables_are_masked() {
+    let variables = [("A", "s3cret"), ("B", "s3cret-and-more"), ("SHORT", "abc")];
+    let variables: BTreeMap<String, String> = variables
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let text = masked("s3cret-and-more s3cret abc", &secrets(&variables));
+    assert_eq!(text, "${B} ${A} abc");
+}
+
+#[test]
+fn a_changed_configuration_has_another_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let (manager, _) = manager(folder.path());
+    let before = manager.configuration_versions();
+    fs::create_dir_all(manager.user_file.parent().unwrap()).unwrap();
+    fs::write(&manager.user_file, "{").unwrap();
+    assert_ne!(manager.configuration_versions(), before);
+    // A file that cannot be read is in place of its servers.
+    let servers = manager.read();
+    assert!(servers.len() == 1 && servers[0].is_file(), "{servers:?}");
 }

@@ -179,13 +179,12 @@ impl Wiring {
     }
 
     fn kind_of(&self, path: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Kind> {
-        let mut places = self.places.iter();
         let counts = |place: &&Place| {
             path.starts_with(&place.path)
                 && (!matches!(place.kind, Kind::Servers(_))
                     || read(path).is_some_and(|text| text.contains(commands::PROGRAM)))
         };
-        places.find(counts).map(|place| place.kind)
+        self.places.iter().find(counts).map(|place| place.kind)
     }
 }
 
@@ -286,6 +285,15 @@ mod tests {
             "/bin/sightline-gateway",
         ] {
             assert_eq!(refusal(path, Some("sightline")), None, "{path}");
+        }
+        for (path, refused) in [
+            ("/w/.claude/settings.json", true),
+            ("/w/.claude/commands/x.md", false),
+            ("/home/u/.local/share/sightline/agents.json", false),
+            ("/etc/claude-code", false),
+        ] {
+            let refusal = wiring.folder_refusal(Path::new(path));
+            assert_eq!(refusal.is_some(), refused, "{path}");
         }
         for path in ["/w/.mcp.json", "/moved/.claude.json", "/w/opencode.json"] {
             assert_eq!(refusal(path, None), None, "{path}");

@@ -199,6 +199,31 @@ fn a_program_with_another_name_is_recognized_by_itself() {
     }
 }
 
+#[test]
+fn entries_that_the_user_has_written_stay() {
+    for (agent, name, names) in [
+        (Agent::Qwen, "settings.json", &["mcpServers.sightline"][..]),
+        (Agent::Codex, "config.toml", &["mcp_servers.sightline"]),
+        (Agent::Cline, "sightline.js", &["file"]),
+    ] {
+        let content = content_of(agent, name);
+        let text = match &content {
+            // Without its hooks.
+            Content::Json(_) => {
+                r#"{"mcpServers": {"sightline": {"command": "sightline", "args": ["mcp"]}}}"#
+                    .to_owned()
+            }
+            content => content.add(None).unwrap(),
+        };
+        let found = content.found(&text);
+        assert_eq!(found, names, "{agent:?}");
+        let rest = content.without(&found);
+        let expected = matches!(content, Content::Json(_)).then_some(content.names().len() - 1);
+        assert_eq!(rest.map(|rest| rest.names().len()), expected, "{agent:?}");
+        assert_eq!(content.found("").len(), 0, "{agent:?}");
+    }
+}
+
 /// An agent rewrites the file, and we are installed again with more parts.
 #[test]
 fn the_original_of_a_rewritten_file_has_nothing_of_ours() {

@@ -33,6 +33,21 @@ fn content(agent: Agent, addresses: &Addresses) -> Content {
     files(agent, &[], addresses).remove(0).content
 }
 
+/// A comment in a file that its agent reads without them would switch off the whole file.
+#[test]
+fn a_file_that_the_agent_cannot_parse_is_refused() {
+    for agent in [Agent::Claude, Agent::Codex, Agent::Qwen, Agent::Opencode] {
+        let target = files(agent, &[], &addresses(agent, false)).remove(0);
+        let reads_comments = agent != Agent::Claude;
+        let text = if agent == Agent::Codex {
+            "# mine\n"
+        } else {
+            "{} // mine\n"
+        };
+        assert_eq!(target.check(text).is_ok(), reads_comments, "{agent:?}");
+    }
+}
+
 /// Agent, file before, and what is in it after.
 const CASES: &[(Agent, &str, &[&str])] = &[
     (

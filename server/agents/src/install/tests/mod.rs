@@ -84,21 +84,18 @@ fn entries_are_appended_and_comments_stay() {
 
 #[test]
 fn an_outdated_entry_is_replaced_in_its_place() {
-    let old = Program::new("/old/sightline");
-    let targets_of = |program: &Program| {
-        targets(
-            Agent::Codex,
-            Scope::User,
-            &Part::DEFAULT,
-            &locations(),
-            program,
-        )
+    let targets_of = |program: &'static str| {
+        Agent::ALL.into_iter().flat_map(move |agent| {
+            let program = Program::new(program);
+            targets(agent, Scope::User, &Part::DEFAULT, &locations(), &program)
+        })
     };
-    for (old, new) in targets_of(&old)
-        .iter()
-        .zip(targets_of(&Program::new("sightline")))
-    {
+    for (old, new) in targets_of("/old/sightline").zip(targets_of("sightline")) {
         let before = old.content.add(None).unwrap();
+        assert_eq!(
+            new.content.spelling(&before).as_deref(),
+            Some("/old/sightline")
+        );
         assert_eq!(new.content.presence(&before).unwrap(), Presence::Outdated);
         let after = new.content.add(Some(&before)).unwrap();
         assert_eq!(after, new.content.add(None).unwrap());
@@ -263,6 +260,8 @@ fn lines_for_a_shell_are_quoted() {
         assert!(line.starts_with(start), "{line}");
         let found = program::program_of(&Program::new("sightline"), &line, &words);
         assert_eq!(found.as_deref(), Some(path), "{line}");
+        assert!(program.is_own_line(&line), "{line}");
+        assert!(!Program::new("sightline").is_own_line(&line), "{line}");
         // A second command is not ours.
         assert_eq!(
             program::program_of(&program, &format!("{line}; true"), &words),
@@ -290,6 +289,36 @@ fn every_agent_has_files_for_every_part() {
             assert_eq!(text.contains("--checkpoints"), part == Part::Checkpoints);
             assert_eq!(found[0].content.presence(&text).unwrap(), Presence::Current);
         }
+    }
+}
+
+#[test]
+fn an_installed_hook_is_found_and_its_refusal_read() {
+    for agent in Agent::ALL {
+        let program = Program::new("sightline");
+        let targets = targets(agent, Scope::User, &[Part::Access], &locations(), &program);
+        let text = targets[0].content.add(None).unwrap();
+        let hooks = probe::tool_hooks(agent, &targets[0], &text);
+        let [hook] = &hooks[..] else {
+            panic!("{agent:?}: {hooks:?}");
+        };
+        assert!(
+            format!("{hook:?}").contains("sightline"),
+            "{agent:?}: {hook:?}"
+        );
+        let answer = match hook {
+            probe::ToolHook::Plugin(_) => json!({ "reason": "R" }).to_string(),
+            _ => {
+                let deny = hook::HookAnswer::Deny("R".to_owned());
+                hook::render(agent, hook::EventKind::ToolCall, &deny)
+            }
+        };
+        assert_eq!(
+            probe::refusal(agent, &answer).as_deref(),
+            Some("R"),
+            "{agent:?}"
+        );
+        assert_eq!(probe::refusal(agent, "{}"), None, "{agent:?}");
     }
 }
 
