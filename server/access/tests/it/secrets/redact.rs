@@ -276,7 +276,10 @@ fn ordinary_output_is_not_changed() {
     assert!(text.lines().count() >= 10_000);
     let view = view(&root);
     let contents = HiddenContents::read(&view);
-    let redacted = Redactor::new(&view, &contents, None).redact(&text);
+    let mut redactor = Redactor::new(&view, &contents, None);
+    assert!(redactor.names_denied("cat config/secrets.yml"));
+    assert!(!redactor.names_denied("cat src/main.rs"));
+    let redacted = redactor.redact(&text);
     assert_eq!(redacted.hidden, []);
     assert!(redacted.text == text);
 }

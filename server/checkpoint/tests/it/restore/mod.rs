@@ -375,7 +375,7 @@ fn unsaved_text_of_an_unchanged_file_is_kept_or_replaced_with_force() {
 }
 
 #[test]
-fn holds_folder_finds_the_folders_of_a_checkpoint() {
+fn paths_and_folders_of_a_checkpoint_are_found() {
     let ground = Ground::new(&[
         (".gitignore", "/out\n"),
         ("out/x", "1"),
@@ -387,6 +387,9 @@ fn holds_folder_finds_the_folders_of_a_checkpoint() {
     let has = |path| ground.checkpoints.holds_folder(id, &rel(path)).unwrap();
     assert!(has("a") && has("a/b") && has("empty"));
     assert!(!has("out") && !has("a/b/c") && !has("a/b/c/d") && !has("empty/x"));
+    let has = |path| ground.checkpoints.holds_path(id, &rel(path)).unwrap();
+    assert!(has("a") && has("a/b/c") && has("empty"));
+    assert!(!has("out/x") && !has("a/c") && !has("a/b/c/d") && !has("empty/x"));
 }
 
 /// Uses many files: a few existing objects may be stored again, as that is faster than a lookup.
