@@ -13,7 +13,7 @@
 //! - `path`: paths: URIs, absolute and relative paths, and the root they belong to
 //! - `storage`: data directory: private, atomic, durable, locked; append-only logs
 //! - `fs`: files and directories by handle, without following links; stat changes; leases; programs
-//!   on the search path
+//!   on the search path; configuration files of other programs
 //! - `decision_log`: what agents were refused, and what was hidden from them
 //! - `escape`: escapes untrusted text: line breaks, invisible characters, tags
 //! - `thread_pool`: threads for parallel work: rayon pools for requests and for a restore, separate

@@ -19,7 +19,7 @@
 //! - `gateway`: starts the gateway
 //! - `page`: serves the page of `sightline ui`
 //! - `help`: the commands in groups
-//! - `helix`, `config_file`: edit the Helix configuration, and configuration files of other programs
+//! - `helix`: edits the Helix configuration
 //! - `init`: writes a `.clineignore`
 //! - `config`, `doctor`, `uninstall`: settings and their origins; the requirements; deletes all data
 //! - `completions`, `man`, `schema`, `demo`: scripts of shells, manual pages, schemas, a sample session
@@ -34,7 +34,6 @@ mod agents;
 mod checkpoints;
 mod completions;
 mod config;
-mod config_file;
 mod conversations;
 mod demo;
 mod doctor;

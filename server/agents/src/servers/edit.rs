@@ -1,13 +1,10 @@
 //! Edits the file of the user with servers, and those of agents.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sightline_base::fs::config_file::File;
 use sightline_protocol::mcp::McpServer;
 
 use super::{
@@ -118,10 +115,11 @@ impl Manager {
         for one in Client::all().filter(|one| client.is_none_or(|client| client == *one)) {
             for file in agent_files::files(one, locations) {
                 if file.of_user
-                    && let Ok(text) = fs::read_to_string(&file.path)
-                    && let Some(entry) = file.entry(&text, name)?
+                    && let Ok(found) = File::read(&file.path)
+                    && found.exists()
+                    && let Some(entry) = file.entry(found.text(), name)?
                 {
-                    self.adopt_from(name, one, &file, &text, entry)?;
+                    self.adopt_from(name, one, &file, &found, entry)?;
                     return Ok((one, file.path));
                 }
             }
@@ -137,9 +135,10 @@ impl Manager {
         name: &str,
         client: Client,
         file: &AgentFile,
-        text: &str,
+        found: &File,
         entry: Value,
     ) -> Result<(), String> {
+        let text = found.text();
         let own = agent_files::normalized(client, &entry);
         if let Some(problem) = Server::new(name, &file.path, None, text, &own).problem {
             return Err(format!("cannot move {name}: {problem}"));
@@ -153,7 +152,7 @@ impl Manager {
         self.change(|text| self.with_new(text, name, &own))?;
         let recorded = self.store.write_adopted(name, &record);
         recorded.map_err(|error| error.to_string())?;
-        write(&file.path, &removed)
+        found.replace(&removed).map_err(|error| error.to_string())
     }
 
     /// Returns the text of the file of the user with another server.
@@ -181,18 +180,23 @@ impl Manager {
         let Adopted { file, patch, entry } =
             record.ok_or_else(|| format!("the server {name} was not adopted"))?;
         let shown = file.path.display();
-        let text = fs::read_to_string(&file.path)
-            .map_err(|error| format!("cannot read {shown}: {error}"))?;
-        let original = match patch.apply(&text) {
+        let found = File::read(&file.path).map_err(|error| error.to_string())?;
+        if !found.exists() {
+            return Err(format!("cannot read {shown}: it does not exist"));
+        }
+        let text = found.text();
+        let original = match patch.apply(text) {
             Some(original) => original,
-            None if file.entry(&text, name)?.is_some() => {
+            None if file.entry(text, name)?.is_some() => {
                 return Err(format!(
                     "cannot put {name} back: {shown} has a server {name} again"
                 ));
             }
-            None => file.with(&text, name, &entry)?,
+            None => file.with(text, name, &entry)?,
         };
-        write(&file.path, &original)?;
+        found
+            .replace(&original)
+            .map_err(|error| error.to_string())?;
         let is_here = |server: &Server| server.name == name && server.root.is_none();
         if self.read().iter().any(is_here) {
             self.remove(name)?;
@@ -203,34 +207,15 @@ impl Manager {
 
     /// Changes the file of the user.
     fn change(&self, change: impl FnOnce(&str) -> Result<String, String>) -> Result<(), String> {
-        let path: &Path = &self.user_file;
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-        };
-        let mut changed = change(&text)?;
+        let file = File::read(&self.user_file).map_err(|error| error.to_string())?;
+        let mut changed = change(file.text())?;
         if !changed.ends_with('\n') {
             changed.push('\n');
         }
-        write(path, &changed)
+        // It may contain tokens.
+        let replaced = file.private().replace(&changed);
+        replaced.map_err(|error| error.to_string())
     }
-}
-
-/// Writes a file, through a link as a user would, and creates its folder.
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    let written = path
-        .parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true);
-            // A new one may contain tokens.
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options.open(path)?.write_all(text.as_bytes())
-        });
-    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// A server that was moved from the configuration of an agent.

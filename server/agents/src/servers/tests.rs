@@ -189,3 +189,50 @@ fn a_changed_configuration_has_another_version() {
     let servers = manager.read();
     assert!(servers.len() == 1 && servers[0].is_file(), "{servers:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn files_are_replaced_atomically_behind_links_with_their_mode() {
+    use std::{
+        io::Read,
+        os::unix::fs::{PermissionsExt, symlink},
+    };
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for (agent, name, text) in FILES {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("dotfiles/settings");
+        let file = folder.path().join(name);
+        for path in [&real, &file] {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+        }
+        fs::write(&real, text).unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&real, &file).unwrap();
+        let (manager, locations) = manager(folder.path());
+        let moves: [&dyn Fn(); 2] = [
+            &|| {
+                manager.adopt("x", Some(agent), &locations).unwrap();
+                assert_eq!(mode(&manager.user_file), 0o600);
+            },
+            &|| {
+                manager.release("x").unwrap();
+            },
+        ];
+        for change in moves {
+            let files: Vec<_> = [&real, &manager.user_file]
+                .into_iter()
+                .filter(|path| path.exists())
+                .map(|path| (fs::File::open(path).unwrap(), fs::read(path).unwrap()))
+                .collect();
+            change();
+            for (mut open, before) in files {
+                let mut kept = Vec::new();
+                open.read_to_end(&mut kept).unwrap();
+                assert!(kept == before, "{name} is written in place");
+            }
+            assert!(fs::symlink_metadata(&file).unwrap().is_symlink(), "{name}");
+            assert_eq!(mode(&real), 0o640, "{name}");
+        }
+        assert_eq!(fs::read_to_string(&real).unwrap(), text, "{name}");
+    }
+}

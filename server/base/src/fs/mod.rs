@@ -1,5 +1,5 @@
 //! File system access relative to open directories, write leases, file stamps for change
-//! detection, and programs on the search path.
+//! detection, programs on the search path, and configuration files of other programs.
 
 #![allow(
     clippy::missing_errors_doc,
@@ -8,6 +8,7 @@
 
 use std::{fs, io, path::Path, thread, time::Duration};
 
+pub mod config_file;
 pub mod dir;
 pub mod lease;
 mod search_path;

@@ -16,7 +16,7 @@ use sightline_agents::{
     },
 };
 use sightline_base::{
-    fs::find_program,
+    fs::{config_file::File, find_program},
     storage::{Storage, atomic_file, entries, read_foreign},
 };
 use sightline_engine::error::Error;
@@ -25,7 +25,6 @@ use super::{
     super::{
         DONE, FAILURE, NEGATIVE, Workspace,
         checkpoints::{below_agent, is_wanted},
-        config_file::File,
         exec,
         gateway::service,
         internal, offline,
@@ -355,7 +354,7 @@ impl Installer {
         }
         let file = match File::read(path) {
             Ok(file) => file,
-            Err(error) => return report.add_problem(&error.message),
+            Err(error) => return report.add_problem(&error.to_string()),
         };
         let before = file.exists().then(|| file.text().to_owned());
         let after = match edit(before.as_deref()) {

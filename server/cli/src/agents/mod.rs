@@ -20,7 +20,7 @@ use sightline_agents::{
     Agent,
     install::{self, Locations, Part, Program, Scope, Target},
 };
-use sightline_base::fs::find_programs;
+use sightline_base::fs::{config_file::File, find_programs};
 use sightline_engine::error::Error;
 pub(super) use sightline_engine::handlers::mcp_servers::locations;
 pub(super) use status::{AgentState, gateway_problem};
@@ -28,7 +28,6 @@ pub(super) use status::{AgentState, gateway_problem};
 use super::{
     NEGATIVE, Workspace,
     checkpoints::{below_agent, confirm_below_agent},
-    config_file::File,
     internal, print_message,
 };
 

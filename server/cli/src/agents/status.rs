@@ -16,12 +16,12 @@ use sightline_agents::{
         switches::{Switch, switches},
     },
 };
-use sightline_base::fs::find_program;
+use sightline_base::fs::{config_file::File, find_program};
 use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    super::{DONE, NEGATIVE, Workspace, config_file::File, offline, print},
+    super::{DONE, NEGATIVE, Workspace, offline, print},
     AgentName,
     gateway::{Setup, Way, is_configured},
     locations, program, read_text, targets,
@@ -76,7 +76,7 @@ impl Installed {
             let broken = match File::read(&target.path) {
                 Ok(file) if file.exists() => invalid(&target, file.text()),
                 Ok(_) => None,
-                Err(error) => Some(error.message),
+                Err(error) => Some(error.to_string()),
             };
             let Some(broken) = broken else { continue };
             problems.push(Problem {

@@ -12,11 +12,11 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use sightline_base::fs::find_program;
+use sightline_base::fs::{config_file, find_program};
 use sightline_engine::error::Error;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::{DONE, config_file, print};
+use super::{DONE, print};
 
 /// Name of the server in Helix's configuration, and of its program.
 const SERVER: &str = "sightline";

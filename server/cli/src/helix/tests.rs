@@ -1,10 +1,8 @@
 //! Merging into users' files.
 
-use std::fs;
-
 use toml_edit::{DocumentMut, Item};
 
-use super::{Merged, config_file, keys, languages};
+use super::{Merged, keys, languages};
 
 fn merged(text: &str, names: &[&str]) -> Merged {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -364,81 +362,4 @@ fn inline_and_dotted_bindings_are_extended() {
     for odd in ["keys = 1", "[keys]\nnormal = \"a\""] {
         assert!(keys::merge(odd).is_err(), "{odd}");
     }
-}
-
-#[test]
-fn the_file_as_it_was_is_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("languages.toml");
-    for (number, (old, new)) in [("", "one"), ("one", "two"), ("two", "three")]
-        .into_iter()
-        .enumerate()
-    {
-        let file = config_file::File::read(&path).unwrap();
-        assert_eq!(file.text(), old);
-        let backup = file.replace_with_backup(new).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), new);
-        let kept = backup.map(|backup| fs::read_to_string(backup).unwrap());
-        assert_eq!(kept.as_deref(), (number > 0).then_some(old));
-    }
-    // The three files, and no temporary file.
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-}
-
-#[test]
-fn a_file_changed_during_the_merge_is_not_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("languages.toml");
-    fs::write(&path, "old").unwrap();
-    let file = config_file::File::read(&path).unwrap();
-    fs::write(&path, "edited").unwrap();
-    let error = file.replace_with_backup("new").unwrap_err();
-    assert!(
-        error.message.contains("changed during the merge"),
-        "{error}"
-    );
-    assert_eq!(fs::read_to_string(&path).unwrap(), "edited");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-}
-
-#[test]
-fn non_text_files_are_rejected() {
-    let folder = tempfile::tempdir().unwrap();
-    assert!(config_file::File::read(folder.path()).is_err());
-    let binary = folder.path().join("binary.toml");
-    fs::write(&binary, [0xff, 0xfe]).unwrap();
-    assert!(config_file::File::read(&binary).is_err());
-    let large = folder.path().join("large.toml");
-    let file = fs::File::create(&large).unwrap();
-    file.set_len(65 * 1024 * 1024).unwrap();
-    assert!(config_file::File::read(&large).is_err());
-}
-
-#[cfg(unix)]
-#[test]
-fn a_link_and_permissions_are_preserved() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    let folder = tempfile::tempdir().unwrap();
-    let dotfiles = folder.path().join("dotfiles");
-    fs::create_dir(&dotfiles).unwrap();
-    let real = dotfiles.join("languages.toml");
-    fs::write(&real, "old").unwrap();
-    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
-    let link = folder.path().join("languages.toml");
-    symlink("dotfiles/languages.toml", &link).unwrap();
-
-    let backup = config_file::File::read(&link)
-        .unwrap()
-        .replace_with_backup("new")
-        .unwrap();
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(fs::read_to_string(&real).unwrap(), "new");
-    for path in [real, backup.unwrap()] {
-        let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o640, "{}", path.display());
-    }
-
-    let nowhere = folder.path().join("nowhere.toml");
-    symlink("gone/languages.toml", &nowhere).unwrap();
-    assert!(config_file::File::read(&nowhere).is_err());
 }

@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
+
+use crate::error::Error;
 
 /// Maximum size of a configuration file, in bytes. Claude Code keeps its history in
 /// `~/.claude.json`.
@@ -18,27 +19,32 @@ const BACKUP: &str = "before-sightline";
 const MAX_BACKUPS: u32 = 1000;
 
 /// A configuration file as read; empty if it does not exist.
-pub(super) struct File {
+#[derive(Debug)]
+pub struct File {
     named: PathBuf,
     /// Target of the symlink, for users who keep their configuration in a repository.
     real: PathBuf,
     text: String,
     metadata: Option<Metadata>,
+    is_private: bool,
 }
 
 impl File {
+    /// Reads a file.
+    ///
     /// # Errors
     /// `storage` if it cannot be read, `tooLarge`, `unsupported` if it is not a regular
     /// file or not UTF-8.
-    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+    pub fn read(path: &Path) -> Result<Self, Error> {
         let failed = |error: &io::Error| {
-            Error::storage(format!(
+            let message = format!(
                 "cannot read {}: {error}; it was not changed",
                 path.display()
-            ))
+            );
+            Error::ConfigFile(ErrorKind::Storage, message)
         };
         let path = &std::path::absolute(path).map_err(|error| failed(&error))?;
-        let real = match sightline_base::path::canonicalize(path) {
+        let real = match crate::path::canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A dangling symlink is not replaced.
@@ -50,13 +56,14 @@ impl File {
                     real: path.to_owned(),
                     text: String::new(),
                     metadata: None,
+                    is_private: false,
                 });
             }
             Err(error) => return Err(failed(&error)),
         };
         let refuse = |kind, why: &str| {
             let message = format!("cannot read {}: {why}; it was not changed", path.display());
-            Error::new(kind, message)
+            Error::ConfigFile(kind, message)
         };
         let metadata = fs::metadata(&real).map_err(|error| failed(&error))?;
         if !metadata.is_file() {
@@ -76,19 +83,31 @@ impl File {
             real,
             text,
             metadata: Some(metadata),
+            is_private: false,
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Lets only the user read the file if it is new.
+    #[must_use]
+    pub fn private(self) -> Self {
+        Self {
+            is_private: true,
+            ..self
+        }
+    }
+
+    /// Returns its path, as named.
+    pub fn path(&self) -> &Path {
         &self.named
     }
 
-    pub(super) fn text(&self) -> &str {
+    /// Returns its text.
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns whether the file exists.
-    pub(super) fn exists(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.metadata.is_some()
     }
 
@@ -96,7 +115,7 @@ impl File {
     ///
     /// # Errors
     /// Those of [`Self::replace`].
-    pub(super) fn replace_with_backup(self, text: &str) -> Result<Option<PathBuf>, Error> {
+    pub fn replace_with_backup(self, text: &str) -> Result<Option<PathBuf>, Error> {
         self.check_unchanged()?;
         let backup = match &self.metadata {
             Some(metadata) => Some(self.back_up(metadata).map_err(|error| self.failed(error))?),
@@ -110,7 +129,7 @@ impl File {
     ///
     /// # Errors
     /// Those of [`Self::replace`].
-    pub(super) fn delete(self) -> Result<(), Error> {
+    pub fn delete(self) -> Result<(), Error> {
         self.check_unchanged()?;
         fs::remove_file(&self.named).map_err(|error| self.failed(error))
     }
@@ -120,7 +139,7 @@ impl File {
     /// # Errors
     /// `storage` if it cannot be written, `conflict` if it changed since it was read. The
     /// file is unchanged then.
-    pub(super) fn replace(&self, text: &str) -> Result<(), Error> {
+    pub fn replace(&self, text: &str) -> Result<(), Error> {
         let failed = |error: io::Error| self.failed(error);
         #[cfg(unix)]
         if let Some(metadata) = &self.metadata
@@ -138,7 +157,9 @@ impl File {
         let permissions = self.metadata.as_ref().map(Metadata::permissions);
         // The user's umask applies to a new file.
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(
+            if self.is_private { 0o600 } else { 0o666 },
+        ));
         let mut file = builder.tempfile_in(folder).map_err(failed)?;
         if let Some(permissions) = permissions {
             file.as_file()
@@ -161,14 +182,15 @@ impl File {
             "{} changed during the merge; run the command again",
             self.named.display()
         );
-        Err(Error::new(ErrorKind::Conflict, message))
+        Err(Error::ConfigFile(ErrorKind::Conflict, message))
     }
 
     fn failed(&self, error: io::Error) -> Error {
-        Error::storage(format!(
+        let message = format!(
             "cannot write {}: {error}; the file is unchanged",
             self.named.display()
-        ))
+        );
+        Error::ConfigFile(ErrorKind::Storage, message)
     }
 
     /// Copies the previous text to a free name next to the file.
@@ -205,4 +227,86 @@ fn sync(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_as_it_was_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("languages.toml");
+        for (number, (old, new)) in [("", "one"), ("one", "two"), ("two", "three")]
+            .into_iter()
+            .enumerate()
+        {
+            let file = File::read(&path).unwrap();
+            assert_eq!(file.text(), old);
+            let backup = file.replace_with_backup(new).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), new);
+            let kept = backup.map(|backup| fs::read_to_string(backup).unwrap());
+            assert_eq!(kept.as_deref(), (number > 0).then_some(old));
+        }
+        // The three files, and no temporary file.
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_file_changed_during_the_merge_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("languages.toml");
+        fs::write(&path, "old").unwrap();
+        let file = File::read(&path).unwrap();
+        fs::write(&path, "edited").unwrap();
+        let error = file.replace_with_backup("new").unwrap_err();
+        assert!(
+            error.to_string().contains("changed during the merge"),
+            "{error}"
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "edited");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn non_text_files_are_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(File::read(folder.path()).is_err());
+        let binary = folder.path().join("binary.toml");
+        fs::write(&binary, [0xff, 0xfe]).unwrap();
+        assert!(File::read(&binary).is_err());
+        let large = folder.path().join("large.toml");
+        let file = fs::File::create(&large).unwrap();
+        file.set_len(65 * 1024 * 1024).unwrap();
+        assert!(File::read(&large).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_and_permissions_are_preserved() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let dotfiles = folder.path().join("dotfiles");
+        fs::create_dir(&dotfiles).unwrap();
+        let real = dotfiles.join("languages.toml");
+        fs::write(&real, "old").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        let link = folder.path().join("languages.toml");
+        symlink("dotfiles/languages.toml", &link).unwrap();
+
+        let backup = File::read(&link)
+            .unwrap()
+            .replace_with_backup("new")
+            .unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "new");
+        for path in [real, backup.unwrap()] {
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o640, "{}", path.display());
+        }
+
+        let nowhere = folder.path().join("nowhere.toml");
+        symlink("gone/languages.toml", &nowhere).unwrap();
+        assert!(File::read(&nowhere).is_err());
+    }
 }
