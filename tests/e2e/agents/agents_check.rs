@@ -52,6 +52,10 @@ fn installed_hooks_refuse_a_denied_file() {
     // One that does not refuse decides.
     let (code, results) = home.check(&[]);
     assert_eq!((code, results.len()), (1, 7));
+    // No agent was refused anything.
+    let log = home.command(&["log", "--json"]);
+    let log: Value = serde_json::from_slice(&log.stdout).unwrap();
+    assert_eq!(log["decisions"], Value::Array(Vec::new()));
 }
 
 #[test]

@@ -10,6 +10,9 @@ use crate::{
     hook::{self, EventKind},
 };
 
+/// Variable of trial runs of hooks, whose refusals are not in the log of decisions.
+pub const TRIAL: &str = "SIGHTLINE_TRIAL";
+
 /// What an agent runs before a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolHook {

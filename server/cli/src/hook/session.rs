@@ -12,6 +12,7 @@ use serde_json::Value;
 use sightline_agents::{
     Agent,
     hook::{self, HookAnswer, HookInput, KnownSections, ToolCall},
+    install::probe,
     judge::{Judge, Refusal, Subject},
 };
 use sightline_base::{
@@ -172,6 +173,9 @@ impl Session {
     }
 
     fn record(&self, mut decisions: Vec<Decision>) {
+        if env::var_os(probe::TRIAL).is_some() {
+            return;
+        }
         let storage = self.storage_dir().and_then(|dir| Storage::open(&dir).ok());
         let Some(storage) = storage.filter(|_| !decisions.is_empty()) else {
             return;
