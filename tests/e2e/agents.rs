@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod agent_status;
 mod agents_check;
+mod agents_install;
 #[cfg(target_os = "linux")]
 mod agents_removal;
 

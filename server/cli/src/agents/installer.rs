@@ -32,7 +32,7 @@ use super::{
     AgentName, Change, NAME, PartName,
     gateway::{Setup, cannot_route, is_configured},
     locations, program, read_text,
-    report::{AgentReport, FileChange, Report},
+    report::{AgentReport, FileChange, Report, about_rules},
     status::switched_off,
     targets,
 };
@@ -208,9 +208,8 @@ impl Installer {
                 ));
             }
         }
-        self.report.notes.push(
-            "built-in secrets (.env, private keys, ...) are denied to agents; `sightline init` writes a file for your own rules".to_owned(),
-        );
+        let rules = about_rules(&self.locations.project);
+        self.report.notes.push(rules);
     }
 
     /// Chooses the address of the gateway, and the addresses of the user to which it forwards.

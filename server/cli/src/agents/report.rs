@@ -1,11 +1,13 @@
 //! What an installation or removal does, as text or JSON.
 
 use std::{
+    fs,
     io::{self, IsTerminal as _},
     path::{Path, PathBuf},
 };
 
 use serde::Serialize;
+use sightline_access::RULE_FILE;
 use sightline_agents::{
     Agent,
     install::{Part, Scope, Target},
@@ -170,5 +172,15 @@ impl Report {
             ));
         }
         Ok(())
+    }
+}
+
+/// Returns what is denied to agents in a folder.
+pub(super) fn about_rules(project: &Path) -> String {
+    let secrets = "built-in secrets (.env, private keys, ...)";
+    if fs::symlink_metadata(project.join(RULE_FILE)).is_ok() {
+        format!("{secrets} and files that {RULE_FILE} names are denied to agents")
+    } else {
+        format!("{secrets} are denied to agents; `sightline init` writes a file for your own rules")
     }
 }
