@@ -3,7 +3,10 @@
 use std::{borrow::Cow, io::Write};
 
 use sightline_access::gitignore::bytes_of;
-use sightline_base::{escape::one_line, path::RelPath};
+use sightline_base::{
+    escape::{is_unprintable, one_line},
+    path::RelPath,
+};
 use similar::{DiffTag, udiff::UnifiedHunkHeader};
 
 use super::{
@@ -148,21 +151,37 @@ fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
     }
 }
 
-/// Quotes a path as git does.
+/// Quotes a path as git does with `core.quotePath = false`, and invisible characters too.
 fn quoted(prefix: &str, path: &RelPath) -> Vec<u8> {
     let path = bytes_of(path.as_path());
     // git does not quote `<`, but a name must not look like a tag to a model.
     let has_tag = matches!(one_line(&String::from_utf8_lossy(&path)), Cow::Owned(_));
-    let is_odd = |byte: &u8| {
-        *byte < b' ' || *byte > b'~' || matches!(byte, b'"' | b'\\') || (*byte == b'<' && has_tag)
-    };
+    let is_odd = |c: char| is_unprintable(c) || matches!(c, '"' | '\\') || (c == '<' && has_tag);
     let mut name = prefix.as_bytes().to_vec();
-    if !path.iter().any(is_odd) {
-        name.extend_from_slice(&path);
-        return name;
+    let mut is_quoted = false;
+    for chunk in path.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let mut bytes = [0; 4];
+            let bytes = c.encode_utf8(&mut bytes).as_bytes();
+            if is_odd(c) {
+                is_quoted = true;
+                escape(bytes, &mut name);
+            } else {
+                name.extend_from_slice(bytes);
+            }
+        }
+        is_quoted |= !chunk.invalid().is_empty();
+        escape(chunk.invalid(), &mut name);
     }
-    name.insert(0, b'"');
-    for byte in path.iter() {
+    if is_quoted {
+        name.insert(0, b'"');
+        name.push(b'"');
+    }
+    name
+}
+
+fn escape(bytes: &[u8], name: &mut Vec<u8>) {
+    for byte in bytes {
         let short = match byte {
             0x07 => b'a',
             0x08 => b'b',
@@ -172,17 +191,11 @@ fn quoted(prefix: &str, path: &RelPath) -> Vec<u8> {
             0x0c => b'f',
             b'\r' => b'r',
             b'"' | b'\\' => *byte,
-            _ if is_odd(byte) => {
-                let _ = write!(name, "\\{byte:03o}");
-                continue;
-            }
             _ => {
-                name.push(*byte);
+                let _ = write!(name, "\\{byte:03o}");
                 continue;
             }
         };
         name.extend_from_slice(&[b'\\', short]);
     }
-    name.push(b'"');
-    name
 }

@@ -245,6 +245,7 @@ fn git_applies_the_patch() {
         ("empty-gone", ""),
         ("quote\"tab\tnewline\n\u{e9}", "a\n"),
         ("moved \u{fc}", &long("one thing")),
+        ("re\u{202e}versed \u{fc}", "a\n"),
         ("tool", "#!/bin/sh\n"),
         ("tool2", "#!/bin/sh\nold\n"),
         ("file-to-link", "content\n"),
@@ -262,6 +263,7 @@ fn git_applies_the_patch() {
             "1\n2\nthree\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18",
         ),
         ("quote\"tab\tnewline\n\u{e9}", "b\n"),
+        ("re\u{202e}versed \u{fc}", "b\n"),
         ("elsewhere/moved \u{fc}", &long("one thing")),
         ("new", "n"),
         ("empty", ""),
@@ -291,9 +293,15 @@ fn git_applies_the_patch() {
     assert_eq!(tree(&old), ground.tree());
     let text = String::from_utf8(text).unwrap();
     assert!(
-        text.contains("rename to \"elsewhere/moved \\303\\274\""),
+        text.contains("\nrename to elsewhere/moved \u{fc}\n"),
         "{text}"
     );
+    for name in [
+        r#""b/quote\"tab\tnewline\né""#,
+        r#""b/re\342\200\256versed ü""#,
+    ] {
+        assert!(text.contains(&format!("+++ {name}")), "{name}: {text}");
+    }
     assert!(text.contains("similarity index 100%"), "{text}");
 }
 
