@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sightline_testing::git;
 
 use crate::{
-    checkpoints::restores::interrupt,
+    checkpoints::restores::{interrupt, read},
     checkpoints::{each, id},
     harness::{Server, Workspace, finished, holds_null, program},
 };
@@ -396,6 +396,44 @@ fn nothing_to_restore_or_undo_is_success() {
     assert!(
         format!("{text}{error}").contains("this undoes an undo"),
         "{text}{error}"
+    );
+}
+
+#[test]
+fn the_undo_of_an_undo_says_how_to_undo_an_earlier_restore() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let one = json_of(&workspace, &["create"]);
+    workspace.write("a.txt", "two\n");
+    let two = json_of(&workspace, &["create"]);
+    workspace.write("a.txt", "three\n");
+    let restore = |taken: &Value| {
+        let restored = json_of(&workspace, &["restore", "--yes", id(taken)]);
+        restored["undoId"].as_str().unwrap()[..8].to_owned()
+    };
+    let warning = || {
+        let (_, text, error) = run(&workspace, &["undo", "--dry-run"]);
+        let text = format!("{text}{error}");
+        let found = text.lines().find(|line| line.contains("undoes an undo"));
+        found.map(str::to_owned)
+    };
+    let first = restore(&two);
+    restore(&one);
+    assert_eq!(warning(), None);
+    json_of(&workspace, &["undo", "--yes"]);
+    let expected = format!("To undo an earlier restore, undo {first}");
+    assert!(warning().unwrap().ends_with(&expected), "{:?}", warning());
+    // The restore is done again, so the next undo undoes it again.
+    json_of(&workspace, &["undo", "--yes"]);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
+    assert_eq!(warning(), None);
+    json_of(&workspace, &["undo", "--yes"]);
+    json_of(&workspace, &["undo", "--yes", &first]);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
+    // There is no earlier one.
+    assert!(
+        warning().unwrap().ends_with("done again"),
+        "{:?}",
+        warning()
     );
 }
 

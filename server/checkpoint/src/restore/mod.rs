@@ -170,6 +170,52 @@ impl Checkpoints {
         Ok(undo.map(|record| record.id))
     }
 
+    /// Returns the undo point of the last restore on this machine that is in effect, and no undo.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn last_restore(&self) -> Result<Option<Oid>, Error> {
+        let related = self.related()?;
+        for record in self.list(&super::Filter::default())? {
+            let metadata = &record.metadata;
+            if metadata.is_undo()
+                && !metadata.fetched
+                && related.undone_by(record.id).is_none()
+                && !self.is_of_undo(&record)?
+            {
+                return Ok(Some(record.id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether this is the undo point of an undo. The undo of an undo is a restore.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn is_of_undo(&self, undo_point: &Checkpoint) -> Result<bool, Error> {
+        let restored_from = |checkpoint: &Checkpoint| match &checkpoint.metadata.purpose {
+            Purpose::Undo { restoring, .. } => *restoring,
+            _ => None,
+        };
+        let mut is_of_undo = false;
+        let mut next = restored_from(undo_point);
+        while let Some(id) = next {
+            let restored = match self.get(id) {
+                Ok(restored) => restored,
+                // It was deleted.
+                Err(Error::NotFound(_)) => break,
+                Err(error) => return Err(error),
+            };
+            if !restored.metadata.is_undo() {
+                break;
+            }
+            is_of_undo = !is_of_undo;
+            next = restored_from(&restored);
+        }
+        Ok(is_of_undo)
+    }
+
     /// Completes or rolls back an interrupted restore. Called when a root is opened, and by each
     /// operation that takes the lock.
     ///

@@ -21,7 +21,7 @@ use sightline_protocol::checkpoint::{
 };
 
 /// Warning for the undo of an undo.
-const REDO: &str = "this undoes an undo: the restore before it is done again";
+const REDO: &str = "this undoes an undo: its restore is done again";
 /// Maximum number of files that a warning names.
 const NAMED_FILES: usize = 3;
 
@@ -66,7 +66,12 @@ pub fn run(
         let undone = UndoPlan::find(&cx, Some(&params.id), root, paths)?;
         result.undo_id = Some(undone.named.to_string());
         if undone.is_redo {
-            result.warnings.push(REDO.to_owned());
+            let earlier = undone.earlier.map(|id| {
+                let id = id.to_string();
+                format!(". To undo an earlier restore, undo {}", short_id(&id))
+            });
+            let warning = format!("{REDO}{}", earlier.unwrap_or_default());
+            result.warnings.push(warning);
         }
         result.task_id = undone.rewound.map(|(task, _)| task);
         undone.files

@@ -10,7 +10,7 @@ use crate::{
     request_context::{RequestContext, Response},
 };
 use sightline_base::storage::TaskId;
-use sightline_checkpoint::{Oid, Purpose, error, group::Found, restore::Scope};
+use sightline_checkpoint::{Oid, group::Found, restore::Scope};
 use sightline_protocol::checkpoint::{RestoreCheckpointResult, RestoredTask, UndoRestoreParams};
 
 /// `sightline/undoRestore`.
@@ -67,6 +67,8 @@ pub(super) struct UndoPlan<'a> {
     pub(super) named: Oid,
     /// Whether the restore to undo is an undo.
     pub(super) is_redo: bool,
+    /// Undo point of the latest restore that was not undone, if this one is an undo.
+    pub(super) earlier: Option<Oid>,
     /// The files of all roots that were restored together.
     pub(super) files: Option<Restores<'a>>,
     /// An undo point of a conversation only.
@@ -99,7 +101,11 @@ impl<'a> UndoPlan<'a> {
             )));
         }
         let id = named.checkpoint.id;
-        let is_redo = is_redo(&named)?;
+        let is_redo = named.store.is_of_undo(&named.checkpoint)?;
+        let earlier = match is_redo {
+            true => named.store.last_restore()?,
+            false => None,
+        };
         let found = cx.open_roots()?.group_of(named)?;
         let metadata = || found.iter().map(|found| &found.checkpoint.metadata);
         let rewound = metadata()
@@ -123,27 +129,11 @@ impl<'a> UndoPlan<'a> {
         Ok(Self {
             named: id,
             is_redo,
+            earlier,
             files,
             conversation_only: conversation.into_iter().next(),
             task,
             rewound,
         })
-    }
-}
-
-/// Returns whether the restore of an undo point is an undo.
-fn is_redo(undo_point: &Found) -> Result<bool, Error> {
-    let Purpose::Undo {
-        restoring: Some(restored),
-        ..
-    } = &undo_point.checkpoint.metadata.purpose
-    else {
-        return Ok(false);
-    };
-    match undo_point.store.get(*restored) {
-        Ok(restored) => Ok(matches!(restored.metadata.purpose, Purpose::Undo { .. })),
-        // It was deleted.
-        Err(error::Error::NotFound(_)) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }
