@@ -177,6 +177,36 @@ fn a_server_is_tried_without_an_agent() {
     }
 }
 
+#[test]
+fn tools_are_listed_without_a_session_as_they_were_last() {
+    let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
+    let mut entry = json!({
+        "command": "python3", "args": ["-c", SCRIPT], "env": { "API_TOKEN": TOKEN },
+    });
+    configure(&workspace, &json!({ "p": entry }));
+    let list = || run(&workspace, &["list"]).0;
+    assert_eq!(list(), "p  idle\n");
+    run(&workspace, &["test", "p"]);
+    let listed = list();
+    assert!(
+        listed.starts_with("p  idle       1 tool, about ")
+            && listed.ends_with(" tokens when it ran last\n"),
+        "{listed}"
+    );
+    // The configuration decides what agents get.
+    entry["tools"] = json!({ "deny": ["si*"] });
+    configure(&workspace, &json!({ "p": entry }));
+    let (text, _) = run(&workspace, &["list", "--json"]);
+    assert!(
+        text.contains(r#""exposedAs":"p__size""#) && text.contains(r#""enabled":false"#),
+        "{text}"
+    );
+    // Another program has other tools.
+    entry["args"] = json!(["-c", SCRIPT, "x"]);
+    configure(&workspace, &json!({ "p": entry }));
+    assert_eq!(list(), "p  idle\n");
+}
+
 /// A server whose answer to `tools/list` is this Python expression of its cursor, or which sends none.
 fn listing(answer: &str) -> serde_json::Value {
     let script = SCRIPT.replace(

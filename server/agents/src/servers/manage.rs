@@ -60,7 +60,7 @@ impl Manager {
         Ok(self
             .read()
             .into_iter()
-            .map(|server| shown(&server, &state, &live))
+            .map(|server| self.shown(&server, &state, &live))
             .collect())
     }
 
@@ -70,7 +70,37 @@ impl Manager {
     /// If there is none with this name, or a file cannot be read.
     pub fn get(&self, name: &str) -> Result<McpServer, Error> {
         let server = self.find(name)?;
-        Ok(shown(&server, &self.store.state()?, &self.live()))
+        Ok(self.shown(&server, &self.store.state()?, &self.live()))
+    }
+
+    /// Describes a server with its state: as the user decided, else in the session that used it last.
+    fn shown(&self, server: &Server, state: &State, live: &[McpServer]) -> McpServer {
+        let decided = state.of(server);
+        let of_name = live.iter().filter(|live| live.name == server.name);
+        let live = of_name.max_by_key(|live| (live.pid.is_some(), live.started_at));
+        let mut shown = described(server);
+        shown.state = decided;
+        shown.reason = server.problem.clone();
+        let Some(live) = live else {
+            shown.tools = self.store.seen_tools(server, state);
+            return shown;
+        };
+        shown.pid = live.pid;
+        shown.started_at = live.started_at;
+        shown.calls = live.calls;
+        shown.errors = live.errors;
+        shown.tools = live.tools.clone();
+        // The session reads a decision after a moment.
+        let is_old = match live.state {
+            McpServerState::Untrusted => true,
+            McpServerState::Disabled => live.reason.is_none(),
+            _ => false,
+        };
+        if decided == McpServerState::Idle && !is_old {
+            shown.state = live.state;
+            shown.reason = live.reason.clone();
+        }
+        shown
     }
 
     /// Returns the servers of the sessions in these folders.
@@ -198,33 +228,4 @@ pub(super) fn described(server: &Server) -> McpServer {
 
 fn shown_path(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// Describes a server with its state: as the user decided, else in the session that used it last.
-fn shown(server: &Server, state: &State, live: &[McpServer]) -> McpServer {
-    let decided = state.of(server);
-    let of_name = live.iter().filter(|live| live.name == server.name);
-    let live = of_name.max_by_key(|live| (live.pid.is_some(), live.started_at));
-    let mut shown = described(server);
-    shown.state = decided;
-    shown.reason = server.problem.clone();
-    let Some(live) = live else {
-        return shown;
-    };
-    shown.pid = live.pid;
-    shown.started_at = live.started_at;
-    shown.calls = live.calls;
-    shown.errors = live.errors;
-    shown.tools = live.tools.clone();
-    // The session reads a decision after a moment.
-    let is_old = match live.state {
-        McpServerState::Untrusted => true,
-        McpServerState::Disabled => live.reason.is_none(),
-        _ => false,
-    };
-    if decided == McpServerState::Idle && !is_old {
-        shown.state = live.state;
-        shown.reason = live.reason.clone();
-    }
-    shown
 }

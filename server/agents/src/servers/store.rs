@@ -4,6 +4,7 @@
 //! ```text
 //! <data directory>/mcp/state.json         trust, switches, restarts
 //! <data directory>/mcp/lists/KEY.json     tools, prompts and resources of a server
+//! <data directory>/mcp/seen/NAME.json     tools of a server when it ran last
 //! <data directory>/mcp/adopted/NAME.json  how to move a server back to its agent
 //! <data directory>/mcp/log/NAME.log       what a server printed
 //! <data directory>/mcp/sessions/PID.json  servers of a session
@@ -20,12 +21,13 @@ use std::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use sightline_base::{
+    clock::now_millis,
     error::Error,
     storage::{Storage, atomic_file, entries},
 };
-use sightline_protocol::mcp::{McpServer, McpServerState};
+use sightline_protocol::mcp::{McpServer, McpServerState, McpTool};
 
-use super::config::Server;
+use super::config::{Pin, Server};
 
 /// Maximum size of a log, in bytes. Half of it is kept when it is full.
 const MAX_LOG: u64 = 256 << 10;
@@ -96,6 +98,17 @@ pub struct Lists {
     pub pinned_at: i64,
     /// Whether it failed before it sent any, so that no list waits for it again.
     pub failed: bool,
+}
+
+/// The tools of a server when it ran last.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Seen {
+    /// Hash of the server that ran.
+    hash: String,
+    /// When that was, in milliseconds.
+    at: i64,
+    tools: Vec<McpTool>,
 }
 
 /// A session that runs.
@@ -189,6 +202,40 @@ impl Store {
     /// If they cannot be written.
     pub fn write_lists(&self, key: &str, lists: &Lists) -> Result<(), Error> {
         self.write(&self.path("lists", &format!("{key}.json")), lists)
+    }
+
+    /// Returns the tools of a server when it ran last, with what the user decided since.
+    pub(super) fn seen_tools(&self, server: &Server, state: &State) -> Vec<McpTool> {
+        let seen = Self::read(&self.path("seen", &format!("{}.json", server.name)));
+        let seen: Seen = seen.ok().flatten().unwrap_or_default();
+        if seen.hash != server.hash() {
+            return Vec::new();
+        }
+        let accepted = state.accepted.get(&server.name);
+        let is_accepted = accepted.is_some_and(|at| *at > seen.at);
+        let tools = seen.tools.into_iter().map(|tool| {
+            let changed = tool.changed && !is_accepted;
+            let blocked = changed && server.entry.pin == Pin::Block;
+            McpTool {
+                enabled: server.entry.tools.offers(&tool.name) && !blocked,
+                changed,
+                ..tool
+            }
+        });
+        tools.collect()
+    }
+
+    /// Stores the tools of a server that runs.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write_seen_tools(&self, server: &Server, tools: Vec<McpTool>) -> Result<(), Error> {
+        let seen = Seen {
+            hash: server.hash(),
+            at: now_millis(),
+            tools,
+        };
+        self.write(&self.path("seen", &format!("{}.json", server.name)), &seen)
     }
 
     /// Returns the record of a server that was moved from the configuration of an agent.

@@ -104,6 +104,9 @@ fn description(server: &McpServer) -> String {
         None => format!("{:9}", state(server.state)),
     };
     text.push_str(&size(server));
+    if server.pid.is_none() && !server.tools.is_empty() {
+        text.push_str(" when it ran last");
+    }
     let changed = server.tools.iter().filter(|tool| tool.changed);
     let changed: Vec<&str> = changed.map(|tool| tool.name.as_str()).collect();
     if !changed.is_empty() {

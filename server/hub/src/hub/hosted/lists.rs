@@ -4,7 +4,7 @@ use serde_json::{json, value::RawValue};
 use sightline_agents::servers::store::Lists;
 
 use super::{
-    super::names::{hash, name_of, tools},
+    super::names::{Tool, hash, name_of, tools},
     Hosted, LISTS, Purpose,
 };
 use crate::message::Object;
@@ -97,6 +97,10 @@ impl Hosted {
         self.write_lists(&new);
         self.lists = Some(new);
         self.note_tools();
+        let tools = self.tools.iter().map(Tool::report).collect();
+        if let Err(error) = self.store.write_seen_tools(&self.server, tools) {
+            tracing::warn!(%error, "cannot store the tools of a server");
+        }
         changed
     }
 
