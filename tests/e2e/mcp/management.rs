@@ -120,14 +120,15 @@ fn servers_of_agents_are_found() {
     let workspace = Workspace::new(&[("a.txt", "alpha\n")]);
     let home = workspace.data().with_file_name("home");
     std::fs::create_dir_all(&home).unwrap();
-    let claude =
-        json!({ "mcpServers": { "notes": { "command": "notes", "env": { "KEY": TOKEN } } } });
+    let claude = json!({ "mcpServers": { "notes": { "command": "notes", "env": { "KEY": TOKEN } }, "sightline": { "command": "sightline", "args": ["mcp"] } } });
     std::fs::write(home.join(".claude.json"), claude.to_string()).unwrap();
     let (text, done) = run(&workspace, &["list", "--found"]);
     assert!(
         done && text.contains("notes  claude") && !text.contains(TOKEN),
         "{text}"
     );
+    // The entry of `agents install` is no server to move.
+    assert_eq!(text.lines().count(), 1, "{text}");
     let (text, _) = run(&workspace, &["list", "--found", "--json"]);
     assert!(
         text.contains(r#""agent":"claude""#) && !text.contains(TOKEN),

@@ -229,11 +229,14 @@ struct Adopted {
     entry: Value,
 }
 
-/// Returns the servers in the configuration of all clients.
+/// Returns the servers in the configuration of all clients, without `sightline mcp`, which `install` writes.
 pub fn servers_of_clients(locations: &Locations) -> Vec<McpServer> {
     let mut found: Vec<McpServer> = Vec::new();
     for client in Client::all() {
         for server in agent_files::servers(client, locations) {
+            if server.name == NAME {
+                continue;
+            }
             let mut shown = described(&server);
             shown.agent = Some(client.name().to_owned());
             shown.state = State::default().of(&server);
