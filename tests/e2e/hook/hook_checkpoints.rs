@@ -201,6 +201,10 @@ fn names_of_turns_are_accepted_wherever_an_id_is() {
     assert!(by_turn.contains("changed by the turn\nM"), "{shown}");
     assert!(by_turn.contains("prompt   a wish\n"), "{shown}");
     assert!(before.contains("a.txt"), "{shown}");
+    assert!(
+        !shown.contains("changes  "),
+        "not those of the turn: {shown}"
+    );
     let shown = command(&workspace, &["checkpoint", "show", "claude-2.1"]);
     assert!(shown.contains("claude-2.1"), "{shown}");
     command(&workspace, &["checkpoint", "label", "claude-2.1+", "good"]);

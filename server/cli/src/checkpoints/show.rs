@@ -144,7 +144,10 @@ fn text(shown: &Shown) -> String {
             lines.push_str(&format!("{name:<7}  {}\n", one_line(value)));
         }
     }
-    lines.push_str(&format!("changes  {}\n", counts(one)));
+    // Next to a turn, it would look like what the turn changed.
+    if shown.turn_changes.is_none() {
+        lines.push_str(&format!("changes  {}\n", counts(one)));
+    }
     for skipped in &one.skipped {
         let (path, reason) = (one_line(&skipped.path), one_line(&skipped.reason));
         lines.push_str(&format!("skipped  {path}  {DIM}{reason}{DIM:#}\n"));
