@@ -5,6 +5,19 @@ use std::fs;
 use crate::agents::Home;
 
 #[test]
+fn uninstall_names_what_is_there() {
+    let home = Home::new();
+    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let text = home.run(&["uninstall", "--agent", "claude"], 1);
+    assert!(
+        text.starts_with(
+            "Claude Code: 6 hooks, MCP server -> ~/.claude/settings.json, ~/.claude.json\n"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
 fn init_is_recommended_to_those_without_rules() {
     let home = Home::new();
     let install = ["install", "--agent", "claude"];

@@ -259,6 +259,7 @@ impl Installer {
             removed.retain(|part| !kept.contains(part));
             let mut report = AgentReport::new(agent, self.scope, &removed);
             let (all, mut kept) = (self.targets(agent, &Part::ALL), self.targets(agent, &kept));
+            let shown = self.targets(agent, &removed);
             let has_gateway = |other: &Agent| {
                 *other != agent && is_configured(*other, &self.locations, &self.program)
             };
@@ -296,6 +297,13 @@ impl Installer {
                     let reduced = content.reduce(&kept, text);
                     reduced.map_err(|error| error.to_string())
                 });
+                let shown = shown.iter().find(|shown| shown.path == target.path);
+                let changed = report.files.last_mut();
+                if let (Some(shown), Some(changed)) = (shown, changed)
+                    && changed.path == target.path
+                {
+                    changed.content = shown.content.summary();
+                }
                 if let Err(error) = self.release(&mut report, &target.path, &staying) {
                     report.add_problem(&error.message);
                 }
