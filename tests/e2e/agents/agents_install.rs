@@ -1,6 +1,6 @@
 //! What `sightline agents install`, `uninstall` and `status` say.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use crate::agents::Home;
 
@@ -15,6 +15,24 @@ fn uninstall_names_what_is_there() {
         ),
         "{text}"
     );
+}
+
+#[test]
+fn an_agent_that_was_not_started_yet_is_named() {
+    let mut home = Home::new();
+    let text = home.run(&["install"], 1);
+    assert!(text.contains("no agent was found"), "{text}");
+    let program = home.write("bin/claude", "#!/bin/sh\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    home.variables = vec![("PATH", path)];
+    let text = home.run(&["install"], 1);
+    assert!(
+        text.contains("Claude Code was not started yet; name it with `--agent claude`"),
+        "{text}"
+    );
+    let text = home.run(&["status"], 0);
+    assert!(text.contains("Claude Code   not started yet"), "{text}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ use super::{
     AgentName, Change, NAME, PartName,
     gateway::{Setup, cannot_route, is_configured},
     locations, program, read_text,
-    report::{AgentReport, FileChange, Report, about_rules},
+    report::{AgentReport, FileChange, Report, about_rules, nothing_found},
     status::switched_off,
     targets,
 };
@@ -111,9 +111,7 @@ impl Installer {
         self.setup.chains = chain;
         let agents = self.agents(&change.agent);
         if agents.is_empty() {
-            self.report
-                .notes
-                .push("no agent was found; name one with --agent".to_owned());
+            self.report.notes.push(nothing_found());
             return;
         }
         if std::env::current_exe().is_ok_and(|program| is_in_build_folder(&program)) {

@@ -12,6 +12,7 @@ use sightline_agents::{
     Agent,
     install::{Part, Scope, Target},
 };
+use sightline_base::fs::find_program;
 use sightline_engine::error::Error;
 
 use super::super::{checkpoints::colorize, print, print_message, print_sorted_json, print_styled};
@@ -182,5 +183,20 @@ pub(super) fn about_rules(project: &Path) -> String {
         format!("{secrets} and files that {RULE_FILE} names are denied to agents")
     } else {
         format!("{secrets} are denied to agents; `sightline init` writes a file for your own rules")
+    }
+}
+
+/// Returns what to do if no agent has been used.
+pub(super) fn nothing_found() -> String {
+    let on_path = Agent::ALL
+        .into_iter()
+        .find(|agent| find_program(agent.name()).is_some());
+    match on_path {
+        Some(agent) => format!(
+            "{} was not started yet; name it with `--agent {}`",
+            agent.title(),
+            agent.name()
+        ),
+        None => "no agent was found; name one with `--agent`, such as `--agent claude`".to_owned(),
     }
 }

@@ -269,10 +269,10 @@ impl AgentState {
             _ => {}
         }
         if notes.is_empty() {
-            let note = if self.is_used {
-                "not connected"
-            } else {
-                "not found"
+            let note = match (self.is_used, on_path) {
+                (true, _) => "not connected",
+                (false, true) => "not started yet",
+                (false, false) => "not found",
             };
             notes.push(note.to_owned());
         }
