@@ -5,9 +5,15 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use crate::agents::Home;
 
 #[test]
-fn uninstall_names_what_is_there() {
+fn messages_say_what_is_there_and_what_comes_next() {
     let home = Home::new();
-    home.run(&["install", "--agent", "claude", "--yes"], 0);
+    let next = "agents that are running use this from their next session";
+    let text = home.run(&["install", "--agent", "claude"], 1);
+    assert!(!text.contains(next), "{text}");
+    let text = home.run(&["install", "--agent", "claude", "--yes"], 0);
+    assert!(text.contains(next), "{text}");
+    let text = home.run(&["install", "--agent", "claude", "--yes"], 0);
+    assert!(!text.contains(next), "{text}");
     let text = home.run(&["uninstall", "--agent", "claude"], 1);
     assert!(
         text.starts_with(

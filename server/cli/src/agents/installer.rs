@@ -206,6 +206,10 @@ impl Installer {
                 ));
             }
         }
+        if self.report.written && self.report.is_pending() {
+            let note = "agents that are running use this from their next session";
+            self.report.notes.push(note.to_owned());
+        }
         let rules = about_rules(&self.locations.project);
         self.report.notes.push(rules);
     }
