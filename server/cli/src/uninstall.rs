@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sightline_agents::servers::store::Store;
 use sightline_base::{
     fs::bytes_below,
     storage::{Storage, entries},
@@ -60,6 +61,13 @@ pub(super) fn run(arguments: &Uninstall) -> Result<i32, Error> {
         lines.push_str(&format!("  {name:<14} {}\n", size(*bytes)));
     }
     print(&lines)?;
+    let adopted = Store::new(storage.clone()).adopted_names();
+    if !adopted.is_empty() {
+        print_message(&format!(
+            "these MCP servers can then not be moved back to their agents: {}; run `sightline mcp release NAME` first",
+            adopted.join(", ")
+        ));
+    }
     let is_confirmed = match arguments.confirm.proceed()? {
         Proceed::DryRun => return Ok(DONE),
         Proceed::Ask => {

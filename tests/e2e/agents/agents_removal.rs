@@ -73,6 +73,33 @@ fn below_an_agent_the_data_is_not_deleted_without_a_person() {
     assert!(home.workspace.data().join("sightline/version").exists());
 }
 
+#[test]
+fn servers_that_could_not_return_are_named_before_the_data_is_deleted() {
+    let home = Home::new();
+    home.write(
+        ".claude.json",
+        r#"{"mcpServers": {"notes": {"command": "notes"}}}"#,
+    );
+    let said = || {
+        let output = home.command(&["uninstall", "--data", "--dry-run"]);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    home.command(&["doctor"]);
+    assert_eq!(said(), "");
+    assert_eq!(
+        home.command(&["mcp", "adopt", "notes"]).status.code(),
+        Some(0)
+    );
+    assert!(
+        said().contains("agents: notes; run `sightline mcp release NAME` first"),
+        "{}",
+        said()
+    );
+    home.command(&["mcp", "release", "notes"]);
+    assert_eq!(said(), "");
+}
+
 /// All commands that are not for agents, also those that ask nothing.
 #[test]
 fn below_an_agent_commands_for_the_user_need_a_person() {

@@ -246,6 +246,27 @@ impl Store {
         Self::read(&self.path("adopted", &format!("{name}.json")))
     }
 
+    /// Returns the names of the servers that were moved, sorted.
+    pub fn adopted_names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.join("adopted"));
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                Some(
+                    entry
+                        .file_name()
+                        .to_str()?
+                        .strip_suffix(".json")?
+                        .to_owned(),
+                )
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
     /// Stores such a record.
     ///
     /// # Errors
