@@ -81,10 +81,16 @@ describe("redaction", { skip: MISSING }, () => {
   });
 
   test("what was hidden is in the log of decisions, once", async () => {
-    for (let times = 0; times < 2; times += 1) await through(user([{ type: "text", text: `key ${KEY}` }]));
+    const headers = { ...SESSION, "user-agent": "claude-cli/2.1.330 (external, cli)" };
+    for (let times = 0; times < 2; times += 1) await through(user([{ type: "text", text: `key ${KEY}` }]), { headers });
+    // An agent that is not known.
+    await through(user([{ type: "text", text: LINE }]));
     const log = readFileSync(join(folder, "data", "decisions", "log.jsonl"), "utf8");
     const logged = log.trim().split("\n").map((line) => JSON.parse(line));
-    assert.deepEqual(logged.map(({ door, verdict, subject }) => [door, verdict, subject]), [["gateway", "redacted", ".env"]]);
+    assert.deepEqual(logged.map(({ agent, door, verdict, subject }) => [agent, door, verdict, subject]), [
+      ["claude", "gateway", "redacted", ".env"],
+      [undefined, "gateway", "redacted", "secret.txt"],
+    ]);
     assert.ok(!log.includes(KEY));
   });
 

@@ -367,8 +367,9 @@ impl Exchange<'_> {
             });
         }
         let workspace = self.workspace.clone();
+        let agent = task::agent(&self.head.headers);
         self.decide(move |redaction, task, body| {
-            let checked = redaction.check(&workspace, task, body)?;
+            let checked = redaction.check(&workspace, task, agent, body)?;
             let bytes = match &checked.text {
                 Some(text) => body.encode(text).map_err(|error| error.to_string())?,
                 None => body.bytes.clone(),

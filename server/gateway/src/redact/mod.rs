@@ -29,7 +29,7 @@ use sightline_base::{decision_log, storage::Storage};
 use sightline_conversation::wire::json::decode;
 use sightline_protocol::{
     access::AccessKind,
-    decision::HiddenFile,
+    decision::{Decision as DecisionRecord, HiddenFile},
     settings::{LogSettings, RecursiveReaders},
 };
 use twox_hash::XxHash3_128;
@@ -83,7 +83,7 @@ impl Redaction {
         }
     }
 
-    /// Checks a request of a task, valid JSON.
+    /// Checks a request of a task and an agent, valid JSON.
     ///
     /// # Errors
     /// If it cannot be checked, or a decision cannot be stored.
@@ -91,6 +91,7 @@ impl Redaction {
         &self,
         workspace: &Workspace,
         task: &str,
+        agent: Option<&str>,
         body: &RequestBody,
     ) -> Result<Checked, String> {
         let text = &*body.text;
@@ -140,7 +141,12 @@ impl Redaction {
         if !decided.is_empty() {
             task.add(decided)?;
         }
-        let hidden: Vec<_> = decision_log::redactions(DOOR, &judge.hidden).collect();
+        let hidden: Vec<_> = decision_log::redactions(DOOR, &judge.hidden)
+            .map(|decision| DecisionRecord {
+                agent: agent.map(str::to_owned),
+                ..decision
+            })
+            .collect();
         decision_log::record(&self.storage, &LogSettings::default(), &hidden);
         Ok(Checked {
             text: (changed > 0).then(|| splice(text, &changes)),
