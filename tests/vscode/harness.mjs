@@ -368,6 +368,15 @@ class Editor {
     );
   }
 
+  /** Runs a command of the user in the workspace. */
+  async sightline(...words) {
+    const env = { HOME: this.home, PATH: process.env.PATH };
+    const arguments_ = [...words, "--storage", path.join(this.home, "data")];
+    const command = spawn(given("SIGHTLINE_SERVER"), arguments_, { cwd: this.workspace, env, stdio: ["ignore", "ignore", "inherit"] });
+    const [code] = await once(command, "exit");
+    assert.equal(code, 0);
+  }
+
   /** Runs the hook of Claude Code for an event of a session, as `agents install` connects it. */
   async hook(event, fields, session = "s1", folder = this.workspace) {
     const arguments_ = ["hook", event, "--agent", "claude", "--checkpoints", "--storage", path.join(this.home, "data")];

@@ -151,6 +151,23 @@ scenario("the workspace goes back to before a turn, and the undo stays offered",
   await page.keyboard.press("Escape");
 });
 
+scenario("a menu acts on its own row, and says if that is gone", () => editor, async ({ page }) => {
+  await editor.createCheckpoint("gone soon");
+  // Another row is selected.
+  await editor.row("look around").click();
+  await editor.viewIsQuiet();
+  await editor.row("gone soon").click({ button: "right" });
+  await page.locator(".context-view").getByRole("menuitem", { name: "Delete Checkpoint…" }).hover();
+  await editor.sightline("checkpoint", "delete", "last", "--yes");
+  // The view is refreshed.
+  await editor.turn("note it", { "noted.md": "noted\n" });
+  await editor.row("note it").waitFor();
+  await page.keyboard.press("Enter");
+  await editor.toast("The list has changed since the menu was opened. Nothing was done.").waitFor();
+  await editor.command("Notifications: Clear All Notifications");
+  await editor.viewIsQuiet();
+});
+
 scenario("several rows are deleted by one key, after one question", () => editor, async ({ page }) => {
   await editor.row("add plums").click();
   await editor.row("start of day").click({ modifiers: ["Control"] });

@@ -2,6 +2,9 @@
 
 import type { DidChangeBridgesParams, DifferenceStatus } from "../../types/protocol";
 
+/** Error of a command whose row is not in its view. */
+export const GONE = "The list has changed since the menu was opened. Nothing was done.";
+
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 365 * 24 * 3600],
   ["month", 30 * 24 * 3600],

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 
 import type { McpServer, McpServerParams, McpServerState, McpTool } from "../../types/protocol";
 import type { Client } from "./client";
-import { count } from "./format";
+import { count, GONE } from "./format";
 
 /** URI scheme of the log of a server. Its path is the name. */
 export const MCP_LOG_SCHEME = "sightline-mcp-log";
@@ -78,11 +78,12 @@ export class McpServerTree implements vscode.TreeDataProvider<McpNode>, vscode.T
   /** Returns the commands of the view, by name. */
   commands(): Record<string, (node?: McpNode) => unknown> {
     const on = (run: (server: McpServer, params: McpServerParams) => Promise<unknown>) => async (node?: McpNode) => {
-      if (node) {
-        const { name, root } = node.server;
-        await run(node.server, { name, ...(root !== undefined && { root }) });
-        this.changed.fire();
+      if (!node) {
+        throw new Error(GONE);
       }
+      const { name, root } = node.server;
+      await run(node.server, { name, ...(root !== undefined && { root }) });
+      this.changed.fire();
     };
     const enable = (enabled: boolean) => on((_, params) => this.client.request("sightline/setMcpServerEnabled", { ...params, enabled }));
     return {

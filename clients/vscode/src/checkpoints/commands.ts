@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Checkpoint, Methods } from "../../../types/protocol";
 import { type Client, errorKind } from "../client";
 import type { CommandContext } from "../commands";
-import { count, quoted, relativeTime, size } from "../format";
+import { count, GONE, quoted, relativeTime, size } from "../format";
 import { diffUris } from "./contents";
 import { restore, undo } from "./restore";
 import { type Change, type State, changes, reference, stateAfter, stateOf } from "./states";
@@ -25,16 +25,17 @@ export function checkpointCommands({ client, contents, gutter, tree }: CommandCo
     await openChanges(found, `${from.name} ↔ ${to ? to.name : "now"}`);
   };
   const refreshAfter = (work: Promise<void>): Promise<void> => work.finally(() => tree.refresh());
-  /** The rows of a command. A key passes none, and VS Code passes none while the view is refreshed. */
-  const rows = (node?: Node, nodes?: Node[]): Node[] => nodes ?? (node ? [node] : [...tree.selection]);
-  const onState = (run: (node: StateNode) => unknown) => (node?: Node) => {
-    const [row] = rows(node);
-    return row && isState(row) ? run(row) : undefined;
+  /** Runs a command on the row of its menu, or on the selected row for a key, which passes no arguments. */
+  const onRow = (run: (node: Node) => unknown) => (...args: RowArguments) => {
+    const [row] = args.length === 0 ? tree.selection : rowsOfMenu([args[0]]);
+    return row && run(row);
   };
+  const onState = (run: (node: StateNode) => unknown) => onRow((node) => (isState(node) ? run(node) : undefined));
+  const onFile = (run: (node: FileNode) => unknown) => onRow((node) => (node.kind === "file" ? run(node) : undefined));
   const onTurn = (run: (node: TurnNode) => unknown) => onState((node) => (node.kind === "turn" ? run(node) : undefined));
   return {
     "sightline.checkpoint.create": () => createCheckpoint(client, tree),
-    "sightline.checkpoint.compareFile": (node?: FileNode) => node && compareFile(node.change),
+    "sightline.checkpoint.compareFile": onFile(({ change }) => compareFile(change)),
     "sightline.checkpoint.compare": async () => {
       const state = await pick(client, "Compare the Workspace with a Checkpoint");
       return state && (await compare(state));
@@ -54,24 +55,25 @@ export function checkpointCommands({ client, contents, gutter, tree }: CommandCo
       refreshAfter(restore(client, { name, id: name, root }, { only: "turn" })),
     ),
     "sightline.checkpoint.commit": onState((node) => commit(client, (node.kind === "turn" && stateAfter(node.turn)) || node.state)),
-    "sightline.checkpoint.restore": async (node?: CheckpointNode) => {
-      const state = node?.state ?? (await pick(client, "Restore a Checkpoint"));
+    "sightline.checkpoint.restore": async (...args: RowArguments) => {
+      const state = stateOfMenu(args) ?? (await pick(client, "Restore a Checkpoint"));
       return state && (await refreshAfter(restore(client, state)));
     },
-    "sightline.checkpoint.restoreFile": (node?: FileNode) =>
-      node && refreshAfter(restore(client, node.change.from, { paths: [node.change.file.uri] })),
+    "sightline.checkpoint.restoreFile": onFile(({ change: { file, from } }) => refreshAfter(restore(client, from, { paths: [file.uri] }))),
     "sightline.checkpoint.undoRestore": () => refreshAfter(undo(client, tree.undoPoint)),
-    "sightline.checkpoint.undoThis": (point: string | Node) =>
-      refreshAfter(undo(client, typeof point === "string" ? point : isState(point) ? point.state.id : undefined)),
+    "sightline.checkpoint.undoThis": (point?: string | Node) =>
+      refreshAfter(undo(client, typeof point === "string" ? point : stateOfMenu([point])?.id)),
     "sightline.checkpoint.rename": onState((node) => node.kind === "checkpoint" && renameCheckpoint(client, tree, node.checkpoint)),
-    "sightline.checkpoint.delete": (node?: Node, nodes?: Node[]) => deleteStates(client, tree, rows(node, nodes).filter(isState)),
+    "sightline.checkpoint.delete": (...args: RowArguments) => {
+      const rows = args.length === 0 ? tree.selection : rowsOfMenu(args);
+      return deleteStates(client, tree, rows.filter(isState));
+    },
     "sightline.checkpoint.copyId": onState((node) =>
       vscode.env.clipboard.writeText(node.kind === "turn" ? node.turn.name : node.state.id),
     ),
-    "sightline.gutter.show": async (node?: Node) => {
+    "sightline.gutter.show": async (...args: RowArguments) => {
       const [turn] = tree.turns;
-      const row = node && isState(node) ? node.state : undefined;
-      const state = row ?? (turn ? { name: turn.name, id: turn.before ?? turn.name, root: turn.root } : await pick(client, "Mark the Changes Since"));
+      const state = stateOfMenu(args) ?? (turn ? { name: turn.name, id: turn.before ?? turn.name, root: turn.root } : await pick(client, "Mark the Changes Since"));
       return state && (await gutter.show(state));
     },
     "sightline.gutter.hide": () => gutter.hide(),
@@ -88,6 +90,24 @@ export function checkpointCommands({ client, contents, gutter, tree }: CommandCo
 
 function isState(node: Node): node is StateNode {
   return node.kind === "checkpoint" || node.kind === "turn";
+}
+
+/** What VS Code passes to the command of a menu: the row, and all selected rows if the row is one of several. */
+type RowArguments = [node?: Node | undefined, nodes?: (Node | undefined)[]];
+
+/** Returns the rows of a menu. VS Code passes none if they are gone, or while the view is refreshed. */
+function rowsOfMenu([node, nodes = [node]]: RowArguments): Node[] {
+  const rows = nodes.filter((row) => !!row);
+  if (rows.length === 0) {
+    throw new Error(GONE);
+  }
+  return rows;
+}
+
+/** Returns the state of the row of a menu. `undefined` for a command without a menu. */
+function stateOfMenu(args: RowArguments): State | undefined {
+  const [row] = args.length === 0 ? [] : rowsOfMenu([args[0]]);
+  return row && isState(row) ? row.state : undefined;
 }
 
 async function createCheckpoint(client: Client, tree: CheckpointTree): Promise<void> {
