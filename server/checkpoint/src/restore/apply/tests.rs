@@ -475,12 +475,13 @@ mod in_place_writes {
         let fixture = Fixture::new("before");
         let long = format!("{}é{}", "x".repeat(247), "y".repeat(6));
         fs::rename(fixture.at(NAME), fixture.at(&long)).unwrap();
+        let kept_name = |number| format!("{}.kept-{number}", "x".repeat(247));
+        // Of another file.
+        fs::write(fixture.at(&kept_name(1)), "other").unwrap();
         for _ in 0..2 {
             let kept = link_kept_name(&fixture.dir, OsStr::new(&long)).unwrap();
-            assert_eq!(
-                kept.to_str().unwrap(),
-                format!("{}.kept-1", "x".repeat(247))
-            );
+            assert_eq!(kept.to_str().unwrap(), kept_name(2));
+            assert_eq!(fixture.read(&kept_name(1)).as_deref(), Some("other"));
             assert_eq!(
                 fixture.read(kept.to_str().unwrap()).as_deref(),
                 Some("before")
