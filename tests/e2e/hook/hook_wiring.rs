@@ -56,6 +56,8 @@ impl Home {
             .arg(self.workspace.data())
             .env("HOME", &self.home)
             .env("PATH", std::env::join_paths(path).unwrap())
+            // As bash sets it for a program that it runs.
+            .env("_", self.home.join("bin/sightline"))
             .env_remove("XDG_CONFIG_HOME")
             .current_dir(self.workspace.root())
             .stdin(Stdio::piped())
@@ -74,6 +76,20 @@ impl Home {
 
     fn command_refusal(&self, line: &str) -> Option<String> {
         self.refusal("Bash", &json!({ "command": line }))
+    }
+}
+
+#[test]
+fn items_of_a_pipe_of_powershell_are_not_this_program() {
+    let home = Home::new();
+    for line in [
+        "ls src | % { node $_ }",
+        "gci src | ForEach-Object { npx eslint $_ }",
+        "dir src | % { \"$_\" }",
+        "ls src | % { [IO.File]::ReadAllText($_) }",
+    ] {
+        let refusal = home.refusal("Bash", &json!({ "command": line }));
+        assert_eq!(refusal, None, "{line}");
     }
 }
 

@@ -422,8 +422,9 @@ fn variable(
             let mut index = argument.iter().flatten().map(Field::text);
             let is_all = name == "@" || operator.is_empty() && index.any(|index| index == "@");
             let unknown = Field::unknown(!is_quoted || is_all);
-            // A path in the environment of this process, such as `$CODEX_HOME`, is probably that of the shell.
-            let is_path = |it: &String| it.starts_with('/') && !it.contains(':');
+            // A path in the environment of this process, such as `$CODEX_HOME`, is probably that of the shell. But
+            // `$_` is the path of this program there.
+            let is_path = |it: &String| it.starts_with('/') && !it.contains(':') && name != "_";
             let given = std::env::var(name).ok().filter(is_path);
             let mut fields = given.map_or_else(Vec::new, |it| vec![Field::quoted(&it)]);
             fields.push(unknown);
