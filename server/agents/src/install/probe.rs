@@ -10,8 +10,8 @@ use crate::{
     hook::{self, EventKind},
 };
 
-/// Variable of trial runs of hooks, whose refusals are not in the log of decisions.
-pub const TRIAL: &str = "SIGHTLINE_TRIAL";
+/// Session of the runs of this module, whose refusals are not in the log of decisions.
+pub const SESSION: &str = "sightline-check";
 
 /// What an agent runs before a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,17 +52,16 @@ fn tool(agent: Agent, folder: &Path, file: &str) -> (&'static str, Value) {
 /// Returns what an agent gives a hook before it reads a file of `folder`.
 pub fn input(agent: Agent, folder: &Path, file: &str) -> String {
     let (tool, arguments) = tool(agent, folder, file);
-    let session = "sightline-check";
     let event = tool_event(agent);
     match agent {
         Agent::Copilot => {
-            json!({ "sessionId": session, "cwd": folder, "toolName": tool, "toolArgs": arguments })
+            json!({ "sessionId": SESSION, "cwd": folder, "toolName": tool, "toolArgs": arguments })
         }
         // The arguments of the functions of a plugin.
-        Agent::Opencode => json!([{ "sessionID": session, "tool": tool }, { "args": arguments }]),
+        Agent::Opencode => json!([{ "sessionID": SESSION, "tool": tool }, { "args": arguments }]),
         Agent::Cline => json!([{ "toolCall": { "toolName": tool }, "input": arguments }]),
         _ => json!({
-            "session_id": session,
+            "session_id": SESSION,
             "cwd": folder,
             "hook_event_name": event,
             "tool_name": tool,
@@ -80,14 +79,16 @@ pub fn plugin_runner(agent: Agent, plugin: &str, input: &str) -> String {
             "const hooks = await plugin.Sightline({ directory: process.cwd() });\n\
              try { await hooks['tool.execute.before'](...input); } catch (error) { reason = error.message; }\n"
         }
+        // The plugin of Cline takes the process for the session.
         _ => {
-            "const answer = await plugin.default.hooks.beforeTool(...input);\n\
+            "Object.defineProperty(process, 'pid', { value: session });\n\
+             const answer = await plugin.default.hooks.beforeTool(...input);\n\
              if (answer?.skip) reason = answer.reason;\n"
         }
     };
     let text = Value::from(plugin);
     format!(
-        "const text = {text};\nconst input = {input};\nlet reason;\n\
+        "const text = {text};\nconst input = {input};\nconst session = '{SESSION}';\nlet reason;\n\
          const plugin = await import('data:text/javascript,' + encodeURIComponent(text));\n\
          {call}console.log(JSON.stringify({{ reason }}));\n"
     )

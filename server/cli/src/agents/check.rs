@@ -260,7 +260,6 @@ fn answer(agent: Agent, hook: &ToolHook, folder: &Path, path: &OsStr) -> Result<
         .env_clear()
         .envs(variables)
         .env("PATH", path)
-        .env(probe::TRIAL, "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
