@@ -4,6 +4,7 @@
 // `configure` writes what a user has before `sightline agents install`. `command` is the command line of a
 // prompt in a new session, `resume` of one in the last session. `keepsHookTexts`: a resumed session has the
 // texts that hooks added before. `hasResumeHook`: a hook runs when a session is resumed.
+// `hidesFiles`: commands can be hidden from, by an entry in `file`; `onlyPython` allows no other commands.
 
 import { call } from "./mock_model.mjs";
 
@@ -39,7 +40,10 @@ export const AGENTS = [
     mcpRead: (path) => call("mcp__sightline__read_file", { path }),
     mcpTool: "mcp__sightline__read_file",
     replacesOutput: true,
-    hidesFiles: true,
+    hidesFiles: {
+      file: ".claude/settings.json",
+      onlyPython: (command) => ({ command: command.map((word) => (word.includes("Bash") ? "Bash(python3:*)" : word)), env: {} }),
+    },
     blocksMentions: true,
   },
   {
@@ -159,6 +163,10 @@ export const AGENTS = [
     mcpRead: (path) => call("sightline_read_file", { path }),
     mcpTool: "sightline_read_file",
     replacesOutput: true,
+    hidesFiles: {
+      file: ".config/opencode/plugins/sightline.js",
+      onlyPython: (command) => ({ command, env: { OPENCODE_PERMISSION: JSON.stringify({ bash: { "*": "ask", "python3 *": "allow" } }) } }),
+    },
     hasResumeHook: true,
   },
   {

@@ -1,7 +1,7 @@
 // Runs each agent with the configuration that `sightline agents install` writes.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { AGENTS } from "./agents.mjs";
@@ -181,26 +181,27 @@ for (const agent of AGENTS) {
         assert.match(results[2], /UNSAVED-TEXT/);
         assert.ok(first.requests.every(({ text }) => !text.includes("a8Kd9Lq2Zx7Wm3Rt")));
         // The rules of the user match the command as it is; others are asked about.
-        const settings = join(workspace.home, ".claude/settings.json");
+        const settings = join(workspace.home, agent.hidesFiles.file);
+        const { command, env } = agent.hidesFiles.onlyPython(agent.command(program, "Run"));
         const installed = readFileSync(settings);
-        const strict = (command) => command.map((word) => (word.includes("Bash") ? "Bash(python3:*)" : word));
-        const command = strict(agent.command(program, "Run"));
         const own = join(workspace.home, ".config/sightline/config.toml");
         writeFileSync(own, `${readFileSync(own, "utf8")}visibleTo = ["python3 show.py"]\n`);
-        const second = await start(command, {}, [agent.run("python3 show.py"), agent.run("python3 ./show.py"), agent.run("rm show.py")]);
+        const second = await start(command, env, [agent.run("python3 show.py"), agent.run("python3 ./show.py"), agent.run("rm show.py")]);
         const answers = (second.requests.at(-1) ?? assert.fail(second.output)).results;
         // The value is replaced in the result, but the command has read the file.
         assert.match(answers[0], /read:TOKEN=\[hidden: \.env\]/);
         assert.match(answers[1], /Permission denied/);
-        assert.match(answers[2], /approval|permission/i);
+        // opencode ends after a refusal.
+        assert.match(answers[2] ?? second.output, /approval|permission/i);
+        assert.ok(existsSync(join(workspace.project, "show.py")));
         writeFileSync(own, readFileSync(own, "utf8").replace(/visibleTo.*\n/, ""));
         assert.deepEqual(readFileSync(settings), installed);
         const removed = await workspace.sightline("agents", "uninstall", "--agent", agent.name, "--only", "commands", "--yes");
         assert.equal(removed.code, 0, removed.output);
-        const entries = (snapshot) => Object.keys(snapshot).filter((name) => /(settings\.json|config\.toml)$/.test(name));
+        const entries = (snapshot) => Object.keys(snapshot).filter((name) => name === agent.hidesFiles.file || name.endsWith("config.toml"));
         const after = workspace.homeSnapshot();
         assert.deepEqual(entries(after), entries(home));
-        assert.equal(after[".claude/settings.json"], home[".claude/settings.json"]);
+        assert.equal(after[agent.hidesFiles.file], home[agent.hidesFiles.file]);
       });
     }
 

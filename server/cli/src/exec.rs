@@ -8,7 +8,10 @@ use std::{
     process::Command,
 };
 
-use sightline_agents::install::{Program, SHELL_PREFIX};
+use sightline_agents::{
+    Agent,
+    install::{Program, SHELL_PREFIX, Scope, can_hide_commands},
+};
 use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
 
 use sightline_base::{escape::one_line, path::Roots};
@@ -74,38 +77,61 @@ fn replace_by(mut command: Command) -> i32 {
     }
 }
 
-/// Returns the command line that Claude Code passes to the program in its variable, as the only
-/// argument: of its shell tool, a hook or an MCP server. Subcommands are the user's.
-pub(super) fn agent_line(
-    mut arguments: impl Iterator<Item = OsString>,
-    is_subcommand: impl FnOnce(&str) -> bool,
-) -> Option<OsString> {
-    let prefix = env::var_os(SHELL_PREFIX)?;
-    let (program, line) = (arguments.next()?, arguments.next()?);
-    if arguments.next().is_some() || program != prefix {
-        return None;
-    }
-    let text = line.to_string_lossy().into_owned();
-    let is_line = text.contains(char::is_whitespace);
-    (is_line || !text.starts_with('-') && !is_subcommand(&text)).then_some(line)
+/// A command line that an agent gives to this program, which it takes for its shell.
+pub(super) struct AgentLine {
+    line: OsString,
+    /// The command of the model in it.
+    command: Option<String>,
 }
 
-/// Replaces this process by the shell of an agent, which runs a command line. Hides denied files
-/// from it if the user's settings say so.
-pub(super) fn run_agent_line(line: &OsStr) -> i32 {
-    match prepare_agent_line(line) {
-        Ok(command) => replace_by(command),
-        Err(error) => refuse(&error),
+impl AgentLine {
+    /// Returns the line in the arguments of this process. opencode passes it as to a shell, Claude Code as the only
+    /// argument to the program in its variable: of its shell tool, a hook or an MCP server. Subcommands are the user's.
+    pub(super) fn new(
+        arguments: &[OsString],
+        is_subcommand: impl FnOnce(&str) -> bool,
+    ) -> Option<Self> {
+        match arguments {
+            [_, option, line] if option == "-c" => Some(Self {
+                line: line.clone(),
+                command: line.to_str().map(str::to_owned),
+            }),
+            [program, line] if env::var_os(SHELL_PREFIX).as_ref() == Some(program) => {
+                let text = line.to_string_lossy();
+                let is_line = text.contains(char::is_whitespace);
+                let is_ours = !is_line && (text.starts_with('-') || is_subcommand(&text));
+                (!is_ours).then(|| Self {
+                    line: line.clone(),
+                    command: user_command(&text).map(str::to_owned),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Replaces this process by the shell of the agent, which runs the line. Hides denied files from it
+    /// if the user's settings say so.
+    pub(super) fn run(&self) -> i32 {
+        match prepare_agent_line(self) {
+            Ok(command) => replace_by(command),
+            Err(error) => refuse(&error),
+        }
     }
 }
 
-fn prepare_agent_line(line: &OsStr) -> Result<Command, Error> {
+/// Replaces this process by the user's shell, if opencode starts it in one of its terminals.
+pub(super) fn run_agent_terminal(arguments: &[OsString]) -> Option<i32> {
+    let is_terminal = arguments.len() == 1 && env::var_os("OPENCODE_TERMINAL").is_some();
+    is_terminal.then(|| replace_by(command(&[agent_shell(), "-l".into()])))
+}
+
+fn prepare_agent_line(agent: &AgentLine) -> Result<Command, Error> {
     let settings = config_file::user_settings().access;
-    let text = line.to_string_lossy();
+    let text = agent.line.to_string_lossy();
     let program = Program::new(env::args_os().next().unwrap_or_default().to_string_lossy());
-    let words = [agent_shell(), "-c".into(), line.to_owned()];
+    let words = [agent_shell(), "-c".into(), agent.line.clone()];
     let is_visible = || {
-        let words = user_command(&text).and_then(simple_words);
+        let words = agent.command.as_deref().and_then(simple_words);
         words.is_some_and(|words| starts_with_entry(&settings.visible_to, &words))
     };
     // Hooks read denied files to find their contents in texts.
@@ -168,6 +194,19 @@ pub(super) fn hiding_problem() -> Option<String> {
         }
         Err(error) => Some(error.to_string()),
     }
+}
+
+/// Returns why files cannot be hidden from the commands of an agent.
+pub(super) fn cannot_hide(agent: Agent, scope: Scope) -> Option<String> {
+    let name = agent.name();
+    if !can_hide_commands(agent, scope) {
+        return Some(format!(
+            "cannot hide files from commands of {}: only Claude Code and opencode offer a way, in the settings of the user; start the agent with `sightline exec -- {name}`",
+            agent.title()
+        ));
+    }
+    let why = hiding_problem()?;
+    Some(format!("cannot hide files from commands: {why}"))
 }
 
 fn command_words(exec: &Exec) -> Result<Vec<OsString>, Error> {

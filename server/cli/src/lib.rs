@@ -324,13 +324,15 @@ pub fn main(serve: fn() -> i32) -> i32 {
     {
         return hook::main(arguments);
     }
-    if let Some(line) = exec::agent_line(std::env::args_os(), |name| {
-        Arguments::command().find_subcommand(name).is_some()
-    }) {
-        logging::start();
-        return exec::run_agent_line(&line);
-    }
     let written: Vec<OsString> = std::env::args_os().collect();
+    let is_subcommand = |name: &str| Arguments::command().find_subcommand(name).is_some();
+    if let Some(line) = exec::AgentLine::new(&written, is_subcommand) {
+        logging::start();
+        return line.run();
+    }
+    if let Some(code) = exec::run_agent_terminal(&written) {
+        return code;
+    }
     if serves_editor(written.iter().skip(1).map(|argument| argument.to_str())) {
         return serve();
     }

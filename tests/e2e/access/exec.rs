@@ -63,6 +63,21 @@ fn shell(workspace: &Workspace, line: &str) -> Output {
     exec(workspace).args(["--shell", line]).output().unwrap()
 }
 
+/// Starts the program as opencode starts its shell.
+fn as_shell(workspace: &Workspace, arguments: &[&str]) -> Output {
+    let mut command = program();
+    command
+        .args(arguments)
+        .current_dir(workspace.root())
+        .env("SHELL", "/bin/sh")
+        .env("OPENCODE_TERMINAL", "1")
+        .env("HOME", workspace.path("home"))
+        .env("XDG_CONFIG_HOME", workspace.path("home/config"))
+        .env("XDG_DATA_HOME", workspace.data())
+        .stdin(Stdio::null());
+    command.output().unwrap()
+}
+
 /// Returns whether this system can hide files. Prints the reason if not.
 #[allow(clippy::print_stderr)]
 fn can_hide(workspace: &Workspace) -> bool {
@@ -410,7 +425,11 @@ fn commands_of_the_users_list_see_their_files() {
     }
     let config = workspace.path("home/config/sightline/config.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();
-    fs::write(&config, "access.visibleTo = [\"cat .env\"]\n").unwrap();
+    fs::write(
+        &config,
+        "[access]\ncommands = \"hide\"\nvisibleTo = [\"cat .env\"]\n",
+    )
+    .unwrap();
     for (line, is_visible) in [
         ("cat .env", true),
         ("cat  .env src/a.ts", true),
@@ -421,8 +440,10 @@ fn commands_of_the_users_list_see_their_files() {
         ("cat .env > home/out", false),
         ("cat $(echo .env)", false),
     ] {
-        let shown = text(&shell(&workspace, line));
-        assert_eq!(shown.contains(SECRET), is_visible, "{line}: {shown}");
+        for output in [shell(&workspace, line), as_shell(&workspace, &["-c", line])] {
+            let shown = text(&output);
+            assert_eq!(shown.contains(SECRET), is_visible, "{line}: {shown}");
+        }
     }
     // Not from a project.
     fs::rename(&config, workspace.path(".sightline.toml")).unwrap();
@@ -431,4 +452,26 @@ fn commands_of_the_users_list_see_their_files() {
         !shown.contains(SECRET) && shown.contains("visibleTo"),
         "{shown}"
     );
+}
+
+#[test]
+fn a_terminal_of_opencode_has_the_shell_of_the_user() {
+    let workspace = workspace();
+    let profile = workspace.path("home/.profile");
+    fs::write(
+        profile,
+        format!(
+            "echo profile of $0; cat {}/.env\n",
+            workspace.root().display()
+        ),
+    )
+    .unwrap();
+    let shown = text(&as_shell(&workspace, &[]));
+    assert!(
+        shown.contains("profile of") && shown.contains(SECRET),
+        "{shown}"
+    );
+    // Settings of the user decide whether files are hidden.
+    let shown = text(&as_shell(&workspace, &["-c", "cat .env"]));
+    assert!(shown.contains(SECRET), "{shown}");
 }

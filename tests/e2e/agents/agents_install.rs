@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::agents::Home;
+use crate::{
+    agents::{Home, SETTINGS},
+    harness::program,
+};
 
 #[test]
 fn messages_say_what_is_there_and_what_comes_next() {
@@ -51,4 +54,43 @@ fn init_is_recommended_to_those_without_rules() {
     let text = home.run(&install, 1);
     assert!(!text.contains("sightline init"), "{text}");
     assert!(text.contains("files that .clineignore names"), "{text}");
+}
+
+#[test]
+#[allow(clippy::print_stderr)]
+fn the_setting_that_hides_files_stays_while_an_agent_needs_it() {
+    let home = Home::new();
+    home.write(".claude/settings.json", SETTINGS);
+    let before = home.snapshot();
+    let change = |action: &str, agents: &[&str]| {
+        let named = agents.iter().flat_map(|agent| ["--agent", agent]);
+        let words: Vec<&str> = [action, "--only", "commands", "--yes"]
+            .into_iter()
+            .chain(named)
+            .collect();
+        home.run(&words, 0)
+    };
+    let setting = || {
+        let text = fs::read_to_string(home.folder.join(".config/sightline/config.toml"));
+        text.is_ok_and(|text| text.contains("hide"))
+    };
+    let tried = program().args(["exec", "--", "true"]).output().unwrap();
+    if tried.status.code() == Some(125) {
+        let reason = String::from_utf8_lossy(&tried.stderr);
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    for agents in [["claude", "opencode"], ["opencode", "claude"]] {
+        change("install", &agents);
+        assert!(setting());
+        let plugin = home.folder.join(".config/opencode/plugins/sightline.js");
+        assert!(fs::read_to_string(plugin).unwrap().contains("config.shell"));
+        change("uninstall", &agents[..1]);
+        assert!(setting(), "{agents:?}");
+        change("uninstall", &agents[1..]);
+        assert_eq!(home.snapshot(), before, "{agents:?}");
+        change("install", &agents);
+        change("uninstall", &agents);
+        assert_eq!(home.snapshot(), before, "{agents:?}");
+    }
 }

@@ -51,6 +51,8 @@ struct Hooks {
     context: bool,
     access: bool,
     checkpoints: bool,
+    /// Only for opencode, whose plugin can choose the shell.
+    commands: bool,
 }
 
 /// What an agent gets.
@@ -138,6 +140,12 @@ impl Target {
     }
 }
 
+/// Returns whether an agent runs its commands through a program that we can set, after it has applied its own rules and
+/// asked the user.
+pub fn can_hide_commands(agent: Agent, scope: Scope) -> bool {
+    matches!(agent, Agent::Claude | Agent::Opencode) && scope == Scope::User
+}
+
 /// Returns the files that hold `parts` for an agent. Empty if the agent has no configuration in
 /// this scope.
 pub fn targets(
@@ -165,16 +173,18 @@ pub fn targets(
     if parts.contains(&Part::Mcp) {
         put(locations.mcp(agent, scope), mcp(agent, scope, program));
     }
+    let commands = parts.contains(&Part::Commands) && can_hide_commands(agent, scope);
     let checkpoints = parts.contains(&Part::Checkpoints);
     let hooks = Hooks {
         context: checkpoints || parts.contains(&Part::Context),
         access: checkpoints || parts.contains(&Part::Access),
         checkpoints,
+        commands: commands && agent == Agent::Opencode,
     };
-    if hooks.context || hooks.access {
+    if hooks.context || hooks.access || hooks.commands {
         put(locations.hooks(agent, scope), hooks.content(agent, program));
     }
-    if parts.contains(&Part::Commands) && (agent, scope) == (Agent::Claude, Scope::User) {
+    if commands && agent == Agent::Claude {
         let prefix = Entry {
             parent: vec!["env"],
             slot: Slot::Member(SHELL_PREFIX),
@@ -182,6 +192,8 @@ pub fn targets(
             program: program.clone(),
         };
         put(locations.hooks(agent, scope), Content::Json(vec![prefix]));
+    }
+    if commands {
         put(Some(locations.own_settings()), Content::HideCommands);
     }
     targets
@@ -231,11 +243,13 @@ pub fn installed(
         }
     }
     let commands = targets(agent, scope, &[Part::Commands], locations, program);
-    let prefix = commands.first().and_then(|target| {
+    let hides = commands.first().and_then(|target| {
         let text = read(&target.path)?;
-        target.content.presence(&text).ok()
+        let presence = target.content.presence(&text).ok()?;
+        let is_plugin = matches!(target.content, Content::Whole(..));
+        Some(presence != Presence::Absent && (!is_plugin || plugin::sets_shell(&text)))
     });
-    if prefix.is_some_and(|presence| presence != Presence::Absent) {
+    if hides == Some(true) {
         parts.push(Part::Commands);
     }
     if scope == Scope::User && crate::gateway::addresses::is_configured(agent, locations, read) {

@@ -24,8 +24,18 @@ pub(super) fn cline(hooks: &Hooks, program: &Program) -> String {
     )
 }
 
+const COMMANDS: &str = include_str!("plugins/opencode_commands.js");
+
 /// Before the path of the program in a plugin.
 const PROGRAM: &str = "\nconst PROGRAM = ";
+
+/// Chooses the shell of opencode, in a plugin.
+const SETS_SHELL: &str = "config.shell = PROGRAM";
+
+/// Returns whether a plugin lets the program run the commands of the agent.
+pub(super) fn sets_shell(text: &str) -> bool {
+    text.contains(SETS_SHELL)
+}
 
 /// Returns how a plugin names the program.
 pub(super) fn spelling(text: &str) -> Option<String> {
@@ -52,6 +62,7 @@ fn fill(
         .replace("{context}", if hooks.context { context } else { "" })
         .replace("{access}", if hooks.access { access } else { "" })
         .replace("{turns}", if hooks.checkpoints { turns } else { "" })
+        .replace("{commands}", if hooks.commands { COMMANDS } else { "" })
         .replace("{flags}", flags)
         .replace("{not checked}", NOT_CHECKED)
         .replace("\"{program}\"", &path)

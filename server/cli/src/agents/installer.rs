@@ -160,7 +160,7 @@ impl Installer {
             }
             let targets = self.targets(agent, &parts);
             if parts.contains(&Part::Commands)
-                && let Some(why) = cannot_hide(agent, self.scope)
+                && let Some(why) = exec::cannot_hide(agent, self.scope)
             {
                 report.add_problem(&why);
                 self.report.agents.push(report);
@@ -246,7 +246,7 @@ impl Installer {
             && change.only.is_empty()
             && io::stdin().is_terminal()
             && below_agent().is_none()
-            && cannot_hide(agent, self.scope).is_none();
+            && exec::cannot_hide(agent, self.scope).is_none();
         let question = format!(
             "Also hide denied files from the commands of {} (they cannot open them, for example `npm start` its .env)?",
             agent.title()
@@ -255,7 +255,9 @@ impl Installer {
     }
 
     pub(super) fn uninstall(&mut self, change: &Change) {
-        for agent in self.agents(&change.agent) {
+        let agents = self.agents(&change.agent);
+        for (at, agent) in agents.iter().copied().enumerate() {
+            let stays = |other: &Agent| *other != agent && !agents[..at].contains(other);
             let kept = self.kept_parts(agent, &change.only);
             let mut removed = self.installed(agent);
             removed.retain(|part| !kept.contains(part));
@@ -263,7 +265,7 @@ impl Installer {
             let (all, mut kept) = (self.targets(agent, &Part::ALL), self.targets(agent, &kept));
             let shown = self.targets(agent, &removed);
             let has_gateway = |other: &Agent| {
-                *other != agent && is_configured(*other, &self.locations, &self.program)
+                stays(other) && is_configured(*other, &self.locations, &self.program)
             };
             let is_last = removed.contains(&Part::Gateway) && !Agent::ALL.iter().any(has_gateway);
             let units = self.setup.units(agent, &self.locations, &self.program);
@@ -274,6 +276,12 @@ impl Installer {
                 && let Err(why) = service::unlisten()
             {
                 report.notes.push(format!("cannot stop the gateway: {why}"));
+            }
+            let hides =
+                |other: &Agent| stays(other) && self.installed(*other).contains(&Part::Commands);
+            if Agent::ALL.iter().any(hides) {
+                let is_shared = |target: &Target| matches!(target.content, Content::HideCommands);
+                kept.extend(all.iter().filter(|target| is_shared(target)).cloned());
             }
             // The first file may have created the folders of the others.
             for target in all.into_iter().rev() {
@@ -551,19 +559,6 @@ fn original(
 fn found_in(content: Option<&Content>, text: Option<&str>) -> Vec<String> {
     let found = content.zip(text);
     found.map_or_else(Vec::new, |(content, text)| content.found(text))
-}
-
-/// Returns why files cannot be hidden from the commands of an agent.
-fn cannot_hide(agent: Agent, scope: Scope) -> Option<String> {
-    let name = agent.name();
-    if (agent, scope) != (Agent::Claude, Scope::User) {
-        return Some(format!(
-            "cannot hide files from commands of {}: only Claude Code offers a way, in the settings of the user; start the agent with `sightline exec -- {name}`",
-            agent.title()
-        ));
-    }
-    let why = exec::hiding_problem()?;
-    Some(format!("cannot hide files from commands: {why}"))
 }
 
 /// Returns whether a path is below a folder that tools empty, such as `target`.

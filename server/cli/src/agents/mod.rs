@@ -158,7 +158,7 @@ impl ValueEnum for PartName {
                 "requests to models go through the gateway (Claude Code, Codex, Qwen Code, opencode)"
             }
             Part::Commands => {
-                "commands cannot open denied files that git does not track (Claude Code on Linux)"
+                "commands cannot open denied files that git does not track (Claude Code, opencode; Linux)"
             }
         };
         Some(clap::builder::PossibleValue::new(self.0.name()).help(help))

@@ -30,4 +30,4 @@ async function isResumed(client, id) {
 }
 
 export const Sightline = async ({ client, directory }) => ({
-{context}{access}{turns}})
+{commands}{context}{access}{turns}})

@@ -277,7 +277,7 @@ fn every_agent_has_files_for_every_part() {
             let program = Program::new("sightline");
             let found = targets(agent, Scope::User, &[part], &locations(), &program);
             let expected = match (part, agent) {
-                (Part::Commands, Agent::Claude) => 2,
+                (Part::Commands, Agent::Claude | Agent::Opencode) => 2,
                 (Part::Commands, _) | (Part::Gateway, _) => 0,
                 _ => 1,
             };
